@@ -1,0 +1,55 @@
+import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+
+export const sha256Hex = (data: string | Uint8Array): string => createHash('sha256').update(data).digest('hex');
+
+export const hmacSha256Hex = (key: Uint8Array | string, data: string): string =>
+  createHmac('sha256', key).update(data).digest('hex');
+
+export const hmacSha256Base64Url = (key: Uint8Array | string, data: string): string =>
+  createHmac('sha256', key).update(data).digest('base64url');
+
+/** A 32-byte key for one purpose. `purpose` carries a version (`access.v1`), so that keys never serve two ends. */
+export const deriveKey = (secret: string, purpose: string): Uint8Array =>
+  createHmac('sha256', secret).update(`taskgate:${purpose}`).digest();
+
+/** Compares two strings in time that depends on their lengths alone. */
+export function constantTimeEqual(a: string, b: string): boolean {
+  const left = Buffer.from(a);
+  const right = Buffer.from(b);
+  return left.length === right.length && timingSafeEqual(left, right);
+}
+
+/** Encrypts secrets at rest (AES-256-GCM). Text form: `v1.<iv>.<tag>.<ciphertext>`, base64url. */
+export interface SecretBox {
+  seal(plain: string): string;
+  /** The clear text, or `undefined` when no current or previous secret opens it. */
+  open(sealed: string): string | undefined;
+}
+
+/** `secrets[0]` encrypts; all of them decrypt, so that a rotated `CRYPTO_SECRET` keeps what is stored readable. */
+export function createSecretBox(secrets: readonly [string, ...string[]]): SecretBox {
+  const keys = secrets.map((secret) => deriveKey(secret, 'secret-box.v1'));
+  const current = keys[0] as Uint8Array;
+  return {
+    seal(plain) {
+      const iv = randomBytes(12);
+      const cipher = createCipheriv('aes-256-gcm', current, iv);
+      const body = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()]);
+      return `v1.${iv.toString('base64url')}.${cipher.getAuthTag().toString('base64url')}.${body.toString('base64url')}`;
+    },
+    open(sealed) {
+      const [version, iv, tag, body] = sealed.split('.');
+      if (version !== 'v1' || !iv || !tag || body === undefined) return undefined;
+      for (const key of keys) {
+        try {
+          const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(iv, 'base64url'));
+          decipher.setAuthTag(Buffer.from(tag, 'base64url'));
+          return Buffer.concat([decipher.update(Buffer.from(body, 'base64url')), decipher.final()]).toString('utf8');
+        } catch {
+          // Another secret's value; the next one is tried.
+        }
+      }
+      return undefined;
+    },
+  };
+}

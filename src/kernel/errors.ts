@@ -1,0 +1,73 @@
+/**
+ * What went wrong, in the product's own terms. A room never speaks of HTTP statuses: it names a kind, and
+ * `http/errors.ts` alone maps kinds to statuses.
+ */
+export type ErrorKind =
+  | 'invalid' // the request itself is wrong
+  | 'unauthenticated'
+  | 'forbidden'
+  | 'not_found'
+  | 'method_not_allowed'
+  | 'conflict'
+  | 'gone'
+  | 'too_large'
+  | 'unsupported_media'
+  | 'unprocessable' // well-formed, but its content cannot be accepted (a plugin that does not compile)
+  | 'rate_limited'
+  | 'upstream_failed' // the vendor answered badly
+  | 'upstream_timeout'
+  | 'unavailable' // try again later, nothing was changed
+  | 'internal';
+
+type ErrorOptions = {
+  /** Replaces the catalogue's message. Goes to the caller: never a secret, never a stack. */
+  message?: string;
+  /** The field or parameter at fault, where there is one. */
+  param?: string;
+  /** Structured facts for the caller. */
+  details?: unknown;
+  /** Seconds after which a repeat makes sense; becomes `Retry-After`. */
+  retryAfterSeconds?: number;
+  /** Logged, never sent. */
+  cause?: unknown;
+  /** A 2xx of the vendor stands behind this error: a repeat could buy the job twice. */
+  doNotRetry?: boolean;
+};
+
+/** An expected failure. `code` is `room.reason`, for instance `auth.invalid_credentials`. */
+export class AppError extends Error {
+  readonly code: string;
+  readonly kind: ErrorKind;
+  readonly param: string | undefined;
+  readonly details: unknown;
+  readonly retryAfterSeconds: number | undefined;
+  readonly doNotRetry: boolean;
+
+  constructor(code: string, kind: ErrorKind, message: string, options: ErrorOptions = {}) {
+    super(options.message ?? message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'AppError';
+    this.code = code;
+    this.kind = kind;
+    this.param = options.param;
+    this.details = options.details;
+    this.retryAfterSeconds = options.retryAfterSeconds;
+    this.doNotRetry = options.doNotRetry ?? false;
+  }
+}
+
+type Catalogue = Record<string, readonly [kind: ErrorKind, message: string]>;
+
+/**
+ * Declares a room's errors once: `const authErrors = defineErrors('auth', { invalid_credentials: ['unauthenticated',
+ * 'The user name or the password is wrong.'] })`, then `throw authErrors.invalid_credentials()`.
+ */
+export function defineErrors<C extends Catalogue>(
+  room: string,
+  catalogue: C,
+): { readonly [K in keyof C]: (options?: ErrorOptions) => AppError } {
+  const factories: Record<string, (options?: ErrorOptions) => AppError> = {};
+  for (const [reason, [kind, message]] of Object.entries(catalogue)) {
+    factories[reason] = (options) => new AppError(`${room}.${reason}`, kind, message, options);
+  }
+  return factories as { readonly [K in keyof C]: (options?: ErrorOptions) => AppError };
+}

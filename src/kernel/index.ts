@@ -1,0 +1,20 @@
+/**
+ * Owns: errors, Result, clock, ids, random numbers, cryptographic primitives, JSON types, the logger's interface.
+ * May touch: the standard library. Never touches: files, the network, the environment, another room.
+ */
+export { type Clock, systemClock } from './clock.ts';
+export {
+  constantTimeEqual,
+  createSecretBox,
+  deriveKey,
+  hmacSha256Base64Url,
+  hmacSha256Hex,
+  type SecretBox,
+  sha256Hex,
+} from './crypto.ts';
+export { AppError, defineErrors, type ErrorKind } from './errors.ts';
+export { jitter, newTaskId, newUuid, randomAlnum, randomBelow, randomToken } from './ids.ts';
+export { isObject, type Json, type JsonObject, parseJson } from './json.ts';
+export { type Logger, silentLogger } from './logger.ts';
+export { redactSecrets, sanitizeMessage } from './redact.ts';
+export { err, ok, type Result } from './result.ts';

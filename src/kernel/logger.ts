@@ -1,0 +1,17 @@
+/** What a room needs of a logger; `app/logger.ts` makes it with pino. Fields first, a short message second. */
+export interface Logger {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+  /** A logger whose lines all carry `fields`. */
+  child(fields: object): Logger;
+}
+
+export const silentLogger: Logger = {
+  debug() {},
+  info() {},
+  warn() {},
+  error() {},
+  child: () => silentLogger,
+};

@@ -1,0 +1,5 @@
+/** A value, or the reason there is none. Used where a plugin or an upstream is at fault: that is data, not a throw. */
+export type Result<T, E> = { ok: true; value: T } | { ok: false; error: E };
+
+export const ok = <T>(value: T): { ok: true; value: T } => ({ ok: true, value });
+export const err = <E>(error: E): { ok: false; error: E } => ({ ok: false, error });

@@ -1,0 +1,334 @@
+/**
+ * What the rooms may ask of the database. One set of repositories implements this for SQLite and PostgreSQL.
+ *
+ * Rules for every implementation:
+ * - A state change is one conditional statement; its row count is the verdict that the method returns.
+ * - Predicates over leases and due times use the store's clock: the database's own on PostgreSQL, the process's on SQLite.
+ * - Methods reject only on trouble with the database (`store.unavailable`) or a broken invariant, never on a lost race.
+ */
+import type {
+  ApiKeyRecord,
+  AuditRecord,
+  ChannelRecord,
+  LedgerEntryRecord,
+  LedgerKind,
+  NodeRecord,
+  Page,
+  Paged,
+  PluginRecord,
+  PriceRecord,
+  SessionRecord,
+  TaskEventKind,
+  TaskEventRecord,
+  TaskRecord,
+  TaskStatus,
+  UsageLogRecord,
+  UserRecord,
+} from './records.ts';
+
+export type NewUser = Pick<
+  UserRecord,
+  'username' | 'displayName' | 'passwordHash' | 'role' | 'status' | 'email' | 'group' | 'language' | 'createdAt'
+>;
+
+export interface UserStore {
+  /** `undefined` when the name is taken (ignoring case). The balance starts at 0: grants are ledger lines. */
+  insert(user: NewUser): Promise<UserRecord | undefined>;
+  byId(id: number): Promise<UserRecord | undefined>;
+  /** By user name, ignoring case, or by e-mail address. */
+  byLogin(login: string): Promise<UserRecord | undefined>;
+  countByRole(role: number): Promise<number>;
+  /** New password hash and `auth_version + 1` in one statement; `expectedAuthVersion` guards against a concurrent change. */
+  setPassword(id: number, passwordHash: string, expectedAuthVersion: number): Promise<boolean>;
+  touchLogin(id: number, at: number): Promise<void>;
+  list(page: Page, query?: string): Promise<Paged<UserRecord>>;
+}
+
+export interface SessionStore {
+  insert(session: SessionRecord): Promise<void>;
+  bySid(sid: string): Promise<SessionRecord | undefined>;
+  /** Unexpired active sessions of a user, whatever their auth version. */
+  countActive(userId: number, now: number): Promise<number>;
+  /** Sessions created after `since`, in any state. */
+  countIssued(userId: number, since: number): Promise<number>;
+  /**
+   * Swaps the refresh token: one statement that matches sid, active, unexpired and the current hash. False when another
+   * rotation came first or the session has ended.
+   */
+  rotate(change: {
+    sid: string;
+    expectedHash: string;
+    newHash: string;
+    previousValidUntil: number;
+    ip: string;
+    userAgent: string;
+    now: number;
+  }): Promise<boolean>;
+  /** False when it was not active. */
+  revoke(sid: string, reason: string, now: number): Promise<boolean>;
+  /** Revokes all active sessions of a user but `exceptSid`; gives the revoked sids. */
+  revokeAll(userId: number, exceptSid: string | null, reason: string, now: number): Promise<string[]>;
+  /** Active, unexpired, of this auth version; the latest active first; at most `limit`. */
+  list(userId: number, authVersion: number, now: number, limit: number): Promise<SessionRecord[]>;
+}
+
+export type NewApiKey = Omit<ApiKeyRecord, 'id' | 'usedQuota' | 'lastUsedAt'>;
+export interface ApiKeyStore {
+  insert(key: NewApiKey): Promise<ApiKeyRecord>;
+  byHash(keyHash: string): Promise<{ key: ApiKeyRecord; user: UserRecord } | undefined>;
+  byId(id: number): Promise<ApiKeyRecord | undefined>;
+  list(userId: number, page: Page): Promise<Paged<ApiKeyRecord>>;
+  update(
+    id: number,
+    userId: number,
+    change: Partial<
+      Pick<ApiKeyRecord, 'name' | 'status' | 'unlimitedQuota' | 'quota' | 'models' | 'allowIps' | 'expiresAt' | 'group'>
+    >,
+  ): Promise<ApiKeyRecord | undefined>;
+  delete(id: number, userId: number): Promise<boolean>;
+  touch(id: number, at: number): Promise<void>;
+}
+
+export type NewChannel = Omit<ChannelRecord, 'id' | 'usedQuota'>;
+export interface ChannelStore {
+  insert(channel: NewChannel): Promise<ChannelRecord>;
+  byId(id: number): Promise<ChannelRecord | undefined>;
+  /** All channels, by id; there are tens, not thousands. */
+  all(): Promise<ChannelRecord[]>;
+  list(page: Page): Promise<Paged<ChannelRecord>>;
+  update(
+    id: number,
+    change: Partial<Omit<ChannelRecord, 'id' | 'usedQuota' | 'createdAt'>>,
+  ): Promise<ChannelRecord | undefined>;
+  delete(id: number): Promise<boolean>;
+  addUsedQuota(id: number, delta: number): Promise<void>;
+}
+
+export type NewPlugin = Omit<PluginRecord, 'id' | 'active'>;
+export interface PluginStore {
+  /** `undefined` when (key, version) exists. The first version of a key becomes active in the same statement or transaction. */
+  insert(plugin: NewPlugin): Promise<PluginRecord | undefined>;
+  byVersion(key: string, version: string): Promise<PluginRecord | undefined>;
+  /** All versions of a key, the newest first. */
+  versions(key: string): Promise<PluginRecord[]>;
+  /** The active row of every key, enabled or not, by key. */
+  active(): Promise<PluginRecord[]>;
+  /** Makes one version active and enabled and every other of its key inactive. False when the version is unknown. */
+  activate(key: string, version: string): Promise<boolean>;
+  update(
+    id: number,
+    change: Partial<Pick<PluginRecord, 'enabled' | 'remark' | 'icon' | 'narrowedModels'>>,
+  ): Promise<boolean>;
+  /** Enables or disables all versions of a key. */
+  setEnabled(key: string, enabled: boolean): Promise<boolean>;
+  /** Deletes a version; the newest remaining one becomes active if it was. */
+  delete(key: string, version: string): Promise<boolean>;
+}
+
+/** Fields of a task that its creator gives; the rest starts empty. */
+export type NewTask = Pick<
+  TaskRecord,
+  | 'taskId'
+  | 'platform'
+  | 'userId'
+  | 'apiKeyId'
+  | 'group'
+  | 'channelId'
+  | 'action'
+  | 'quota'
+  | 'properties'
+  | 'execution'
+  | 'billing'
+  | 'createdAt'
+> & { leaseOwner: string; leaseForMs: number };
+
+/** Proof of a claim. Every write under a claim matches it and a status that is not terminal. */
+export type Lease = { taskId: string; leaseOwner: string; leaseSeq: number };
+
+export type TaskChange = Partial<
+  Pick<
+    TaskRecord,
+    | 'status'
+    | 'progress'
+    | 'failReason'
+    | 'action'
+    | 'data'
+    | 'state'
+    | 'upstreamTaskId'
+    | 'pollFailures'
+    | 'polls'
+    | 'submitTime'
+    | 'startTime'
+    | 'finishTime'
+    | 'quota'
+    | 'channelId'
+    | 'properties'
+    | 'billing'
+  >
+>;
+
+export interface TaskStore {
+  /** Inserts in NOT_START under a submit lease (`lease_seq` 1); gives the stored row. */
+  insert(task: NewTask): Promise<TaskRecord>;
+  byTaskId(taskId: string): Promise<TaskRecord | undefined>;
+  byUser(userId: number, taskId: string): Promise<TaskRecord | undefined>;
+  list(
+    filter: { userId?: number; status?: string; platform?: string; channelId?: number; query?: string },
+    page: Page,
+  ): Promise<Paged<TaskRecord>>;
+  /**
+   * Claims tasks that are due (status SUBMITTED to IN_PROGRESS, `next_poll_at` reached, lease free or run out), the longest
+   * overdue first. Sets owner, `lease_until` and `lease_seq + 1`. Two nodes never get the same task.
+   */
+  claimDue(claim: {
+    owner: string;
+    limit: number;
+    leaseForMs: number;
+    exceptChannels: readonly number[];
+  }): Promise<TaskRecord[]>;
+  /** Claims NOT_START tasks whose submit lease has run out: their process died. */
+  claimInterrupted(claim: { owner: string; limit: number; leaseForMs: number }): Promise<TaskRecord[]>;
+  /** Claims running tasks of which `submit_time` is at or before `submittedBefore` and whose lease is free or run out. */
+  claimOverdue(claim: {
+    owner: string;
+    limit: number;
+    leaseForMs: number;
+    submittedBefore: number;
+  }): Promise<TaskRecord[]>;
+  /** Prolongs a lease from now. False when it was lost. */
+  renew(lease: Lease, leaseForMs: number): Promise<boolean>;
+  /**
+   * Writes `change` under a live claim and gives the lease back; the task is due again after `nextPollInMs` (`null`: never, for a
+   * terminal status). False when the lease was lost or the task has ended: then nothing was written.
+   */
+  advance(lease: Lease, change: TaskChange, nextPollInMs: number | null): Promise<boolean>;
+  /** Writes `change` and keeps the lease (a submission that moves to another channel). */
+  amend(lease: Lease, change: TaskChange): Promise<boolean>;
+  /** Gives back all leases of one owner at once (a node that stops). Submit leases are left to run out unless `expireSubmits`. */
+  releaseOwner(owner: string, options: { expireSubmits: boolean }): Promise<number>;
+  /** Ends every lease there is: the start of the only process of a SQLite database. */
+  expireAllLeases(): Promise<number>;
+  /** Unfinished tasks: all, overdue ones, and by how much the latest one is late. */
+  queueDepth(): Promise<{ unfinished: number; due: number; latestLatenessMs: number }>;
+  countUnfinished(filter: { platform?: string; channelId?: number }): Promise<number>;
+  /** Appends to the timeline unless the task has 50 rows (a terminal transition, a settlement and a refund are always kept). */
+  addEvent(event: {
+    taskId: string;
+    at: number;
+    kind: TaskEventKind;
+    status: TaskStatus;
+    class?: string;
+    httpStatus?: number;
+    detail?: string;
+  }): Promise<void>;
+  events(taskId: string): Promise<TaskEventRecord[]>;
+}
+
+/** Money. Every method is meant for use inside a transaction, together with the state change that it belongs to. */
+export interface LedgerStore {
+  /**
+   * Takes `amount` (≥ 0) from the balance of an enabled user if it is there, and from the key's own budget if the key is
+   * limited; writes the line (task, reserve, attempt). False: not enough, nothing written.
+   */
+  reserve(entry: {
+    userId: number;
+    apiKeyId: number | null;
+    taskId: string;
+    attempt: number;
+    amount: number;
+    at: number;
+  }): Promise<'ok' | 'user_insufficient' | 'key_insufficient'>;
+  /**
+   * Writes a signed line and moves the balances of user and key by it, below zero too. False when (task, kind, attempt)
+   * exists: the money has moved already and nothing is written.
+   */
+  post(entry: {
+    userId: number;
+    apiKeyId: number | null;
+    taskId: string;
+    kind: Exclude<LedgerKind, 'grant' | 'topup'>;
+    attempt: number;
+    amount: number;
+    note?: string;
+    at: number;
+  }): Promise<boolean>;
+  /** A grant or top-up under its own unique key. False when that key exists. */
+  grant(entry: {
+    userId: number;
+    kind: 'grant' | 'topup';
+    key: string;
+    amount: number;
+    note?: string;
+    at: number;
+  }): Promise<boolean>;
+  /** After the end of a task: adds to the used quota of user, key and channel and counts one request. */
+  addUsage(usage: { userId: number; apiKeyId: number | null; channelId: number; quota: number }): Promise<void>;
+  byTask(taskId: string): Promise<LedgerEntryRecord[]>;
+  list(userId: number, page: Page): Promise<Paged<LedgerEntryRecord>>;
+  /** Users whose balance is not the sum of their lines; terminal tasks whose lines do not sum to minus their quota. */
+  imbalances(limit: number): Promise<{
+    users: { userId: number; quota: number; ledger: number }[];
+    tasks: { taskId: string; quota: number; ledger: number }[];
+  }>;
+}
+
+export interface PriceStore {
+  all(): Promise<PriceRecord[]>;
+  put(price: PriceRecord): Promise<void>;
+  delete(pluginKey: string, model: string): Promise<boolean>;
+}
+
+export interface LogStore {
+  addUsage(row: Omit<UsageLogRecord, 'id'>): Promise<void>;
+  listUsage(filter: { userId?: number; apiKeyId?: number }, page: Page): Promise<Paged<UsageLogRecord>>;
+  addAudit(row: Omit<AuditRecord, 'id'>): Promise<void>;
+  listAudit(page: Page): Promise<Paged<AuditRecord>>;
+}
+
+export interface OptionStore {
+  all(): Promise<{ key: string; value: string }[]>;
+  get(key: string): Promise<string | undefined>;
+  put(key: string, value: string): Promise<void>;
+  /** Writes only if the key is absent. True when this call wrote it: one winner among concurrent set-ups. */
+  putIfAbsent(key: string, value: string): Promise<boolean>;
+}
+
+export interface NodeStore {
+  heartbeat(node: Omit<NodeRecord, 'heartbeatAt'>, at: number): Promise<void>;
+  alive(since: number): Promise<NodeRecord[]>;
+  remove(id: string): Promise<void>;
+}
+
+/** What other nodes must hear of. */
+export type ChangeTopic = 'plugins' | 'channels' | 'prices' | 'options';
+
+/** The repositories, bound to one transaction or to none. */
+export interface Repositories {
+  readonly users: UserStore;
+  readonly sessions: SessionStore;
+  readonly apiKeys: ApiKeyStore;
+  readonly channels: ChannelStore;
+  readonly plugins: PluginStore;
+  readonly tasks: TaskStore;
+  readonly ledger: LedgerStore;
+  readonly prices: PriceStore;
+  readonly logs: LogStore;
+  readonly options: OptionStore;
+  readonly nodes: NodeStore;
+}
+
+export interface Store extends Repositories {
+  readonly dialect: 'sqlite' | 'postgres';
+  /**
+   * Runs `work` in one transaction: committed (and durable) when the promise resolves, rolled back when `work` throws. Inside it
+   * only `tx` may be used, and nothing but database work may be awaited: on SQLite other writers wait meanwhile.
+   */
+  transaction<T>(work: (tx: Repositories) => Promise<T>): Promise<T>;
+  /** Tells every node, this one included, that something changed. Best effort: nodes also re-read every SYNC_FREQUENCY. */
+  publish(topic: ChangeTopic): Promise<void>;
+  /** Gives a function that ends the subscription. */
+  subscribe(listener: (topic: ChangeTopic) => void): () => void;
+  /** Rejects when the database does not answer. */
+  ping(): Promise<void>;
+  close(): Promise<void>;
+}

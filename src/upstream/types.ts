@@ -1,0 +1,72 @@
+import type { Result } from '../kernel/index.ts';
+
+export type MultipartPart =
+  | { name: string; value: string }
+  | { name: string; filename: string; contentType: string; size: number; stream: () => ReadableStream<Uint8Array> };
+
+export type UpstreamBody =
+  | { kind: 'none' }
+  | { kind: 'text'; text: string }
+  /** Streamed; the boundary and the Content-Type header are the client's. */
+  | { kind: 'multipart'; parts: MultipartPart[] };
+
+export type UpstreamRequest = {
+  /** Absolute http(s) URL without user info. */
+  url: string;
+  method: string;
+  headers: Record<string, string>;
+  body: UpstreamBody;
+  /**
+   * Canonical hosts (`host`, or `host:port` where the port is not the scheme's default) that may be private or loopback: the
+   * channel's own base host, never more.
+   */
+  privateHosts: readonly string[];
+  /** 0: a redirect is handed back as it is. Otherwise each hop must satisfy `allowRedirect` and may not leave https. */
+  maxRedirects: number;
+  allowRedirect?: (url: URL) => boolean;
+  /** Sends no header of the request to a redirect target of another origin. */
+  connectTimeoutMs: number;
+  /** Until the response's headers. */
+  headersTimeoutMs: number;
+  /** Between two chunks of the body. */
+  idleTimeoutMs: number;
+  /** Aborts the body beyond this; `Infinity` for streamed content. */
+  maxResponseBytes: number;
+  signal?: AbortSignal;
+};
+
+export type UpstreamResponse = {
+  status: number;
+  /** Lower-case names; repeated headers keep their values apart. */
+  headers: Record<string, string[]>;
+  /** The URL that answered, after redirects. */
+  url: string;
+  /** Reads all of it as UTF-8, up to `maxResponseBytes`. */
+  text(): Promise<Result<string, UpstreamFailure>>;
+  /** For content that passes through; errors end the stream. */
+  stream(): ReadableStream<Uint8Array>;
+  /** Lets go of a body that nobody reads. */
+  discard(): void;
+};
+
+export type UpstreamFailure = {
+  kind:
+    | 'refused' // our own rules: address, scheme, header, redirect
+    | 'dns'
+    | 'connect'
+    | 'tls'
+    | 'broken' // the connection ended before the answer was complete
+    | 'timeout'
+    | 'too_large'
+    | 'aborted';
+  /** True only when not one byte of the request can have reached the vendor. */
+  notSent: boolean;
+  /** Safe to show: no URL, no header, no credential. */
+  message: string;
+};
+
+/** The only way out. Checks addresses when the connection is made, follows no proxy variables, keeps connections alive. */
+export interface Upstream {
+  request(request: UpstreamRequest): Promise<Result<UpstreamResponse, UpstreamFailure>>;
+  close(): Promise<void>;
+}
