@@ -1,0 +1,13 @@
+/**
+ * Owns: prices, usage facts' cost, the ledger's rules (reserve, settle, refund). May touch: the store's prices, options, ledger and
+ * usage rows. Never touches: plugins, channels, HTTP. Money moves only inside a transaction that the caller opened for its state change.
+ */
+export {
+  type Billing,
+  createBilling,
+  type FinalBill,
+  QUOTA_PER_USD,
+  type Quote,
+  type QuoteRequest,
+} from './billing.ts';
+export type { DeclaredFact } from './price-book.ts';

@@ -1,0 +1,177 @@
+import type { Clock, Logger, SecretBox } from '../kernel/index.ts';
+import type { ChannelRecord, Page, Paged, Store } from '../store/ports/index.ts';
+import {
+  type ChannelInput,
+  checkBaseUrl,
+  checkBinding,
+  checkKey,
+  checkMapping,
+  checkName,
+  checkNames,
+  type PluginFacts,
+} from './check-channel.ts';
+import { channelErrors } from './errors.ts';
+import { type PickRequest, pickChannel } from './pick-channel.ts';
+
+export type ChannelChange = Partial<ChannelInput>;
+export type SavedChannel = { channel: ChannelRecord; baseUrlSource: 'given' | 'plugin_default' };
+
+export type Channels = {
+  start(): Promise<void>;
+  stop(): void;
+  /** From the node's copy of the table; undefined for a deleted channel. */
+  find(id: number): ChannelRecord | undefined;
+  /** All channels of this node's copy. */
+  known(): readonly ChannelRecord[];
+  pick(request: PickRequest): ChannelRecord | undefined;
+  /** The vendor credential. Throws `channels.key_unreadable` when no current or previous secret opens it. */
+  credential(channel: ChannelRecord): string;
+  get(id: number): Promise<ChannelRecord>;
+  list(page: Page): Promise<Paged<ChannelRecord>>;
+  create(input: ChannelInput): Promise<SavedChannel>;
+  /**
+   * `mayMoveKey`: the caller has proven that he may read the key, so that address, type and plugin may change without it.
+   * Throws `channels.key_required` otherwise.
+   */
+  update(
+    id: number,
+    change: ChannelChange,
+    options: { mayMoveKey: boolean },
+  ): Promise<SavedChannel & { before: ChannelRecord }>;
+  delete(id: number): Promise<ChannelRecord>;
+};
+
+export function createChannels(deps: {
+  store: Store;
+  clock: Clock;
+  logger: Logger;
+  secretBox: SecretBox;
+  plugins: PluginFacts;
+  syncFrequencyMs: number;
+}): Channels {
+  const { store, clock, logger, secretBox, plugins } = deps;
+  let copy: ChannelRecord[] = [];
+  let byId = new Map<number, ChannelRecord>();
+  let timer: ReturnType<typeof setInterval> | undefined;
+  let unsubscribe = () => {};
+
+  async function load(): Promise<void> {
+    copy = await store.channels.all();
+    byId = new Map(copy.map((channel) => [channel.id, channel]));
+  }
+  const reload = () =>
+    load().catch((error) =>
+      logger.warn({ err: error }, 'channels could not be read again; the known ones stay in use'),
+    );
+
+  async function changed(): Promise<void> {
+    await load();
+    await store.publish('channels');
+  }
+
+  async function get(id: number): Promise<ChannelRecord> {
+    const channel = await store.channels.byId(id);
+    if (!channel) throw channelErrors.not_found();
+    return channel;
+  }
+
+  return {
+    find: (id) => byId.get(id),
+    known: () => copy,
+    pick: (request) => pickChannel(copy, request),
+    get,
+    list: (page) => store.channels.list(page),
+
+    async start() {
+      await load();
+      unsubscribe = store.subscribe((topic) => {
+        if (topic === 'channels') void reload();
+      });
+      timer = setInterval(() => void reload(), deps.syncFrequencyMs);
+      timer.unref?.();
+    },
+    stop() {
+      unsubscribe();
+      clearInterval(timer);
+    },
+
+    credential(channel) {
+      const key = secretBox.open(channel.keySealed);
+      if (key === undefined) throw channelErrors.key_unreadable();
+      return key;
+    },
+
+    async create(input) {
+      const key = checkKey(input.key);
+      const binding = checkBinding(plugins, {
+        type: input.type,
+        taskPluginKey: input.taskPluginKey ?? null,
+        baseUrl: input.baseUrl ?? '',
+      });
+      const now = clock.unix();
+      const channel = await store.channels.insert({
+        name: checkName(input.name),
+        type: input.type,
+        keySealed: secretBox.seal(key),
+        keyHint: hint(key),
+        baseUrl: binding.baseUrl,
+        models: checkNames('models', input.models),
+        groups: checkNames('groups', input.groups ?? ['default']),
+        priority: input.priority ?? 0,
+        weight: input.weight ?? 1,
+        modelMapping: checkMapping(input.modelMapping ?? {}),
+        taskPluginKey: binding.taskPluginKey,
+        settings: input.settings ?? {},
+        status: input.status ?? 1,
+        createdAt: now,
+        updatedAt: now,
+      });
+      await changed();
+      return { channel, baseUrlSource: binding.baseUrlSource };
+    },
+
+    async update(id, change, { mayMoveKey }) {
+      const before = await get(id);
+      const binding = checkBinding(plugins, {
+        type: change.type ?? before.type,
+        taskPluginKey: change.taskPluginKey ?? (change.type === undefined ? before.taskPluginKey : null),
+        baseUrl: change.baseUrl ?? before.baseUrl,
+      });
+      const moves =
+        (change.type ?? before.type) !== before.type ||
+        binding.taskPluginKey !== before.taskPluginKey ||
+        binding.baseUrl !== before.baseUrl;
+      // Otherwise anyone who may edit channels could send the key to a host of his own and read it there.
+      if (moves && change.key === undefined && !mayMoveKey) throw channelErrors.key_required({ param: 'key' });
+      const key = change.key === undefined ? undefined : checkKey(change.key);
+      const channel = await store.channels.update(id, {
+        ...(change.name === undefined ? {} : { name: checkName(change.name) }),
+        ...(key === undefined ? {} : { keySealed: secretBox.seal(key), keyHint: hint(key) }),
+        type: change.type ?? before.type,
+        baseUrl: binding.baseUrl,
+        taskPluginKey: binding.taskPluginKey,
+        ...(change.models === undefined ? {} : { models: checkNames('models', change.models) }),
+        ...(change.groups === undefined ? {} : { groups: checkNames('groups', change.groups) }),
+        ...(change.priority === undefined ? {} : { priority: change.priority }),
+        ...(change.weight === undefined ? {} : { weight: change.weight }),
+        ...(change.modelMapping === undefined ? {} : { modelMapping: checkMapping(change.modelMapping) }),
+        ...(change.settings === undefined ? {} : { settings: change.settings }),
+        ...(change.status === undefined ? {} : { status: change.status }),
+        updatedAt: clock.unix(),
+      });
+      if (!channel) throw channelErrors.not_found();
+      await changed();
+      return { channel, before, baseUrlSource: binding.baseUrlSource };
+    },
+
+    async delete(id) {
+      const before = await get(id);
+      if (!(await store.channels.delete(id))) throw channelErrors.not_found();
+      await changed();
+      return before;
+    },
+  };
+}
+
+/** The last four characters of a key long enough to lose nothing by it. */
+const hint = (key: string): string => (key.length >= 12 ? key.slice(-4) : '');

@@ -1,0 +1,15 @@
+import { defineErrors } from '../kernel/index.ts';
+
+export const channelErrors = defineErrors('channels', {
+  not_found: ['not_found', 'There is no such channel.'],
+  invalid: ['invalid', 'The channel cannot be saved.'],
+  key_required: [
+    'forbidden',
+    'Changing the address, the type or the plugin of a channel sends its key somewhere else: enter the key again.',
+  ],
+  key_unreadable: [
+    'unavailable',
+    'The stored key of this channel cannot be read with the current CRYPTO_SECRET. Enter the key again.',
+  ],
+  no_available_channel: ['unavailable', 'No channel is available for this model.'],
+});

@@ -1,0 +1,44 @@
+import { randomBelow } from '../kernel/index.ts';
+import type { ChannelRecord } from '../store/ports/index.ts';
+import { TASK_PLUGIN_TYPE } from './check-channel.ts';
+
+export type PickRequest = {
+  pluginKey: string;
+  /** Legacy types that the plugin drives. */
+  channelTypes: readonly number[];
+  /** The name that the client sent. */
+  model: string;
+  group: string;
+  /** Channels that this request has tried already. */
+  except: readonly number[];
+};
+
+/** By model and group, then the highest priority, then by chance in proportion to weight. A weight of 0 serves only where all are 0. */
+export function pickChannel(channels: readonly ChannelRecord[], request: PickRequest): ChannelRecord | undefined {
+  let best: ChannelRecord[] = [];
+  for (const channel of channels) {
+    if (!serves(channel, request)) continue;
+    const top = best[0]?.priority ?? Number.NEGATIVE_INFINITY;
+    if (channel.priority > top) best = [channel];
+    else if (channel.priority === top) best.push(channel);
+  }
+  const total = best.reduce((sum, channel) => sum + channel.weight, 0);
+  if (total === 0) return best[best.length > 1 ? randomBelow(best.length) : 0];
+  let ticket = randomBelow(total);
+  for (const channel of best) {
+    ticket -= channel.weight;
+    if (ticket < 0) return channel;
+  }
+  return undefined;
+}
+
+/** True when the channel is driven by the plugin: bound by key, or of a type that the plugin declares. */
+export const isDrivenBy = (channel: ChannelRecord, pluginKey: string, channelTypes: readonly number[]): boolean =>
+  channel.type === TASK_PLUGIN_TYPE ? channel.taskPluginKey === pluginKey : channelTypes.includes(channel.type);
+
+const serves = (channel: ChannelRecord, request: PickRequest): boolean =>
+  channel.status === 1 &&
+  !request.except.includes(channel.id) &&
+  isDrivenBy(channel, request.pluginKey, request.channelTypes) &&
+  channel.models.includes(request.model) &&
+  channel.groups.includes(request.group);
