@@ -1,2 +1,3 @@
+export * from './counters.ts';
 export * from './records.ts';
 export * from './store.ts';

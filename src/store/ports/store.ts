@@ -64,6 +64,18 @@ export interface SessionStore {
     userAgent: string;
     now: number;
   }): Promise<boolean>;
+  /**
+   * Carries a session over a change of its user's `auth_version`: `version + 1` and the new auth version in one statement that
+   * matches sid, active, unexpired, the session's version and its present auth version. The refresh token stays. False when it
+   * has ended or moved on.
+   */
+  advance(change: {
+    sid: string;
+    expectedVersion: number;
+    expectedUserAuthVersion: number;
+    userAuthVersion: number;
+    now: number;
+  }): Promise<boolean>;
   /** False when it was not active. */
   revoke(sid: string, reason: string, now: number): Promise<boolean>;
   /** Revokes all active sessions of a user but `exceptSid`; gives the revoked sids. */
