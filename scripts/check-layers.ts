@@ -1,0 +1,114 @@
+import { readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { listFiles, root } from './hash-inputs.ts';
+import { readImports } from './read-imports.ts';
+
+/**
+ * Which room may import which; whatever is not listed is an error. `main` is `src/main.ts`, `store/ports` stands apart from
+ * the rest of `store`, `contracts` and `migrations` are the folders beside `src`, `panel-manifest` is the generated one.
+ */
+const allowed: Record<string, readonly string[]> = {
+  kernel: [],
+  'store/ports': ['kernel'],
+  store: ['store/ports', 'kernel', 'migrations'],
+  sandbox: ['kernel'],
+  upstream: ['kernel'],
+  billing: ['store/ports', 'kernel'],
+  channels: ['store/ports', 'kernel'],
+  auth: ['store/ports', 'upstream', 'kernel'],
+  plugins: ['store/ports', 'sandbox', 'upstream', 'contracts', 'kernel'],
+  tasks: ['plugins', 'channels', 'billing', 'store/ports', 'upstream', 'kernel'],
+  panel: ['contracts', 'http'],
+  http: ['auth', 'tasks', 'plugins', 'channels', 'billing', 'contracts', 'kernel', 'panel-manifest'],
+  app: [
+    ...['kernel', 'store/ports', 'store', 'sandbox', 'upstream', 'billing', 'channels', 'auth', 'plugins', 'tasks'],
+    ...['http', 'contracts', 'migrations', 'panel-manifest'],
+  ],
+  main: ['app', 'sandbox'],
+  contracts: ['contracts'],
+};
+
+/** Files that may be imported although they are not their room's `index.ts`. */
+const openFiles = ['src/sandbox/child.ts'];
+
+/** Means of the platform and of packages that belong to certain places only. */
+const reserved: readonly { what: string; pattern: RegExp; where: RegExp }[] = [
+  { what: 'the current time', pattern: /\bDate\.now\(|\bnew Date\(\s*\)/, where: /^src\/kernel\// },
+  { what: 'Math.random', pattern: /\bMath\.random\(/, where: /^src\/kernel\// },
+  {
+    what: 'fetch',
+    pattern: /(?<![\w.$])(?:globalThis\.|window\.)?fetch\((?!.*\{$)/,
+    where: /^src\/(upstream|panel)\//,
+  },
+  { what: 'the environment', pattern: /\bprocess\.env\b|\bBun\.env\b/, where: /^src\/app\/config\.ts$/ },
+  { what: 'console', pattern: /\bconsole\.(log|error|warn|info|debug)\(/, where: /^src\/(main\.ts$|app\/cli\/)/ },
+];
+const reservedPackages: readonly { name: RegExp; where: RegExp }[] = [
+  { name: /^elysia$|^@elysiajs\/openapi$/, where: /^src\/http\// },
+  { name: /^drizzle-orm|^bun:sqlite$|^ioredis$/, where: /^src\/store\// },
+  { name: /^quickjs-emscripten|^@jitl\//, where: /^src\/sandbox\// },
+  { name: /^react|^@mantine\//, where: /^src\/panel\// },
+];
+
+/** Every breach of the import table and the reserved means below `base`, as `file:line: what`. */
+export function checkLayers(base: string): string[] {
+  const files = listFiles('src', base)
+    .concat(listFiles('contracts', base))
+    .filter((file) => /\.tsx?$/.test(file));
+  return files.flatMap((file) => {
+    const source = readFileSync(join(base, file), 'utf8');
+    return [...checkImports(file, source), ...checkReserved(file, source)];
+  });
+}
+
+function checkImports(file: string, source: string): string[] {
+  const from = roomOf(file);
+  if (from === null) return [`${file}:1: lies in no room`];
+  return readImports(source).flatMap(({ specifier, line, typeOnly }) => {
+    const complain = (what: string): string[] => [`${file}:${line}: ${what}`];
+    if (!specifier.startsWith('.')) {
+      const rule = reservedPackages.find(({ name }) => name.test(specifier));
+      return rule && !rule.where.test(file) ? complain(`${specifier} does not belong into ${from}`) : [];
+    }
+    const target = normalize(join(dirname(file), specifier)).replaceAll('\\', '/');
+    const to = roomOf(target);
+    if (to === from) return [];
+    if (to === null) {
+      return target === 'package.json' ? [] : complain(`${specifier} leads out of the rooms`);
+    }
+    if (!allowed[from]?.includes(to)) return complain(`${from} may not import ${to} (${specifier})`);
+    if (from === 'panel' && to === 'http' && !typeOnly) return complain(`panel may import only types of http`);
+    if (!isEntrance(from, to, target)) return complain(`${to} is entered through its index.ts only (${specifier})`);
+    return [];
+  });
+}
+
+function isEntrance(from: string, to: string, target: string): boolean {
+  if (from === 'app' || from === 'main') return from === 'app' || to === 'app' || openFiles.includes(target);
+  if (['store/ports', 'contracts', 'migrations', 'panel-manifest'].includes(to)) return true;
+  return target === `src/${to}/index.ts` || openFiles.includes(target);
+}
+
+function roomOf(path: string): string | null {
+  if (/^src\/main\.tsx?$/.test(path)) return 'main';
+  if (path.startsWith('src/store/ports/')) return 'store/ports';
+  if (path.startsWith('build/panel/')) return 'panel-manifest';
+  if (path.startsWith('contracts/') || path.startsWith('migrations/')) return path.split('/')[0] ?? null;
+  const room = /^src\/([^/]+)\//.exec(path)?.[1];
+  return room !== undefined && room in allowed ? room : null;
+}
+
+function checkReserved(file: string, source: string): string[] {
+  return source.split('\n').flatMap((text, index) => {
+    if (/^\s*(\*|\/\/|\/\*)/.test(text)) return [];
+    return reserved
+      .filter(({ pattern, where }) => pattern.test(text) && !where.test(file))
+      .map(({ what }) => `${file}:${index + 1}: ${what} is not to be used here`);
+  });
+}
+
+if (import.meta.main) {
+  const breaches = checkLayers(root);
+  for (const breach of breaches) console.error(breach);
+  process.exitCode = breaches.length > 0 ? 1 : 0;
+}

@@ -1,0 +1,53 @@
+import { join } from 'node:path';
+import { ensurePanelManifest } from './build-panel.ts';
+import { checkLayers } from './check-layers.ts';
+import { checkSizes } from './check-sizes.ts';
+import { listFiles, root } from './hash-inputs.ts';
+
+type Check = { name: string; run(): Promise<string | null> };
+
+/**
+ * npm run check: types, format and lint, unused code, the import table, file sizes, generated files. Runs them all and
+ * prints the findings of those that fail. A script named `generate-*.ts` says with `--check` whether its output is current.
+ */
+async function main(): Promise<number> {
+  ensurePanelManifest();
+  const binary = (name: string): string => join(root, 'node_modules', '.bin', name);
+  const generators = listFiles('scripts').filter((file) => /\/generate-[^/]*\.ts$/.test(file));
+  const checks: Check[] = [
+    { name: 'types', run: () => runTool([binary('tsc'), '--noEmit', '-p', '.']) },
+    { name: 'format and lint', run: () => runTool([binary('biome'), 'check', '--error-on-warnings', '.']) },
+    { name: 'unused code', run: () => runTool([process.execPath, binary('knip-bun'), '--no-progress']) },
+    { name: 'layers', run: async () => findings(checkLayers(root)) },
+    { name: 'file sizes', run: async () => findings(checkSizes(root)) },
+    ...generators.map((file) => ({ name: file, run: () => runTool([process.execPath, file, '--check']) })),
+  ];
+  let failed = 0;
+  for (const { name, run } of checks) {
+    const started = performance.now();
+    const complaint = await run();
+    const seconds = ((performance.now() - started) / 1000).toFixed(1);
+    console.log(`${complaint === null ? 'ok    ' : 'FAILED'} ${name} (${seconds} s)`);
+    if (complaint !== null) {
+      console.log(complaint);
+      failed += 1;
+    }
+  }
+  return failed === 0 ? 0 : 1;
+}
+
+async function runTool(command: string[]): Promise<string | null> {
+  const child = Bun.spawn(command, { cwd: root, stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' });
+  const [out, error, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  return code === 0 ? null : `${out}${error}`.trimEnd();
+}
+
+function findings(list: readonly string[]): string | null {
+  return list.length === 0 ? null : list.join('\n');
+}
+
+process.exitCode = await main();

@@ -1,0 +1,85 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative, resolve } from 'node:path';
+import { provideServices } from '../test/support/provide-services.ts';
+import { buildExecutable } from './build.ts';
+import { listFiles, root } from './hash-inputs.ts';
+import { addCounts, type Counts, formatCounts, readCounts } from './test-counts.ts';
+
+/**
+ * npm test [-- files or folders]: builds what is stale, provides PostgreSQL, Redis and Chromium, runs the tests and ends with
+ * one line of counts. Files run side by side in processes of their own. Those named `*.serial.test.ts` measure time,
+ * memory or crashes and run afterwards, one by one on an otherwise idle machine.
+ */
+async function main(args: string[]): Promise<number> {
+  const files = selectFiles(args);
+  if (files.length === 0) {
+    console.error(`No test files match ${args.join(' ')}`);
+    return 2;
+  }
+  const { built, path } = await buildExecutable();
+  if (built) console.error(`${path} built`);
+  const services = await provideServices(process.env);
+  let running: Bun.Subprocess | null = null;
+  let interrupted = false;
+  const interrupt = (): void => {
+    interrupted = true;
+    running?.kill('SIGTERM');
+  };
+  process.on('SIGINT', interrupt).on('SIGTERM', interrupt);
+
+  const folder = mkdtempSync(join(tmpdir(), 'taskgate-tests-'));
+  const lanes = [
+    { files: files.filter((file) => !isSerial(file)), flags: ['--parallel'] },
+    { files: files.filter(isSerial), flags: ['--parallel=1'] },
+  ];
+  let counts: Counts = { passed: 0, failed: 0, skipped: 0 };
+  try {
+    for (const [index, lane] of lanes.entries()) {
+      if (lane.files.length === 0 || interrupted) continue;
+      const report = join(folder, `${index}.xml`);
+      const child = Bun.spawn(
+        [
+          ...[process.execPath, 'test', ...lane.flags, '--timeout=30000', '--no-orphans'],
+          ...['--reporter=junit', `--reporter-outfile=${report}`],
+          ...lane.files.map((file) => `./${file}`),
+        ],
+        {
+          cwd: root,
+          env: { ...process.env, ...services.environment },
+          stdin: 'ignore',
+          stdout: 'inherit',
+          stderr: 'inherit',
+        },
+      );
+      running = child;
+      const code = await child.exited;
+      counts = addCounts(counts, readCounts(existsSync(report) ? readFileSync(report, 'utf8') : '', lane.files, code));
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+    await services.stop();
+  }
+  if (interrupted) console.error('Interrupted.');
+  console.log(formatCounts(counts));
+  return counts.failed > 0 || interrupted ? 1 : 0;
+}
+
+function isSerial(file: string): boolean {
+  return file.endsWith('.serial.test.ts');
+}
+
+function selectFiles(args: readonly string[]): string[] {
+  const all = listFiles('test').filter((file) => file.endsWith('.test.ts') || file.endsWith('.test.tsx'));
+  const wanted = args.map((arg) => relative(root, resolve(arg)));
+  return all.filter(
+    (file) => wanted.length === 0 || wanted.some((path) => file === path || file.startsWith(`${path}/`)),
+  );
+}
+
+try {
+  process.exitCode = await main(process.argv.slice(2));
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 1;
+}
