@@ -1,0 +1,68 @@
+import { type Clock, type Logger, newUuid } from '../kernel/index.ts';
+import type { NodeRecord, Store } from '../store/ports/index.ts';
+import { CommandError } from './cli/command.ts';
+
+/** A node whose last sign of life is younger than this lives: three heartbeats and a little. */
+export const NODE_ALIVE_SECONDS = 35;
+const HEARTBEAT_MS = 10_000;
+
+export type NodePresence = {
+  readonly id: string;
+  /** Ends the heartbeat and removes the node's row. */
+  stop(): Promise<void>;
+};
+
+/**
+ * Enters this process into the list of nodes and keeps it there. On PostgreSQL it refuses (`CommandError`) when a live node shares
+ * neither the current nor a former secret of a kind: the two could not read what the other writes. A SQLite database has one
+ * process, and what stands there is the row of one that has ended.
+ */
+export async function announceNode(options: {
+  store: Store;
+  clock: Clock;
+  logger: Logger;
+  role: string;
+  version: string;
+  fingerprints: string[];
+}): Promise<NodePresence> {
+  const { store, clock, logger } = options;
+  const id = newUuid();
+  const startedAt = clock.unix();
+  if (store.dialect === 'postgres') {
+    for (const other of await store.nodes.alive(startedAt - NODE_ALIVE_SECONDS))
+      refuseStranger(options.fingerprints, other);
+  }
+  const { role, version, fingerprints } = options;
+  const beat = () => store.nodes.heartbeat({ id, role, version, startedAt, fingerprints }, clock.unix());
+  await beat();
+
+  const stopping = new AbortController();
+  const beating = (async () => {
+    while (true) {
+      await clock.sleep(HEARTBEAT_MS, stopping.signal);
+      if (stopping.signal.aborted) return;
+      await beat().catch((error) => logger.warn({ err: error }, 'heartbeat not written'));
+    }
+  })();
+  return {
+    id,
+    async stop() {
+      stopping.abort();
+      await beating;
+      await store.nodes.remove(id).catch((error) => logger.warn({ err: error }, 'node row not removed'));
+    },
+  };
+}
+
+function refuseStranger(mine: readonly string[], other: NodeRecord): void {
+  for (const [kind, variable] of [
+    ['session', 'SESSION_SECRET'],
+    ['crypto', 'CRYPTO_SECRET'],
+  ] as const) {
+    const shared = other.fingerprints.some((print) => print.startsWith(`${kind}:`) && mine.includes(print));
+    if (shared) continue;
+    throw new CommandError(
+      `${variable} differs from that of the node ${other.id}, which is running on the same database. Give both the same value, or name the other's value in ${variable}_PREVIOUS. A node that was just stopped counts as running for ${NODE_ALIVE_SECONDS} seconds`,
+    );
+  }
+}

@@ -1,0 +1,72 @@
+import ipaddr from 'ipaddr.js';
+import type { Config } from './config-variables.ts';
+
+/**
+ * Rules between variables, and combinations that work but deserve a word. `set` holds the environment names that were given,
+ * rightly or not.
+ */
+export function checkConfig(
+  config: Config,
+  set: ReadonlySet<string>,
+): { config: Config; faults: string[]; warnings: string[] } {
+  const faults: string[] = [];
+  const warnings: string[] = [];
+
+  if (config.cookieTrustedUrls.length > 0 && !config.cookieSecure) {
+    faults.push(
+      'SESSION_COOKIE_TRUSTED_URL: set without SESSION_COOKIE_SECURE=true; allowed: only together with it, since the origin check is off otherwise',
+    );
+  }
+  if (set.has('TLS_CERT_FILE') !== set.has('TLS_KEY_FILE')) {
+    const missing = set.has('TLS_KEY_FILE') ? 'TLS_CERT_FILE' : 'TLS_KEY_FILE';
+    faults.push(`${missing}: not set; allowed: TLS_CERT_FILE and TLS_KEY_FILE together, or neither`);
+  }
+  if (config.databaseUrl !== '') {
+    for (const [env, value] of [
+      ['SESSION_SECRET', config.sessionSecret],
+      ['CRYPTO_SECRET', config.cryptoSecret],
+    ] as const) {
+      if (value !== '') continue;
+      // Each node would make its own, and no node could read what another wrote.
+      faults.push(
+        `${env}: not set; with PostgreSQL it is required and must be the same on all nodes (openssl rand -hex 32)`,
+      );
+    }
+  }
+
+  if (config.cookieSecure && config.cookieTrustedUrls.length === 0) {
+    warnings.push(
+      "SESSION_COOKIE_SECURE=true without SESSION_COOKIE_TRUSTED_URL: only the request's own origin may refresh and log out; behind a proxy that ends TLS, list the public origin",
+    );
+  }
+  if (!config.cookieSecure && !isLoopback(config.host)) {
+    warnings.push(
+      `HOST=${config.host} is reachable from the network while SESSION_COOKIE_SECURE is not true: session cookies may travel unencrypted`,
+    );
+  }
+  if (!set.has('TRUSTED_PROXIES')) {
+    warnings.push(
+      'TRUSTED_PROXIES is not set: loopback and private ranges are trusted, so other hosts of the same private network can forge client addresses; list your proxies, or set it to "none"',
+    );
+  }
+  if (config.upstreamAllowPrivate) {
+    warnings.push('UPSTREAM_ALLOW_PRIVATE=true: plugins can reach private and loopback addresses');
+  }
+  if (config.redisUrl !== '' && config.databaseUrl === '') {
+    warnings.push('REDIS_URL is set with SQLite: a single node has no use for a shared cache');
+  }
+
+  const retentionSeconds = config.sessionRevokedRetentionDays * 86_400;
+  if (config.sessionIssuanceWindow <= retentionSeconds) return { config, faults, warnings };
+  // Rows older than the retention are deleted: a longer window would count what is no longer there.
+  warnings.push(
+    `USER_SESSION_ISSUANCE_WINDOW_SECONDS=${config.sessionIssuanceWindow} is longer than the retention of revoked sessions; ${retentionSeconds} is used instead`,
+  );
+  return { config: { ...config, sessionIssuanceWindow: retentionSeconds }, faults, warnings };
+}
+
+/** True for an address that only this machine reaches. A name other than localhost counts as reachable. */
+export function isLoopback(host: string): boolean {
+  if (host.toLowerCase() === 'localhost') return true;
+  return ipaddr.isValid(host) && ipaddr.process(host).range() === 'loopback';
+}

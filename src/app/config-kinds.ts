@@ -1,0 +1,163 @@
+import { readFileSync } from 'node:fs';
+import ipaddr from 'ipaddr.js';
+import { err, ok, type Result } from '../kernel/index.ts';
+
+/** How the text of one variable becomes a value. `parse` fails with a hint for this very text, or with an empty string. */
+export type ValueKind<T> = {
+  /** Short name for the tables: `integer`, `boolean`, … */
+  type: string;
+  /** What may be written, as the end of the sentence "allowed: …". */
+  allowed: string;
+  parse(text: string): Result<T, string>;
+};
+
+const refuse = (hint = '') => err(hint);
+
+export function text(allowed = 'any text'): ValueKind<string> {
+  return { type: 'text', allowed, parse: (value) => ok(value) };
+}
+
+export const boolean: ValueKind<boolean> = {
+  type: 'boolean',
+  allowed: 'true or false',
+  parse(value) {
+    const word = value.toLowerCase();
+    return word === 'true' ? ok(true) : word === 'false' ? ok(false) : refuse();
+  },
+};
+
+export function integer(min: number, max: number): ValueKind<number> {
+  return {
+    type: 'integer',
+    allowed: `a whole number from ${min} to ${max}`,
+    parse(value) {
+      if (!/^-?\d{1,15}$/.test(value)) return refuse();
+      const number = Number(value);
+      return number >= min && number <= max ? ok(number) : refuse();
+    },
+  };
+}
+
+export function oneOf<const T extends string>(...values: readonly T[]): ValueKind<T> {
+  return {
+    type: 'choice',
+    allowed: values.join(', '),
+    parse(value) {
+      const found = values.find((candidate) => candidate.toLowerCase() === value.toLowerCase());
+      return found === undefined ? refuse() : ok(found);
+    },
+  };
+}
+
+/** An address to listen on: a name or an IP address, without scheme and port. */
+export const host: ValueKind<string> = {
+  type: 'host',
+  allowed: 'a host name or an IP address, without scheme and port (127.0.0.1, 0.0.0.0, ::)',
+  parse(value) {
+    const bare = value.replace(/^\[(.*)\]$/, '$1');
+    if (ipaddr.isValid(bare)) return ok(bare);
+    return /^(?=.{1,253}$)[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?$/.test(bare) ? ok(bare) : refuse();
+  },
+};
+
+/** A URL of one of `schemes`, the empty string where the variable is unset. */
+export function urlOf(schemes: readonly string[], what: string): ValueKind<string> {
+  return {
+    type: 'URL',
+    allowed: what,
+    parse(value) {
+      if (!URL.canParse(value)) return refuse();
+      const url = new URL(value);
+      return schemes.includes(url.protocol) && url.hostname !== '' ? ok(value) : refuse();
+    },
+  };
+}
+
+/** 16 characters are the least that is no guessable word; the generated secrets have 64. */
+export const SECRET_MIN_LENGTH = 16;
+
+export const secret: ValueKind<string> = {
+  type: 'secret',
+  allowed: `at least ${SECRET_MIN_LENGTH} characters, better 64 random ones (openssl rand -hex 32)`,
+  parse: (value) => (value.length >= SECRET_MIN_LENGTH ? ok(value) : refuse()),
+};
+
+/** Former secrets: a comma-separated list, the newest first. */
+export const secretList: ValueKind<readonly string[]> = {
+  type: 'secret list',
+  allowed: 'a comma-separated list of former secrets',
+  parse(value) {
+    const items = value.split(',').map((item) => item.trim());
+    return items.every((item) => item !== '') ? ok(items) : refuse('an entry is empty');
+  },
+};
+
+/** A file whose content is read at once; gives the content. */
+export const file: ValueKind<{ path: string; content: string } | undefined> = {
+  type: 'file',
+  allowed: 'the path of a readable PEM file',
+  parse(path) {
+    try {
+      const content = readFileSync(path, 'utf8');
+      return content.includes('-----BEGIN ') ? ok({ path, content }) : refuse('the file is no PEM file');
+    } catch (cause) {
+      return refuse(`the file cannot be read: ${(cause as NodeJS.ErrnoException).code ?? 'unknown reason'}`);
+    }
+  },
+};
+
+/** Exact HTTPS origins: wildcards, paths, queries and user info are refused. */
+export const httpsOrigins: ValueKind<readonly string[]> = {
+  type: 'origin list',
+  allowed: 'exact HTTPS origins, comma-separated (https://panel.example.com, https://panel.example.com:8443)',
+  parse(value) {
+    const origins: string[] = [];
+    for (const item of value.split(',').map((part) => part.trim())) {
+      if (item === '') return refuse('an entry is empty');
+      if (item.includes('*')) return refuse(`wildcards are not accepted: "${item}"`);
+      if (!URL.canParse(item)) return refuse(`"${item}" is no origin`);
+      const url = new URL(item);
+      if (url.protocol !== 'https:') return refuse(`"${item}" is not https`);
+      if (url.username || url.password) return refuse('user info is not accepted');
+      if (item.endsWith('/')) return refuse(`write "${url.origin}" without the slash at the end`);
+      if (!/^https:\/\/[^/?#\\]+$/i.test(item)) return refuse(`"${item}" has more than scheme, host and port`);
+      origins.push(url.origin);
+    }
+    return ok([...new Set(origins)]);
+  },
+};
+
+/** Spec "Trusted proxies and client IP": loopback and the common private ranges. */
+export const DEFAULT_TRUSTED_PROXIES: readonly string[] = [
+  '127.0.0.0/8',
+  '::1/128',
+  '10.0.0.0/8',
+  '172.16.0.0/12',
+  '192.168.0.0/16',
+  'fc00::/7',
+];
+
+/** Canonical CIDRs; an empty list trusts nobody (`none`). */
+export const proxyList: ValueKind<readonly string[]> = {
+  type: 'address list',
+  allowed: '"none" alone, or comma-separated IP addresses and CIDRs (10.0.0.0/8, 192.168.1.7)',
+  parse(value) {
+    const items = value
+      .split(',')
+      .map((item) => item.trim())
+      .filter((item) => item !== '');
+    if (items.length === 0) return refuse('the list is empty');
+    const none = items.some((item) => item.toLowerCase() === 'none');
+    if (none) return items.length === 1 ? ok([]) : refuse('"none" cannot be mixed with addresses');
+    const cidrs: string[] = [];
+    for (const item of items) {
+      const cidr = item.includes('/') ? item : `${item}/${item.includes(':') ? 128 : 32}`;
+      // Short, octal and hexadecimal IPv4 forms are legal to the parser and mean something else than they seem to ("10/8").
+      const [address = ''] = cidr.split('/');
+      const plain = address.includes(':') || ipaddr.IPv4.isValidFourPartDecimal(address);
+      if (!plain || !ipaddr.isValidCIDR(cidr)) return refuse(`"${item}" is no address and no CIDR`);
+      cidrs.push(cidr);
+    }
+    return ok(cidrs);
+  },
+};

@@ -1,0 +1,53 @@
+import { checkConfig } from './check-config.ts';
+import { type Config, VARIABLES, type Variable, type VariableName } from './config-variables.ts';
+
+/** A flag of the command line that stands above an environment variable: `--port` above `PORT`. */
+export type ConfigOverrides = Partial<Record<VariableName, { flag: string; value: string }>>;
+
+export type ConfigReading =
+  | { ok: true; config: Config; warnings: string[] }
+  /** One sentence a fault: the key, what was read (secrets never), what is allowed. */
+  | { ok: false; faults: string[] };
+
+/**
+ * Reads and checks the whole configuration and finds all faults at once. A variable that is empty or only white space counts
+ * as unset. Pure: `environment` is the caller's.
+ */
+export function readConfig(
+  environment: Readonly<Record<string, string | undefined>>,
+  overrides: ConfigOverrides = {},
+): ConfigReading {
+  const faults: string[] = [];
+  const warnings: string[] = [];
+  const values: Record<string, unknown> = {};
+  const set = new Set<string>();
+  for (const name of Object.keys(VARIABLES) as VariableName[]) {
+    const variable: Variable<unknown> = VARIABLES[name];
+    const override = overrides[name];
+    const raw = (override?.value ?? environment[variable.env] ?? '').trim();
+    values[name] = variable.default;
+    if (raw === '' && override === undefined) continue;
+    set.add(variable.env);
+    const parsed = variable.kind.parse(raw);
+    if (parsed.ok) {
+      values[name] = parsed.value;
+      continue;
+    }
+    const said = describeFault(override?.flag ?? variable.env, variable, raw, parsed.error);
+    if (variable.fallback) warnings.push(`${said}; ${String(variable.default)} is used instead`);
+    else faults.push(said);
+  }
+  const checked = checkConfig(values as Config, set);
+  faults.push(...checked.faults);
+  warnings.push(...checked.warnings);
+  return faults.length > 0 ? { ok: false, faults } : { ok: true, config: checked.config, warnings };
+}
+
+/** Reads the environment of the process: the only place that does. */
+export const loadConfig = (overrides: ConfigOverrides = {}): ConfigReading => readConfig(process.env, overrides);
+
+function describeFault(name: string, variable: Variable<unknown>, raw: string, hint: string): string {
+  const shown = raw.length > 100 ? `${raw.slice(0, 100)}…` : raw;
+  const read = variable.secret ? `a value of ${raw.length} characters (not shown)` : JSON.stringify(shown);
+  return `${name}: read ${read}; allowed: ${variable.kind.allowed}${hint ? ` (${hint})` : ''}`;
+}

@@ -1,0 +1,72 @@
+/**
+ * Last defence of the log: whatever a room hands over, credentials are gone before a line is written. Rooms still keep them
+ * out of their fields; this catches what slipped through.
+ */
+
+const REDACTED = '[redacted]';
+
+/** Compared without case, `-` and `_`: `Set-Cookie`, `api_key`, `keySealed`. */
+const SECRET_NAME =
+  /(?:authorization|cookie|cookies|password|passwordhash|passwd|secret|secrets|token|tokens|credential|credentials|apikey|accesskey|privatekey|secretkey|keysealed|keyhash|securityproof|dsn)$|^(?:key|pass|pat|databaseurl|redisurl)$/;
+
+const isSecretName = (name: string): boolean => SECRET_NAME.test(name.toLowerCase().replace(/[-_]/g, ''));
+
+/** Each pattern keeps its first group: the name or scheme in front of the credential. */
+const SECRET_TEXT: readonly RegExp[] = [
+  // Query and fragment parameters that carry a credential: `access` of artifact links, `token` of the set-up link.
+  /((?:^|[?&#;\s])(?:access|[a-z_]*token|code|key|signature|password|secret)=)[^&#\s"'<>]+/gi,
+  /\b((?:Bearer|Basic)\s+)[A-Za-z0-9._~+/=-]+/gi,
+  // User info of a URL.
+  /(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/@"']+(?=@)/gi,
+  // Our own keys and access tokens wherever they stand.
+  /\b((?:sk-|tgp_))[A-Za-z0-9_-]{20,}/g,
+  /\b(ey)[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}/g,
+  // A database driver's error lists the values of the failed statement.
+  /(\nparams: )[\s\S]*$/,
+];
+
+/** Text without credentials in URLs, authorization values and our own key formats. */
+export function redactText(text: string): string {
+  let out = text;
+  for (const pattern of SECRET_TEXT) out = out.replace(pattern, `$1${REDACTED}`);
+  return out;
+}
+
+/** Deeper structures are cut: a log line is no dump. */
+const MAX_DEPTH = 6;
+
+/** A copy of log fields that is plain JSON, without credentials. Errors become `{type, message, code, stack, cause}`. */
+export function redactFields(fields: object): Record<string, unknown> {
+  return walk(fields, 0) as Record<string, unknown>;
+}
+
+function walk(value: unknown, depth: number): unknown {
+  if (typeof value === 'string') return redactText(value);
+  if (typeof value === 'bigint') return value.toString();
+  if (typeof value !== 'object' || value === null) return value;
+  if (depth >= MAX_DEPTH) return '[deeper]';
+  if (value instanceof Error) return describeError(value, depth);
+  if (value instanceof Headers) return walk(Object.fromEntries(value.entries()), depth);
+  if (value instanceof URL) return redactText(value.href);
+  if (value instanceof Date) return value.toJSON();
+  if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`;
+  if (Array.isArray(value)) return value.map((item) => walk(item, depth + 1));
+  const out: Record<string, unknown> = {};
+  for (const [name, item] of Object.entries(value)) {
+    // Numbers and flags are counts and states ("tokens": 12), never credentials.
+    const hides = isSecretName(name) && (typeof item === 'string' || (typeof item === 'object' && item !== null));
+    out[name] = hides ? REDACTED : walk(item, depth + 1);
+  }
+  return out;
+}
+
+function describeError(error: Error, depth: number): Record<string, unknown> {
+  const code = 'code' in error ? error.code : undefined;
+  return {
+    type: error.name,
+    message: redactText(error.message),
+    ...(typeof code === 'string' || typeof code === 'number' ? { code } : {}),
+    ...(error.stack ? { stack: redactText(error.stack) } : {}),
+    ...(error.cause === undefined ? {} : { cause: walk(error.cause, depth + 1) }),
+  };
+}

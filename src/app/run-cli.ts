@@ -1,0 +1,54 @@
+import { AppError } from '../kernel/index.ts';
+import { CommandError, type CommandIo, EXIT, type ExitCode, UsageError } from './cli/command.ts';
+import { describeCommand, describeCommands } from './cli/describe-commands.ts';
+import { parseCommand } from './cli/parse-command.ts';
+
+const STDIN_LIMIT = 64 * 1024;
+
+/** Runs one command line (without the program's own name) and gives its exit code. Never rejects. */
+export async function runCli(argv: readonly string[], io: CommandIo = processIo()): Promise<ExitCode> {
+  const json = argv.includes('--json');
+  try {
+    const parsed = parseCommand(argv);
+    if (parsed.kind === 'help') {
+      io.out(parsed.spec ? await describeCommand(parsed.spec) : describeCommands());
+      return EXIT.ok;
+    }
+    const command = await parsed.spec.load();
+    return await command.run({ ...parsed.input, io });
+  } catch (error) {
+    const message = explain(error);
+    const usage = error instanceof UsageError;
+    if (json) io.out(`${JSON.stringify({ ok: false, error: message })}\n`);
+    else io.err(`taskgate: ${message}\n${usage ? 'See: taskgate --help\n' : ''}`);
+    return usage ? EXIT.usage : EXIT.failed;
+  }
+}
+
+/** Expected failures say what to do; anything else is a fault of ours and shows where it comes from. */
+function explain(error: unknown): string {
+  if (error instanceof UsageError || error instanceof CommandError) return error.message;
+  if (error instanceof AppError) return error.message;
+  return error instanceof Error
+    ? `unexpected error: ${error.stack ?? error.message}`
+    : `unexpected error: ${String(error)}`;
+}
+
+function processIo(): CommandIo {
+  return {
+    out: (text) => void process.stdout.write(text),
+    err: (text) => void process.stderr.write(text),
+    isTerminal: process.stderr.isTTY === true,
+    async readStdin() {
+      const chunks: Buffer[] = [];
+      let size = 0;
+      for await (const chunk of process.stdin) {
+        const bytes = Buffer.from(chunk);
+        size += bytes.length;
+        if (size > STDIN_LIMIT) throw new UsageError(`standard input has more than ${STDIN_LIMIT} bytes`);
+        chunks.push(bytes);
+      }
+      return Buffer.concat(chunks).toString('utf8');
+    },
+  };
+}

@@ -1,0 +1,13 @@
+/**
+ * The program. A sandbox child is the same program: it is told apart before anything of the gateway is loaded, so that plugin
+ * code never shares a process with it and the child stays small.
+ */
+const argv = process.argv.slice(2);
+
+if (argv[0] === '__sandbox') {
+  void import('./sandbox/child.ts').then((child) => child.runSandboxChild());
+} else {
+  void import('./app/index.ts').then(async (app) => {
+    process.exitCode = await app.runCli(argv);
+  });
+}

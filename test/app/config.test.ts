@@ -1,0 +1,245 @@
+import { describe, expect, test } from 'bun:test';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readConfig } from '../../src/app/config.ts';
+import { VARIABLES } from '../../src/app/config-variables.ts';
+import { configurationDocument, describeConfig } from '../../src/app/describe-config.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'taskgate-config-'));
+const pem = join(folder, 'cert.pem');
+writeFileSync(pem, '-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n');
+const noPem = join(folder, 'note.txt');
+writeFileSync(noPem, 'hello');
+
+const SECRET = 'a-secret-of-thirty-two-characters';
+const valid = (environment: Record<string, string>) => {
+  const reading = readConfig(environment);
+  if (!reading.ok) throw new Error(reading.faults.join('\n'));
+  return reading;
+};
+const faults = (environment: Record<string, string>) => {
+  const reading = readConfig(environment);
+  return reading.ok ? [] : reading.faults;
+};
+
+describe('defaults', () => {
+  test('an empty environment is valid and gives the documented defaults', () => {
+    const { config } = valid({});
+    expect(config).toMatchObject({
+      host: '127.0.0.1',
+      port: 3000,
+      dataDir: './data',
+      databaseUrl: '',
+      nodeRole: 'master',
+      syncFrequency: 60,
+      sessionActiveLimit: 50,
+      sessionIssuanceLimit: 100,
+      sessionIssuanceWindow: 86_400,
+      sessionRevokedRetentionDays: 7,
+      sessionHourlyAlert: 5000,
+      criticalLimit: 600,
+      criticalLimitSeconds: 1200,
+      apiLimit: 3000,
+      apiLimitSeconds: 180,
+      pollIntervalSeconds: 15,
+      pollChannelConcurrency: 16,
+      pollMaxFailures: 20,
+      taskTimeoutMinutes: 1440,
+      maxFileMb: 64,
+      cookieSecure: false,
+      sqliteSynchronous: 'FULL',
+    });
+  });
+
+  test('an empty variable counts as unset', () => {
+    expect(valid({ PORT: '', HOST: '  ' }).config).toMatchObject({ port: 3000, host: '127.0.0.1' });
+  });
+
+  test('a flag stands above its variable and is named in the message', () => {
+    const override = { port: { flag: '--port', value: '4000' } };
+    const reading = readConfig({ PORT: '5000' }, override);
+    expect(reading.ok && reading.config.port).toBe(4000);
+    const bad = readConfig({}, { port: { flag: '--port', value: 'x' } });
+    expect(!bad.ok && bad.faults).toEqual(['--port: read "x"; allowed: a whole number from 0 to 65535']);
+  });
+});
+
+describe('a bad value stops the start: key, what was read, what is allowed', () => {
+  const rows: [environment: Record<string, string>, ...parts: string[]][] = [
+    [{ PORT: 'abc' }, 'PORT: read "abc"', 'a whole number from 0 to 65535'],
+    [{ PORT: '65536' }, 'PORT: read "65536"'],
+    [{ PORT: '3e3' }, 'PORT'],
+    [{ PORT: '-1' }, 'PORT'],
+    [{ HOST: 'http://x' }, 'HOST: read "http://x"', 'without scheme and port'],
+    [{ HOST: '0.0.0.0:80' }, 'HOST'],
+    [{ NODE_ROLE: 'boss' }, 'NODE_ROLE: read "boss"', 'master, worker'],
+    [{ LOG_LEVEL: 'loud' }, 'LOG_LEVEL: read "loud"', 'debug, info, warn, error, silent'],
+    [{ LOG_FORMAT: 'xml' }, 'LOG_FORMAT', 'auto, json, pretty'],
+    [{ DEBUG: 'yes' }, 'DEBUG: read "yes"', 'true or false'],
+    [{ METRICS_TOKEN: 'short' }, 'METRICS_TOKEN: read a value of 5 characters (not shown)'],
+    [{ DATABASE_URL: 'mysql://root:hunter2@h/db' }, 'DATABASE_URL', '(not shown)', 'postgres://'],
+    [{ DATABASE_URL: 'postgres' }, 'DATABASE_URL'],
+    [{ REDIS_URL: 'http://h' }, 'REDIS_URL', 'redis://'],
+    [{ SQLITE_SYNCHRONOUS: 'OFF' }, 'SQLITE_SYNCHRONOUS: read "OFF"', 'FULL, NORMAL'],
+    [{ SESSION_SECRET: 'hunter2' }, 'SESSION_SECRET', 'at least 16 characters'],
+    [{ CRYPTO_SECRET: 'hunter2' }, 'CRYPTO_SECRET', 'at least 16 characters'],
+    [{ CRYPTO_SECRET_PREVIOUS: `${SECRET},` }, 'CRYPTO_SECRET_PREVIOUS', 'an entry is empty'],
+    [{ SESSION_COOKIE_SECURE: '1' }, 'SESSION_COOKIE_SECURE: read "1"', 'true or false'],
+    [{ TRUSTED_PROXIES: 'none, 10.0.0.1' }, 'TRUSTED_PROXIES', '"none" cannot be mixed'],
+    [{ TRUSTED_PROXIES: '10.0.0.0/33' }, 'TRUSTED_PROXIES', '"10.0.0.0/33" is no address and no CIDR'],
+    [{ TRUSTED_PROXIES: '10/8' }, 'TRUSTED_PROXIES', '"10/8" is no address'],
+    [{ TRUSTED_PROXIES: '010.0.0.1' }, 'TRUSTED_PROXIES'],
+    [{ TRUSTED_PROXIES: 'proxy.example.com' }, 'TRUSTED_PROXIES'],
+    [{ TRUSTED_PROXIES: ',' }, 'TRUSTED_PROXIES', 'the list is empty'],
+    [{ TLS_CERT_FILE: join(folder, 'absent.pem'), TLS_KEY_FILE: pem }, 'TLS_CERT_FILE', 'ENOENT'],
+    [{ TLS_CERT_FILE: noPem, TLS_KEY_FILE: pem }, 'TLS_CERT_FILE', 'no PEM file'],
+    [{ TLS_CERT_FILE: pem }, 'TLS_KEY_FILE: not set', 'together, or neither'],
+    [{ TLS_KEY_FILE: pem }, 'TLS_CERT_FILE: not set'],
+    [{ UPDATE_TASK: 'on' }, 'UPDATE_TASK'],
+    [{ TASK_POLL_INTERVAL_SECONDS: '0' }, 'TASK_POLL_INTERVAL_SECONDS'],
+    [{ TASK_POLL_CHANNEL_CONCURRENCY: '0' }, 'TASK_POLL_CHANNEL_CONCURRENCY'],
+    [{ TASK_POLL_MAX_FAILURES: 'many' }, 'TASK_POLL_MAX_FAILURES'],
+    [{ TASK_TIMEOUT_MINUTES: '1.5' }, 'TASK_TIMEOUT_MINUTES'],
+    [{ MAX_FILE_DOWNLOAD_MB: '0' }, 'MAX_FILE_DOWNLOAD_MB'],
+    [{ CRITICAL_RATE_LIMIT: '0' }, 'CRITICAL_RATE_LIMIT'],
+    [{ GLOBAL_API_RATE_LIMIT_DURATION: 'x' }, 'GLOBAL_API_RATE_LIMIT_DURATION'],
+    [{ SANDBOX_MEMORY_MB: '4' }, 'SANDBOX_MEMORY_MB', 'from 16 to 1024'],
+    [{ UPSTREAM_ALLOW_PRIVATE: 'maybe' }, 'UPSTREAM_ALLOW_PRIVATE'],
+  ];
+  test.each(rows)('%j', (environment, ...parts) => {
+    const found = faults(environment);
+    expect(found).toHaveLength(1);
+    for (const part of parts) expect(found[0]).toContain(part);
+    expect(found.join()).not.toContain('hunter2');
+  });
+
+  test('all faults are reported at once', () => {
+    const found = faults({ PORT: 'x', NODE_ROLE: 'x', TASK_POLL_INTERVAL_SECONDS: 'x' });
+    expect(found.map((fault) => fault.split(':')[0])).toEqual(['PORT', 'NODE_ROLE', 'TASK_POLL_INTERVAL_SECONDS']);
+  });
+});
+
+describe('session cookie origins', () => {
+  const secure = (value: string) => ({ SESSION_COOKIE_SECURE: 'true', SESSION_COOKIE_TRUSTED_URL: value });
+  const refused: [value: string, part: string][] = [
+    ['https://a.example/', 'write "https://a.example" without the slash'],
+    ['http://a.example', 'is not https'],
+    ['https://*.example.com', 'wildcards are not accepted'],
+    ['https://a.example/path', 'more than scheme, host and port'],
+    ['https://a.example?x=1', 'more than scheme, host and port'],
+    ['https://user:pw@a.example', 'user info is not accepted'],
+    ['https://a.example,,https://b.example', 'an entry is empty'],
+    ['a.example', 'is no origin'],
+  ];
+  test.each(refused)('refuses %s', (value, part) => {
+    expect(faults(secure(value))).toEqual([expect.stringContaining(part)]);
+  });
+
+  test('takes exact origins, normalised', () => {
+    const { config } = valid(secure('https://A.example:443, https://b.example:8443,https://[::1]:4443'));
+    expect(config.cookieTrustedUrls).toEqual(['https://a.example', 'https://b.example:8443', 'https://[::1]:4443']);
+  });
+
+  test('is refused without the secure mode', () => {
+    const [fault, ...rest] = faults({ SESSION_COOKIE_TRUSTED_URL: 'https://a.example' });
+    expect(fault).toContain('SESSION_COOKIE_TRUSTED_URL: set without SESSION_COOKIE_SECURE=true');
+    expect(rest).toEqual([]);
+  });
+});
+
+describe('trusted proxies', () => {
+  test('unset trusts loopback and private ranges, with a warning', () => {
+    const { config, warnings } = valid({ TRUSTED_PROXIES: '   ' });
+    expect(config.trustedProxies).toEqual([
+      '127.0.0.0/8',
+      '::1/128',
+      '10.0.0.0/8',
+      '172.16.0.0/12',
+      '192.168.0.0/16',
+      'fc00::/7',
+    ]);
+    expect(warnings.join()).toContain('TRUSTED_PROXIES is not set');
+  });
+  test('none, in any case, trusts nobody', () => {
+    expect(valid({ TRUSTED_PROXIES: 'None' }).config.trustedProxies).toEqual([]);
+  });
+  test('a list replaces the default; blank items are skipped', () => {
+    const { config, warnings } = valid({ TRUSTED_PROXIES: '203.0.113.7, ,2001:db8::/32' });
+    expect(config.trustedProxies).toEqual(['203.0.113.7/32', '2001:db8::/32']);
+    expect(warnings).toEqual([]);
+  });
+});
+
+describe('keys with a fallback', () => {
+  test.each([
+    ['SYNC_FREQUENCY', 'syncFrequency', 60],
+    ['USER_SESSION_ACTIVE_LIMIT', 'sessionActiveLimit', 50],
+    ['USER_SESSION_ISSUANCE_LIMIT', 'sessionIssuanceLimit', 100],
+    ['USER_SESSION_ISSUANCE_WINDOW_SECONDS', 'sessionIssuanceWindow', 86_400],
+    ['USER_SESSION_REVOKED_RETENTION_DAYS', 'sessionRevokedRetentionDays', 7],
+    ['USER_SESSION_HOURLY_ALERT_THRESHOLD', 'sessionHourlyAlert', 5000],
+  ] as const)('%s takes its default and warns', (env, name, fallback) => {
+    for (const bad of ['0', '-5', 'abc', '1.5']) {
+      const { config, warnings } = valid({ [env]: bad });
+      expect(config[name]).toBe(fallback);
+      expect(warnings).toContainEqual(expect.stringContaining(`${env}: read "${bad}"`));
+    }
+  });
+
+  test('the issuance window is clamped to the retention, with a warning', () => {
+    const { config, warnings } = valid({
+      USER_SESSION_ISSUANCE_WINDOW_SECONDS: '900000',
+      USER_SESSION_REVOKED_RETENTION_DAYS: '2',
+    });
+    expect(config.sessionIssuanceWindow).toBe(172_800);
+    expect(warnings.join()).toContain('172800 is used instead');
+  });
+});
+
+describe('secrets on PostgreSQL', () => {
+  const url = 'postgres://u:hunter2@localhost/db';
+  test('unset refuses the start and names both keys, not the password', () => {
+    const found = faults({ DATABASE_URL: url });
+    expect(found.map((fault) => fault.split(':')[0])).toEqual(['SESSION_SECRET', 'CRYPTO_SECRET']);
+    expect(found.join()).not.toContain('hunter2');
+  });
+  test('set is fine', () => {
+    expect(faults({ DATABASE_URL: url, SESSION_SECRET: SECRET, CRYPTO_SECRET: SECRET })).toEqual([]);
+  });
+});
+
+describe('unsafe combinations warn', () => {
+  const rows: [environment: Record<string, string>, part: string][] = [
+    [{ HOST: '0.0.0.0' }, 'HOST=0.0.0.0 is reachable from the network'],
+    [{ HOST: '192.168.1.5' }, 'reachable from the network'],
+    [{ SESSION_COOKIE_SECURE: 'true' }, 'without SESSION_COOKIE_TRUSTED_URL'],
+    [{ UPSTREAM_ALLOW_PRIVATE: 'true' }, 'UPSTREAM_ALLOW_PRIVATE=true'],
+  ];
+  test.each(rows)('%j', (environment, part) => {
+    expect(valid({ TRUSTED_PROXIES: 'none', ...environment }).warnings).toEqual([expect.stringContaining(part)]);
+  });
+  test.each(['127.0.0.1', 'localhost', '::1', '127.9.9.9'])('%s alone does not', (host) => {
+    expect(valid({ TRUSTED_PROXIES: 'none', HOST: host }).warnings).toEqual([]);
+  });
+});
+
+describe('documentation', () => {
+  const names = Object.values(VARIABLES).map((variable) => variable.env);
+  test('the help lists every variable once', () => {
+    const lines = describeConfig().split('\n');
+    for (const name of names) expect(lines.filter((line) => line.trim() === name)).toHaveLength(1);
+    expect(new Set(names).size).toBe(names.length);
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(100);
+  });
+  test('docs/configuration.md is what the table says', () => {
+    const path = new URL('../../docs/configuration.md', import.meta.url);
+    expect(readFileSync(path, 'utf8')).toBe(configurationDocument());
+  });
+  test('every default passes its own rule', () => {
+    for (const { env, kind, default: value } of Object.values(VARIABLES)) {
+      if (typeof value === 'number' || typeof value === 'boolean')
+        expect([env, kind.parse(String(value)).ok]).toEqual([env, true]);
+    }
+  });
+});

@@ -1,0 +1,75 @@
+import { describe, expect, test } from 'bun:test';
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fingerprintSecrets, loadSecrets, SECRETS_FILE } from '../../src/app/load-secrets.ts';
+
+const folder = () => mkdtempSync(join(tmpdir(), 'taskgate-secrets-'));
+const unset = { sessionSecret: '', sessionSecretPrevious: [], cryptoSecret: '', cryptoSecretPrevious: [] };
+
+test('are made once with mode 0600 and reused', () => {
+  const dir = folder();
+  const first = loadSecrets(unset, dir);
+  expect(first.created).toBe(true);
+  expect(first.session[0].length).toBeGreaterThanOrEqual(64);
+  expect(first.crypto[0]).not.toBe(first.session[0]);
+  expect(statSync(join(dir, SECRETS_FILE)).mode & 0o777).toBe(0o600);
+  const second = loadSecrets(unset, dir);
+  expect(second).toEqual({ ...first, created: false });
+  expect(readdirSync(dir)).toEqual([SECRETS_FILE]);
+});
+
+test('of the configuration stand above the file; without need the file is not made', () => {
+  const dir = folder();
+  const given = {
+    ...unset,
+    sessionSecret: 's'.repeat(32),
+    cryptoSecret: 'c'.repeat(32),
+    cryptoSecretPrevious: ['old'],
+  };
+  expect(loadSecrets(given, dir)).toMatchObject({ session: ['s'.repeat(32)], crypto: ['c'.repeat(32), 'old'] });
+  expect(readdirSync(dir)).toEqual([]);
+});
+
+test('two processes that start at once keep one pair', async () => {
+  const dir = folder();
+  const script = `import { loadSecrets } from ${JSON.stringify(new URL('../../src/app/load-secrets.ts', import.meta.url).pathname)};
+    process.stdout.write(JSON.stringify(loadSecrets(${JSON.stringify(unset)}, ${JSON.stringify(dir)})));`;
+  const runs = await Promise.all(
+    [1, 2, 3].map(async () => {
+      const child = Bun.spawn([process.execPath, '-e', script], { stdout: 'pipe', stderr: 'inherit' });
+      return JSON.parse(await new Response(child.stdout).text()) as { session: string[]; created: boolean };
+    }),
+  );
+  expect(new Set(runs.map((run) => run.session[0])).size).toBe(1);
+  expect(runs.filter((run) => run.created)).toHaveLength(1);
+});
+
+describe('the file', () => {
+  test('readable by others gives a warning', () => {
+    const dir = folder();
+    loadSecrets(unset, dir);
+    chmodSync(join(dir, SECRETS_FILE), 0o644);
+    expect(loadSecrets(unset, dir).warnings).toEqual([expect.stringContaining('chmod 600')]);
+  });
+  test.each(['', '{', '[]', '{"session_secret":"x"}', '{"session_secret":"","crypto_secret":"x"}'])(
+    'damaged as %j is refused and left alone',
+    (content) => {
+      const dir = folder();
+      writeFileSync(join(dir, SECRETS_FILE), content, { mode: 0o600 });
+      expect(() => loadSecrets(unset, dir)).toThrow(/is damaged: restore it/);
+      expect(readFileSync(join(dir, SECRETS_FILE), 'utf8')).toBe(content);
+    },
+  );
+});
+
+test('fingerprints tell equal secrets from different ones and never the secret', () => {
+  const prints = fingerprintSecrets({ session: ['s1', 's0'], crypto: ['c1'] });
+  expect(prints).toHaveLength(3);
+  expect(
+    fingerprintSecrets({ session: ['s0'], crypto: ['c2'] }).filter((print) => prints.includes(print)),
+  ).toHaveLength(1);
+  // The same text as session and as crypto secret does not match across kinds.
+  expect(fingerprintSecrets({ session: ['c1'], crypto: ['s1'] }).filter((print) => prints.includes(print))).toEqual([]);
+  expect(prints.join()).not.toContain('s1:');
+});

@@ -1,0 +1,93 @@
+import { describe, expect, test } from 'bun:test';
+import { createLogger } from '../../src/app/logger.ts';
+import { redactFields, redactText } from '../../src/app/redact-fields.ts';
+
+const SECRET = 'hunter2-hunter2-hunter2';
+
+const capture = async (options: { level?: 'debug' | 'info'; pretty?: boolean } = {}) => {
+  const lines: string[] = [];
+  const logger = await createLogger({
+    level: options.level ?? 'info',
+    pretty: options.pretty ?? false,
+    colors: false,
+    destination: { write: (line: string) => void lines.push(line) },
+  });
+  return { logger, lines };
+};
+
+describe('lines', () => {
+  test('are JSON with level, ISO time, fields and message', async () => {
+    const { logger, lines } = await capture();
+    logger.child({ request_id: 'r1' }).info({ status: 200 }, 'request');
+    expect(JSON.parse(lines[0]!)).toMatchObject({ level: 'info', request_id: 'r1', status: 200, msg: 'request' });
+    expect(JSON.parse(lines[0]!).time).toMatch(/^\d{4}-\d\d-\d\dT/);
+  });
+  test('below the level are not written', async () => {
+    const { logger, lines } = await capture();
+    logger.debug({}, 'quiet');
+    expect(lines).toEqual([]);
+  });
+  test('are readable in the pretty form, and redacted too', async () => {
+    const { logger, lines } = await capture({ pretty: true });
+    logger.warn({ password: SECRET, n: 1 }, 'careful');
+    expect(lines.join('')).toContain('careful');
+    expect(lines.join('')).not.toContain(SECRET);
+  });
+});
+
+describe('credentials never reach a line', () => {
+  const rows: [what: string, fields: object][] = [
+    ['authorization header', { headers: { Authorization: `Bearer ${SECRET}` } }],
+    ['cookie header', { headers: { cookie: `svc_refresh=${SECRET}` } }],
+    ['set-cookie header list', { headers: { 'Set-Cookie': [`svc_refresh=${SECRET}`] } }],
+    ['Headers object', { headers: new Headers({ authorization: SECRET }) }],
+    ['password', { body: { password: SECRET } }],
+    ['access_token', { access_token: SECRET }],
+    ['refreshToken', { refreshToken: SECRET }],
+    ['flow_token', { flow_token: SECRET }],
+    ['client_secret', { client_secret: SECRET }],
+    ['cryptoSecrets list', { cryptoSecrets: [SECRET] }],
+    ['key', { channel: { key: SECRET } }],
+    ['apiKey', { apiKey: SECRET }],
+    ['x-api-key', { 'x-api-key': SECRET }],
+    ['X-Security-Proof', { 'X-Security-Proof': SECRET }],
+    ['access query', { url: `/v1/tasks/t/artifacts/a/content?access=${SECRET}&x=1` }],
+    ['access query in a URL object', { url: new URL(`http://h/c?access=${SECRET}`) }],
+    ['set-up link', { url: `http://localhost:3000/setup#token=${SECRET}` }],
+    ['database URL', { at: `postgres://user:${SECRET}@db/x` }],
+    ['bearer in a text', { note: `sent Bearer ${SECRET} to it` }],
+    ['API key in a text', { note: `sk-${SECRET}${SECRET}${SECRET}` }],
+    ['error message', { err: new Error(`GET /x?access=${SECRET}`) }],
+    ['error cause', { err: new Error('failed', { cause: new Error(`Bearer ${SECRET}`) }) }],
+    ["database driver's parameters", { err: new Error(`Failed query: select\nparams: ${SECRET}`) }],
+    ['deep inside', { a: { b: [{ c: { token: SECRET } }] } }],
+  ];
+  test.each(rows)('%s', async (_, fields) => {
+    const { logger, lines } = await capture();
+    logger.info(fields, 'line');
+    logger.child(fields).info({}, 'line');
+    expect(lines).toHaveLength(2);
+    expect(lines.join('')).not.toContain(SECRET);
+  });
+  test('in the message itself', async () => {
+    const { logger, lines } = await capture();
+    logger.info({}, `GET /content?access=${SECRET}`);
+    expect(lines.join('')).not.toContain(SECRET);
+  });
+});
+
+test('what is no credential stays', () => {
+  expect(redactFields({ tokens: 12, plugin: 'demo', has_password: true, path: '/v1/tasks?page=2&access=x' })).toEqual({
+    tokens: 12,
+    plugin: 'demo',
+    has_password: true,
+    path: '/v1/tasks?page=2&access=[redacted]',
+  });
+  expect(redactText('monkey=3 stays, https://h/p stays')).toBe('monkey=3 stays, https://h/p stays');
+});
+
+test('a structure that contains itself ends', () => {
+  const loop: Record<string, unknown> = {};
+  loop.self = loop;
+  expect(JSON.stringify(redactFields(loop))).toContain('[deeper]');
+});

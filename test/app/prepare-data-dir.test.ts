@@ -1,0 +1,35 @@
+import { expect, test } from 'bun:test';
+import { chmodSync, mkdtempSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { prepareDataDir } from '../../src/app/prepare-data-dir.ts';
+
+const folder = () => mkdtempSync(join(tmpdir(), 'taskgate-dir-'));
+
+test('is made with mode 0700 and left without a trace of the probe', () => {
+  const dir = join(folder(), 'a', 'data');
+  expect(prepareDataDir(dir)).toMatchObject({ path: dir, created: true });
+  expect(statSync(dir).mode & 0o777).toBe(0o700);
+  expect(readdirSync(dir)).toEqual([]);
+  expect(prepareDataDir(dir).created).toBe(false);
+});
+
+test('a file in the way is named', () => {
+  const file = join(folder(), 'file');
+  writeFileSync(file, '');
+  expect(() => prepareDataDir(file)).toThrow(/there is a file of that name/);
+  expect(() => prepareDataDir(join(file, 'data'))).toThrow(/a part of the path is a file/);
+});
+
+test('a folder that others may write gives a warning', () => {
+  const dir = folder();
+  chmodSync(dir, 0o777);
+  expect(prepareDataDir(dir).warnings).toEqual([expect.stringContaining('can be written by other users')]);
+});
+
+test('a read-only file system is named', () => {
+  // sysfs refuses new folders to everybody, root included.
+  expect(() => prepareDataDir('/sys/taskgate-data')).toThrow(
+    /the data directory \/sys\/taskgate-data cannot be used: /,
+  );
+});
