@@ -1,0 +1,28 @@
+import ipaddr from 'ipaddr.js';
+import type { ApiKeyRecord } from '../../store/ports/index.ts';
+import { authErrors } from '../errors.ts';
+
+/**
+ * Rejects with `auth.api_key_ip_not_allowed` or `auth.api_key_model_not_allowed` what the key's own lists leave out; an empty list
+ * allows everything. `model` is the name that the client sent; left out where a request names none.
+ */
+export function assertKeyAllows({ key, model, ip }: { key: ApiKeyRecord; model?: string; ip: string }): void {
+  if (key.allowIps.length > 0 && !key.allowIps.some((range) => contains(range, ip))) {
+    throw authErrors.api_key_ip_not_allowed();
+  }
+  if (model !== undefined && key.models.length > 0 && !key.models.includes(model)) {
+    throw authErrors.api_key_model_not_allowed({ param: 'model' });
+  }
+}
+
+/** Whether an address or CIDR of a key's list holds `ip`; false for what cannot be read. */
+function contains(range: string, ip: string): boolean {
+  if (!ipaddr.isValid(ip)) return false;
+  const address = ipaddr.process(ip);
+  if (range.includes('/')) {
+    if (!ipaddr.isValidCIDR(range)) return false;
+    const [network, bits] = ipaddr.parseCIDR(range);
+    return network.kind() === address.kind() && address.match(network, bits);
+  }
+  return ipaddr.isValid(range) && ipaddr.process(range).toNormalizedString() === address.toNormalizedString();
+}

@@ -1,0 +1,101 @@
+import ipaddr from 'ipaddr.js';
+import type { ApiKeyRecord, UserRecord } from '../../store/ports/index.ts';
+import { authErrors, invalidField } from '../errors.ts';
+import { isAdmin } from '../require-role.ts';
+
+/** The fields of `POST /api/token`, all optional but the name; `PUT` takes any of them and `status`. */
+export type ApiKeyFields = {
+  name?: string;
+  unlimited_quota?: boolean;
+  quota?: number;
+  models?: string[];
+  /** Addresses or CIDRs. */
+  allow_ips?: string[];
+  /** Unix seconds; 0: never. */
+  expires_at?: number;
+  /** `null` or left out: the user's group. */
+  group?: string | null;
+  status?: number;
+};
+
+export type ApiKeyChange = Partial<
+  Pick<ApiKeyRecord, 'name' | 'status' | 'unlimitedQuota' | 'quota' | 'models' | 'allowIps' | 'expiresAt' | 'group'>
+>;
+
+const NAME_MAX = 50;
+const LIST_MAX = 500;
+const MODEL_MAX = 191;
+/** The largest budget: a thousand million USD, far within a safe integer. */
+const QUOTA_MAX = 500_000 * 1_000_000_000;
+/** The year 9999. */
+const TIME_MAX = 253_402_300_799;
+
+/**
+ * The given fields as the store takes them. Rejects with `auth.validation_failed`, or with `auth.api_key_group_not_allowed` when
+ * someone who is no administrator names a group other than his own: a group decides what a task costs.
+ */
+export function validateApiKeyFields(fields: ApiKeyFields, owner: UserRecord): ApiKeyChange {
+  const change: ApiKeyChange = {};
+  if (fields.name !== undefined) change.name = validateName(fields.name);
+  if (fields.status !== undefined) change.status = validateStatus(fields.status);
+  if (fields.unlimited_quota !== undefined) change.unlimitedQuota = fields.unlimited_quota;
+  if (fields.quota !== undefined) change.quota = validateInteger('quota', fields.quota, QUOTA_MAX);
+  if (fields.models !== undefined) change.models = validateModels(fields.models);
+  if (fields.allow_ips !== undefined) change.allowIps = validateAddresses(fields.allow_ips);
+  if (fields.expires_at !== undefined) change.expiresAt = validateInteger('expires_at', fields.expires_at, TIME_MAX);
+  if (fields.group !== undefined) change.group = validateGroup(fields.group, owner);
+  return change;
+}
+
+function validateName(value: string): string {
+  const name = value.trim();
+  const length = [...name].length;
+  if (length < 1 || length > NAME_MAX || /\p{Cc}/u.test(name)) {
+    throw invalidField('name', `1 to ${NAME_MAX} characters without control characters are required.`);
+  }
+  return name;
+}
+
+function validateStatus(value: number): 1 | 2 {
+  if (value !== 1 && value !== 2) throw invalidField('status', '1 (enabled) or 2 (disabled) is required.');
+  return value;
+}
+
+function validateInteger(param: string, value: number, max: number): number {
+  if (!Number.isSafeInteger(value) || value < 0 || value > max) {
+    throw invalidField(param, `a whole number from 0 to ${max} is required.`);
+  }
+  return value;
+}
+
+function validateModels(values: string[]): string[] {
+  const models = [...new Set(values.map((value) => value.trim()))];
+  if (models.length > LIST_MAX || models.some((model) => model === '' || model.length > MODEL_MAX)) {
+    throw invalidField('models', `at most ${LIST_MAX} model names of 1 to ${MODEL_MAX} characters are allowed.`);
+  }
+  return models;
+}
+
+function validateAddresses(values: string[]): string[] {
+  const addresses = [...new Set(values.map((value) => value.trim()))];
+  const wrong = addresses.find((address) => !isAddressOrRange(address));
+  if (addresses.length > LIST_MAX || wrong !== undefined) {
+    throw invalidField('allow_ips', `at most ${LIST_MAX} IP addresses or CIDR ranges are allowed.`);
+  }
+  return addresses;
+}
+
+function isAddressOrRange(value: string): boolean {
+  // The four-part form alone: "10.1" or a plain number are read differently by different programs.
+  return value.includes('/')
+    ? ipaddr.IPv4.isValidCIDRFourPartDecimal(value) || ipaddr.IPv6.isValidCIDR(value)
+    : ipaddr.IPv4.isValidFourPartDecimal(value) || ipaddr.IPv6.isValid(value);
+}
+
+function validateGroup(value: string | null, owner: UserRecord): string | null {
+  if (value === null) return null;
+  const group = value.trim();
+  if (group === '' || group.length > 64) throw invalidField('group', '1 to 64 characters are required.');
+  if (group !== owner.group && !isAdmin(owner)) throw authErrors.api_key_group_not_allowed({ param: 'group' });
+  return group;
+}

@@ -1,0 +1,19 @@
+/** What the auth room is told by the configuration. Durations are seconds unless a name says otherwise. */
+export type AuthConfig = {
+  /**
+   * `SESSION_SECRET`, then the values of `SESSION_SECRET_PREVIOUS`. Each gives its own keys per purpose; the first signs and
+   * digests, the others are only recognised.
+   */
+  sessionSecrets: readonly [string, ...string[]];
+  /** Absolute life of a session in days (specification: at most 30); no refresh extends it. */
+  refreshDays: number;
+  /** `USER_SESSION_ACTIVE_LIMIT` */
+  activeSessionLimit: number;
+  /** `USER_SESSION_ISSUANCE_LIMIT` */
+  sessionIssuanceLimit: number;
+  /** `USER_SESSION_ISSUANCE_WINDOW_SECONDS`, already clamped to the retention of revoked rows. */
+  sessionIssuanceWindowSeconds: number;
+  /** `CRITICAL_RATE_LIMIT` requests per `CRITICAL_RATE_LIMIT_DURATION` seconds and address. */
+  criticalLimit: number;
+  criticalLimitSeconds: number;
+};

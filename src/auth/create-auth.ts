@@ -1,0 +1,134 @@
+import type { Clock, Logger } from '../kernel/index.ts';
+import type { Counters, Page, Paged, Store } from '../store/ports/index.ts';
+import { type ApiKeyPurpose, createAuthenticateApiKey } from './api-keys/authenticate-api-key.ts';
+import { createDeleteApiKey, createUpdateApiKey } from './api-keys/change-api-key.ts';
+import { type CreatedApiKey, createCreateApiKey } from './api-keys/create-api-key.ts';
+import type { ApiKeyView } from './api-keys/describe-api-key.ts';
+import { createListApiKeys } from './api-keys/list-api-keys.ts';
+import type { ApiKeyFields } from './api-keys/validate-api-key.ts';
+import { createAuthenticatePanel } from './authenticate-panel.ts';
+import type { AuthConfig } from './config.ts';
+import { deriveSessionKeys } from './derive-keys.ts';
+import { orUnavailable } from './errors.ts';
+import { createGuessLimit } from './limits/limit-guesses.ts';
+import { createRequestLimit, type RequestLimit } from './limits/limit-requests.ts';
+import { createChangePassword, type PasswordChange } from './passwords/change-password.ts';
+import { createLogIn, type LoginRequest, type LoginResult } from './passwords/log-in.ts';
+import { createPasswordHashes } from './passwords/password-hashes.ts';
+import { createResetPassword } from './passwords/reset-password.ts';
+import type { RotationBundle, SessionView, SignedIn } from './sessions/describe-session.ts';
+import { createListSessions } from './sessions/list-sessions.ts';
+import { createLogOut, type LogoutRequest, type LogoutResult } from './sessions/log-out.ts';
+import { createRefreshTokens } from './sessions/refresh-tokens.ts';
+import { createRevokeOtherSessions, createRevokeSession } from './sessions/revoke-sessions.ts';
+import { createRotateRefresh, type RefreshRequest } from './sessions/rotate-refresh.ts';
+import { createSetup, type Setup } from './setup/complete-setup.ts';
+import { type CreatedRoot, createCreateRoot, type NewRoot } from './setup/create-root.ts';
+import { createAccessTokens } from './tokens/access-tokens.ts';
+import type { ApiPrincipal, PanelPrincipal } from './types.ts';
+
+export type AuthDeps = {
+  store: Store;
+  counters: Counters;
+  clock: Clock;
+  logger: Logger;
+  config: AuthConfig;
+};
+
+/**
+ * Accounts and credentials. Every operation rejects with an `auth.…` error of the catalogue; trouble with the store is
+ * `auth.unavailable` and has changed nothing that the caller could see.
+ */
+export interface Auth {
+  authenticatePanel(authorization: string | undefined): Promise<PanelPrincipal>;
+  authenticateApiKey(authorization: string | undefined, purpose?: ApiKeyPurpose): Promise<ApiPrincipal>;
+  readonly setup: Setup & {
+    /** Makes the first root account without a link: for the command line, which holds the data directory. */
+    createRoot(root: NewRoot): Promise<CreatedRoot>;
+  };
+  readonly passwords: {
+    logIn(request: LoginRequest): Promise<LoginResult>;
+    change(principal: PanelPrincipal, change: PasswordChange): Promise<RotationBundle>;
+    /** For the command line: no proof is asked. */
+    reset(reset: { username: string; password: string }): Promise<{ userId: number; username: string }>;
+  };
+  readonly sessions: {
+    refresh(request: RefreshRequest): Promise<SignedIn>;
+    logOut(request: LogoutRequest): Promise<LogoutResult>;
+    list(principal: PanelPrincipal): Promise<SessionView[]>;
+    revoke(principal: PanelPrincipal, sid: string): Promise<{ revoked_sid: string; current: boolean }>;
+    revokeOthers(principal: PanelPrincipal): Promise<{ revoked_count: number }>;
+  };
+  readonly apiKeys: {
+    create(principal: PanelPrincipal, fields: Omit<ApiKeyFields, 'status'>): Promise<CreatedApiKey>;
+    list(principal: PanelPrincipal, page: Page): Promise<Paged<ApiKeyView>>;
+    update(principal: PanelPrincipal, id: number, fields: ApiKeyFields): Promise<ApiKeyView>;
+    delete(principal: PanelPrincipal, id: number): Promise<void>;
+  };
+  readonly limits: {
+    /** One count an address for all sign-in, refresh and other critical routes together. */
+    critical: RequestLimit;
+    /** One count an address for all of `/api`. */
+    api: RequestLimit;
+  };
+}
+
+/** Design 4.1. */
+const API_LIMIT = { limit: 3000, windowSeconds: 180 };
+
+export function createAuth(deps: AuthDeps): Auth {
+  const { store, counters, clock, logger, config } = deps;
+  const keys = deriveSessionKeys(config.sessionSecrets);
+  const room = {
+    ...deps,
+    accessTokens: createAccessTokens(keys.access, clock),
+    refreshTokens: createRefreshTokens(keys),
+    passwords: createPasswordHashes(),
+    limitGuesses: createGuessLimit(counters),
+  };
+
+  /** The operation with the room's one answer to trouble with the store. */
+  const guarded =
+    <A extends unknown[], T>(operation: (...args: A) => Promise<T>) =>
+    (...args: A): Promise<T> =>
+      orUnavailable(logger, () => operation(...args));
+
+  const createRoot = createCreateRoot(room);
+  const setup = createSetup({ store, createRoot });
+  return {
+    authenticatePanel: guarded(createAuthenticatePanel(room)),
+    authenticateApiKey: guarded(createAuthenticateApiKey(room)),
+    setup: {
+      needed: guarded(setup.needed),
+      openLink: guarded(setup.openLink),
+      complete: guarded(setup.complete),
+      createRoot: guarded(createRoot),
+    },
+    passwords: {
+      logIn: guarded(createLogIn(room)),
+      change: guarded(createChangePassword(room)),
+      reset: guarded(createResetPassword(room)),
+    },
+    sessions: {
+      refresh: guarded(createRotateRefresh(room)),
+      logOut: guarded(createLogOut(room)),
+      list: guarded(createListSessions(room)),
+      revoke: guarded(createRevokeSession(room)),
+      revokeOthers: guarded(createRevokeOtherSessions(room)),
+    },
+    apiKeys: {
+      create: guarded(createCreateApiKey(room)),
+      list: guarded(createListApiKeys(room)),
+      update: guarded(createUpdateApiKey(room)),
+      delete: guarded(createDeleteApiKey(room)),
+    },
+    limits: {
+      critical: createRequestLimit(counters, {
+        name: 'critical',
+        limit: config.criticalLimit,
+        windowSeconds: config.criticalLimitSeconds,
+      }),
+      api: createRequestLimit(counters, { name: 'api', ...API_LIMIT }),
+    },
+  };
+}

@@ -1,0 +1,75 @@
+import { AppError, defineErrors, type Logger } from '../kernel/index.ts';
+
+/** Everything the auth room may answer. Messages go to callers: they name no account and no secret. */
+export const authErrors = defineErrors('auth', {
+  validation_failed: ['invalid', 'A field has a value that is not allowed.'],
+
+  unauthorized: ['unauthenticated', 'Sign in to continue.'],
+  token_expired: ['unauthenticated', 'The access token has expired. Refresh it.'],
+  session_revoked: ['unauthenticated', 'This session has ended. Sign in again.'],
+  insufficient_privilege: ['forbidden', 'Your role does not allow this.'],
+  session_required: [
+    'forbidden',
+    'This needs a signed-in browser session; an access token of another kind is not enough.',
+  ],
+
+  session_mismatch: ['conflict', 'The cookie belongs to another session than the one named in X-Auth-Session.'],
+  refresh_race: ['conflict', 'Another refresh came first and its result cannot be repeated here. Try again.'],
+  session_limit: ['conflict', 'Too many active sessions. Sign out other devices first.'],
+  session_issuance_limit: ['rate_limited', 'Too many sign-ins for this account in a short time. Try again later.'],
+  session_id_required: ['invalid', 'A session id is required.'],
+  session_not_found: ['not_found', 'There is no such active session.'],
+
+  invalid_credentials: ['unauthenticated', 'The user name or the password is wrong.'],
+  password_invalid: ['invalid', 'The current password is wrong.'],
+  changed_meanwhile: ['conflict', 'The account was changed at the same time. Nothing was saved; try again.'],
+  user_not_found: ['not_found', 'There is no such user.'],
+
+  setup_done: ['conflict', 'The set-up is complete: a root account exists.'],
+  setup_token_invalid: [
+    'forbidden',
+    'The set-up link is not valid. Use the one that the running server printed at its start.',
+  ],
+  name_taken: ['conflict', 'This user name is taken.'],
+
+  api_key_missing: ['unauthenticated', 'An API key is required: Authorization: Bearer sk-…'],
+  api_key_invalid: ['unauthenticated', 'The API key is not valid.'],
+  api_key_disabled: ['unauthenticated', 'The API key is disabled.'],
+  api_key_expired: ['unauthenticated', 'The API key has expired.'],
+  api_key_exhausted: ['unauthenticated', "The API key's own quota is used up."],
+  api_key_user_disabled: ['unauthenticated', "The API key's user is disabled."],
+  api_key_not_found: ['not_found', 'There is no such API key.'],
+  api_key_model_not_allowed: ['forbidden', 'The API key may not use this model.'],
+  api_key_ip_not_allowed: ['forbidden', 'The API key may not be used from this address.'],
+  api_key_group_not_allowed: ['forbidden', 'You may not use this group.'],
+
+  rate_limited: ['rate_limited', 'Too many requests. Try again later.'],
+  too_many_attempts: ['rate_limited', 'Too many failed attempts. Try again later.'],
+
+  unavailable: ['unavailable', 'The service cannot check this right now. Try again shortly.'],
+});
+
+/** A field of the request is wrong. `rule` says in words what is allowed. */
+export const invalidField = (param: string, rule: string): AppError =>
+  authErrors.validation_failed({ param, message: `${param}: ${rule}`, details: { field: param, rule } });
+
+/** Seconds until a client should try again after trouble with the store. */
+const RETRY_AFTER_SECONDS = 2;
+
+/**
+ * Runs an operation and turns trouble with the store into `auth.unavailable`, which changes and clears nothing: a signed-in
+ * user is never logged out because a database was away. Verdicts pass, and so do programming errors.
+ */
+export async function orUnavailable<T>(logger: Logger, operation: () => Promise<T>): Promise<T> {
+  try {
+    return await operation();
+  } catch (error) {
+    if (error instanceof AppError ? error.kind !== 'unavailable' : isProgrammingError(error)) throw error;
+    if (error instanceof AppError && error.code === 'auth.unavailable') throw error;
+    logger.error({ err: error }, 'authentication could not reach its store');
+    throw authErrors.unavailable({ cause: error, retryAfterSeconds: RETRY_AFTER_SECONDS });
+  }
+}
+
+const isProgrammingError = (error: unknown): boolean =>
+  error instanceof TypeError || error instanceof ReferenceError || error instanceof RangeError;

@@ -1,0 +1,57 @@
+import { sha256Hex } from '../../kernel/index.ts';
+import type { Counters } from '../../store/ports/index.ts';
+import { authErrors } from '../errors.ts';
+import { addressKey } from './address-key.ts';
+import { createGate } from './gate.ts';
+
+/** Design 4.1: failures only, 5 per 15 minutes and (account, address), 50 per hour and address. */
+const PER_ACCOUNT = { limit: 5, windowSeconds: 15 * 60 };
+const PER_ADDRESS = { limit: 50, windowSeconds: 60 * 60 };
+
+/** Attempts of the whole node at once; below the limit of one account, so that honest ones at the same time do not meet it. */
+const ATTEMPTS_AT_ONCE = 4;
+
+/**
+ * Runs one attempt to prove something that could be guessed (a password, a code). `attempt` gives a value, or `undefined`
+ * when the proof was wrong. Rejects with `auth.too_many_attempts` when the address has used up its failures for this account
+ * or altogether: other addresses are never locked out. The same for accounts that do not exist, so that it tells nothing.
+ */
+export type GuessLimit = <T>(
+  account: string,
+  ip: string,
+  attempt: () => Promise<T | undefined>,
+) => Promise<T | undefined>;
+
+export function createGuessLimit(counters: Counters): GuessLimit {
+  const gate = createGate(ATTEMPTS_AT_ONCE);
+
+  return (account, ip, attempt) =>
+    gate(async () => {
+      const address = addressKey(ip);
+      const holds = [
+        { key: `guess-account:${sha256Hex(`${account}\n${address}`)}`, ...PER_ACCOUNT },
+        { key: `guess-ip:${address}`, ...PER_ADDRESS },
+      ];
+      // Counted before the attempt and given back after a right one: many attempts at the same time cannot all pass at zero.
+      const counts = await Promise.all(holds.map((hold) => counters.add(hold.key, 1, hold.windowSeconds)));
+      const giveBack = () => Promise.all(holds.map((hold) => counters.add(hold.key, -1, hold.windowSeconds)));
+
+      const waits = holds.flatMap(({ limit }, i) => {
+        const count = counts[i];
+        return count && count.count > limit ? [count.resetsInSeconds] : [];
+      });
+      if (waits.length > 0) {
+        await giveBack();
+        throw authErrors.too_many_attempts({ retryAfterSeconds: Math.max(...waits) });
+      }
+      let outcome: Awaited<ReturnType<typeof attempt>>;
+      try {
+        outcome = await attempt();
+      } catch (error) {
+        await giveBack();
+        throw error;
+      }
+      if (outcome !== undefined) await giveBack();
+      return outcome;
+    });
+}

@@ -1,0 +1,75 @@
+import type { SessionRecord, UserRecord } from '../../store/ports/index.ts';
+import type { AccessTokens } from '../tokens/access-tokens.ts';
+import { describeUser, type PanelUser } from '../users/describe-user.ts';
+
+/** The session object of the specification's unified login result. Times are Unix seconds. */
+export type SessionView = {
+  sid: string;
+  current: boolean;
+  login_method: string;
+  ip: string;
+  user_agent: string;
+  created_at: number;
+  last_active_at: number;
+  expires_at: number;
+};
+
+/** What a change of password or factor answers: a new access token, the refresh token stays. */
+export type RotationBundle = {
+  access_token: string;
+  token_type: 'Bearer';
+  access_expires_at: number;
+  session: SessionView;
+};
+
+/** `data` of the unified login result. */
+export type LoginBundle = RotationBundle & { user: PanelUser };
+
+/** What login and refresh hand to the HTTP room: `bundle` goes into the body, the refresh token into the cookie alone. */
+export type SignedIn = {
+  kind: 'session';
+  bundle: LoginBundle;
+  refreshToken: string;
+  /** Unix seconds; both cookies end with the session. */
+  refreshExpiresAt: number;
+};
+
+export function describeSession(session: SessionRecord, currentSid: string): SessionView {
+  return {
+    sid: session.sid,
+    current: session.sid === currentSid,
+    login_method: session.loginMethod,
+    ip: session.ip,
+    user_agent: session.userAgent,
+    created_at: session.createdAt,
+    last_active_at: session.lastActiveAt,
+    expires_at: session.expiresAt,
+  };
+}
+
+/** Signs an access token for the session as it stands and puts it into the shape of the answer. */
+export async function bundleSession(accessTokens: AccessTokens, session: SessionRecord): Promise<RotationBundle> {
+  const { token, expiresAt } = await accessTokens.sign(
+    {
+      userId: session.userId,
+      sid: session.sid,
+      userAuthVersion: session.userAuthVersion,
+      sessionVersion: session.version,
+    },
+    session.expiresAt,
+  );
+  return {
+    access_token: token,
+    token_type: 'Bearer',
+    access_expires_at: expiresAt,
+    session: describeSession(session, session.sid),
+  };
+}
+
+export async function bundleLogin(
+  accessTokens: AccessTokens,
+  session: SessionRecord,
+  user: UserRecord,
+): Promise<LoginBundle> {
+  return { ...(await bundleSession(accessTokens, session)), user: describeUser(user) };
+}

@@ -1,0 +1,25 @@
+import type { Clock } from '../../kernel/index.ts';
+import type { Store } from '../../store/ports/index.ts';
+import { requireSession } from '../require-role.ts';
+import type { PanelPrincipal } from '../types.ts';
+import { describeSession, type SessionView } from './describe-session.ts';
+
+/** Specification, "Limits". */
+const LISTED_SESSIONS = 100;
+
+/** The user's live sessions of the present auth version: the current one first, then the latest active; at most 100. */
+export function createListSessions(deps: {
+  store: Store;
+  clock: Clock;
+}): (principal: PanelPrincipal) => Promise<SessionView[]> {
+  const { store, clock } = deps;
+  return async (principal) => {
+    const { user, sid } = requireSession(principal);
+    const latest = await store.sessions.list(user.id, user.authVersion, clock.unix(), LISTED_SESSIONS);
+    const current = latest.find((session) => session.sid === sid) ?? (await store.sessions.bySid(sid));
+    const others = latest.filter((session) => session.sid !== sid);
+    return [...(current ? [current] : []), ...others]
+      .slice(0, LISTED_SESSIONS)
+      .map((session) => describeSession(session, sid));
+  };
+}

@@ -1,0 +1,64 @@
+import { type Clock, constantTimeEqual } from '../../kernel/index.ts';
+import type { Store } from '../../store/ports/index.ts';
+import { authErrors } from '../errors.ts';
+import { parseAuthorization } from '../parse-authorization.ts';
+import type { AccessClaims, AccessTokens } from '../tokens/access-tokens.ts';
+import { parseRefreshToken, type RefreshTokens } from './refresh-tokens.ts';
+
+export type LogoutRequest = {
+  refreshToken: string | undefined;
+  /** The `Authorization` header, if any; only an access token counts. */
+  authorization: string | undefined;
+  /** `X-Auth-Session` */
+  expectedSid: string | undefined;
+};
+
+export type LogoutResult = {
+  /** The session that the access token named; `null` when the cookie alone spoke. */
+  revokedSid: string | null;
+  /** Whether both cookies are to be cleared; a cookie that belongs to another session stays. */
+  clearCookies: boolean;
+};
+
+/**
+ * Ends the session of the access token, or else of the cookie (auth facts 1.2.4). Idempotent: a session that has ended already
+ * is fine. Rejects with `auth.session_mismatch` when the session that the client names is neither; then nothing is changed.
+ */
+export function createLogOut(deps: {
+  store: Store;
+  clock: Clock;
+  accessTokens: AccessTokens;
+  refreshTokens: RefreshTokens;
+}): (request: LogoutRequest) => Promise<LogoutResult> {
+  const { store, clock, accessTokens, refreshTokens } = deps;
+  const revoke = (sid: string) => store.sessions.revoke(sid, 'logout', clock.unix());
+
+  /** Its signature and time alone count: a token whose session has ended may still sign out. */
+  async function readBearer(header: string | undefined): Promise<AccessClaims | undefined> {
+    const credential = parseAuthorization(header);
+    return credential === undefined ? undefined : accessTokens.verify(credential).catch(() => undefined);
+  }
+
+  return async ({ refreshToken, authorization, expectedSid }) => {
+    const cookie = parseRefreshToken(refreshToken);
+    const names = (sid: string) => expectedSid === undefined || constantTimeEqual(expectedSid, sid);
+    if (cookie && !names(cookie.sid)) throw authErrors.session_mismatch();
+
+    const bearer = await readBearer(authorization);
+    if (bearer) {
+      if (!names(bearer.sid)) throw authErrors.session_mismatch();
+      await revoke(bearer.sid);
+      return { revokedSid: bearer.sid, clearCookies: cookie?.sid === bearer.sid };
+    }
+
+    if (cookie) {
+      const session = await store.sessions.bySid(cookie.sid);
+      const generation = session && refreshTokens.generation(session, cookie.secret);
+      const holds =
+        generation === 'current' || (generation === 'previous' && clock.unix() <= (session?.previousValidUntil ?? 0));
+      // Any other secret is answered alike and ends nothing: knowing a session's id is not enough to sign it out.
+      if (holds) await revoke(cookie.sid);
+    }
+    return { revokedSid: null, clearCookies: true };
+  };
+}
