@@ -1,0 +1,126 @@
+import type { TaskChange, TaskRecord, TaskStatus } from '../store/ports/index.ts';
+import type { Verdict } from './ask-vendor.ts';
+import { finishTask, leaseOf } from './finish-task.ts';
+import { nextPollDelayMs } from './poll-schedule.ts';
+import type { TaskDeps } from './types.ts';
+
+const ORDER: Record<TaskStatus, number> = {
+  NOT_START: 0,
+  SUBMITTED: 1,
+  QUEUED: 2,
+  IN_PROGRESS: 3,
+  SUCCESS: 4,
+  FAILURE: 4,
+};
+/** Progress where the plugin names none (plugin facts §2.7). */
+const DEFAULT_PROGRESS: Record<string, string> = { SUBMITTED: '10%', QUEUED: '20%', IN_PROGRESS: '30%' };
+
+/**
+ * Writes what an answer means, under the claim that asked for it. `final`: the task is past its age limit and ends now unless the
+ * answer was terminal itself.
+ */
+export async function applyVerdict(deps: TaskDeps, task: TaskRecord, verdict: Verdict, final: boolean): Promise<void> {
+  const polls = task.polls + 1;
+  switch (verdict.kind) {
+    case 'succeeded':
+      await finishTask(
+        deps,
+        task,
+        { status: 'SUCCESS', facts: verdict.facts },
+        { ...verdict.snapshot, pollFailures: 0, polls },
+      );
+      return;
+    case 'failed': {
+      const { reason, class: cls, httpStatus } = verdict;
+      await finishTask(
+        deps,
+        task,
+        { status: 'FAILURE', reason, class: cls, httpStatus },
+        { ...verdict.snapshot, polls },
+      );
+      return;
+    }
+    default:
+  }
+  if (final) {
+    const kept = verdict.kind === 'running' ? verdict.snapshot : {};
+    const reason = `task timeout (${deps.limits.taskTimeoutMinutes} minutes)`;
+    await finishTask(deps, task, { status: 'FAILURE', reason }, { ...kept, polls });
+    return;
+  }
+  if (verdict.kind === 'running') await recordProgress(deps, task, verdict, polls);
+  else if (verdict.kind === 'counted') await countFailure(deps, task, verdict, polls);
+  else {
+    deps.logger.debug({ task_id: task.taskId, why: verdict.why }, 'a poll is put off');
+    await deps.store.tasks.advance(leaseOf(task), {}, delay(deps, task, 0));
+  }
+}
+
+async function recordProgress(
+  deps: TaskDeps,
+  task: TaskRecord,
+  verdict: Extract<Verdict, { kind: 'running' }>,
+  polls: number,
+): Promise<void> {
+  // An earlier status than the stored one is a valid answer, but a task never goes back.
+  const moved = ORDER[verdict.status] > ORDER[task.status];
+  const status = moved ? verdict.status : task.status;
+  const progress = verdict.progress || (moved ? (DEFAULT_PROGRESS[status] ?? task.progress) : task.progress);
+  const now = deps.clock.unix();
+  const change: TaskChange = { ...verdict.snapshot, status, progress, pollFailures: 0, polls };
+  if (status === 'IN_PROGRESS' && task.startTime === 0) change.startTime = now;
+  const wait = delay(deps, task, verdict.retryAfterMs);
+  if (!moved) {
+    await deps.store.tasks.advance(leaseOf(task), change, wait);
+    return;
+  }
+  await deps.store.transaction(async (tx) => {
+    if (!(await tx.tasks.advance(leaseOf(task), change, wait))) return;
+    await tx.tasks.addEvent({ taskId: task.taskId, at: now, kind: 'transition', status });
+  });
+}
+
+async function countFailure(
+  deps: TaskDeps,
+  task: TaskRecord,
+  verdict: Extract<Verdict, { kind: 'counted' }>,
+  polls: number,
+): Promise<void> {
+  const { class: cls, httpStatus, detail } = verdict;
+  const failures = task.pollFailures + 1;
+  const max = deps.limits.pollMaxFailures;
+  if (cls === 'auth') {
+    deps.logger.warn(
+      { channel_id: task.channelId, task_id: task.taskId, status: httpStatus },
+      'a vendor refuses the key of a channel',
+    );
+  }
+  if (max > 0 && failures >= max) {
+    const reason = `poll failed: ${cls}${httpStatus ? ` (HTTP ${httpStatus})` : ''}: ${detail}`;
+    await finishTask(
+      deps,
+      task,
+      { status: 'FAILURE', reason, class: cls, httpStatus },
+      { pollFailures: failures, polls },
+    );
+    return;
+  }
+  const wait = delay(deps, task, verdict.retryAfterMs);
+  await deps.store.transaction(async (tx) => {
+    if (!(await tx.tasks.advance(leaseOf(task), { pollFailures: failures, polls }, wait))) return;
+    const at = deps.clock.unix();
+    const text = `${failures} of ${max > 0 ? max : 'any number'}: ${detail}`;
+    await tx.tasks.addEvent({
+      taskId: task.taskId,
+      at,
+      kind: 'poll_failure',
+      status: task.status,
+      class: cls,
+      httpStatus,
+      detail: text,
+    });
+  });
+}
+
+const delay = (deps: TaskDeps, task: TaskRecord, retryAfterMs: number): number =>
+  nextPollDelayMs(deps.clock.nowMs() - task.submitTime * 1000, deps.limits.pollIntervalMs, retryAfterMs);

@@ -1,0 +1,103 @@
+import { isObject, type Json, type JsonObject } from '../kernel/index.ts';
+import type { Manifest } from '../plugins/index.ts';
+import type { ChannelRecord, TaskRecord } from '../store/ports/index.ts';
+import type { ClientRequest, CredentialContext, RequestFile, Submission } from './types.ts';
+
+/** The body as plugin code sees it: files as references, never bytes. */
+export function bodyContext(body: ClientRequest['body']): JsonObject {
+  switch (body.kind) {
+    case 'json':
+      return { kind: 'json', value: body.value };
+    case 'form':
+      return { kind: 'form', fields: body.fields };
+    case 'multipart':
+      return { kind: 'multipart', fields: body.fields, files: fileContexts(body.files) };
+    default:
+      return { kind: 'none' };
+  }
+}
+
+const fileContexts = (files: readonly RequestFile[]) =>
+  files.map(({ ref, field, filename, mimeType, size }) => ({ ref, field, filename, mimeType, size }));
+
+/** What decoders and presenters get. */
+export function decodeContext(request: ClientRequest): JsonObject {
+  return {
+    path: request.path,
+    method: request.method,
+    params: request.params,
+    query: request.query,
+    body: bodyContext(request.body),
+  };
+}
+
+/**
+ * The channel's credential as hooks see it. `authHeader` is the raw key without "Bearer" (plugins write the scheme themselves).
+ */
+export function credentialContext(manifest: Manifest, key: string): CredentialContext {
+  const type = isObject(manifest.auth) ? manifest.auth.type : manifest.auth;
+  if (type === 'oauth2_jwt' || type === 'vertex_oauth') {
+    const authError = 'Service-account credentials are not available in this version of the gateway.';
+    return { auth: {}, authHeader: '', authError };
+  }
+  return { auth: { authHeader: key }, authHeader: key, apiKey: key };
+}
+
+/** The context of buildSubmitRequest, parseSubmitResponse and the submit-time usage hooks. */
+export function driverContext(
+  submission: Submission,
+  channel: ChannelRecord,
+  credential: CredentialContext,
+  ids: { publicTaskId: string; upstreamModel: string },
+): JsonObject {
+  const { request, intent } = submission;
+  return {
+    ...decodeContext(request),
+    requestBody: intent.requestBody ?? null,
+    requestHeaders: { 'Content-Type': request.contentType, Accept: request.accept },
+    files: request.body.kind === 'multipart' ? fileContexts(request.body.files) : [],
+    action: intent.action,
+    publicTaskId: ids.publicTaskId,
+    model: intent.model,
+    upstreamModel: ids.upstreamModel,
+    baseUrl: channel.baseUrl,
+    userSetting: channel.settings,
+    ...credential,
+  };
+}
+
+/** TaskQueryContext of the specification: no other property is allowed. */
+export function queryContext(task: TaskRecord, channel: ChannelRecord, credential: CredentialContext): JsonObject {
+  return {
+    taskId: task.upstreamTaskId || task.taskId,
+    publicTaskId: task.taskId,
+    action: task.action,
+    model: task.properties.originModelName,
+    upstreamModel: task.properties.upstreamModelName || task.properties.originModelName,
+    baseUrl: channel.baseUrl,
+    authHeader: credential.authHeader,
+    ...(credential.apiKey === undefined ? {} : { apiKey: credential.apiKey }),
+    auth: credential.auth,
+    data: task.data,
+    state: task.state,
+  };
+}
+
+/** BatchQueryContext of the specification. */
+export const batchContext = (channel: ChannelRecord, credential: CredentialContext, tasks: Json[]): JsonObject => ({
+  baseUrl: channel.baseUrl,
+  authHeader: credential.authHeader,
+  ...(credential.apiKey === undefined ? {} : { apiKey: credential.apiKey }),
+  auth: credential.auth,
+  tasks,
+});
+
+/** What listArtifacts and buildContentRequest see of a task. */
+export const artifactContext = (task: TaskRecord): JsonObject => ({
+  taskId: task.taskId,
+  status: task.status,
+  action: task.action,
+  data: task.data,
+  state: task.state,
+  producerVersion: task.execution.pluginVersion,
+});

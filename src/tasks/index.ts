@@ -1,0 +1,9 @@
+/**
+ * Owns: the task state machine: submission, leases, polling, artifacts, what clients see of a task. May touch: plugins, channels,
+ * billing, the store, upstream. Never touches: HTTP requests and cookies, sessions. A task ends in `finish-task.ts` and nowhere else.
+ */
+
+export type { Content, ContentRequest } from './open-artifact.ts';
+export { submittedObject, taskObject, videoObject } from './show-task.ts';
+export { createTasks, type TaskDetail, type TaskFilter, type Tasks } from './tasks.ts';
+export type { Caller, ClientRequest, RequestBody, RequestFile, TaskDeps, TaskLimits } from './types.ts';

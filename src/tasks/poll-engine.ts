@@ -1,0 +1,242 @@
+import type { Pin } from '../plugins/index.ts';
+import type { TaskRecord } from '../store/ports/index.ts';
+import { applyVerdict } from './apply-verdict.ts';
+import { askVendor, askVendorInBatch, type Verdict } from './ask-vendor.ts';
+import { finishTask, leaseOf } from './finish-task.ts';
+import type { TaskDeps } from './types.ts';
+
+/** How long a claim holds: longer than the slowest query, so that only a dead or stalled process loses one. */
+const LEASE_MS = 90_000;
+/** A claim with less than this left when its turn comes is renewed first. */
+const RENEW_BELOW_MS = 60_000;
+/** Pause between two looks at the queue when nothing is due. */
+const TICK_MS = 100;
+/** Tasks taken with one claim. */
+const CLAIM_BATCH = 256;
+/** Claimed tasks that may wait for a slot of their channel, beyond which the channel is left out of claims. */
+const WAITING_PER_CHANNEL = 64;
+/** Tasks in one batch query (design section 5). */
+const BATCH_SIZE = 100;
+/** Failed batches after which its tasks are asked in smaller groups. */
+const SUSPECT_AFTER = 3;
+const SWEEP_EVERY_MS = 30_000;
+const SWEEP_BATCH = 100;
+const INTERRUPTED_EVERY_MS = 5_000;
+
+type Waiting = { task: TaskRecord; claimedAtMs: number; final: boolean };
+/** `full`: left out of claims until half of what waits has been asked. */
+type Lane = { waiting: Waiting[]; running: number; full: boolean };
+
+export type PollEngine = {
+  start(): void;
+  /** Stops claiming, waits for what is under way up to `graceMs`, and gives every claim back. */
+  stop(graceMs: number): Promise<void>;
+  stats(): { running: number; waiting: number; polls: number };
+};
+
+/** Claims what is due and asks the vendors, each channel in its own lane, so that a slow vendor holds up nobody else. */
+export function createPollEngine(deps: TaskDeps): PollEngine {
+  const { store, clock, logger, limits } = deps;
+  const lanes = new Map<number, Lane>();
+  const stopping = new AbortController();
+  const loops: Promise<void>[] = [];
+  let polls = 0;
+  let running = 0;
+  let wake = () => {};
+
+  const laneOf = (channelId: number): Lane => {
+    let lane = lanes.get(channelId);
+    if (!lane) {
+      lane = { waiting: [], running: 0, full: false };
+      lanes.set(channelId, lane);
+    }
+    return lane;
+  };
+
+  function enqueue(tasks: readonly TaskRecord[], final: boolean): void {
+    const claimedAtMs = clock.monotonicMs();
+    const touched = new Set<number>();
+    for (const task of tasks) {
+      laneOf(task.channelId).waiting.push({ task, claimedAtMs, final });
+      touched.add(task.channelId);
+    }
+    for (const channelId of touched) {
+      drain(channelId);
+      const lane = laneOf(channelId);
+      lane.full = lane.waiting.length >= WAITING_PER_CHANNEL;
+    }
+  }
+
+  /** Starts as many requests of a channel as it has free slots. */
+  function drain(channelId: number): void {
+    const lane = laneOf(channelId);
+    while (lane.running < limits.pollChannelConcurrency && lane.waiting.length > 0 && !stopping.signal.aborted) {
+      const pin = deps.pin();
+      const group = takeGroup(lane, pin);
+      lane.running += 1;
+      running += 1;
+      polls += group.length;
+      void pollGroup(pin, channelId, group)
+        .catch((error) =>
+          logger.error({ err: error, channel_id: channelId }, 'a poll broke; its claim runs out and it is tried again'),
+        )
+        .finally(() => {
+          pin.release();
+          lane.running -= 1;
+          running -= 1;
+          if (lane.running === 0 && lane.waiting.length === 0) lanes.delete(channelId);
+          else drain(channelId);
+          if (lane.full && lane.waiting.length < WAITING_PER_CHANNEL / 2) {
+            lane.full = false;
+            wake();
+          }
+        });
+    }
+  }
+
+  /** One task, or for batch plugins as many of the same plugin as fit into one request. */
+  function takeGroup(lane: Lane, pin: Pin): Waiting[] {
+    const first = lane.waiting.shift() as Waiting;
+    const platform = first.task.platform;
+    if (pin.generation.plugins.get(platform)?.manifest.fetchMode !== 'batch') return [first];
+    const suspect = first.task.pollFailures >= SUSPECT_AFTER;
+    // Half the size with every further failure, until the id that spoils its batch stands alone.
+    const size = suspect ? Math.max(1, BATCH_SIZE >> (first.task.pollFailures - SUSPECT_AFTER + 1)) : BATCH_SIZE;
+    const group = [first];
+    const rest: Waiting[] = [];
+    for (const entry of lane.waiting) {
+      const fits = entry.task.platform === platform && entry.task.pollFailures >= SUSPECT_AFTER === suspect;
+      if (fits && group.length < size) group.push(entry);
+      else rest.push(entry);
+    }
+    lane.waiting = rest;
+    return group;
+  }
+
+  async function pollGroup(pin: Pin, channelId: number, claimed: Waiting[]): Promise<void> {
+    const group = await keepOwned(claimed);
+    const [first] = group;
+    if (!first) return;
+    const channel = deps.channels.find(channelId) ?? (await store.channels.byId(channelId));
+    if (!channel) {
+      for (const { task } of group)
+        await finishTask(deps, task, { status: 'FAILURE', reason: 'the channel was deleted' });
+      return;
+    }
+    const plugin = pin.generation.plugins.get(first.task.platform);
+    const uncounted = (why: string): Verdict[] => group.map(() => ({ kind: 'uncounted', why }));
+    let verdicts: Verdict[];
+    if (!plugin) verdicts = uncounted('the plugin is not loaded');
+    else {
+      try {
+        verdicts =
+          plugin.manifest.fetchMode === 'batch'
+            ? await askVendorInBatch(
+                deps,
+                plugin,
+                channel,
+                group.map(({ task }) => task),
+              )
+            : [await askVendor(deps, plugin, channel, first.task)];
+      } catch (error) {
+        logger.error({ err: error, channel_id: channelId }, 'a vendor could not be asked');
+        verdicts = uncounted('the gateway could not ask');
+      }
+    }
+    await Promise.all(
+      group.map((entry, index) =>
+        applyVerdict(deps, entry.task, verdicts[index] ?? { kind: 'uncounted', why: 'no answer' }, entry.final),
+      ),
+    );
+  }
+
+  /** Drops claims that ran out while they waited for a slot and renews those that are about to. */
+  async function keepOwned(group: Waiting[]): Promise<Waiting[]> {
+    const now = clock.monotonicMs();
+    const kept: Waiting[] = [];
+    for (const entry of group) {
+      const left = LEASE_MS - (now - entry.claimedAtMs);
+      if (left > RENEW_BELOW_MS || (await store.tasks.renew(leaseOf(entry.task), LEASE_MS))) kept.push(entry);
+    }
+    return kept;
+  }
+
+  async function claimLoop(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      let claimed = 0;
+      try {
+        const exceptChannels = [...lanes].filter(([, lane]) => lane.full).map(([id]) => id);
+        const tasks = await store.tasks.claimDue({
+          owner: deps.nodeId,
+          limit: CLAIM_BATCH,
+          leaseForMs: LEASE_MS,
+          exceptChannels,
+        });
+        claimed = tasks.length;
+        enqueue(tasks, false);
+      } catch (error) {
+        logger.error({ err: error }, 'due tasks could not be claimed');
+        await clock.sleep(1000, stopping.signal);
+      }
+      if (claimed < CLAIM_BATCH) await pause();
+    }
+  }
+
+  /** Until the next tick, or until a full lane has room again. */
+  async function pause(): Promise<void> {
+    const room = new Promise<void>((resolve) => {
+      wake = resolve;
+    });
+    await Promise.race([clock.sleep(TICK_MS, stopping.signal), room]);
+  }
+
+  async function every(ms: number, what: string, work: () => Promise<void>): Promise<void> {
+    while (!stopping.signal.aborted) {
+      try {
+        await work();
+      } catch (error) {
+        logger.error({ err: error }, `${what} failed`);
+      }
+      await clock.sleep(ms, stopping.signal);
+    }
+  }
+
+  async function endInterrupted(): Promise<void> {
+    const tasks = await store.tasks.claimInterrupted({ owner: deps.nodeId, limit: SWEEP_BATCH, leaseForMs: LEASE_MS });
+    for (const task of tasks) {
+      if (await finishTask(deps, task, { status: 'FAILURE', reason: 'submission interrupted' })) {
+        logger.warn(
+          { task_id: task.taskId, channel_id: task.channelId, request_id: task.execution.requestId },
+          'a submission was interrupted: it is refunded, but an upstream job may exist that nobody follows',
+        );
+      }
+    }
+  }
+
+  async function sweep(): Promise<void> {
+    if (limits.taskTimeoutMinutes <= 0) return;
+    const submittedBefore = clock.unix() - limits.taskTimeoutMinutes * 60;
+    enqueue(
+      await store.tasks.claimOverdue({ owner: deps.nodeId, limit: SWEEP_BATCH, leaseForMs: LEASE_MS, submittedBefore }),
+      true,
+    );
+  }
+
+  return {
+    start() {
+      loops.push(
+        claimLoop(),
+        every(INTERRUPTED_EVERY_MS, 'ending interrupted submissions', endInterrupted),
+        every(SWEEP_EVERY_MS, 'the sweep of old tasks', sweep),
+      );
+    },
+    async stop(graceMs) {
+      stopping.abort();
+      await Promise.all(loops);
+      const deadline = clock.monotonicMs() + graceMs;
+      while (running > 0 && clock.monotonicMs() < deadline) await clock.sleep(20);
+      await store.tasks.releaseOwner(deps.nodeId, { expireSubmits: false });
+    },
+    stats: () => ({ running, waiting: [...lanes.values()].reduce((sum, lane) => sum + lane.waiting.length, 0), polls }),
+  };
+}

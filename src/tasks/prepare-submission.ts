@@ -1,0 +1,117 @@
+import type { Quote } from '../billing/index.ts';
+import { mapModel } from '../channels/index.ts';
+import type { AppError, Json, JsonObject } from '../kernel/index.ts';
+import { buildSubmitRequest, checkUsageFacts, extractUsage, type HookFailure } from '../plugins/index.ts';
+import { type ChannelRecord, ROLE } from '../store/ports/index.ts';
+import type { UpstreamRequest } from '../upstream/index.ts';
+import { credentialContext, driverContext } from './build-contexts.ts';
+import { buildUpstreamRequest } from './build-upstream-request.ts';
+import { taskErrors } from './errors.ts';
+import type { Submission, TaskDeps } from './types.ts';
+
+/** A submission made ready for one channel: everything local is decided, nothing has been written or sent. */
+export type Prepared = {
+  channel: ChannelRecord;
+  context: JsonObject;
+  request: UpstreamRequest;
+  action: string;
+  upstreamModel: string;
+  quote: Quote;
+  secrets: string[];
+};
+
+const DEFAULT_ACTION = 'text_to_video';
+const MAX_ACTION = 40;
+const MAX_INPUT = 2000;
+
+/** Runs the plugin's request and usage hooks and works out the price. Throws what the caller did wrong. */
+export async function prepareSubmission(
+  deps: TaskDeps,
+  submission: Submission,
+  channel: ChannelRecord,
+  publicTaskId: string,
+): Promise<Prepared> {
+  const { plugin, intent, request: client, caller } = submission;
+  const key = deps.channels.credential(channel);
+  const secrets = [key];
+  const mapped = mapModel(channel.modelMapping, intent.model);
+  const credential = credentialContext(plugin.manifest, key);
+  const context = driverContext(submission, channel, credential, { publicTaskId, upstreamModel: mapped });
+  const built = await buildSubmitRequest(plugin, context, { secrets });
+  if (!built.ok) throw hookError(built.error);
+  const descriptor = built.value;
+  if (descriptor.model !== undefined && descriptor.model !== intent.model) {
+    throw taskErrors.plugin_request_invalid({ message: 'The plugin submit model does not match the requested model.' });
+  }
+  const files = client.body.kind === 'multipart' ? client.body.files : [];
+  const { maxFileBytes, submitTimeoutMs: timeoutMs } = deps.limits;
+  const request = await buildUpstreamRequest(plugin, channel, descriptor, {
+    kind: 'submit',
+    files,
+    maxFileBytes,
+    timeoutMs,
+  });
+  if (!request.ok) throw taskErrors.plugin_request_invalid({ message: request.error.message });
+  const action = (descriptor.action || intent.action || DEFAULT_ACTION).slice(0, MAX_ACTION);
+  const upstreamModel = descriptor.rewriteModel || mapped;
+  const facts = await usageFacts(deps, submission, { ...context, action, upstreamModel }, upstreamModel, secrets);
+  const quote = deps.billing.quote({
+    pluginKey: plugin.key,
+    model: intent.model,
+    upstreamModel,
+    action,
+    facts,
+    group: caller.group,
+    isAdmin: caller.user.role >= ROLE.admin,
+  });
+  return {
+    channel,
+    context: { ...context, action, upstreamModel },
+    request: request.value,
+    action,
+    upstreamModel,
+    quote,
+    secrets,
+  };
+}
+
+/** The facts that the price asks for, from the plugin; they are checked against its usage schema. */
+async function usageFacts(
+  deps: TaskDeps,
+  submission: Submission,
+  context: JsonObject,
+  upstreamModel: string,
+  secrets: readonly string[],
+): Promise<JsonObject> {
+  const { plugin, intent } = submission;
+  if (!plugin.has('extractUsage') || !deps.billing.needsFacts(plugin.key, intent.model, upstreamModel)) return {};
+  const extracted = await extractUsage(plugin, { ...context, usagePurpose: 'facts' }, { secrets });
+  if (!extracted.ok) throw hookError(extracted.error);
+  const facts = extracted.value ?? {};
+  const fault = checkUsageFacts(plugin.manifest, facts);
+  if (fault) throw taskErrors.plugin_request_invalid({ message: fault.message, param: fault.field });
+  return facts;
+}
+
+/** A hook's own message reaches the caller with 400; trouble of the sandbox is ours and says so. */
+export function hookError(failure: HookFailure): AppError {
+  switch (failure.kind) {
+    case 'overloaded':
+    case 'suspended':
+    case 'closed':
+    case 'killed':
+      return taskErrors.plugin_unavailable({ message: failure.message, retryAfterSeconds: 5 });
+    default:
+      return taskErrors.plugin_request_invalid({ message: failure.message });
+  }
+}
+
+/** A short human-readable input for lists: the prompt, where the body has one. */
+export function inputOf(body: Json | undefined): string {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return '';
+  for (const name of ['prompt', 'input', 'text', 'description']) {
+    const value = body[name];
+    if (typeof value === 'string') return [...value].slice(0, MAX_INPUT).join('');
+  }
+  return '';
+}

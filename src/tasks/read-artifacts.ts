@@ -1,0 +1,38 @@
+import type { JsonObject } from '../kernel/index.ts';
+import { type Artifact, type LoadedPlugin, listArtifacts } from '../plugins/index.ts';
+import type { TaskRecord } from '../store/ports/index.ts';
+import { artifactUrl } from './artifact-links.ts';
+import { artifactContext } from './build-contexts.ts';
+import { taskErrors } from './errors.ts';
+import type { TaskDeps } from './types.ts';
+
+/** Artifacts are projected from the stored answer at each read, never stored: the plugin that serves now decides. */
+export async function projectArtifacts(plugin: LoadedPlugin | undefined, task: TaskRecord): Promise<Artifact[]> {
+  if (task.status !== 'SUCCESS') return [];
+  if (!plugin) throw taskErrors.artifact_plugin_unavailable();
+  if (!plugin.manifest.hasArtifacts) return [];
+  const listed = await listArtifacts(plugin, artifactContext(task), {});
+  if (listed.ok) return listed.value;
+  throw taskErrors.artifact_plugin_error({ cause: listed.error });
+}
+
+/** `{task_id, artifacts:[{key, type, mimeType?, content_url}]}`; each link works without a key. */
+export async function describeArtifacts(deps: TaskDeps, task: TaskRecord): Promise<JsonObject> {
+  const pin = deps.pin();
+  try {
+    const artifacts = await projectArtifacts(pin.generation.plugins.get(task.platform), task);
+    const base = deps.publicAddress();
+    if (artifacts.length > 0 && !base) throw taskErrors.artifact_url_error();
+    return {
+      task_id: task.taskId,
+      artifacts: artifacts.map(({ key, type, mimeType }) => ({
+        key,
+        type,
+        ...(mimeType === undefined ? {} : { mimeType }),
+        content_url: artifactUrl(base ?? '', deps.cryptoSecrets[0], task.taskId, key),
+      })),
+    };
+  } finally {
+    pin.release();
+  }
+}

@@ -1,0 +1,90 @@
+import { type AppError, type Json, parseJson, redactSecrets, sanitizeMessage } from '../kernel/index.ts';
+import { parseSubmitResponse, type SubmitResult } from '../plugins/index.ts';
+import { taskErrors } from './errors.ts';
+import { retryAfterMs } from './poll-schedule.ts';
+import type { Prepared } from './prepare-submission.ts';
+import type { Submission, TaskDeps } from './types.ts';
+
+export type SendOutcome =
+  | { kind: 'accepted'; result: SubmitResult; body: Json }
+  /** `mayTryAnother`: the vendor provably has no job from this attempt, or its channel accepts the risk. */
+  | { kind: 'failed'; error: AppError; mayTryAnother: boolean };
+
+/** The one upstream call of an attempt, and what the plugin makes of the answer. */
+export async function sendSubmission(deps: TaskDeps, submission: Submission, prepared: Prepared): Promise<SendOutcome> {
+  const sent = await deps.upstream.request(prepared.request);
+  if (!sent.ok) {
+    const { kind, notSent, message } = sent.error;
+    if (kind === 'refused')
+      return { kind: 'failed', error: taskErrors.plugin_request_invalid({ message }), mayTryAnother: false };
+    const make = kind === 'timeout' ? taskErrors.vendor_timeout : taskErrors.vendor_unreachable;
+    const retries = notSent || prepared.channel.settings.retry_on_5xx === true;
+    return { kind: 'failed', error: make({ message: message, doNotRetry: !notSent }), mayTryAnother: retries };
+  }
+  const { status, headers } = sent.value;
+  const text = await sent.value.text();
+  const accepted = status >= 200 && status < 300;
+  if (!text.ok) {
+    const error = taskErrors.vendor_failed({ message: text.error.message, doNotRetry: accepted });
+    return { kind: 'failed', error, mayTryAnother: !accepted && prepared.channel.settings.retry_on_5xx === true };
+  }
+  const body = parseJson(text.value) ?? text.value;
+  if (!accepted) return refusal(deps, prepared, status, headers, text.value);
+  const parsed = await parseSubmitResponse(
+    submission.plugin,
+    prepared.context,
+    { statusCode: status, headers, body },
+    { secrets: prepared.secrets },
+  );
+  if (parsed.ok) return { kind: 'accepted', result: parsed.value, body };
+  // A 2xx is never sent again, whatever the plugin says: the vendor may be working on the job.
+  const make =
+    parsed.error.kind === 'thrown'
+      ? taskErrors.plugin_submit_response_failed
+      : taskErrors.plugin_submit_response_invalid;
+  return { kind: 'failed', error: make({ message: parsed.error.message, doNotRetry: true }), mayTryAnother: false };
+}
+
+function refusal(
+  deps: TaskDeps,
+  prepared: Prepared,
+  status: number,
+  headers: Record<string, string[]>,
+  text: string,
+): SendOutcome {
+  const said = sanitizeMessage(redactSecrets(vendorMessage(text), prepared.secrets));
+  const message = `The vendor answered ${status}${said ? `: ${said}` : ''}`;
+  if (status === 429) {
+    const wait = Math.ceil(retryAfterMs(headers['retry-after']?.[0], deps.clock.nowMs()) / 1000);
+    return {
+      kind: 'failed',
+      error: taskErrors.vendor_busy({ message, ...(wait > 0 ? { retryAfterSeconds: wait } : {}) }),
+      mayTryAnother: true,
+    };
+  }
+  if (status === 401 || status === 403) {
+    deps.logger.warn({ channel_id: prepared.channel.id, status }, 'a vendor refuses the key of a channel');
+    return {
+      kind: 'failed',
+      error: taskErrors.vendor_failed({ message: 'The vendor refused the credential of the channel.' }),
+      mayTryAnother: false,
+    };
+  }
+  if (status >= 400 && status < 500)
+    return { kind: 'failed', error: taskErrors.vendor_rejected({ message }), mayTryAnother: false };
+  return {
+    kind: 'failed',
+    error: taskErrors.vendor_failed({ message }),
+    mayTryAnother: prepared.channel.settings.retry_on_5xx === true,
+  };
+}
+
+/** The human part of a vendor's error body, in the shapes that vendors commonly use. */
+function vendorMessage(text: string): string {
+  const body = parseJson(text);
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return text.slice(0, 512);
+  const { error, message, msg } = body;
+  const inner = typeof error === 'object' && error !== null && !Array.isArray(error) ? error.message : error;
+  const found = [inner, message, msg].find((value) => typeof value === 'string' && value !== '');
+  return typeof found === 'string' ? found : text.slice(0, 512);
+}

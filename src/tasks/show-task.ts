@@ -1,0 +1,118 @@
+import { isObject, type Json, type JsonObject } from '../kernel/index.ts';
+import type { TaskRecord, TaskStatus } from '../store/ports/index.ts';
+
+/** What clients see of NOT_START: a task that waits, never an unknown one. */
+export const publicStatus = (status: TaskStatus): TaskStatus => (status === 'NOT_START' ? 'QUEUED' : status);
+
+/** The answer to a generic submission and to `GET /v1/tasks/:id`. */
+export function taskObject(task: TaskRecord): JsonObject {
+  return {
+    id: task.taskId,
+    task_id: task.taskId,
+    object: 'task',
+    platform: task.platform,
+    model: task.properties.originModelName,
+    action: task.action,
+    status: publicStatus(task.status),
+    progress: task.progress,
+    fail_reason: task.failReason,
+    created_at: task.createdAt,
+    finished_at: task.finishTime,
+  };
+}
+
+/** The answer to a generic submission. */
+export const submittedObject = (task: TaskRecord): JsonObject => ({
+  id: task.taskId,
+  task_id: task.taskId,
+  status: 'queued',
+  model: task.properties.originModelName,
+  created_at: task.createdAt,
+});
+
+/** TaskView: what presenters and renderers see, with the vendor's task id replaced by the public one. */
+export function taskView(task: TaskRecord): JsonObject {
+  const { originModelName, upstreamModelName, input } = task.properties;
+  return {
+    task_id: task.taskId,
+    platform: task.platform,
+    model: originModelName,
+    status: publicStatus(task.status),
+    progress: task.progress,
+    fail_reason: task.failReason,
+    created_at: task.createdAt || task.submitTime,
+    updated_at: task.updatedAt,
+    finished_at: task.finishTime,
+    data: replacePrivateIds(task.data, task.upstreamTaskId, task.taskId),
+    properties: { origin_model_name: originModelName, upstream_model_name: upstreamModelName, input },
+  };
+}
+
+const ID_FIELDS = new Set(['id', 'task_id', 'taskId']);
+
+/** Values of id fields that are exactly the vendor's id become the public one, at any depth; other texts stay. */
+export function replacePrivateIds(value: Json, privateId: string, publicId: string): Json {
+  if (privateId === '' || privateId === publicId) return value;
+  if (Array.isArray(value)) return value.map((child) => replacePrivateIds(child, privateId, publicId));
+  if (value === null || typeof value !== 'object') return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, child]) => [
+      key,
+      ID_FIELDS.has(key) && child === privateId ? publicId : replacePrivateIds(child, privateId, publicId),
+    ]),
+  );
+}
+
+const VIDEO_STATUS: Record<TaskStatus, string> = {
+  NOT_START: 'queued',
+  SUBMITTED: 'queued',
+  QUEUED: 'queued',
+  IN_PROGRESS: 'in_progress',
+  SUCCESS: 'completed',
+  FAILURE: 'failed',
+};
+
+/** "42%" as 42; 0 where it is no number. */
+const percent = (progress: string): number => {
+  const value = Number.parseInt(progress, 10);
+  return Number.isFinite(value) ? Math.min(Math.max(value, 0), 100) : 0;
+};
+
+/** The host's own video object: identity, lifecycle and times. */
+export function videoObject(task: TaskRecord): JsonObject {
+  return {
+    id: task.taskId,
+    object: 'video',
+    model: task.properties.originModelName,
+    status: VIDEO_STATUS[task.status],
+    progress: percent(task.progress),
+    created_at: task.createdAt,
+    ...(task.finishTime > 0 ? { completed_at: task.finishTime } : {}),
+    ...(task.status === 'FAILURE'
+      ? { error: { code: 'task_failed', message: task.failReason || 'The task failed.' } }
+      : {}),
+  };
+}
+
+/** Top-level members that a renderer may give; every other one is removed (specification, "proto_video render"). */
+const RENDERED = ['expires_at', 'seconds', 'size', 'remixed_from_video_id', 'error', 'metadata'] as const;
+
+/** The plugin's rendering as a standard video object: the host's members win, `url` entries leave the metadata. */
+export function renderedVideo(task: TaskRecord, rendered: JsonObject): JsonObject {
+  const out: JsonObject = {};
+  for (const name of RENDERED) {
+    const value = rendered[name];
+    if (value !== undefined && value !== null) out[name] = value;
+  }
+  if (out.seconds !== undefined) out.seconds = String(out.seconds);
+  if (isObject(out.metadata)) {
+    const entries = Object.entries(out.metadata).filter(([name]) => name.toLowerCase() !== 'url');
+    if (entries.length > 0) out.metadata = Object.fromEntries(entries);
+    else delete out.metadata;
+  } else delete out.metadata;
+  const own = videoObject(task);
+  // A plugin's own wording of a failure may stand; an error on a task that has not failed may not.
+  if (task.status === 'FAILURE' && isObject(out.error)) delete own.error;
+  if (task.status !== 'FAILURE') delete out.error;
+  return { ...out, ...own };
+}

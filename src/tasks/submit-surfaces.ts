@@ -1,0 +1,116 @@
+import { isObject, type Json } from '../kernel/index.ts';
+import { decodeVideoRequest, type LoadedPlugin } from '../plugins/index.ts';
+import type { TaskRecord } from '../store/ports/index.ts';
+import { decodeContext } from './build-contexts.ts';
+import { taskErrors } from './errors.ts';
+import { hookError } from './prepare-submission.ts';
+import { submitTask } from './submit-task.ts';
+import type { Caller, ClientRequest, TaskDeps } from './types.ts';
+
+/** No decoder: the whole body is the plugin's request body, the model stands in it. */
+export async function submitGeneric(
+  deps: TaskDeps,
+  caller: Caller,
+  requestId: string,
+  pluginKey: string,
+  request: ClientRequest,
+): Promise<TaskRecord> {
+  if (request.body.kind !== 'json') throw taskErrors.unsupported_media({ message: 'This route requires a JSON body.' });
+  const model = modelOf(request);
+  if (model === undefined) throw taskErrors.model_required({ param: 'model' });
+  const pin = deps.pin();
+  try {
+    const plugin = pin.generation.plugins.get(pluginKey);
+    if (!plugin)
+      throw taskErrors.plugin_not_found({
+        message: `There is no task plugin with the key "${pluginKey.slice(0, 60)}".`,
+      });
+    const intent = { model, action: '', requestBody: request.body.value };
+    return await submitTask(deps, {
+      surface: 'generic',
+      caller,
+      requestId,
+      plugin,
+      generation: pin.generation.number,
+      request,
+      intent,
+    });
+  } finally {
+    pin.release();
+  }
+}
+
+export async function submitVideo(
+  deps: TaskDeps,
+  caller: Caller,
+  requestId: string,
+  request: ClientRequest,
+): Promise<TaskRecord> {
+  if (request.body.kind !== 'json' && request.body.kind !== 'multipart') {
+    throw taskErrors.unsupported_media({ message: 'This route takes a JSON or multipart/form-data body.' });
+  }
+  const model = modelOf(request);
+  if (model === undefined) throw taskErrors.model_required({ param: 'model' });
+  const pin = deps.pin();
+  try {
+    const owner = videoOwner(deps, pin.generation, model);
+    if (!owner)
+      throw taskErrors.model_not_found({
+        message: `No plugin serves the model "${model.slice(0, 120)}" on this route.`,
+        param: 'model',
+      });
+    const { plugin } = owner;
+    const writtenAs = plugin.manifest.protocols.find(({ name }) => name === 'proto_video')?.writtenAs ?? 'proto_video';
+    const context = { ...decodeContext(request), protocol: writtenAs, operation: 'create', model, stream: false };
+    const decoded = await decodeVideoRequest(plugin, context, {});
+    if (!decoded.ok) throw hookError(decoded.error);
+    if (decoded.value.model !== model) {
+      throw taskErrors.plugin_request_invalid({ message: 'The plugin decoded another model than the requested one.' });
+    }
+    const requestBody: Json | undefined =
+      decoded.value.requestBody ?? (request.body.kind === 'json' ? request.body.value : undefined);
+    const intent = { model, action: decoded.value.action ?? '', requestBody };
+    return await submitTask(deps, {
+      surface: 'proto_video',
+      caller,
+      requestId,
+      plugin,
+      generation: pin.generation.number,
+      request,
+      intent,
+    });
+  } finally {
+    pin.release();
+  }
+}
+
+/** By claim, else by an enabled channel that lists the name and maps it into a plugin's claimed models (design 7.3). */
+function videoOwner(
+  deps: TaskDeps,
+  generation: ReturnType<TaskDeps['pin']>['generation'],
+  model: string,
+): { plugin: LoadedPlugin } | undefined {
+  const claimed = generation.protocolOwner('proto_video', model);
+  if (claimed) return claimed;
+  for (const channel of deps.channels.known()) {
+    if (channel.status !== 1 || !channel.models.includes(model)) continue;
+    const plugin = channel.taskPluginKey
+      ? generation.plugins.get(channel.taskPluginKey)
+      : generation.byChannelType(channel.type);
+    const claim = plugin?.manifest.protocols.find(({ name }) => name === 'proto_video');
+    const mapped = channel.modelMapping[model];
+    if (plugin && claim && mapped !== undefined && claim.models.includes(mapped)) return { plugin };
+  }
+  return undefined;
+}
+
+function modelOf(request: ClientRequest): string | undefined {
+  const { body } = request;
+  if (body.kind === 'json') {
+    const model = isObject(body.value) ? body.value.model : undefined;
+    return typeof model === 'string' && model.trim() !== '' ? model : undefined;
+  }
+  if (body.kind === 'none') return undefined;
+  const model = body.fields.model?.[0];
+  return model !== undefined && model.trim() !== '' ? model : undefined;
+}

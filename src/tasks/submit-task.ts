@@ -1,0 +1,146 @@
+import { type AppError, newTaskId } from '../kernel/index.ts';
+import type { ChannelRecord, TaskRecord } from '../store/ports/index.ts';
+import { taskErrors } from './errors.ts';
+import { finishTask, leaseOf } from './finish-task.ts';
+import { inputOf, type Prepared, prepareSubmission } from './prepare-submission.ts';
+import { recordAccepted } from './record-accepted.ts';
+import { sendSubmission } from './send-submission.ts';
+import type { Submission, TaskDeps } from './types.ts';
+
+/** The submit lease (design section 5), renewed while the call lives. */
+export const SUBMIT_LEASE_MS = 30_000;
+const RENEW_EVERY_MS = 10_000;
+/** Channels that one submission may try. */
+const MAX_CHANNELS = 5;
+
+/**
+ * Decoded intent → channel → hooks and price → reservation and task in one transaction → the vendor → its answer in one transaction.
+ * A crash in between leaves a NOT_START row whose lease runs out; it is then ended and refunded, never sent again.
+ */
+export async function submitTask(deps: TaskDeps, submission: Submission): Promise<TaskRecord> {
+  const { plugin } = submission;
+  if (plugin.suspended()) {
+    const message = `The plugin "${plugin.key}" had to be stopped too often and takes no new tasks for a few minutes.`;
+    throw taskErrors.plugin_unavailable({ message, retryAfterSeconds: 60 });
+  }
+  const taskId = newTaskId();
+  const tried: number[] = [];
+  let task: TaskRecord | undefined;
+  let lastError: AppError | undefined;
+  while (tried.length < MAX_CHANNELS) {
+    const channel = pick(deps, submission, tried);
+    if (!channel) break;
+    tried.push(channel.id);
+    let prepared: Prepared;
+    try {
+      prepared = await prepareSubmission(deps, submission, channel, taskId);
+      task = task
+        ? await moveTask(deps, task, prepared, tried.length)
+        : await openTask(deps, submission, prepared, taskId);
+    } catch (error) {
+      if (task) await failSubmission(deps, task, error instanceof Error ? error.message : 'unknown');
+      throw error;
+    }
+    const lease = keepLease(deps, task);
+    try {
+      const outcome = await sendSubmission(deps, submission, prepared);
+      if (outcome.kind === 'accepted') return await recordAccepted(deps, submission, prepared, task, outcome);
+      lastError = outcome.error;
+      deps.logger.info(
+        { task_id: taskId, channel_id: channel.id, reason: lastError.message },
+        'a submission was not accepted',
+      );
+      if (!outcome.mayTryAnother) break;
+    } finally {
+      lease.stop();
+    }
+  }
+  if (task) await failSubmission(deps, task, lastError?.message ?? 'no channel left');
+  throw lastError ?? taskErrors.no_available_channel({ param: 'model' });
+}
+
+const pick = (deps: TaskDeps, { plugin, intent, caller }: Submission, except: number[]): ChannelRecord | undefined =>
+  deps.channels.pick({
+    pluginKey: plugin.key,
+    channelTypes: plugin.manifest.channelTypes,
+    model: intent.model,
+    group: caller.group,
+    except,
+  });
+
+/** Reservation and row, together or not at all. */
+async function openTask(
+  deps: TaskDeps,
+  submission: Submission,
+  prepared: Prepared,
+  taskId: string,
+): Promise<TaskRecord> {
+  const { caller, plugin, intent } = submission;
+  const { quota, snapshot } = prepared.quote;
+  const owner = { taskId, userId: caller.user.id, apiKeyId: caller.key?.id ?? null };
+  return deps.store.transaction(async (tx) => {
+    await deps.billing.reserve(tx, { ...owner, quota }, 1);
+    const createdAt = deps.clock.unix();
+    const task = await tx.tasks.insert({
+      ...owner,
+      platform: plugin.key,
+      group: caller.group,
+      channelId: prepared.channel.id,
+      action: prepared.action,
+      quota,
+      properties: {
+        input: inputOf(intent.requestBody),
+        originModelName: intent.model,
+        upstreamModelName: prepared.upstreamModel,
+      },
+      execution: {
+        requestId: submission.requestId,
+        pluginKey: plugin.key,
+        pluginVersion: plugin.version,
+        generation: submission.generation,
+        surface: submission.surface,
+      },
+      billing: snapshot,
+      createdAt,
+      leaseOwner: deps.nodeId,
+      leaseForMs: SUBMIT_LEASE_MS,
+    });
+    await tx.tasks.addEvent({ taskId, at: createdAt, kind: 'created', status: 'NOT_START', detail: `${quota}` });
+    return task;
+  });
+}
+
+/** The same task on another channel: the reservation is swapped where the price differs. */
+async function moveTask(deps: TaskDeps, task: TaskRecord, prepared: Prepared, attempt: number): Promise<TaskRecord> {
+  const { quota, snapshot } = prepared.quote;
+  const properties = { ...task.properties, upstreamModelName: prepared.upstreamModel };
+  const change = { channelId: prepared.channel.id, action: prepared.action, quota, properties, billing: snapshot };
+  const held = await deps.store.transaction(async (tx) => {
+    if (!(await tx.tasks.amend(leaseOf(task), change))) return false;
+    await deps.billing.reserveAgain(tx, { ...task, quota }, task.quota, attempt);
+    return true;
+  });
+  if (!held) throw taskErrors.submission_interrupted({ doNotRetry: true });
+  return { ...task, ...change };
+}
+
+/** A refused or failed submission ends the row with its refund; where the store fails too, the lease runs out and recovery does it. */
+async function failSubmission(deps: TaskDeps, task: TaskRecord, reason: string): Promise<void> {
+  try {
+    await finishTask(deps, task, { status: 'FAILURE', reason });
+  } catch (error) {
+    deps.logger.error(
+      { err: error, task_id: task.taskId },
+      'a failed submission could not be ended yet; its lease will run out',
+    );
+  }
+}
+
+function keepLease(deps: TaskDeps, task: TaskRecord): { stop(): void } {
+  const timer = setInterval(() => {
+    deps.store.tasks
+      .renew(leaseOf(task), SUBMIT_LEASE_MS)
+      .catch((error) => deps.logger.warn({ err: error, task_id: task.taskId }, 'a submit lease could not be renewed'));
+  }, RENEW_EVERY_MS);
+  return { stop: () => clearInterval(timer) };
+}

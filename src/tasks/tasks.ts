@@ -1,0 +1,119 @@
+import type { JsonObject } from '../kernel/index.ts';
+import { renderVideo } from '../plugins/index.ts';
+import type { LedgerEntryRecord, Page, Paged, TaskEventRecord, TaskRecord } from '../store/ports/index.ts';
+import { verifyCapability } from './artifact-links.ts';
+import { decodeContext } from './build-contexts.ts';
+import { taskErrors } from './errors.ts';
+import { type Content, type ContentRequest, openArtifact } from './open-artifact.ts';
+import { createPollEngine, type PollEngine } from './poll-engine.ts';
+import { describeArtifacts } from './read-artifacts.ts';
+import { renderedVideo, taskView, videoObject } from './show-task.ts';
+import { submitGeneric, submitVideo } from './submit-surfaces.ts';
+import type { Caller, ClientRequest, TaskDeps } from './types.ts';
+
+export type TaskFilter = { userId?: number; status?: string; platform?: string; channelId?: number; query?: string };
+export type TaskDetail = { task: TaskRecord; events: TaskEventRecord[]; ledger: LedgerEntryRecord[] };
+
+export type Tasks = {
+  /** Takes back what an earlier process of the same SQLite database held, and starts polling. */
+  start(): Promise<void>;
+  /** Stops polling and gives the leases back. */
+  stop(graceMs: number): Promise<void>;
+  stats(): ReturnType<PollEngine['stats']>;
+  queueDepth(): Promise<{ unfinished: number; due: number; latestLatenessMs: number }>;
+  /** `POST /v1/tasks/:pluginKey`: the whole JSON body is the plugin's request body. */
+  submitGeneric(caller: Caller, requestId: string, pluginKey: string, request: ClientRequest): Promise<TaskRecord>;
+  /** `POST /v1/videos`. Throws `tasks.model_not_found` when no plugin claims the model. */
+  submitVideo(caller: Caller, requestId: string, request: ClientRequest): Promise<TaskRecord>;
+  /** The caller's own task. Throws `tasks.task_not_found`, also for a task of somebody else. */
+  own(userId: number, taskId: string): Promise<TaskRecord>;
+  /** `GET /v1/videos/:id`: the plugin's rendering within the host's object. */
+  renderVideo(task: TaskRecord, request: ClientRequest): Promise<JsonObject>;
+  artifacts(task: TaskRecord): Promise<JsonObject>;
+  content(task: TaskRecord, artifactKey: string | null, request: ContentRequest): Promise<Content>;
+  /**
+   * Content for a capability link: any trouble with task, owner or key is the same `tasks.artifact_not_found`. The link is verified
+   * before anything is read.
+   */
+  contentByLink(taskId: string, artifactKey: string, access: string, request: ContentRequest): Promise<Content>;
+  list(filter: TaskFilter, page: Page): Promise<Paged<TaskRecord>>;
+  detail(taskId: string, userId: number | null): Promise<TaskDetail>;
+};
+
+const MAX_TASK_ID = 191;
+const MAX_ARTIFACT_KEY = 128;
+
+export function createTasks(deps: TaskDeps): Tasks {
+  const { store } = deps;
+  const engine = createPollEngine(deps);
+
+  return {
+    async start() {
+      if (store.dialect === 'sqlite') {
+        const freed = await store.tasks.expireAllLeases();
+        if (freed > 0) deps.logger.info({ tasks: freed }, 'leases of an earlier process were ended');
+      }
+      engine.start();
+    },
+    stop: (graceMs) => engine.stop(graceMs),
+    stats: () => engine.stats(),
+    queueDepth: () => store.tasks.queueDepth(),
+    submitGeneric: (caller, requestId, pluginKey, request) =>
+      submitGeneric(deps, caller, requestId, pluginKey, request),
+    submitVideo: (caller, requestId, request) => submitVideo(deps, caller, requestId, request),
+
+    async own(userId, taskId) {
+      const task = taskId.length <= MAX_TASK_ID ? await store.tasks.byUser(userId, taskId) : undefined;
+      if (!task) throw taskErrors.task_not_found();
+      return task;
+    },
+
+    async renderVideo(task, request) {
+      const pin = deps.pin();
+      try {
+        const plugin = pin.generation.plugins.get(task.platform);
+        if (!plugin?.has('protocols.proto_video.render')) return videoObject(task);
+        const writtenAs =
+          plugin.manifest.protocols.find(({ name }) => name === 'proto_video')?.writtenAs ?? 'proto_video';
+        const context = {
+          ...decodeContext(request),
+          protocol: writtenAs,
+          operation: 'retrieve',
+          model: task.properties.originModelName,
+        };
+        const rendered = await renderVideo(plugin, context, taskView(task), {});
+        if (rendered.ok) return renderedVideo(task, rendered.value);
+        // Retrieval always works: a plugin that renders badly costs its additions, not the answer.
+        deps.logger.warn(
+          { task_id: task.taskId, reason: rendered.error.message },
+          'a video could not be rendered by its plugin',
+        );
+        return videoObject(task);
+      } finally {
+        pin.release();
+      }
+    },
+
+    artifacts: (task) => describeArtifacts(deps, task),
+    content: (task, artifactKey, request) => openArtifact(deps, task, artifactKey, request),
+
+    async contentByLink(taskId, artifactKey, access, request) {
+      const tooLong = taskId.length > MAX_TASK_ID || artifactKey.length > MAX_ARTIFACT_KEY;
+      if (tooLong || !verifyCapability(deps.cryptoSecrets, taskId, artifactKey, access))
+        throw taskErrors.artifact_not_found();
+      const task = await store.tasks.byTaskId(taskId);
+      const owner = task && (await store.users.byId(task.userId));
+      if (!task || owner?.status !== 1) throw taskErrors.artifact_not_found();
+      return openArtifact(deps, task, artifactKey, request);
+    },
+
+    list: (filter, page) => store.tasks.list(filter, page),
+
+    async detail(taskId, userId) {
+      const task = await store.tasks.byTaskId(taskId);
+      if (!task || (userId !== null && task.userId !== userId)) throw taskErrors.task_not_found();
+      const [events, ledger] = await Promise.all([store.tasks.events(taskId), store.ledger.byTask(taskId)]);
+      return { task, events, ledger };
+    },
+  };
+}

@@ -1,0 +1,87 @@
+import type { Billing } from '../billing/index.ts';
+import type { Channels } from '../channels/index.ts';
+import type { Clock, Json, JsonObject, Logger } from '../kernel/index.ts';
+import type { LoadedPlugin, Pin } from '../plugins/index.ts';
+import type { ApiKeyRecord, Store, UserRecord } from '../store/ports/index.ts';
+import type { Upstream } from '../upstream/index.ts';
+
+export type TaskLimits = {
+  /** TASK_POLL_INTERVAL_SECONDS: the longest time between two polls of a task. */
+  pollIntervalMs: number;
+  /** TASK_POLL_CHANNEL_CONCURRENCY: requests at once to one channel. */
+  pollChannelConcurrency: number;
+  /** TASK_POLL_MAX_FAILURES: consecutive failures that end a task; 0 or less: never. */
+  pollMaxFailures: number;
+  /** TASK_TIMEOUT_MINUTES: age at which the sweep ends a task; 0 or less: never. */
+  taskTimeoutMinutes: number;
+  /** TASK_PLUGIN_PROTOCOL_TIMEOUT_SECONDS: longest time of one submission. */
+  submitTimeoutMs: number;
+  /** MAX_FILE_DOWNLOAD_MB in bytes: each file and all inlined bytes of a request together. */
+  maxFileBytes: number;
+};
+
+export type TaskDeps = {
+  store: Store;
+  clock: Clock;
+  logger: Logger;
+  upstream: Upstream;
+  channels: Channels;
+  billing: Billing;
+  /** Pins the serving generation; every pin is released. */
+  pin: () => Pin;
+  /** This process's name in leases; unique a start. */
+  nodeId: string;
+  limits: TaskLimits;
+  /** CRYPTO_SECRET and its predecessors: sign and verify artifact links. */
+  cryptoSecrets: readonly [string, ...string[]];
+  /** TaskPublicAddress, else ServerAddress; without a trailing slash. */
+  publicAddress: () => string | undefined;
+};
+
+/** On whose account a task runs. `group` is the key's own, else the user's. */
+export type Caller = { user: UserRecord; key: ApiKeyRecord | null; group: string };
+
+/** A file of the client's multipart body. Its bytes never enter plugin code. */
+export type RequestFile = {
+  /** `request_file:<field>`, for a repeated field `request_file:<field>#<index>` from the second on. */
+  ref: string;
+  field: string;
+  filename: string;
+  /** The part's own Content-Type, as sent; may be empty. */
+  mimeType: string;
+  size: number;
+  stream: () => ReadableStream<Uint8Array>;
+  bytes: () => Promise<Uint8Array>;
+};
+
+export type RequestBody =
+  | { kind: 'json'; value: Json }
+  | { kind: 'form'; fields: Record<string, string[]> }
+  | { kind: 'multipart'; fields: Record<string, string[]>; files: RequestFile[] }
+  | { kind: 'none' };
+
+/** A client's request as decoders see it. */
+export type ClientRequest = {
+  method: string;
+  path: string;
+  params: Record<string, string>;
+  query: Record<string, string[]>;
+  contentType: string;
+  accept: string;
+  body: RequestBody;
+};
+
+/** What the client wants, after decoding: the same for every surface. */
+export type Intent = { model: string; action: string; requestBody: Json | undefined };
+
+export type Submission = {
+  surface: 'generic' | 'native' | 'proto_video' | 'proto_responses';
+  caller: Caller;
+  requestId: string;
+  plugin: LoadedPlugin;
+  generation: number;
+  request: ClientRequest;
+  intent: Intent;
+};
+
+export type CredentialContext = { auth: JsonObject; authHeader: string; apiKey?: string; authError?: string };
