@@ -1,0 +1,59 @@
+import { err, ok, type Result } from '../kernel/index.ts';
+import { refused } from './failures.ts';
+import type { UpstreamFailure, UpstreamRequest } from './types.ts';
+
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+const MAX_HEADERS = 64;
+const MAX_HEADER_VALUE = 8192;
+// RFC 9110 5.6.2 (token) and 5.5 (field value): CR, LF, NUL and the other control characters never pass.
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+const FIELD_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+// Who speaks to whom, how the message is framed and how it is encoded is the client's own business.
+const FORBIDDEN_HEADERS = new Set([
+  'host',
+  'content-length',
+  'accept-encoding',
+  'connection',
+  'proxy-connection',
+  'keep-alive',
+  'proxy-authorization',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+export const isFieldValue = (value: string): boolean => value.length <= MAX_HEADER_VALUE && FIELD_VALUE.test(value);
+
+/** The parsed URL of a request whose URL, method and headers keep the rules; otherwise which rule was broken, without its value. */
+export function checkRequest(request: UpstreamRequest): Result<URL, UpstreamFailure> {
+  if (!METHODS.has(request.method)) return err(refused('The request method is not allowed.'));
+  const headers = Object.entries(request.headers);
+  if (headers.length > MAX_HEADERS) return err(refused(`A request may have at most ${MAX_HEADERS} headers.`));
+  for (const [name, value] of headers) {
+    if (!TOKEN.test(name)) return err(refused('A header name has characters that HTTP does not allow.'));
+    if (FORBIDDEN_HEADERS.has(name.toLowerCase()))
+      return err(refused(`The header ${name.toLowerCase()} may not be set.`));
+    if (typeof value !== 'string' || !isFieldValue(value)) {
+      return err(refused(`The value of the header ${name.toLowerCase()} is not valid.`));
+    }
+  }
+  return checkUrl(request.url);
+}
+
+function checkUrl(text: string): Result<URL, UpstreamFailure> {
+  // The parser would drop blanks around and line breaks inside; what was meant must be what is asked for.
+  if (/[\s\p{Cc}]/u.test(text)) return err(refused('The request URL contains white space or control characters.'));
+  if (text.includes('#')) return err(refused('The request URL has a fragment.'));
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  return url ? checkTarget(url) : err(refused('The request URL is not an absolute URL.'));
+}
+
+/** Rules for every hop, redirects included. */
+export function checkTarget(url: URL): Result<URL, UpstreamFailure> {
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') return err(refused('Only http and https are allowed.'));
+  if (url.username !== '' || url.password !== '') return err(refused('The URL carries user information.'));
+  if (url.hostname === '') return err(refused('The URL has no host.'));
+  return ok(url);
+}

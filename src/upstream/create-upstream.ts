@@ -1,0 +1,97 @@
+import { type Clock, err, type Logger, ok, type Result } from '../kernel/index.ts';
+import { canonicalHost } from './canonical-host.ts';
+import { checkRequest } from './check-request.ts';
+import { abortedFailure, refused } from './failures.ts';
+import { followRedirect, isRedirect, type Step } from './follow-redirects.ts';
+import { openConnections, type Resolve, refusedLiteral } from './open-connections.ts';
+import { readResponse } from './read-response.ts';
+import { type Answer, type Hop, type HopFailure, sendOnce } from './send-once.ts';
+import type { Upstream, UpstreamFailure, UpstreamRequest, UpstreamResponse } from './types.ts';
+import { type PreparedBody, prepareBody } from './write-body.ts';
+
+export type UpstreamOptions = {
+  /** Lifts the rule for private and loopback addresses (tests, labs); link-local, metadata and reserved ones stay closed. */
+  allowPrivate: boolean;
+  clock: Clock;
+  logger: Logger;
+  /** Instead of the system's resolver. */
+  resolve?: Resolve;
+  /** PEM certificates that are trusted instead of the built-in list (a private certificate authority). */
+  trustedCertificates?: readonly string[];
+};
+
+const IDEMPOTENT = new Set(['GET', 'HEAD']);
+
+/** The outbound client. Expected failures are values; it throws on nothing that a plugin or a vendor can do. */
+export function createUpstream(options: UpstreamOptions): Upstream {
+  const { allowPrivate, clock, logger } = options;
+  const connections = openConnections(options);
+  const closing = new AbortController();
+
+  async function request(asked: UpstreamRequest): Promise<Result<UpstreamResponse, UpstreamFailure>> {
+    if (closing.signal.aborted) return err(abortedFailure(true));
+    const checked = checkRequest(asked);
+    if (!checked.ok) return checked;
+    const { method, headers, body } = asked;
+    let step: Step = { url: checked.value, method, headers, body };
+    for (let hops = 0; ; hops += 1) {
+      const sent = await send(step, asked);
+      if (!sent.ok) {
+        const { kind, notSent, message } = sent.error;
+        logger.debug({ host: canonicalHost(step.url), method: step.method, kind, hops }, 'outbound request failed');
+        return err({ kind, notSent: notSent && hops === 0, message });
+      }
+      const response = readResponse(clock, sent.value, step.url, asked);
+      const location = response.headers.location?.[0];
+      if (asked.maxRedirects === 0 || !isRedirect(response.status, location)) return ok(response);
+      response.discard();
+      if (hops >= asked.maxRedirects) return err({ ...refused('The vendor redirects too often.'), notSent: false });
+      const next = followRedirect(step, response.status, location, asked.allowRedirect);
+      if (!next.ok) return next;
+      step = next.value;
+    }
+  }
+
+  /** One hop. A connection that had gone stale is replaced once, where the request can be repeated without harm. */
+  async function send(step: Step, asked: UpstreamRequest): Promise<Result<Answer, HopFailure>> {
+    const mayBePrivate = allowPrivate || asked.privateHosts.includes(canonicalHost(step.url));
+    const message = refusedLiteral(step.url.hostname, mayBePrivate);
+    if (message !== undefined) return err({ ...refused(message), stale: false });
+    const body = prepareBody(step.body);
+    if (!body.ok) return err({ ...body.error, stale: false });
+
+    const repeatable = IDEMPOTENT.has(step.method) && step.body.kind === 'none';
+    const hop: Hop = {
+      url: step.url,
+      method: step.method,
+      headers: completeHeaders(step, body.value),
+      body: body.value,
+      limits: asked,
+      signal: asked.signal,
+    };
+    const route = { secure: step.url.protocol === 'https:', mayBePrivate };
+    const sent = await sendOnce({ connections, clock }, { ...route, reuse: repeatable ? 'idempotent' : 'once' }, hop);
+    if (sent.ok || !sent.error.stale || !repeatable) return sent;
+    return sendOnce({ connections, clock }, { ...route, reuse: 'fresh' }, hop);
+  }
+
+  return {
+    request,
+    async close() {
+      closing.abort();
+      connections.close();
+    },
+  };
+}
+
+/** The caller's headers and those that are ours: length, encoding, content type of a multipart body. */
+function completeHeaders(step: Step, body: PreparedBody): Record<string, string> {
+  const headers: Record<string, string> = { 'user-agent': 'taskgate', accept: '*/*' };
+  for (const [name, value] of Object.entries(step.headers)) headers[name.toLowerCase()] = value;
+  headers['accept-encoding'] = 'identity';
+  if (body.contentType) headers['content-type'] = body.contentType;
+  if (body.length > 0 || step.method === 'POST' || step.method === 'PUT' || step.method === 'PATCH') {
+    headers['content-length'] = String(body.length);
+  }
+  return headers;
+}

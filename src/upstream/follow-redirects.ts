@@ -1,0 +1,50 @@
+import { err, ok, type Result } from '../kernel/index.ts';
+import { checkTarget } from './check-request.ts';
+import { refused } from './failures.ts';
+import type { UpstreamFailure, UpstreamRequest } from './types.ts';
+
+const REDIRECTS = new Set([301, 302, 303, 307, 308]);
+
+/** What changes from one hop to the next. */
+export type Step = Pick<UpstreamRequest, 'method' | 'headers' | 'body'> & { url: URL };
+
+/** Whether an answer of this status, with this `Location`, sends us elsewhere. */
+export const isRedirect = (status: number, location: string | undefined): location is string =>
+  REDIRECTS.has(status) && location !== undefined;
+
+/**
+ * The next hop after a redirect (RFC 9110 15.4): 303, and 301 or 302 after a POST, go on as GET without body. Another origin gets
+ * no header of the request and no body. Without `allowRedirect` only the same origin may be asked. Refusals are told apart from
+ * a request that was never sent: the vendor has answered at least once.
+ */
+export function followRedirect(
+  step: Step,
+  status: number,
+  location: string,
+  allowRedirect: UpstreamRequest['allowRedirect'],
+): Result<Step, UpstreamFailure> {
+  const no = (message: string) => err({ ...refused(message), notSent: false });
+  const target = URL.canParse(location, step.url) ? new URL(location, step.url) : undefined;
+  if (!target) return no('The vendor redirects to something that is no URL.');
+  target.hash = '';
+  const checked = checkTarget(target);
+  if (!checked.ok) return no('The vendor redirects to a URL that is not allowed.');
+  if (step.url.protocol === 'https:' && target.protocol !== 'https:')
+    return no('The vendor redirects from https to http.');
+  const sameOrigin = target.origin === step.url.origin;
+  if (allowRedirect ? !allowRedirect(target) : !sameOrigin)
+    return no('The vendor redirects to a host that is not allowed.');
+
+  const asGet = status === 303 ? step.method !== 'HEAD' : status < 303 && step.method === 'POST';
+  if (!asGet && !sameOrigin && step.body.kind !== 'none')
+    return no('The vendor redirects the body of the request to another host.');
+  return ok({
+    url: target,
+    method: asGet ? 'GET' : step.method,
+    headers: sameOrigin ? (asGet ? withoutContentHeaders(step.headers) : step.headers) : {},
+    body: asGet ? { kind: 'none' } : step.body,
+  });
+}
+
+const withoutContentHeaders = (headers: Record<string, string>): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => !name.toLowerCase().startsWith('content-')));

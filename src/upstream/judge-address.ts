@@ -1,0 +1,61 @@
+import ipaddr from 'ipaddr.js';
+
+/** `private` addresses need permission; `forbidden` ones are never connected to, whatever the configuration says. */
+export type AddressVerdict = 'public' | 'private' | 'forbidden';
+
+// Instance metadata services outside the link-local ranges, which are forbidden as a whole.
+const METADATA_ADDRESSES = new Set(
+  [
+    '100.100.100.200', // Alibaba Cloud
+    '168.63.129.16', // Azure host agent
+    '192.0.0.192', // Oracle Cloud Classic
+    'fd00:ec2::254', // AWS
+    'fd20:ce::254', // Google Cloud
+    'fd00:42::42', // Scaleway
+    'fd00:c1::a9fe:a9fe', // Oracle Cloud
+  ].map((address) => ipaddr.parse(address).toString()),
+);
+
+const PRIVATE_RANGES = new Set(['loopback', 'private', 'carrierGradeNat', 'uniqueLocal', 'deprecatedSiteLocal']);
+
+// RFC 4291 2.4: the only block from which global unicast addresses are given out.
+const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3');
+// RFC 6052: the well-known NAT64 prefix. The local-use one (RFC 8215) is refused: its translator is anybody's guess.
+const NAT64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');
+// RFC 4291 2.5.5.1: deprecated IPv4-compatible addresses, `::127.0.0.1`.
+const IPV4_COMPATIBLE = ipaddr.IPv6.parseCIDR('::/96');
+
+/**
+ * What a resolved address or a literal host is. An IPv6 address that carries an IPv4 address (mapped, NAT64, 6to4, SIIT) is
+ * judged by that one. Whatever is not known to be public or private is forbidden, and so is a text that is no plain address.
+ */
+export function judgeAddress(text: string): AddressVerdict {
+  // A zone id (`fe80::1%eth0`) picks an interface: only link-local addresses have one.
+  if (text.includes('%')) return 'forbidden';
+  if (ipaddr.IPv4.isValidFourPartDecimal(text)) return judgeIPv4(ipaddr.IPv4.parse(text));
+  if (ipaddr.IPv6.isValid(text)) return judgeIPv6(ipaddr.IPv6.parse(text));
+  return 'forbidden';
+}
+
+function judgeIPv4(address: ipaddr.IPv4): AddressVerdict {
+  if (METADATA_ADDRESSES.has(address.toString())) return 'forbidden';
+  return verdictOf(address.range());
+}
+
+function judgeIPv6(address: ipaddr.IPv6): AddressVerdict {
+  if (METADATA_ADDRESSES.has(address.toString())) return 'forbidden';
+  const range = address.range();
+  const bytes = address.toByteArray();
+  if (range === 'ipv4Mapped' || range === 'rfc6145' || address.match(NAT64)) return judgeEmbedded(bytes.slice(12));
+  if (range === '6to4') return judgeEmbedded(bytes.slice(2, 6));
+  if (range !== 'loopback' && address.match(IPV4_COMPATIBLE)) return 'forbidden';
+  if (range === 'unicast' && !address.match(GLOBAL_IPV6)) return 'forbidden';
+  return verdictOf(range);
+}
+
+const judgeEmbedded = (bytes: number[]): AddressVerdict => judgeIPv4(new ipaddr.IPv4(bytes));
+
+function verdictOf(range: string): AddressVerdict {
+  if (range === 'unicast') return 'public';
+  return PRIVATE_RANGES.has(range) ? 'private' : 'forbidden';
+}

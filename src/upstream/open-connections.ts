@@ -1,0 +1,142 @@
+import { lookup as systemLookup } from 'node:dns/promises';
+import http from 'node:http';
+import https from 'node:https';
+import { isIP, type LookupFunction, type Socket } from 'node:net';
+import type { Logger } from '../kernel/index.ts';
+import { AddressRefused } from './failures.ts';
+import { judgeAddress } from './judge-address.ts';
+
+export type ResolvedAddress = { address: string; family: number };
+/** All addresses of a name, in the order in which they should be tried; rejects when there is none. */
+export type Resolve = (host: string) => Promise<ResolvedAddress[]>;
+
+export type ConnectionOptions = { logger: Logger; resolve?: Resolve; trustedCertificates?: readonly string[] };
+
+export type Route = {
+  secure: boolean;
+  /** The target may be private or loopback. Such connections have pools of their own: no other request may borrow one. */
+  mayBePrivate: boolean;
+  /** `idempotent` requests may try an older connection, since they can be repeated; `fresh` ones never reuse any. */
+  reuse: 'idempotent' | 'once' | 'fresh';
+};
+
+export interface Connections {
+  agent(route: Route): http.Agent;
+  /** Whether the socket stood (and TLS with it) at some moment: from then on a byte may have gone out. */
+  isReady(socket: Socket): boolean;
+  /** Whether the TCP connection stood at some moment. */
+  isConnected(socket: Socket): boolean;
+  close(): void;
+}
+
+// Per host and in all. Polls come in at most 16 at once for a channel, downloads at most 128 for a node.
+const MAX_SOCKETS_PER_HOST = 256;
+const MAX_SOCKETS = 2048;
+const MAX_IDLE_SOCKETS_PER_HOST = 64;
+// Node's servers close an idle connection after 5 s, the shortest time in wide use: we let go first.
+const IDLE_MS = 4000;
+// What cannot be repeated only rides a connection that was in use a moment ago.
+const IDLE_ONCE_MS = 1000;
+
+/** Makes connections, with the address filter inside the name lookup: what was checked is what is connected to. */
+export function openConnections({
+  logger,
+  resolve = resolveBySystem,
+  trustedCertificates,
+}: ConnectionOptions): Connections {
+  const agents = new Map<string, http.Agent>();
+  const connected = new WeakSet<Socket>();
+  const ready = new WeakSet<Socket>();
+  const lookups = { public: filteredLookup(resolve, false, logger), any: filteredLookup(resolve, true, logger) };
+
+  function watch(socket: Socket, secure: boolean): Socket {
+    socket.once('connect', () => {
+      connected.add(socket);
+      if (!secure) ready.add(socket);
+    });
+    if (secure) socket.once('secureConnect', () => ready.add(socket));
+    return socket;
+  }
+
+  function createAgent({ secure, mayBePrivate, reuse }: Route): http.Agent {
+    const options = {
+      keepAlive: reuse !== 'fresh',
+      maxSockets: MAX_SOCKETS_PER_HOST,
+      maxTotalSockets: MAX_SOCKETS,
+      maxFreeSockets: MAX_IDLE_SOCKETS_PER_HOST,
+      scheduling: 'lifo' as const,
+      timeout: reuse === 'once' ? IDLE_ONCE_MS : IDLE_MS,
+      lookup: mayBePrivate ? lookups.any : lookups.public,
+    };
+    const agent: http.Agent = secure
+      ? new https.Agent({
+          ...options,
+          rejectUnauthorized: true,
+          minVersion: 'TLSv1.2',
+          ...(trustedCertificates && { ca: [...trustedCertificates] }),
+        })
+      : new http.Agent(options);
+    const connect = agent.createConnection.bind(agent);
+    agent.createConnection = (target, done) => {
+      const socket = connect(target, done);
+      if (socket) watch(socket as Socket, secure);
+      return socket;
+    };
+    return agent;
+  }
+
+  return {
+    agent(route) {
+      const name = `${route.secure}/${route.mayBePrivate}/${route.reuse}`;
+      const known = agents.get(name);
+      if (known) return known;
+      const agent = createAgent(route);
+      agents.set(name, agent);
+      return agent;
+    },
+    isReady: (socket) => ready.has(socket),
+    isConnected: (socket) => connected.has(socket),
+    close() {
+      for (const agent of agents.values()) agent.destroy();
+    },
+  };
+}
+
+const resolveBySystem: Resolve = (host) => systemLookup(host, { all: true });
+
+const REFUSED_MESSAGE = 'The vendor address is not allowed: private and reserved networks are closed to this request.';
+
+/**
+ * Why a host that is an address itself is refused, `undefined` where it is allowed or a name. Such hosts never come to the
+ * lookup.
+ */
+export function refusedLiteral(hostname: string, mayBePrivate: boolean): string | undefined {
+  const address = hostname.replace(/^\[(.*)\]$/, '$1');
+  if (isIP(address) === 0 && !hostname.startsWith('[')) return undefined;
+  return isAllowed(address, mayBePrivate) ? undefined : REFUSED_MESSAGE;
+}
+
+function isAllowed(address: string, mayBePrivate: boolean): boolean {
+  const verdict = judgeAddress(address);
+  return verdict === 'public' || (verdict === 'private' && mayBePrivate);
+}
+
+/** One forbidden address among several refuses the name: an honest vendor does not mix them, a rebinding attacker does. */
+function filteredLookup(resolve: Resolve, mayBePrivate: boolean, logger: Logger): LookupFunction {
+  return (hostname, options, callback) => {
+    resolve(hostname).then(
+      (resolved) => {
+        const refusedAddress = resolved.find(({ address }) => !isAllowed(address, mayBePrivate));
+        if (refusedAddress) {
+          logger.warn({ host: hostname, address: refusedAddress.address }, 'outbound address refused');
+          return callback(new AddressRefused(REFUSED_MESSAGE), '', 0);
+        }
+        const first = resolved[0];
+        if (!first) return callback(Object.assign(new Error('no address'), { code: 'ENOTFOUND' }), '', 0);
+        if (options.all) return callback(null, resolved);
+        callback(null, first.address, first.family);
+      },
+      (error) => callback(error as NodeJS.ErrnoException, '', 0),
+    );
+  };
+}

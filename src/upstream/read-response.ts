@@ -1,0 +1,182 @@
+import { promisify } from 'node:util';
+import { brotliDecompress, gunzip, inflate } from 'node:zlib';
+import { type Clock, err, ok, type Result } from '../kernel/index.ts';
+import { abortedFailure, brokenFailure, failure } from './failures.ts';
+import type { Answer } from './send-once.ts';
+import type { UpstreamFailure, UpstreamResponse } from './types.ts';
+import { watchDeadline } from './watch-deadline.ts';
+
+export type ReadLimits = { idleTimeoutMs: number; maxResponseBytes: number; signal?: AbortSignal };
+
+// An answer up to this size is read to its end when nobody wants it, which keeps the connection; a larger one is cut off.
+const DRAIN_BYTES = 64 * 1024;
+
+const utf8 = new TextDecoder();
+
+/** The vendor's answer with its body still on the wire. Whoever gets it must read it, stream it or discard it. */
+export function readResponse(
+  clock: Clock,
+  { incoming, request }: Answer,
+  url: URL,
+  limits: ReadLimits,
+): UpstreamResponse {
+  const headers = groupHeaders(incoming.rawHeaders);
+  let taken = false;
+
+  /** Feeds the body to a consumer until its end or one failure; the consumer is never called after `onEnd` or `onFailure`. */
+  function consume(onChunk: (chunk: Buffer) => void, onEnd: () => void, onFailure: (reason: UpstreamFailure) => void) {
+    let total = 0;
+    let over = false;
+    const finish = (then: () => void) => {
+      if (over) return;
+      over = true;
+      deadline.stop();
+      limits.signal?.removeEventListener('abort', onAbort);
+      then();
+    };
+    const fail = (reason: UpstreamFailure) =>
+      finish(() => {
+        request.destroy();
+        onFailure(reason);
+      });
+    const onAbort = () => fail(abortedFailure(false));
+    const deadline = watchDeadline(clock, limits.idleTimeoutMs, () =>
+      fail(failure('timeout', false, `The vendor's answer stalled for ${limits.idleTimeoutMs} ms.`)),
+    );
+    incoming.on('data', (chunk: Buffer) => {
+      if (over) return;
+      deadline.extend();
+      total += chunk.length;
+      if (total > limits.maxResponseBytes) fail(tooLarge(limits.maxResponseBytes));
+      else onChunk(chunk);
+    });
+    incoming.on('end', () => (incoming.complete ? finish(onEnd) : fail(brokenFailure())));
+    incoming.on('error', (error) => fail(brokenFailure(error)));
+    incoming.on('close', () => fail(brokenFailure()));
+    if (limits.signal?.aborted) onAbort();
+    else limits.signal?.addEventListener('abort', onAbort, { once: true });
+    if (incoming.destroyed && !incoming.readableEnded) fail(brokenFailure());
+    return { deadline, cancel: () => finish(() => request.destroy()) };
+  }
+
+  // A body that nobody asks for in time is given up, so that a forgotten answer cannot hold its connection for ever.
+  const unread = watchDeadline(clock, limits.idleTimeoutMs, () => request.destroy());
+  const take = () => {
+    if (taken) throw new Error('the body of an answer can be taken once');
+    taken = true;
+    unread.stop();
+  };
+
+  return {
+    status: incoming.statusCode ?? 0,
+    headers,
+    url: url.href,
+    text() {
+      take();
+      const { promise, resolve } = Promise.withResolvers<Result<string, UpstreamFailure>>();
+      const chunks: Buffer[] = [];
+      consume(
+        (chunk) => chunks.push(chunk),
+        () => resolve(decodeText(chunks, headers['content-encoding'] ?? [], limits.maxResponseBytes)),
+        (reason) => resolve(err(reason)),
+      );
+      return promise;
+    },
+    stream() {
+      take();
+      let body: ReturnType<typeof consume> | undefined;
+      return new ReadableStream<Uint8Array>(
+        {
+          start(controller) {
+            body = consume(
+              (chunk) => {
+                controller.enqueue(chunk);
+                incoming.pause();
+                body?.deadline.suspend();
+              },
+              () => controller.close(),
+              (reason) => controller.error(new Error(reason.message)),
+            );
+            incoming.pause();
+            body.deadline.suspend();
+          },
+          pull() {
+            body?.deadline.extend();
+            incoming.resume();
+          },
+          cancel() {
+            body?.cancel();
+          },
+        },
+        { highWaterMark: 0 },
+      );
+    },
+    discard() {
+      if (taken) return;
+      take();
+      let left = DRAIN_BYTES;
+      const ignore = () => {};
+      const body = consume(
+        (chunk) => {
+          left -= chunk.length;
+          if (left < 0) body.cancel();
+        },
+        ignore,
+        ignore,
+      );
+      if (Number(headers['content-length']?.[0] ?? 0) > DRAIN_BYTES) body.cancel();
+    },
+  };
+}
+
+/** Lower-case names, values in order of arrival. Without prototype: a header may be called `__proto__`. */
+function groupHeaders(raw: readonly string[]): Record<string, string[]> {
+  const headers: Record<string, string[]> = Object.create(null);
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    const name = (raw[i] ?? '').toLowerCase();
+    const value = raw[i + 1] ?? '';
+    const known = headers[name];
+    if (known) known.push(value);
+    else headers[name] = [value];
+  }
+  return headers;
+}
+
+const tooLarge = (max: number) => failure('too_large', false, `The vendor's answer is larger than ${max} bytes.`);
+
+const DECODERS: Record<string, (data: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>> = {
+  gzip: promisify(gunzip),
+  'x-gzip': promisify(gunzip),
+  deflate: promisify(inflate),
+  br: promisify(brotliDecompress),
+};
+
+/** We ask for no encoding; vendors that encode anyway are understood. The cap holds for the decoded text: no zip bombs. */
+async function decodeText(
+  chunks: Buffer[],
+  contentEncoding: readonly string[],
+  max: number,
+): Promise<Result<string, UpstreamFailure>> {
+  const encodings = contentEncoding
+    .flatMap((value) => value.toLowerCase().split(','))
+    .map((encoding) => encoding.trim())
+    .filter((encoding) => encoding !== '' && encoding !== 'identity');
+  let data = chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);
+  if (data.length === 0) return ok('');
+  if (encodings.length > 1) return err(failure('broken', false, 'The vendor encoded its answer more than once.'));
+  for (const encoding of encodings) {
+    const decode = Object.hasOwn(DECODERS, encoding) ? DECODERS[encoding] : undefined;
+    if (!decode) return err(failure('broken', false, 'The vendor encoded its answer in an unknown way.'));
+    try {
+      data = await decode(data, { maxOutputLength: Math.min(max, MAX_DECODED_BYTES) });
+    } catch (error) {
+      const { code } = error as { code?: string };
+      if (code === 'ERR_BUFFER_TOO_LARGE') return err(tooLarge(Math.min(max, MAX_DECODED_BYTES)));
+      return err(failure('broken', false, 'The vendor encoded its answer wrongly.'));
+    }
+  }
+  return ok(utf8.decode(data));
+}
+
+// Where a caller set no cap of its own: what a text in memory may ever take.
+const MAX_DECODED_BYTES = 256 * 1024 * 1024;
