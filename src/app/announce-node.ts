@@ -1,4 +1,4 @@
-import { type Clock, type Logger, newUuid } from '../kernel/index.ts';
+import type { Clock, Logger } from '../kernel/index.ts';
 import type { NodeRecord, Store } from '../store/ports/index.ts';
 import { CommandError } from './cli/command.ts';
 
@@ -7,7 +7,6 @@ export const NODE_ALIVE_SECONDS = 35;
 const HEARTBEAT_MS = 10_000;
 
 export type NodePresence = {
-  readonly id: string;
   /** Ends the heartbeat and removes the node's row. */
   stop(): Promise<void>;
 };
@@ -21,18 +20,19 @@ export async function announceNode(options: {
   store: Store;
   clock: Clock;
   logger: Logger;
+  /** This process's name, new at every start; leases bear it too. */
+  id: string;
   role: string;
   version: string;
   fingerprints: string[];
 }): Promise<NodePresence> {
   const { store, clock, logger } = options;
-  const id = newUuid();
   const startedAt = clock.unix();
   if (store.dialect === 'postgres') {
     for (const other of await store.nodes.alive(startedAt - NODE_ALIVE_SECONDS))
       refuseStranger(options.fingerprints, other);
   }
-  const { role, version, fingerprints } = options;
+  const { id, role, version, fingerprints } = options;
   const beat = () => store.nodes.heartbeat({ id, role, version, startedAt, fingerprints }, clock.unix());
   await beat();
 
@@ -45,7 +45,6 @@ export async function announceNode(options: {
     }
   })();
   return {
-    id,
     async stop() {
       stopping.abort();
       await beating;

@@ -1,0 +1,21 @@
+import { type ConfigOverrides, loadConfig } from '../config.ts';
+import type { Config, VariableName } from '../config-variables.ts';
+import { CommandError, type CommandInput, option } from './command.ts';
+
+const FLAGS: readonly (readonly [flag: string, variable: VariableName])[] = [
+  ['host', 'host'],
+  ['port', 'port'],
+  ['data-dir', 'dataDir'],
+];
+
+/** The configuration with the command's flags above it. Throws `CommandError` that lists every fault. */
+export function readSettings(input: CommandInput): { config: Config; warnings: string[] } {
+  const overrides: ConfigOverrides = {};
+  for (const [flag, variable] of FLAGS) {
+    const value = option(input, flag);
+    if (value !== undefined) overrides[variable] = { flag: `--${flag}`, value };
+  }
+  const reading = loadConfig(overrides);
+  if (reading.ok) return reading;
+  throw new CommandError(`the configuration is not valid:\n${reading.faults.map((fault) => `  ${fault}`).join('\n')}`);
+}

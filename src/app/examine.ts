@@ -1,0 +1,91 @@
+import type { Clock, SecretBox } from '../kernel/index.ts';
+import type { Store } from '../store/ports/index.ts';
+import { NODE_ALIVE_SECONDS } from './announce-node.ts';
+
+export type Finding = {
+  check: 'configuration' | 'data_dir' | 'database' | 'ledger' | 'secrets' | 'tasks' | 'clock';
+  /** A warning deserves a look and changes no exit code; an error does. */
+  level: 'ok' | 'warning' | 'error';
+  message: string;
+  details?: unknown;
+};
+
+/** At most this many rows are named; the count of the rest says nothing more. */
+const LISTED = 20;
+/** A poll this late means that no node polls, or that they cannot keep up. */
+const LATE_MS = 60_000;
+/** Heartbeats ahead of our clock by more than this are no network delay. */
+const SKEW_SECONDS = 5;
+
+/** What `doctor` checks in the database, without writing to it: safe beside a running gateway. */
+export async function examineStore(store: Store, secretBox: SecretBox, clock: Clock): Promise<Finding[]> {
+  await store.ping();
+  const findings: Finding[] = [
+    {
+      check: 'database',
+      level: 'ok',
+      message: `${store.dialect === 'sqlite' ? 'SQLite' : 'PostgreSQL'} answers and is up to date`,
+    },
+  ];
+  findings.push(await examineLedger(store));
+  findings.push(await examineSecrets(store, secretBox));
+  findings.push(await examineTasks(store));
+  findings.push(await examineClock(store, clock));
+  return findings;
+}
+
+async function examineLedger(store: Store): Promise<Finding> {
+  const { users, tasks } = await store.ledger.imbalances(LISTED);
+  if (users.length + tasks.length === 0) {
+    return { check: 'ledger', level: 'ok', message: 'every balance is the sum of its ledger lines' };
+  }
+  const named = [
+    ...users.map((row) => `user ${row.userId}: balance ${row.quota}, ledger ${row.ledger}`),
+    ...tasks.map((row) => `task ${row.taskId}: quota ${row.quota}, ledger ${row.ledger}`),
+  ];
+  return {
+    check: 'ledger',
+    level: 'error',
+    message: `${named.length === LISTED ? 'at least ' : ''}${named.length} balances do not agree with the ledger: ${named.join('; ')}`,
+    details: { users, tasks },
+  };
+}
+
+async function examineSecrets(store: Store, secretBox: SecretBox): Promise<Finding> {
+  const channels = await store.channels.all();
+  const lost = channels.filter((channel) => secretBox.open(channel.keySealed) === undefined);
+  if (lost.length === 0) {
+    return { check: 'secrets', level: 'ok', message: `the keys of all ${channels.length} channels can be read` };
+  }
+  const named = lost.map((channel) => `${channel.id} (${channel.name})`).join(', ');
+  return {
+    check: 'secrets',
+    level: 'warning',
+    message: `no CRYPTO_SECRET opens the keys of channels ${named}: enter them again, or name the former secret in CRYPTO_SECRET_PREVIOUS`,
+    details: { channels: lost.map((channel) => channel.id) },
+  };
+}
+
+async function examineTasks(store: Store): Promise<Finding> {
+  const depth = await store.tasks.queueDepth();
+  const late = depth.latestLatenessMs > LATE_MS;
+  const lateness = late
+    ? `; the latest poll is ${Math.round(depth.latestLatenessMs / 1000)} s late: is a gateway running?`
+    : '';
+  return {
+    check: 'tasks',
+    level: late ? 'warning' : 'ok',
+    message: `${depth.unfinished} unfinished tasks, ${depth.due} due${lateness}`,
+    details: depth,
+  };
+}
+
+async function examineClock(store: Store, clock: Clock): Promise<Finding> {
+  const now = clock.unix();
+  const nodes = await store.nodes.alive(now - NODE_ALIVE_SECONDS);
+  const ahead = Math.max(0, ...nodes.map((node) => node.heartbeatAt - now));
+  const names = nodes.map((node) => `${node.id} (${node.role}, ${node.version})`).join(', ');
+  const running = nodes.length === 0 ? 'no node is running' : `running: ${names}`;
+  if (ahead <= SKEW_SECONDS) return { check: 'clock', level: 'ok', message: `clock agrees with the nodes; ${running}` };
+  return { check: 'clock', level: 'warning', message: `a node's clock is ${ahead} s ahead of this one; ${running}` };
+}

@@ -1,0 +1,90 @@
+import { afterAll, describe, expect, test } from 'bun:test';
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { runTaskgate } from './run-taskgate.ts';
+
+let ready = true;
+const answer = () => new Response(JSON.stringify({ ready }), { status: ready ? 200 : 503 });
+const plain = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: answer });
+const servers = [plain];
+afterAll(() => Promise.all(servers.map((server) => server.stop(true))));
+
+describe('healthcheck', () => {
+  test('exits 0 when the gateway is ready', async () => {
+    ready = true;
+    const { code, out } = await runTaskgate(['healthcheck', '--port', String(plain.port)]);
+    expect([code, out]).toEqual([0, `ready: http://127.0.0.1:${plain.port}\n`]);
+  });
+
+  test('asks loopback when the gateway listens everywhere', async () => {
+    ready = true;
+    const { code } = await runTaskgate(['healthcheck'], { HOST: '0.0.0.0', PORT: String(plain.port) });
+    expect(code).toBe(0);
+  });
+
+  test('exits 1 when it is not ready', async () => {
+    ready = false;
+    const { code, err } = await runTaskgate(['healthcheck', '--port', String(plain.port)]);
+    expect(code).toBe(1);
+    expect(err).toContain('/readyz answered 503');
+    const json = await runTaskgate(['healthcheck', '--json', '--port', String(plain.port)]);
+    expect([json.code, JSON.parse(json.out)]).toEqual([
+      1,
+      expect.objectContaining({ ok: false, status: 503, detail: { ready: false } }),
+    ]);
+  });
+
+  test('exits 1 when nothing listens', async () => {
+    const free = Bun.serve({ port: 0, fetch: () => new Response() });
+    const port = free.port;
+    await free.stop(true);
+    const { code, err } = await runTaskgate(['healthcheck', '--port', String(port)]);
+    expect(code).toBe(1);
+    expect(err).toContain('nothing listens there');
+  });
+
+  test('speaks TLS with the configured certificate', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'taskgate-tls-'));
+    const [cert, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
+    const made = Bun.spawnSync(
+      [
+        'openssl',
+        'req',
+        '-x509',
+        '-newkey',
+        'ec',
+        '-pkeyopt',
+        'ec_paramgen_curve:P-256',
+        '-nodes',
+        '-days',
+        '1',
+        '-subj',
+        '/CN=gate.example',
+        '-keyout',
+        key,
+        '-out',
+        cert,
+      ],
+      { stderr: 'ignore' },
+    );
+    expect(made.exitCode).toBe(0);
+    const server = Bun.serve({
+      port: 0,
+      hostname: '127.0.0.1',
+      fetch: answer,
+      tls: { cert: Bun.file(cert), key: Bun.file(key) },
+    });
+    servers.push(server);
+    ready = true;
+    const environment = { TLS_CERT_FILE: cert, TLS_KEY_FILE: key, PORT: String(server.port) };
+    expect((await runTaskgate(['healthcheck'], environment)).code).toBe(0);
+  });
+
+  test('a bad configuration lists all faults and exits 1', async () => {
+    const { code, err } = await runTaskgate(['healthcheck', '--port', '99999'], { NODE_ROLE: 'x' });
+    expect(code).toBe(1);
+    expect(err).toContain('--port: read "99999"');
+    expect(err).toContain('NODE_ROLE: read "x"');
+  });
+});
