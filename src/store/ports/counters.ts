@@ -17,5 +17,4 @@ export interface Counters {
   add(key: string, amount: number, windowSeconds: number): Promise<Count>;
   /** The running window; `undefined` when nothing was counted in it. */
   peek(key: string): Promise<Count | undefined>;
-  close(): Promise<void>;
 }

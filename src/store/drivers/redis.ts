@@ -1,0 +1,34 @@
+import { Redis } from 'ioredis';
+import type { Logger } from '../../kernel/index.ts';
+
+export type { Redis } from 'ioredis';
+
+/** Longest wait for an answer before a command counts as failed; the caller then goes on without the cache. */
+const COMMAND_TIMEOUT_MS = 500;
+/** Longest pause between two attempts to connect, so that a restarted server is used again within a second. */
+const RECONNECT_MS = 500;
+
+/**
+ * A connection to Redis or Valkey that never makes a caller wait: while the server is away every command fails at once, and the
+ * connection is tried again in the background. Both changes are logged once. `url` may hold a password and is never logged.
+ */
+export function connectRedis({ url, logger }: { url: string; logger: Logger }): Redis {
+  const redis = new Redis(url, {
+    commandTimeout: COMMAND_TIMEOUT_MS,
+    connectTimeout: 2_000,
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    retryStrategy: (attempt) => Math.min(attempt * 50, RECONNECT_MS),
+  });
+  let down = false;
+  redis.on('error', (error: Error) => {
+    if (!down)
+      logger.warn({ reason: error.message }, 'the shared cache cannot be reached; this node goes on without it');
+    down = true;
+  });
+  redis.on('ready', () => {
+    if (down) logger.info({}, 'the shared cache is back');
+    down = false;
+  });
+  return redis;
+}

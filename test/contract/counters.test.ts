@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { randomToken, silentLogger } from '../../src/kernel/index.ts';
+import { connectRedis, type Redis } from '../../src/store/drivers/redis.ts';
+import { createMemoryCounters, createRedisCounters } from '../../src/store/drivers/redis-counters.ts';
+import type { Counters } from '../../src/store/ports/index.ts';
+import { type Relay, startRedis, startRelay, type TestRedis, until } from '../support/redis.ts';
+
+let server: TestRedis;
+const connections: Redis[] = [];
+
+async function connected(url: string): Promise<Redis> {
+  const redis = connectRedis({ url, logger: silentLogger });
+  connections.push(redis);
+  await until(() => redis.status === 'ready');
+  return redis;
+}
+
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(async () => {
+  for (const redis of connections) redis.disconnect();
+  await server.stop();
+});
+
+const newKey = () => `test:${randomToken(9)}`;
+
+for (const [name, open] of [
+  ['memory', async () => createMemoryCounters()],
+  ['redis', async () => createRedisCounters(await connected(server.url))],
+] as const) {
+  describe(`counters in ${name}`, () => {
+    let counters: Counters;
+    beforeAll(async () => {
+      counters = await open();
+    });
+
+    test('a key counts from its first addition and tells when its window ends', async () => {
+      const key = newKey();
+      expect(await counters.peek(key)).toBeUndefined();
+      expect(await counters.add(key, 1, 60)).toEqual({ count: 1, resetsInSeconds: 60 });
+      expect((await counters.add(key, 2, 60)).count).toBe(3);
+      const peeked = await counters.peek(key);
+      expect(peeked?.count).toBe(3);
+      expect(peeked?.resetsInSeconds).toBeGreaterThanOrEqual(59);
+    });
+
+    test('what is given back does not count, and no count falls below zero', async () => {
+      const key = newKey();
+      await counters.add(key, 2, 60);
+      expect((await counters.add(key, -1, 60)).count).toBe(1);
+      expect((await counters.add(key, -5, 60)).count).toBe(0);
+    });
+
+    test('keys and windows of different lengths do not touch each other', async () => {
+      const [short, long] = [newKey(), newKey()];
+      await counters.add(short, 1, 5);
+      expect((await counters.add(long, 1, 3600)).resetsInSeconds).toBeGreaterThan(3590);
+      expect((await counters.add(short, 1, 5)).resetsInSeconds).toBeLessThanOrEqual(5);
+    });
+
+    test('later additions do not prolong the window; after it counting starts again', async () => {
+      const key = newKey();
+      await counters.add(key, 5, 1);
+      await until(async () => (await counters.peek(key)) === undefined);
+      expect((await counters.add(key, 1, 60)).count).toBe(1);
+    });
+
+    test('a hundred additions at once are all counted, and each sees its own count', async () => {
+      const key = newKey();
+      const counts = await Promise.all(Array.from({ length: 100 }, () => counters.add(key, 1, 60)));
+      expect(new Set(counts.map(({ count }) => count)).size).toBe(100);
+      expect((await counters.peek(key))?.count).toBe(100);
+    });
+  });
+}
+
+describe('counters shared through redis', () => {
+  test('two nodes see one count', async () => {
+    const [a, b] = [createRedisCounters(await connected(server.url)), createRedisCounters(await connected(server.url))];
+    const key = newKey();
+    await a.add(key, 3, 60);
+    expect((await b.add(key, 1, 60)).count).toBe(4);
+  });
+
+  test('a dead server costs nobody an answer: the node counts in memory, then in the server again', async () => {
+    const relay: Relay = await startRelay(server.url);
+    const redis = await connected(relay.url);
+    const counters = createRedisCounters(redis);
+    const key = newKey();
+    await counters.add(key, 10, 60);
+
+    await relay.cut();
+    const begun = performance.now();
+    expect((await counters.add(key, 1, 60)).count).toBe(1);
+    expect((await counters.add(key, 1, 60)).count).toBe(2);
+    expect((await counters.peek(key))?.count).toBe(2);
+    expect(performance.now() - begun).toBeLessThan(1_200);
+
+    await relay.mend();
+    await until(() => redis.status === 'ready');
+    expect((await counters.peek(key))?.count).toBe(10);
+    redis.disconnect();
+    await relay.stop();
+  });
+});
