@@ -2,7 +2,6 @@ import type { Clock, Logger, SecretBox } from '../kernel/index.ts';
 import type { ChannelRecord, Page, Paged, Store } from '../store/ports/index.ts';
 import {
   type ChannelInput,
-  checkBaseUrl,
   checkBinding,
   checkKey,
   checkMapping,

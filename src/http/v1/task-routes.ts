@@ -1,0 +1,69 @@
+import { Elysia } from 'elysia';
+import type { ApiPrincipal } from '../../auth/index.ts';
+import { AppError } from '../../kernel/index.ts';
+import { type Caller, submittedObject, type Tasks, taskObject } from '../../tasks/index.ts';
+import type { Kit } from '../kit.ts';
+import { readClientRequest, requestedModel } from './read-client-request.ts';
+import { contentRequest, contentResponse } from './send-content.ts';
+
+export type V1Deps = {
+  tasks: Tasks;
+  /** Throws when the key's own lists leave out the model or the address. */
+  assertKeyAllows: (request: { key: ApiPrincipal['key']; model: string; ip: string }) => void;
+  maxFileBytes: number;
+};
+
+export const callerOf = (api: ApiPrincipal): Caller => ({ user: api.user, key: api.key, group: api.group });
+
+/** The generic task API: submit to a plugin by its key, read, list artifacts, fetch their content. */
+export function taskRoutes(kit: Kit, deps: V1Deps) {
+  const { tasks } = deps;
+
+  type ContentScope = { request: Request; params: { taskId: string; key: string }; api: ApiPrincipal | undefined };
+
+  async function sendArtifact({ request, params, api }: ContentScope): Promise<Response> {
+    const access = new URL(request.url).searchParams.getAll('access');
+    // A capability that is there decides alone: an invalid one never falls back to a key.
+    if (access.length > 0) {
+      const presented = access.length === 1 ? (access[0] ?? '') : '';
+      return contentResponse(await tasks.contentByLink(params.taskId, params.key, presented, contentRequest(request)));
+    }
+    if (!api)
+      throw new AppError('auth.api_key_missing', 'unauthenticated', 'An API key or a signed artifact link is needed.');
+    const task = await tasks.own(api.user.id, params.taskId);
+    return contentResponse(await tasks.content(task, params.key, contentRequest(request)));
+  }
+
+  return new Elysia({ name: 'v1-tasks', tags: ['Tasks'] })
+    .use(kit)
+    .post(
+      '/v1/tasks/:pluginKey',
+      async ({ request, params, api, origin, requestId, keepOpen }) => {
+        const client = await readClientRequest(request, params, deps.maxFileBytes);
+        deps.assertKeyAllows({ key: api.key, model: requestedModel(client), ip: origin.ip });
+        keepOpen();
+        return submittedObject(await tasks.submitGeneric(callerOf(api), requestId, params.pluginKey, client));
+      },
+      { apiKey: true, detail: { summary: 'Submit a task to a plugin' } },
+    )
+    .get('/v1/tasks/:taskId', async ({ params, api }) => taskObject(await tasks.own(api.user.id, params.taskId)), {
+      apiKey: true,
+      detail: { summary: 'Read a task' },
+    })
+    .get(
+      '/v1/tasks/:taskId/artifacts',
+      async ({ params, api, set }) => {
+        set.headers['cache-control'] = 'private, no-store';
+        return tasks.artifacts(await tasks.own(api.user.id, params.taskId));
+      },
+      { apiKey: true, detail: { summary: 'List the artifacts of a task, each with a link that works without a key' } },
+    )
+    .get('/v1/tasks/:taskId/artifacts/:key/content', sendArtifact, {
+      apiKeyOrCapability: true,
+      detail: { summary: 'Fetch an artifact; takes Range and conditional headers' },
+    })
+    .head('/v1/tasks/:taskId/artifacts/:key/content', sendArtifact, {
+      apiKeyOrCapability: true,
+      detail: { summary: 'Headers of an artifact' },
+    });
+}

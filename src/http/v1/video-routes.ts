@@ -1,0 +1,41 @@
+import { Elysia } from 'elysia';
+import type { ApiPrincipal } from '../../auth/index.ts';
+import { videoObject } from '../../tasks/index.ts';
+import type { Kit } from '../kit.ts';
+import { readClientRequest, requestedModel } from './read-client-request.ts';
+import { contentRequest, contentResponse } from './send-content.ts';
+import { callerOf, type V1Deps } from './task-routes.ts';
+
+/** OpenAI's video API over plugins that claim `proto_video`. */
+export function videoRoutes(kit: Kit, deps: V1Deps) {
+  const { tasks } = deps;
+
+  type ContentScope = { request: Request; params: { task_id: string }; api: ApiPrincipal };
+  const sendVideo = async ({ request, params, api }: ContentScope): Promise<Response> => {
+    const task = await tasks.own(api.user.id, params.task_id);
+    return contentResponse(await tasks.content(task, null, contentRequest(request)));
+  };
+
+  return new Elysia({ name: 'v1-videos', tags: ['Videos'] })
+    .use(kit)
+    .post(
+      '/v1/videos',
+      async ({ request, api, origin, requestId, keepOpen }) => {
+        const client = await readClientRequest(request, {}, deps.maxFileBytes);
+        deps.assertKeyAllows({ key: api.key, model: requestedModel(client), ip: origin.ip });
+        keepOpen();
+        return videoObject(await tasks.submitVideo(callerOf(api), requestId, client));
+      },
+      { apiKey: true, detail: { summary: 'Create a video' } },
+    )
+    .get(
+      '/v1/videos/:task_id',
+      async ({ request, params, api }) => {
+        const task = await tasks.own(api.user.id, params.task_id);
+        return tasks.renderVideo(task, await readClientRequest(request, params, deps.maxFileBytes));
+      },
+      { apiKey: true, detail: { summary: 'Read a video' } },
+    )
+    .get('/v1/videos/:task_id/content', sendVideo, { apiKey: true, detail: { summary: 'Download a video' } })
+    .head('/v1/videos/:task_id/content', sendVideo, { apiKey: true, detail: { summary: 'Headers of a video' } });
+}
