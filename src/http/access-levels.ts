@@ -1,0 +1,30 @@
+/**
+ * Who may call a route. Every route declares exactly one:
+ * - `public`: anybody.
+ * - `user`: a signed-in panel user, by session or personal access token.
+ * - `session`: a live browser session; a personal access token is not enough.
+ * - `admin`, `root`: as `user`, with at least that role.
+ * - `apiKey`: an API key; CORS is open.
+ * - `apiKeyOrCapability`: an API key, or a signed address that the controller itself verifies; CORS is open.
+ * - `refreshCookie`: the refresh cookie, checked by the controller, behind the origin guard.
+ * - `operator`: whoever may read the metrics.
+ */
+export const ACCESS_LEVELS = [
+  'public',
+  'user',
+  'session',
+  'admin',
+  'root',
+  'apiKey',
+  'apiKeyOrCapability',
+  'refreshCookie',
+  'operator',
+] as const;
+export type AccessLevel = (typeof ACCESS_LEVELS)[number];
+
+/** Levels at which the caller has not proven anything when the body is read. */
+export const isAnonymous = (level: AccessLevel): boolean =>
+  level === 'public' || level === 'refreshCookie' || level === 'operator';
+
+/** API-key routes alone answer other sites' pages. */
+export const isOpenToOtherSites = (level: AccessLevel): boolean => level === 'apiKey' || level === 'apiKeyOrCapability';

@@ -1,0 +1,90 @@
+import { type AnyElysia, Elysia, ValidationError } from 'elysia';
+import { AppError, type Clock, type Logger } from '../kernel/index.ts';
+import type { Authenticators } from './authorize-request.ts';
+import { createClientIp } from './client-ip.ts';
+import { describeValidation } from './describe-validation.ts';
+import { errorResponse, httpErrors, logFailure, toAppError } from './errors.ts';
+import { createRequestHandler, envelopeOf, type Peer } from './handle-request.ts';
+import { createKit, type Kit } from './kit.ts';
+import { createMetricsGuard, type Metrics } from './metrics.ts';
+import type { PanelManifest } from './panel-manifest.ts';
+import { createRequestScopes, type RequestScopes } from './request-scope.ts';
+import { indexRoutes, type RouteIndex } from './route-index.ts';
+import { createPanelServer } from './serve-panel.ts';
+
+export type HttpConfig = {
+  /** SESSION_COOKIE_SECURE */
+  secureCookies: boolean;
+  /** SESSION_COOKIE_TRUSTED_URL, exact origins. */
+  trustedOrigins: readonly string[];
+  /** TRUSTED_PROXIES as addresses and CIDRs; empty: no proxy is believed. */
+  trustedProxies: readonly string[];
+  /** The listener itself speaks TLS. */
+  tls: boolean;
+  /** METRICS_TOKEN; empty: only this machine may ask. */
+  metricsToken: string;
+};
+
+export type HttpFoundation = {
+  config: HttpConfig;
+  auth: Authenticators;
+  /** Counts a request of an address and throws when there were too many. */
+  limits: { api(ip: string): Promise<void>; critical(ip: string): Promise<void> };
+  panel: PanelManifest;
+  metrics: Metrics;
+  clock: Clock;
+  logger: Logger;
+};
+
+export type RequestHandler = (request: Request, peer: Peer) => Promise<Response>;
+
+/**
+ * Puts the front door before the controllers that `build` gives.
+ * @throws Error when a route declares no access
+ */
+export function assemble<App extends AnyElysia>(
+  foundation: HttpFoundation,
+  build: (kit: Kit) => App,
+): { app: App; routes: RouteIndex; handle: RequestHandler } {
+  const { config, logger } = foundation;
+  const scopes = createRequestScopes();
+  const app = build(createKit(scopes));
+  const routes = indexRoutes(app);
+  // Around the controllers, not among them: their types are the panel's typed client, their errors are answered here.
+  const guarded = new Elysia({ normalize: false })
+    .onError({ as: 'global' }, ({ request, error, code }) => answerError(scopes, request, error, code))
+    .use(app);
+  const handle = createRequestHandler({
+    app: guarded,
+    scopes,
+    routes,
+    auth: foundation.auth,
+    originGuard: { secure: config.secureCookies, trustedOrigins: config.trustedOrigins, tls: config.tls },
+    clientIp: createClientIp(config.trustedProxies),
+    guardMetrics: createMetricsGuard(config.metricsToken),
+    limitApi: foundation.limits.api,
+    limitCritical: foundation.limits.critical,
+    servePanel: createPanelServer(foundation.panel),
+    observe: foundation.metrics.observe,
+    clock: foundation.clock,
+    logger,
+  });
+  return { app, routes, handle };
+}
+
+function answerError(scopes: RequestScopes, request: Request, thrown: unknown, code: string | number): Response {
+  const { log, requestId } = scopes.of(request);
+  const error = fromFramework(thrown, code);
+  logFailure(log, error);
+  return errorResponse(error, envelopeOf(new URL(request.url).pathname), requestId);
+}
+
+function fromFramework(thrown: unknown, code: string | number): AppError {
+  if (thrown instanceof ValidationError) return describeValidation(thrown);
+  if (code === 'NOT_FOUND') return httpErrors.not_found();
+  // What a body parser throws arrives wrapped.
+  if (code === 'PARSE' && thrown instanceof Error) {
+    return thrown.cause instanceof AppError ? thrown.cause : httpErrors.bad_body({ cause: thrown });
+  }
+  return toAppError(thrown);
+}

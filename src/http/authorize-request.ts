@@ -1,0 +1,67 @@
+import type { ApiPrincipal, PanelPrincipal } from '../auth/types.ts';
+import type { AccessLevel } from './access-levels.ts';
+import { httpErrors } from './errors.ts';
+import { guardOrigin, type OriginGuardConfig } from './guard-origin.ts';
+import type { RequestScope } from './request-scope.ts';
+
+/** What the front door asks of the auth room. The argument is the `Authorization` header as sent. */
+export type Authenticators = {
+  authenticatePanel(authorization: string | undefined): Promise<PanelPrincipal>;
+  authenticateApiKey(authorization: string | undefined): Promise<ApiPrincipal>;
+};
+
+const ADMIN = 10;
+const ROOT = 100;
+
+/**
+ * Lets a request through to a route of `level` or throws; puts the principal into the scope. A new level that is not handled
+ * here does not compile.
+ */
+export async function authorizeRequest(
+  deps: { auth: Authenticators; originGuard: OriginGuardConfig; guardMetrics: (request: Request) => void },
+  level: AccessLevel,
+  request: Request,
+  scope: RequestScope,
+): Promise<void> {
+  const authorization = request.headers.get('authorization') ?? undefined;
+  const panel = async (): Promise<PanelPrincipal> => {
+    scope.panel = await deps.auth.authenticatePanel(authorization);
+    return scope.panel;
+  };
+  switch (level) {
+    case 'public':
+      return;
+    case 'user':
+      await panel();
+      return;
+    case 'session':
+      if ((await panel()).kind !== 'session') throw httpErrors.session_required();
+      return;
+    case 'admin':
+      requireRole(await panel(), ADMIN);
+      return;
+    case 'root':
+      requireRole(await panel(), ROOT);
+      return;
+    case 'apiKey':
+      scope.api = await deps.auth.authenticateApiKey(authorization);
+      return;
+    case 'apiKeyOrCapability':
+      // With a key the key decides, also when it is wrong; without one the controller checks the signed address.
+      if (authorization !== undefined) scope.api = await deps.auth.authenticateApiKey(authorization);
+      return;
+    case 'refreshCookie':
+      guardOrigin(request.headers, deps.originGuard);
+      return;
+    case 'operator':
+      deps.guardMetrics(request);
+      return;
+    default:
+      level satisfies never;
+      throw httpErrors.not_found();
+  }
+}
+
+function requireRole(principal: PanelPrincipal, role: number): void {
+  if (principal.user.role < role) throw httpErrors.insufficient_privilege();
+}

@@ -1,0 +1,132 @@
+/** The only place that knows HTTP statuses, published codes and the two envelopes of a failure. */
+import { AppError, defineErrors, type ErrorKind, type Logger } from '../kernel/index.ts';
+
+export const httpErrors = defineErrors('http', {
+  validation_failed: ['invalid', 'The request is not valid.'],
+  bad_json: ['invalid', 'The body is no valid JSON.'],
+  bad_body: ['invalid', 'The body could not be read.'],
+  bad_request: ['invalid', 'The request could not be understood.'],
+  not_found: ['not_found', 'There is nothing at this address.'],
+  method_not_allowed: ['method_not_allowed', 'This address does not take this method.'],
+  too_large: ['too_large', 'The body is too large.'],
+  unsupported_media: ['unsupported_media', 'The body has a content type that this address does not take.'],
+  session_required: ['forbidden', 'This needs a signed-in browser session; a personal access token is not enough.'],
+  insufficient_privilege: ['forbidden', 'Your role does not allow this.'],
+  origin_forbidden: ['forbidden', 'The request does not come from a trusted origin.'],
+  metrics_forbidden: ['unauthenticated', 'Metrics need the metrics token.'],
+  unavailable: ['unavailable', 'The service is stopping. Try again in a moment.'],
+  internal: ['internal', 'Something went wrong on our side. Quote the request id when you report it.'],
+});
+
+const STATUS: Record<ErrorKind, number> = {
+  invalid: 400,
+  unauthenticated: 401,
+  forbidden: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  conflict: 409,
+  gone: 410,
+  too_large: 413,
+  unsupported_media: 415,
+  unprocessable: 422,
+  rate_limited: 429,
+  internal: 500,
+  upstream_failed: 502,
+  unavailable: 503,
+  upstream_timeout: 504,
+};
+
+type OpenAiErrorType =
+  | 'invalid_request_error'
+  | 'authentication_error'
+  | 'permission_error'
+  | 'rate_limit_error'
+  | 'server_error';
+
+const OPENAI_TYPE: Partial<Record<ErrorKind, OpenAiErrorType>> = {
+  unauthenticated: 'authentication_error',
+  forbidden: 'permission_error',
+  rate_limited: 'rate_limit_error',
+  internal: 'server_error',
+  upstream_failed: 'server_error',
+  unavailable: 'server_error',
+  upstream_timeout: 'server_error',
+};
+
+/** Rooms whose name is not the published prefix. */
+const PREFIX: Record<string, string> = {
+  http: '',
+  plugins: 'PLUGIN_',
+  channels: 'CHANNEL_',
+  tasks: '',
+  sessions: 'AUTH_SESSION_',
+};
+
+/** Codes that are not made of prefix and reason. */
+const EXCEPTIONS: Record<string, string> = {
+  'http.session_required': 'AUTH_SESSION_REQUIRED',
+  'http.insufficient_privilege': 'AUTH_INSUFFICIENT_PRIVILEGE',
+  'http.origin_forbidden': 'AUTH_ORIGIN_FORBIDDEN',
+  'http.metrics_forbidden': 'AUTH_UNAUTHORIZED',
+  'http.internal': 'INTERNAL_ERROR',
+  'auth.validation_failed': 'VALIDATION_FAILED',
+  'auth.rate_limited': 'RATE_LIMITED',
+  'auth.name_taken': 'NAME_TAKEN',
+};
+
+/** `plugins.version_exists` → `PLUGIN_VERSION_EXISTS`. */
+export function panelCode(code: string): string {
+  const exception = EXCEPTIONS[code];
+  if (exception !== undefined) return exception;
+  const [room = '', ...reason] = code.split('.');
+  return `${PREFIX[room] ?? `${room}_`}${reason.join('_')}`.toUpperCase();
+}
+
+/** The code of `/v1` and native routes: the reason alone. */
+const openAiCode = (code: string): string => code.slice(code.indexOf('.') + 1);
+
+/** `panel`: the envelope of `/api`; `openai`: that of `/v1` and of native routes. */
+export type ErrorEnvelope = 'panel' | 'openai';
+
+/** Anything thrown as an `AppError`; what nobody foresaw becomes `http.internal`. */
+export function toAppError(thrown: unknown): AppError {
+  if (thrown instanceof AppError) return thrown;
+  return httpErrors.internal({ cause: thrown });
+}
+
+export const statusOf = (error: AppError): number => STATUS[error.kind];
+
+/** The answer to a failure. The cause never leaves: `logFailure` writes it down. */
+export function errorResponse(error: AppError, envelope: ErrorEnvelope, requestId: string): Response {
+  const headers = new Headers();
+  if (error.retryAfterSeconds !== undefined) {
+    headers.set('retry-after', String(Math.max(1, Math.ceil(error.retryAfterSeconds))));
+  }
+  if (error.doNotRetry) headers.set('x-should-retry', 'false');
+  const body =
+    envelope === 'panel'
+      ? {
+          success: false,
+          code: panelCode(error.code),
+          message: error.message,
+          ...(error.details === undefined ? {} : { details: error.details }),
+          request_id: requestId,
+        }
+      : {
+          error: {
+            message: error.message,
+            type: OPENAI_TYPE[error.kind] ?? 'invalid_request_error',
+            code: openAiCode(error.code),
+            param: error.param ?? null,
+          },
+        };
+  return Response.json(body, { status: statusOf(error), headers });
+}
+
+/** Writes a failure down with its cause: what is our fault as an error, what may be a neighbour's as a warning. */
+export function logFailure(log: Logger, error: AppError): void {
+  const fields = { code: error.code, err: error.cause ?? error };
+  if (error.kind === 'internal') log.error(fields, 'request failed unexpectedly');
+  else if (statusOf(error) >= 500) log.warn(fields, error.message);
+  else log.debug({ code: error.code, cause: error.cause }, error.message);
+}

@@ -1,0 +1,166 @@
+import type { AnyElysia } from 'elysia';
+import { type AppError, type Clock, type Logger, newUuid } from '../kernel/index.ts';
+import { isOpenToOtherSites } from './access-levels.ts';
+import type { Authenticators } from './authorize-request.ts';
+import { authorizeRequest } from './authorize-request.ts';
+import { errorResponse, httpErrors, logFailure, toAppError } from './errors.ts';
+import type { OriginGuardConfig } from './guard-origin.ts';
+import type { RequestScope, RequestScopes } from './request-scope.ts';
+import { preflightResponse, putHeaders } from './response-headers.ts';
+import type { DeclaredRoute, RouteIndex } from './route-index.ts';
+
+/** What the listener knows of a connection. */
+export type Peer = { address: string; keepOpen: () => void };
+
+export type FrontDoor = {
+  app: AnyElysia;
+  scopes: RequestScopes;
+  routes: RouteIndex;
+  auth: Authenticators;
+  originGuard: OriginGuardConfig;
+  clientIp: (peer: string, forwardedFor: string | null) => string;
+  guardMetrics: (request: Request, peer: string) => void;
+  /** Throws when an address has asked too often. */
+  limitApi: (ip: string) => Promise<void>;
+  limitCritical: (ip: string) => Promise<void>;
+  servePanel: (request: Request, path: string) => Response | undefined;
+  observe: (answer: { method: string; route: string; status: number; seconds: number }) => void;
+  clock: Clock;
+  logger: Logger;
+};
+
+/** A caller's own request id is taken over only if it can do no harm in a log or a header. */
+const REQUEST_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$/;
+const NOWHERE: DeclaredRoute = { method: '', pattern: '', access: 'public', takesBody: false, critical: false };
+
+/**
+ * The one way in. Finds the route, decides who may pass, hands over to the controllers, and gives every answer its request id, its
+ * security headers and its log line. Never rejects.
+ */
+export function createRequestHandler(door: FrontDoor): (request: Request, peer: Peer) => Promise<Response> {
+  return async (request, peer) => {
+    const started = door.clock.monotonicMs();
+    const path = new URL(request.url).pathname;
+    const requestId = readRequestId(request.headers) ?? newUuid();
+    const log = door.logger.child({ request_id: requestId });
+    const { route, methods } = findRoute(door.routes, request.method, path);
+    const scope: RequestScope = {
+      requestId,
+      origin: {
+        ip: door.clientIp(peer.address, request.headers.get('x-forwarded-for')),
+        userAgent: request.headers.get('user-agent') ?? '',
+      },
+      log,
+      keepOpen: peer.keepOpen,
+      route: route ?? NOWHERE,
+    };
+    const openToOtherSites = route ? isOpenToOtherSites(route.access) : isBelow(path, '/v1');
+
+    let response: Response;
+    try {
+      if (isBelow(path, '/api')) await door.limitApi(scope.origin.ip);
+      if (route) response = await enter(request, route, scope, peer);
+      else if (methods.length > 0) response = answerOtherMethod(request, methods, door.routes, path);
+      else response = servePanelOr404(request, path);
+    } catch (thrown) {
+      response = refuse(toAppError(thrown), path, log, requestId, methods);
+    }
+    putHeaders(response.headers, {
+      requestId,
+      openToOtherSites,
+      noStore: isBelow(path, '/api'),
+      tls: door.originGuard.tls,
+    });
+
+    const milliseconds = door.clock.monotonicMs() - started;
+    door.observe({
+      method: request.method,
+      route: route?.pattern ?? 'none',
+      status: response.status,
+      seconds: milliseconds / 1000,
+    });
+    // The path alone: queries carry capabilities and one-time codes.
+    log.info(
+      {
+        method: request.method,
+        path,
+        status: response.status,
+        ms: Math.round(milliseconds * 10) / 10,
+        ip: scope.origin.ip,
+        user_id: scope.panel?.user.id ?? scope.api?.user.id,
+      },
+      'request',
+    );
+    return response;
+  };
+
+  async function enter(request: Request, route: DeclaredRoute, scope: RequestScope, peer: Peer): Promise<Response> {
+    if (route.critical) await door.limitCritical(scope.origin.ip);
+    const guardMetrics = (asked: Request) => door.guardMetrics(asked, peer.address);
+    await authorizeRequest(
+      { auth: door.auth, originGuard: door.originGuard, guardMetrics },
+      route.access,
+      request,
+      scope,
+    );
+    if (request.method === route.method) {
+      door.scopes.put(request, scope);
+      return door.app.fetch(request);
+    }
+    // HEAD on a route that declares GET alone.
+    const get = new Request(request.url, { method: 'GET', headers: request.headers, signal: request.signal });
+    door.scopes.put(get, scope);
+    const response = await door.app.fetch(get);
+    await response.body?.cancel();
+    return new Response(null, { status: response.status, headers: response.headers });
+  }
+
+  function servePanelOr404(request: Request, path: string): Response {
+    const page =
+      isBelow(path, '/api') || isBelow(path, '/v1') || (request.method !== 'GET' && request.method !== 'HEAD')
+        ? undefined
+        : door.servePanel(request, path);
+    if (!page) throw httpErrors.not_found();
+    return page;
+  }
+}
+
+function refuse(error: AppError, path: string, log: Logger, requestId: string, methods: readonly string[]): Response {
+  logFailure(log, error);
+  const response = errorResponse(error, envelopeOf(path), requestId);
+  if (error.kind === 'method_not_allowed') response.headers.set('allow', allowed(methods).join(', '));
+  return response;
+}
+
+/** The panel's own and the operator's addresses answer in the panel's envelope, everything that vendors' clients call in OpenAI's. */
+export const envelopeOf = (path: string) =>
+  isBelow(path, '/api') || path === '/livez' || path === '/readyz' || path === '/metrics' ? 'panel' : 'openai';
+
+function findRoute(routes: RouteIndex, method: string, path: string) {
+  const match = routes.match(method, path);
+  if (match.route || method !== 'HEAD' || !match.methods.includes('GET')) return match;
+  return { ...match, route: routes.match('GET', path).route };
+}
+
+/** OPTIONS is answered for API-key routes; any other method that the path does not take is refused. */
+function answerOtherMethod(request: Request, methods: readonly string[], routes: RouteIndex, path: string): Response {
+  const open = methods.some((method) => {
+    const { route } = routes.match(method, path);
+    return route !== undefined && isOpenToOtherSites(route.access);
+  });
+  if (request.method !== 'OPTIONS' || !open) throw httpErrors.method_not_allowed();
+  const response = preflightResponse(request, allowed(methods));
+  response.headers.set('access-control-allow-origin', '*');
+  return response;
+}
+
+const allowed = (methods: readonly string[]): string[] => [
+  ...new Set(methods.includes('GET') ? ['GET', 'HEAD', ...methods] : methods),
+];
+
+function readRequestId(headers: Headers): string | undefined {
+  const given = headers.get('x-request-id');
+  return given !== null && REQUEST_ID.test(given) ? given : undefined;
+}
+
+const isBelow = (path: string, prefix: string): boolean => path === prefix || path.startsWith(`${prefix}/`);

@@ -1,0 +1,82 @@
+import { Elysia, t } from 'elysia';
+import type { ApiPrincipal, PanelPrincipal } from '../auth/types.ts';
+import { isAnonymous } from './access-levels.ts';
+import { BODY_CAPS, readJson } from './read-body.ts';
+import type { RequestScope, RequestScopes } from './request-scope.ts';
+
+/**
+ * What every controller begins with: `new Elysia().use(kit)`. It gives each handler `requestId`, `origin`, `log`, `keepOpen`, and
+ * by the access that the route declares (`{ user: true }`, `{ apiKey: true }`, …) `panel` or `api`, fully typed.
+ *
+ * Authentication itself happens at the front door, before a body is read; here a route only says what it needs. Panel routes
+ * get their JSON parsed under a cap and checked against `body`; API-key routes get the request unread.
+ */
+export function createKit(scopes: RequestScopes) {
+  const panelOf = (request: Request): { panel: PanelPrincipal } => {
+    const { panel } = scopes.of(request);
+    if (!panel) throw new Error('A panel route was reached without a panel user.');
+    return { panel };
+  };
+  const apiOf = (request: Request): { api: ApiPrincipal } => {
+    const { api } = scopes.of(request);
+    if (!api) throw new Error('An API-key route was reached without an API key.');
+    return { api };
+  };
+
+  const parse = ({ request }: { request: Request }) => readPanelJson(request, scopes.of(request));
+
+  return new Elysia({ name: 'kit', normalize: false })
+    .derive({ as: 'global' }, ({ request }) => {
+      const { requestId, origin, log, keepOpen } = scopes.of(request);
+      return { requestId, origin, log, keepOpen };
+    })
+    .macro({
+      public: { parse, detail: access('public') },
+      user: { parse, detail: access('user'), resolve: ({ request }) => panelOf(request) },
+      session: {
+        parse,
+        detail: access('session'),
+        resolve: ({ request }) => {
+          const { panel } = panelOf(request);
+          if (panel.kind !== 'session') throw new Error('A session route was reached without a session.');
+          return { panel };
+        },
+      },
+      admin: { parse, detail: access('admin'), resolve: ({ request }) => panelOf(request) },
+      root: { parse, detail: access('root'), resolve: ({ request }) => panelOf(request) },
+      refreshCookie: { parse, detail: access('refreshCookie') },
+      /** Counted by the Critical limiter per address, besides its access. */
+      critical: { detail: { 'x-limit': 'critical' } as object },
+      operator: { parse: leaveUnread, detail: access('operator') },
+      apiKey: { parse: leaveUnread, detail: access('apiKey'), resolve: ({ request }) => apiOf(request) },
+      apiKeyOrCapability: {
+        parse: leaveUnread,
+        detail: access('apiKeyOrCapability'),
+        resolve: ({ request }): { api: ApiPrincipal | undefined } => ({ api: scopes.of(request).api }),
+      },
+    });
+}
+
+export type Kit = ReturnType<typeof createKit>;
+
+const access = (level: string) => ({ 'x-access': level }) as object;
+
+/** `null` says that the body is dealt with; the framework then leaves the request unread. */
+const leaveUnread = () => null;
+
+/** `null` where the route takes no body: what is sent there stays unread. */
+async function readPanelJson(request: Request, scope: RequestScope) {
+  if (!scope.route.takesBody) return null;
+  return readJson(request, isAnonymous(scope.route.access) ? BODY_CAPS.anonymous : BODY_CAPS.json);
+}
+
+/** A body that names every field it takes; others are refused by name. */
+export const strictObject = <T extends Parameters<typeof t.Object>[0]>(properties: T) =>
+  t.Object(properties, { additionalProperties: false });
+
+/** A whole number, never its text: the framework's own integer type would take `"5"` as well. */
+export const whole = (options: { minimum?: number; maximum?: number; description?: string; default?: number } = {}) =>
+  t.Number({ multipleOf: 1, ...options });
+
+/** The envelope of success on `/api`. */
+export const ok = <T>(data: T): { success: true; message: ''; data: T } => ({ success: true, message: '', data });

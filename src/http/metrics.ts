@@ -1,0 +1,68 @@
+import { Elysia } from 'elysia';
+import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
+import { constantTimeEqual } from '../kernel/index.ts';
+import { isLoopback } from './client-ip.ts';
+import { httpErrors } from './errors.ts';
+import type { Kit } from './kit.ts';
+
+/** Headers that a proxy adds: a request with one of them does not come from this machine, whatever the peer's address says. */
+const FORWARDING = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip', 'via'];
+
+/** Seconds. */
+const DURATION_BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+
+/** The gateway's metrics; other rooms' figures are registered in `registry` by the composition root. */
+export function createMetrics() {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const requests = new Counter({
+    name: 'taskgate_http_requests_total',
+    help: 'Requests by method, declared route and status.',
+    labelNames: ['method', 'route', 'status'],
+    registers: [registry],
+  });
+  const durations = new Histogram({
+    name: 'taskgate_http_request_duration_seconds',
+    help: 'Time to the answer by declared route.',
+    labelNames: ['route'],
+    buckets: DURATION_BUCKETS,
+    registers: [registry],
+  });
+  return {
+    registry,
+    observe(answer: { method: string; route: string; status: number; seconds: number }): void {
+      requests.inc({ method: knownMethod(answer.method), route: answer.route, status: answer.status });
+      durations.observe({ route: answer.route }, answer.seconds);
+    },
+  };
+}
+
+export type Metrics = ReturnType<typeof createMetrics>;
+
+/** Labels come from a closed set: a caller's invented method must not make a new series. */
+const knownMethod = (method: string): string =>
+  ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].includes(method) ? method : 'other';
+
+/**
+ * With METRICS_TOKEN set, the bearer must be it. Without one, only a process on this machine may ask.
+ * @throws http.metrics_forbidden
+ */
+export function createMetricsGuard(token: string) {
+  return (request: Request, peer: string): void => {
+    if (token !== '') {
+      if (constantTimeEqual(request.headers.get('authorization') ?? '', `Bearer ${token}`)) return;
+    } else if (isLoopback(peer) && FORWARDING.every((name) => !request.headers.has(name))) return;
+    throw httpErrors.metrics_forbidden();
+  };
+}
+
+export function createMetricsRoute({ kit, metrics }: { kit: Kit; metrics: Metrics }) {
+  return new Elysia({ name: 'metrics', normalize: false })
+    .use(kit)
+    .get(
+      '/metrics',
+      async () =>
+        new Response(await metrics.registry.metrics(), { headers: { 'content-type': metrics.registry.contentType } }),
+      { operator: true, detail: { summary: 'Prometheus metrics', tags: ['Operation'] } },
+    );
+}

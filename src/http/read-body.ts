@@ -1,0 +1,113 @@
+import type { Json } from '../kernel/index.ts';
+import { httpErrors } from './errors.ts';
+
+/** Bytes. Anonymous callers get the smallest share of memory; multipart is bound by MAX_FILE_DOWNLOAD_MB instead. */
+export const BODY_CAPS = { anonymous: 512 * 1024, json: 16 * 1024 * 1024 } as const;
+
+const tooLarge = (cap: number) =>
+  httpErrors.too_large({
+    message: `The body is too large: at most ${formatBytes(cap)} are taken here.`,
+    details: { limit_bytes: cap },
+  });
+
+function formatBytes(bytes: number): string {
+  const mib = bytes / (1024 * 1024);
+  return mib >= 1 ? `${Math.round(mib * 10) / 10} MiB` : `${Math.round(bytes / 1024)} KiB`;
+}
+
+/** The media type without parameters, in lower case; empty when there is none. */
+export const mediaType = (headers: Headers): string =>
+  (headers.get('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
+
+/** Refuses by `Content-Length` before a byte is read. @throws http.too_large */
+export function assertDeclaredLength(request: Request, cap: number): void {
+  const declared = Number(request.headers.get('content-length') ?? '0');
+  if (declared > cap) throw tooLarge(cap);
+}
+
+/**
+ * The whole body, at most `cap` bytes: the declared length is checked first and the bytes are counted while they arrive, so that a
+ * chunked body is held to the cap too.
+ * @throws http.too_large, http.bad_body (the connection broke)
+ */
+export async function readBody(request: Request, cap: number): Promise<Uint8Array<ArrayBuffer>> {
+  assertDeclaredLength(request, cap);
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of limitBody(request, cap)) {
+    chunks.push(chunk);
+    size += chunk.byteLength;
+  }
+  const whole = new Uint8Array(size);
+  let offset = 0;
+  for (const chunk of chunks) {
+    whole.set(chunk, offset);
+    offset += chunk.byteLength;
+  }
+  return whole;
+}
+
+/** The body's chunks as they arrive, ending with http.too_large once they exceed `cap` bytes. */
+async function* limitBody(request: Request, cap: number): AsyncGenerator<Uint8Array, void, undefined> {
+  if (!request.body) return;
+  const reader = request.body.getReader();
+  let size = 0;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read().catch((cause: unknown) => {
+        throw httpErrors.bad_body({ cause });
+      });
+      if (done) return;
+      size += value.byteLength;
+      if (size > cap) throw tooLarge(cap);
+      yield value;
+    }
+  } finally {
+    await reader.cancel().catch(() => undefined);
+  }
+}
+
+/** @throws http.unsupported_media naming what is taken */
+export function assertMediaType(request: Request, accepted: readonly string[]): void {
+  const type = mediaType(request.headers);
+  if (accepted.includes(type)) return;
+  throw httpErrors.unsupported_media({
+    message: `The body's content type is ${type === '' ? 'missing' : 'not taken here'}: send ${accepted.join(' or ')}.`,
+  });
+}
+
+/**
+ * A JSON body. @throws http.unsupported_media, http.too_large, http.bad_json
+ */
+export async function readJson(request: Request, cap: number = BODY_CAPS.json): Promise<Json> {
+  assertMediaType(request, ['application/json']);
+  return parseJsonBody(await readBody(request, cap));
+}
+
+/** Strict UTF-8, then JSON. @throws http.bad_json */
+export function parseJsonBody(bytes: Uint8Array): Json {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)) as Json;
+  } catch (cause) {
+    throw httpErrors.bad_json({
+      message:
+        bytes.byteLength === 0 ? 'The body is empty: send a JSON object.' : 'The body is no valid JSON in UTF-8.',
+      cause,
+    });
+  }
+}
+
+/**
+ * A form or multipart body, read under `cap` bytes.
+ * @throws http.unsupported_media, http.too_large, http.bad_body
+ */
+export async function readForm(request: Request, cap: number): Promise<FormData> {
+  assertMediaType(request, ['multipart/form-data', 'application/x-www-form-urlencoded']);
+  const bytes = await readBody(request, cap);
+  const type = request.headers.get('content-type') ?? '';
+  try {
+    return await new Response(bytes, { headers: { 'content-type': type } }).formData();
+  } catch (cause) {
+    throw httpErrors.bad_body({ message: 'The form could not be read: its parts are broken.', cause });
+  }
+}

@@ -1,0 +1,100 @@
+import type { AnyElysia } from 'elysia';
+import { isObject } from '../kernel/index.ts';
+import { ACCESS_LEVELS, type AccessLevel } from './access-levels.ts';
+
+export type DeclaredRoute = {
+  readonly method: string;
+  /** As declared, with `:name` segments. */
+  readonly pattern: string;
+  readonly access: AccessLevel;
+  readonly takesBody: boolean;
+  /** Counted by the Critical limiter: guessing or flooding here does harm. */
+  readonly critical: boolean;
+};
+
+export type RouteMatch = {
+  readonly route?: DeclaredRoute /** Methods that the path takes. */;
+  readonly methods: readonly string[];
+};
+
+export type RouteIndex = {
+  readonly routes: readonly DeclaredRoute[];
+  /** `methods` is empty for a path that nobody serves. A trailing slash makes no difference. */
+  match(method: string, path: string): RouteMatch;
+};
+
+/**
+ * Reads every route of the application with the access that it declares.
+ * @throws Error naming the route that declares none, or whose body schema would let unknown fields pass: silence means closed.
+ */
+export function indexRoutes(app: AnyElysia): RouteIndex {
+  const routes = app.routes.map(({ method, path, hooks }): DeclaredRoute => {
+    const access = readAccess(hooks.detail);
+    if (access === undefined) throw new Error(`The route ${method} ${path} declares no access.`);
+    if (/[*?]/.test(path)) throw new Error(`The route ${method} ${path} must name its segments: no wildcards.`);
+    if (hooks.body && (hooks.body as { additionalProperties?: unknown }).additionalProperties !== false) {
+      throw new Error(`The body of ${method} ${path} would accept unknown fields.`);
+    }
+    return {
+      method,
+      pattern: path,
+      access,
+      takesBody: Boolean(hooks.body),
+      critical: readDetail(hooks.detail, 'x-limit') === 'critical',
+    };
+  });
+
+  const fixed = new Map<string, Map<string, DeclaredRoute>>();
+  const open: { segments: string[]; methods: Map<string, DeclaredRoute> }[] = [];
+  for (const route of routes) methodsOf(route.pattern).set(route.method, route);
+
+  function methodsOf(pattern: string): Map<string, DeclaredRoute> {
+    const path = trimSlash(pattern);
+    if (!path.includes(':')) {
+      const known = fixed.get(path) ?? new Map<string, DeclaredRoute>();
+      fixed.set(path, known);
+      return known;
+    }
+    const segments = path.split('/');
+    const shape = (parts: string[]) => parts.map((part) => (part.startsWith(':') ? ':' : part)).join('/');
+    const known = open.find((entry) => shape(entry.segments) === shape(segments));
+    if (known) return known.methods;
+    const methods = new Map<string, DeclaredRoute>();
+    open.push({ segments, methods });
+    return methods;
+  }
+
+  return {
+    routes,
+    match(method, path) {
+      const trimmed = trimSlash(path);
+      const methods = fixed.get(trimmed) ?? findOpen(trimmed.split('/'));
+      return methods ? { route: methods.get(method), methods: [...methods.keys()] } : { methods: [] };
+    },
+  };
+
+  /** Fixed segments win over parameters, from the left, as in the router below. */
+  function findOpen(parts: string[]): Map<string, DeclaredRoute> | undefined {
+    let best: (typeof open)[number] | undefined;
+    for (const entry of open) {
+      if (!fits(entry.segments, parts)) continue;
+      if (!best || rank(entry.segments) < rank(best.segments)) best = entry;
+    }
+    return best?.methods;
+  }
+}
+
+const fits = (segments: string[], parts: string[]): boolean =>
+  segments.length === parts.length &&
+  segments.every((segment, i) => (segment.startsWith(':') ? parts[i] !== '' : segment === parts[i]));
+
+const rank = (segments: string[]): string => segments.map((segment) => (segment.startsWith(':') ? '1' : '0')).join('');
+
+const trimSlash = (path: string): string => (path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path);
+
+function readAccess(detail: unknown): AccessLevel | undefined {
+  const value = readDetail(detail, 'x-access');
+  return ACCESS_LEVELS.find((level) => level === value);
+}
+
+const readDetail = (detail: unknown, key: string): unknown => (isObject(detail) ? detail[key] : undefined);

@@ -1,0 +1,48 @@
+import type { Peer } from './handle-request.ts';
+
+export type ListenOptions = {
+  host: string;
+  port: number;
+  /** File names; both make the listener HTTPS. */
+  tls?: { certFile: string; keyFile: string };
+};
+
+export type Listening = {
+  port: number;
+  /** `http://127.0.0.1:3000` */
+  url: string;
+  /** Takes no more connections and resolves when the requests in flight are answered, or after `drainMs`, when they are cut. */
+  stop(drainMs: number): Promise<void>;
+};
+
+/**
+ * Seconds without a byte in either direction until a connection is closed: long enough for a stalled download to recover, short enough
+ * that idle connections do not pile up. Handlers that wait longer take it off with `keepOpen`.
+ */
+const IDLE_SECONDS = 120;
+
+/** @throws the platform's error, for instance `EADDRINUSE` */
+export function listen(handle: (request: Request, peer: Peer) => Promise<Response>, options: ListenOptions): Listening {
+  const server = Bun.serve({
+    hostname: options.host,
+    port: options.port,
+    idleTimeout: IDLE_SECONDS,
+    // The caps are the readers' (`readBody`), which answer in the gateway's own words; what nobody reads is not buffered.
+    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+    ...(options.tls ? { tls: { cert: Bun.file(options.tls.certFile), key: Bun.file(options.tls.keyFile) } } : {}),
+    fetch: (request, bunServer) =>
+      handle(request, {
+        address: bunServer.requestIP(request)?.address ?? '',
+        keepOpen: () => bunServer.timeout(request, 0),
+      }),
+  });
+  return {
+    port: server.port ?? options.port,
+    url: `${options.tls ? 'https' : 'http'}://${options.host.includes(':') ? `[${options.host}]` : options.host}:${server.port}`,
+    async stop(drainMs) {
+      const timer = setTimeout(() => void server.stop(true), drainMs);
+      await server.stop(false);
+      clearTimeout(timer);
+    },
+  };
+}
