@@ -40,10 +40,10 @@ export async function startRawServer(
     socket.on('error', () => {});
     socket.on('close', () => server.open.delete(socket));
     options.onConnection?.(socket);
-    let pending = Buffer.alloc(0);
+    let pending: Buffer = Buffer.alloc(0);
     let nth = 0;
     socket.on('data', (data) => {
-      pending = Buffer.concat([pending, data]);
+      pending = Buffer.concat([pending, Buffer.from(data)]);
       for (;;) {
         const end = pending.indexOf('\r\n\r\n');
         if (end < 0) return;

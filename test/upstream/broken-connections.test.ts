@@ -1,0 +1,233 @@
+import { afterEach, describe, expect, test } from 'bun:test';
+import type { Upstream } from '../../src/upstream/index.ts';
+import {
+  type Exchange,
+  get,
+  post,
+  type RawServer,
+  reply,
+  startRawServer,
+  testUpstream,
+  trustedCertificates,
+  until,
+} from './harness.ts';
+
+let server: RawServer | undefined;
+let upstream: Upstream = testUpstream();
+
+async function start(answer: (exchange: Exchange) => void, options: Parameters<typeof startRawServer>[1] = {}) {
+  server = await startRawServer(answer, options);
+  upstream = testUpstream({ trustedCertificates });
+  return server;
+}
+afterEach(async () => {
+  await upstream.close();
+  await server?.stop();
+  server = undefined;
+});
+
+describe('nothing can have been sent', () => {
+  test('connection refused', async () => {
+    const closed = await start(() => {});
+    await closed.stop();
+    expect(await upstream.request(post(closed.url, 'x'))).toMatchObject({
+      ok: false,
+      error: { kind: 'connect', notSent: true },
+    });
+  });
+
+  test('a name that does not resolve', async () => {
+    upstream = testUpstream({
+      resolve: async () => {
+        throw Object.assign(new Error('queryA ENOTFOUND secret-host'), { code: 'ENOTFOUND' });
+      },
+    });
+    const result = await upstream.request(post('http://nowhere.test/', 'x'));
+    expect(result).toMatchObject({ ok: false, error: { kind: 'dns', notSent: true } });
+    expect(JSON.stringify(result)).not.toContain('secret-host');
+  });
+
+  test('a name without addresses', async () => {
+    upstream = testUpstream({ resolve: async () => [] });
+    expect(await upstream.request(post('http://empty.test/', 'x'))).toMatchObject({
+      ok: false,
+      error: { kind: 'dns', notSent: true },
+    });
+  });
+
+  test('man in the middle: a certificate that nobody signed', async () => {
+    const { url } = await start(() => {}, { secure: true });
+    const suspicious = testUpstream();
+    expect(await suspicious.request(post(url, 'x'))).toMatchObject({
+      ok: false,
+      error: { kind: 'tls', notSent: true },
+    });
+    expect(server?.exchanges.length).toBe(0);
+    await suspicious.close();
+  });
+
+  test('man in the middle: a certificate for another name', async () => {
+    const { port } = await start(() => {}, { secure: true });
+    const resolving = testUpstream({ trustedCertificates, resolve: async () => [{ address: '127.0.0.1', family: 4 }] });
+    expect(await resolving.request(post(`https://bank.test:${port}/`, 'x'))).toMatchObject({
+      ok: false,
+      error: { kind: 'tls', notSent: true },
+    });
+    expect(server?.exchanges.length).toBe(0);
+    await resolving.close();
+  });
+
+  test('the connection ends during the TLS handshake', async () => {
+    const { port } = await start(() => {}, { onConnection: (socket) => socket.destroy() });
+    expect(await upstream.request(post(`https://127.0.0.1:${port}/`, 'x'))).toMatchObject({
+      ok: false,
+      error: { kind: 'tls', notSent: true },
+    });
+  });
+
+  test('TLS handshake that never ends', async () => {
+    const { port } = await start(() => {});
+    const result = await upstream.request(post(`https://127.0.0.1:${port}/`, 'x', { connectTimeoutMs: 40 }));
+    expect(result).toMatchObject({ ok: false, error: { kind: 'timeout', notSent: true } });
+    await until(() => server?.open.size === 0, 'the socket is closed');
+  });
+
+  test('cancelled before it began, and while the name was looked up', async () => {
+    const { url } = await start(() => {});
+    const gone = post(url, 'x', { signal: AbortSignal.abort() });
+    expect(await upstream.request(gone)).toMatchObject({ ok: false, error: { kind: 'aborted', notSent: true } });
+    const slow = testUpstream({ resolve: () => new Promise(() => {}) });
+    const cancel = new AbortController();
+    const pending = slow.request(post('http://slow.test/', 'x', { signal: cancel.signal }));
+    cancel.abort();
+    expect(await pending).toMatchObject({ ok: false, error: { kind: 'aborted', notSent: true } });
+    expect(server?.exchanges.length).toBe(0);
+    await slow.close();
+  });
+
+  test('after close', async () => {
+    const { url } = await start(() => {});
+    await upstream.close();
+    expect(await upstream.request(post(url, 'x'))).toMatchObject({
+      ok: false,
+      error: { kind: 'aborted', notSent: true },
+    });
+  });
+});
+
+describe('the vendor may have seen the request', () => {
+  const afterRequest: [string, (exchange: Exchange) => void][] = [
+    ['reset after the request', ({ socket }) => socket.resetAndDestroy()],
+    ['end after the request', ({ socket }) => void socket.end()],
+    ['end in the middle of the headers', ({ socket }) => void socket.end('HTTP/1.1 200 OK\r\nContent-Le')],
+    ['an answer that is no HTTP', ({ socket }) => void socket.write('SSH-2.0-OpenSSH_9\r\n\r\n')],
+    [
+      'request smuggling: length and chunks at once',
+      ({ socket }) =>
+        void socket.write(
+          'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n',
+        ),
+    ],
+    ['a header of a megabyte', ({ socket }) => void socket.write(reply('ok', `X-A: ${'a'.repeat(1024 * 1024)}\r\n`))],
+    [
+      'an upgrade that nobody asked for',
+      ({ socket }) =>
+        void socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'),
+    ],
+  ];
+  for (const secure of [false, true]) {
+    for (const [name, answer] of afterRequest) {
+      test(`${name}${secure ? ', TLS' : ''}`, async () => {
+        const { url } = await start(answer, { secure });
+        const result = await upstream.request(post(url, 'x'));
+        expect(result).toMatchObject({ ok: false, error: { kind: 'broken', notSent: false } });
+        expect(server?.exchanges.length).toBe(1);
+        expect(JSON.stringify(result)).not.toContain('127.0.0.1');
+      });
+    }
+  }
+
+  test('slowloris headers: a byte now and then', async () => {
+    const { url } = await start(({ socket }) => {
+      let n = 0;
+      const timer = setInterval(() => socket.write(n++ === 0 ? 'HTTP/1.1 200 OK\r\n' : 'X: 1\r\n'), 10);
+      socket.on('close', () => clearInterval(timer));
+    });
+    const result = await upstream.request(post(url, 'x', { headersTimeoutMs: 80 }));
+    expect(result).toMatchObject({ ok: false, error: { kind: 'timeout', notSent: false } });
+    await until(() => server?.open.size === 0, 'the socket is closed');
+  });
+
+  test('cancelled while the vendor thinks', async () => {
+    const cancel = new AbortController();
+    const { url } = await start(() => cancel.abort());
+    const result = await upstream.request(post(url, 'x', { signal: cancel.signal }));
+    expect(result).toMatchObject({ ok: false, error: { kind: 'aborted', notSent: false } });
+    await until(() => server?.open.size === 0, 'the socket is closed');
+  });
+});
+
+describe('stale keep-alive socket', () => {
+  /** Answers the first request of each connection in `alive` and drops the connection at the next. */
+  const dropSecond = ({ socket, nth }: Exchange) => {
+    if (nth === 0) socket.write(reply('ok'));
+    else socket.resetAndDestroy();
+  };
+
+  test('a poll is asked again once on a fresh connection', async () => {
+    const { url } = await start(dropSecond);
+    for (let i = 0; i < 2; i += 1) {
+      const result = await upstream.request(get(url));
+      expect(result.ok && (await result.value.text())).toEqual({ ok: true, value: 'ok' });
+    }
+    expect(server?.connections).toBe(2);
+    expect(server?.exchanges.length).toBe(3);
+  });
+
+  test('a submission is never sent twice', async () => {
+    const { url } = await start(dropSecond);
+    const first = await upstream.request(post(url, 'x'));
+    if (first.ok) await first.value.text();
+    const second = await upstream.request(post(url, 'x'));
+    expect(second).toMatchObject({ ok: false, error: { kind: 'broken', notSent: false } });
+    expect(server?.exchanges.length).toBe(2);
+  });
+
+  test('a poll that fails on a fresh connection is not repeated', async () => {
+    const { url } = await start(({ socket }) => socket.resetAndDestroy());
+    expect(await upstream.request(get(url))).toMatchObject({ ok: false, error: { kind: 'broken', notSent: false } });
+    expect(server?.exchanges.length).toBe(1);
+  });
+
+  test('a poll that breaks after its headers is not repeated', async () => {
+    const { url } = await start(({ socket, nth }) => {
+      if (nth === 0) socket.write(reply('ok'));
+      else socket.end('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf');
+    });
+    const first = await upstream.request(get(url));
+    if (first.ok) await first.value.text();
+    const second = await upstream.request(get(url));
+    expect(second.ok && (await second.value.text())).toMatchObject({ ok: false, error: { kind: 'broken' } });
+    expect(server?.exchanges.length).toBe(2);
+  });
+
+  test('a connection that the vendor closed while it was idle is not used', async () => {
+    const { url } = await start(({ socket }) => void socket.end(reply('ok')));
+    for (let i = 0; i < 3; i += 1) {
+      const result = await upstream.request(post(url, 'x'));
+      expect(result.ok && (await result.value.text())).toEqual({ ok: true, value: 'ok' });
+      await until(() => server?.open.size === 0, 'the socket is closed');
+    }
+    expect(server?.connections).toBe(3);
+  });
+
+  test('connections are reused and let go when idle', async () => {
+    const { url } = await start(({ socket }) => void socket.write(reply('ok')));
+    for (let i = 0; i < 20; i += 1) {
+      const result = await upstream.request(post(url, 'x'));
+      if (result.ok) await result.value.text();
+    }
+    expect(server?.connections).toBe(1);
+    await until(() => server?.open.size === 0, 'the idle socket is closed');
+  });
+});
