@@ -92,14 +92,13 @@ export const secretList: ValueKind<readonly string[]> = {
   },
 };
 
-/** A file whose content is read at once; gives the content. */
-export const file: ValueKind<{ path: string; content: string } | undefined> = {
+/** The path of a PEM file; the empty string where the variable is unset. */
+export const pemFile: ValueKind<string> = {
   type: 'file',
   allowed: 'the path of a readable PEM file',
   parse(path) {
     try {
-      const content = readFileSync(path, 'utf8');
-      return content.includes('-----BEGIN ') ? ok({ path, content }) : refuse('the file is no PEM file');
+      return readFileSync(path, 'utf8').includes('-----BEGIN ') ? ok(path) : refuse('the file is no PEM file');
     } catch (cause) {
       return refuse(`the file cannot be read: ${(cause as NodeJS.ErrnoException).code ?? 'unknown reason'}`);
     }

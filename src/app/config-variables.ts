@@ -2,11 +2,11 @@ import { availableParallelism } from 'node:os';
 import {
   boolean,
   DEFAULT_TRUSTED_PROXIES,
-  file,
   host,
   httpsOrigins,
   integer,
   oneOf,
+  pemFile,
   proxyList,
   secret,
   secretList,
@@ -35,7 +35,7 @@ export type Variable<T> = {
   /** One or two sentences for `serve --help` and docs/configuration.md. */
   doc: string;
   kind: ValueKind<T>;
-  default: T;
+  default: NoInfer<T>;
   /** How the default reads in the tables where its value does not say it. */
   defaultText?: string;
   /** Its value never appears in a message. */
@@ -44,6 +44,7 @@ export type Variable<T> = {
   fallback?: true;
 };
 
+/** The kind alone says the type; the default must fit it. */
 const variable = <T>(definition: Variable<T>): Variable<T> => definition;
 
 /** Every environment variable there is. Names, defaults and fallbacks of the sessions group are the specification's. */
@@ -73,15 +74,17 @@ export const VARIABLES = {
     env: 'TLS_CERT_FILE',
     group: 'server',
     doc: 'Certificate chain (PEM). Together with TLS_KEY_FILE it makes the listener HTTPS.',
-    kind: file,
-    default: undefined,
+    kind: pemFile,
+    default: '',
+    defaultText: 'unset',
   }),
   tlsKey: variable({
     env: 'TLS_KEY_FILE',
     group: 'server',
     doc: 'Private key (PEM) of TLS_CERT_FILE.',
-    kind: file,
-    default: undefined,
+    kind: pemFile,
+    default: '',
+    defaultText: 'unset',
   }),
   trustedProxies: variable({
     env: 'TRUSTED_PROXIES',
@@ -274,20 +277,6 @@ export const VARIABLES = {
     doc: 'Window of CRITICAL_RATE_LIMIT in seconds.',
     kind: integer(1, 86_400),
     default: 1200,
-  }),
-  apiLimit: variable({
-    env: 'GLOBAL_API_RATE_LIMIT',
-    group: 'limits',
-    doc: 'Requests to /api an IP address may send per GLOBAL_API_RATE_LIMIT_DURATION.',
-    kind: integer(1, 1_000_000_000),
-    default: 3000,
-  }),
-  apiLimitSeconds: variable({
-    env: 'GLOBAL_API_RATE_LIMIT_DURATION',
-    group: 'limits',
-    doc: 'Window of GLOBAL_API_RATE_LIMIT in seconds.',
-    kind: integer(1, 86_400),
-    default: 180,
   }),
   updateTask: variable({
     env: 'UPDATE_TASK',

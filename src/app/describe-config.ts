@@ -4,7 +4,7 @@ const all: readonly Variable<unknown>[] = Object.values(VARIABLES);
 const inGroup = (group: ConfigGroup) => all.filter((variable) => variable.group === group);
 const groups = Object.keys(CONFIG_GROUPS) as ConfigGroup[];
 
-const defaultOf = (variable: Variable<unknown>): string => variable.defaultText ?? String(variable.default ?? 'unset');
+const defaultOf = (variable: Variable<unknown>): string => variable.defaultText ?? String(variable.default);
 
 /** Every variable with doc, allowed values and default, for `serve --help`. Lines of at most 100 columns. */
 export function describeConfig(): string {

@@ -9,7 +9,7 @@ const TIMEOUT_MS = 5000;
 /** Asks `/readyz` of the configured address: exit 0 when the gateway is ready, 1 when it is not or does not answer. */
 export async function run(input: CommandInput): Promise<ExitCode> {
   const { config } = readSettings(input);
-  const secure = config.tlsCert !== undefined;
+  const secure = config.tlsCert !== '';
   const host = reachable(config.host);
   const address = `${secure ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${config.port}`;
   const verdict = await ask(secure, host, config.port);

@@ -1,0 +1,116 @@
+import { type Clock, createSecretBox, type Logger, newUuid } from '../kernel/index.ts';
+import { createSandbox } from '../sandbox/index.ts';
+import { openStore } from '../store/index.ts';
+import { announceNode } from './announce-node.ts';
+import { CommandError } from './cli/command.ts';
+import { composeRooms } from './compose.ts';
+import type { Config } from './config-variables.ts';
+import { fingerprintSecrets, loadSecrets, SECRETS_FILE } from './load-secrets.ts';
+import { prepareDataDir } from './prepare-data-dir.ts';
+import { sandboxCommand, sandboxLimits } from './sandbox-settings.ts';
+import { createStopList } from './stop-list.ts';
+import { VERSION } from './version.ts';
+
+export type Gateway = {
+  /** Where a browser on this machine finds it, without a trailing slash. */
+  address: string;
+  port: number;
+  dataDir: string;
+  /** Opens the set-up page; undefined once there is an administrator. */
+  setupToken: string | undefined;
+  /** What this start made, in words. */
+  created: string[];
+  /** Stops everything in order; waits for requests in flight up to `SHUTDOWN_TIMEOUT_SECONDS`. */
+  stop(): Promise<void>;
+};
+
+/**
+ * Starts all rooms in order and serves. The listener opens last: whoever reaches the port finds a gateway that works. Throws
+ * `CommandError` or `AppError` with a message for people; what had been started by then is stopped again.
+ */
+export async function startGateway(deps: { config: Config; clock: Clock; logger: Logger }): Promise<Gateway> {
+  const { config, clock, logger } = deps;
+  const stops = createStopList(logger, clock);
+  const started = clock.monotonicMs();
+  const timings: Record<string, number> = {};
+  const passed = (step: string) => {
+    timings[step] = Math.round(clock.monotonicMs() - started);
+  };
+  try {
+    const created: string[] = [];
+    const folder = config.databaseUrl === '' ? prepareDataDir(config.dataDir) : undefined;
+    if (folder?.created) created.push(`data directory ${folder.path}`);
+    for (const warning of folder?.warnings ?? []) logger.warn({}, warning);
+    const dataDir = folder?.path ?? config.dataDir;
+
+    // Its first process boots while the database opens.
+    const sandbox = createSandbox({ limits: sandboxLimits(config), command: sandboxCommand(), clock, logger });
+    stops.add('sandbox', () => sandbox.close());
+    passed('sandbox_begun_ms');
+
+    const store = await openStore({
+      databaseUrl: config.databaseUrl,
+      dataDir,
+      synchronous: config.sqliteSynchronous,
+      clock,
+      logger,
+      exclusive: true,
+    });
+    stops.add('store', () => store.close());
+    passed('store_ms');
+
+    const secrets = loadSecrets(config, dataDir);
+    if (secrets.created) created.push(`secrets in ${dataDir}/${SECRETS_FILE}: keep a copy with your back-ups`);
+    for (const warning of secrets.warnings) logger.warn({}, warning);
+
+    const nodeId = newUuid();
+    const node = await announceNode({
+      store,
+      clock,
+      logger,
+      id: nodeId,
+      role: config.nodeRole,
+      version: VERSION,
+      fingerprints: fingerprintSecrets(secrets),
+    });
+    stops.add('node', () => node.stop());
+
+    const rooms = await composeRooms({
+      config,
+      clock,
+      logger,
+      store,
+      sandbox,
+      secretBox: createSecretBox(secrets.crypto),
+      secrets,
+      nodeId,
+      stops,
+    });
+    passed('rooms_ms');
+    await sandbox.ready();
+    passed('sandbox_ms');
+
+    const { address, port } = await rooms.listen();
+    const setupToken = await rooms.openSetupLink();
+    passed('ready_ms');
+    logger.info({ address, version: VERSION, node: nodeId, role: config.nodeRole, ...timings }, 'ready');
+    return { address, port, dataDir, setupToken, created, stop: () => stops.run() };
+  } catch (error) {
+    await stops.run();
+    throw explainStart(error, config);
+  }
+}
+
+function explainStart(error: unknown, config: Config): unknown {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  const where = `port ${config.port} on ${config.host}`;
+  if (code === 'EADDRINUSE') {
+    return new CommandError(`${where} is in use: stop the other program, or choose another port with --port`);
+  }
+  if (code === 'EACCES')
+    return new CommandError(`${where} may not be used by this user: choose a port above 1023 with --port`);
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
+    return new CommandError(`${config.host} is no address of this machine: choose another with --host`);
+  }
+  return error;
+}

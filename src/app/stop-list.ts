@@ -1,0 +1,26 @@
+import type { Clock, Logger } from '../kernel/index.ts';
+
+/** What has been started, to be stopped in the opposite order, after a failed start too. */
+export type StopList = {
+  add(name: string, stop: () => void | Promise<void>): void;
+  /** Stops everything once, the last first; a step that fails is logged and the next one runs. */
+  run(): Promise<void>;
+};
+
+export function createStopList(logger: Logger, clock: Clock): StopList {
+  const steps: { name: string; stop: () => void | Promise<void> }[] = [];
+  return {
+    add: (name, stop) => void steps.push({ name, stop }),
+    async run() {
+      for (let step = steps.pop(); step !== undefined; step = steps.pop()) {
+        const started = clock.monotonicMs();
+        try {
+          await step.stop();
+          logger.debug({ step: step.name, ms: Math.round(clock.monotonicMs() - started) }, 'stopped');
+        } catch (error) {
+          logger.error({ err: error, step: step.name }, 'could not be stopped cleanly');
+        }
+      }
+    },
+  };
+}
