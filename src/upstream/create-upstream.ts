@@ -7,6 +7,7 @@ import { openConnections, type Resolve, refusedLiteral } from './open-connection
 import { readResponse } from './read-response.ts';
 import { type Answer, type Hop, type HopFailure, sendOnce } from './send-once.ts';
 import type { Upstream, UpstreamFailure, UpstreamRequest, UpstreamResponse } from './types.ts';
+import { createDeadlines } from './watch-deadlines.ts';
 import { type PreparedBody, prepareBody } from './write-body.ts';
 
 export type UpstreamOptions = {
@@ -26,6 +27,7 @@ const IDEMPOTENT = new Set(['GET', 'HEAD']);
 export function createUpstream(options: UpstreamOptions): Upstream {
   const { allowPrivate, clock, logger } = options;
   const connections = openConnections(options);
+  const deadlines = createDeadlines(clock);
   const closing = new AbortController();
 
   async function request(asked: UpstreamRequest): Promise<Result<UpstreamResponse, UpstreamFailure>> {
@@ -41,7 +43,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
         logger.debug({ host: canonicalHost(step.url), method: step.method, kind, hops }, 'outbound request failed');
         return err({ kind, notSent: notSent && hops === 0, message });
       }
-      const response = readResponse(clock, sent.value, step.url, asked);
+      const response = readResponse(deadlines, sent.value, step.url, asked);
       const location = response.headers.location?.[0];
       if (asked.maxRedirects === 0 || !isRedirect(response.status, location)) return ok(response);
       response.discard();
@@ -70,9 +72,13 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       signal: asked.signal,
     };
     const route = { secure: step.url.protocol === 'https:', mayBePrivate };
-    const sent = await sendOnce({ connections, clock }, { ...route, reuse: repeatable ? 'idempotent' : 'once' }, hop);
+    const sent = await sendOnce(
+      { connections, deadlines },
+      { ...route, reuse: repeatable ? 'idempotent' : 'once' },
+      hop,
+    );
     if (sent.ok || !sent.error.stale || !repeatable) return sent;
-    return sendOnce({ connections, clock }, { ...route, reuse: 'fresh' }, hop);
+    return sendOnce({ connections, deadlines }, { ...route, reuse: 'fresh' }, hop);
   }
 
   return {

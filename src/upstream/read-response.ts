@@ -1,10 +1,10 @@
 import { promisify } from 'node:util';
 import { brotliDecompress, gunzip, inflate } from 'node:zlib';
-import { type Clock, err, ok, type Result } from '../kernel/index.ts';
+import { err, ok, type Result } from '../kernel/index.ts';
 import { abortedFailure, brokenFailure, failure } from './failures.ts';
 import type { Answer } from './send-once.ts';
 import type { UpstreamFailure, UpstreamResponse } from './types.ts';
-import { watchDeadline } from './watch-deadline.ts';
+import type { Deadlines } from './watch-deadlines.ts';
 
 export type ReadLimits = { idleTimeoutMs: number; maxResponseBytes: number; signal?: AbortSignal };
 
@@ -15,7 +15,7 @@ const utf8 = new TextDecoder();
 
 /** The vendor's answer with its body still on the wire. Whoever gets it must read it, stream it or discard it. */
 export function readResponse(
-  clock: Clock,
+  deadlines: Deadlines,
   { incoming, request }: Answer,
   url: URL,
   limits: ReadLimits,
@@ -40,7 +40,7 @@ export function readResponse(
         onFailure(reason);
       });
     const onAbort = () => fail(abortedFailure(false));
-    const deadline = watchDeadline(clock, limits.idleTimeoutMs, () =>
+    const deadline = deadlines.watch(limits.idleTimeoutMs, () =>
       fail(failure('timeout', false, `The vendor's answer stalled for ${limits.idleTimeoutMs} ms.`)),
     );
     incoming.on('data', (chunk: Buffer) => {
@@ -60,7 +60,7 @@ export function readResponse(
   }
 
   // A body that nobody asks for in time is given up, so that a forgotten answer cannot hold its connection for ever.
-  const unread = watchDeadline(clock, limits.idleTimeoutMs, () => request.destroy());
+  const unread = deadlines.watch(limits.idleTimeoutMs, () => request.destroy());
   const take = () => {
     if (taken) throw new Error('the body of an answer can be taken once');
     taken = true;

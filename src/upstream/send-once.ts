@@ -1,11 +1,11 @@
 import http, { type ClientRequest, type IncomingMessage } from 'node:http';
 import https from 'node:https';
 import type { Socket } from 'node:net';
-import { type Clock, err, ok, type Result } from '../kernel/index.ts';
+import { err, ok, type Result } from '../kernel/index.ts';
 import { abortedFailure, brokenFailure, connectFailure, failure, refused } from './failures.ts';
 import type { Connections, Route } from './open-connections.ts';
 import type { UpstreamFailure, UpstreamRequest } from './types.ts';
-import { type Deadline, watchDeadline } from './watch-deadline.ts';
+import type { Deadline, Deadlines } from './watch-deadlines.ts';
 import type { PreparedBody } from './write-body.ts';
 
 /** One request to one target: what is left of an `UpstreamRequest` when redirects have been thought away. */
@@ -26,7 +26,7 @@ const MAX_RESPONSE_HEADER_BYTES = 64 * 1024;
 
 /** Sends one request and resolves when the answer's headers are there. The caller owns the body that follows. */
 export function sendOnce(
-  { connections, clock }: { connections: Connections; clock: Clock },
+  { connections, deadlines }: { connections: Connections; deadlines: Deadlines },
   route: Route,
   hop: Hop,
 ): Promise<Result<Answer, HopFailure>> {
@@ -70,9 +70,7 @@ export function sendOnce(
     if (settled) return;
     deadline?.stop();
     const ms = hop.limits.headersTimeoutMs;
-    deadline = watchDeadline(clock, ms, () =>
-      fail(failure('timeout', false, `The vendor did not answer within ${ms} ms.`)),
-    );
+    deadline = deadlines.watch(ms, () => fail(failure('timeout', false, `The vendor did not answer within ${ms} ms.`)));
   };
 
   request.on('error', (error) => {
@@ -93,7 +91,7 @@ export function sendOnce(
   });
 
   const connectMs = hop.limits.connectTimeoutMs;
-  deadline = watchDeadline(clock, connectMs, () =>
+  deadline = deadlines.watch(connectMs, () =>
     fail(failure('timeout', true, `No connection to the vendor within ${connectMs} ms.`)),
   );
   if (hop.signal?.aborted) onAbort();

@@ -16,11 +16,12 @@ export type PreparedBody = {
 
 export function prepareBody(body: UpstreamBody): Result<PreparedBody, UpstreamFailure> {
   if (body.kind === 'multipart') return prepareMultipart(body.parts);
-  const bytes = Buffer.from(body.kind === 'text' ? body.text : '');
+  const text = body.kind === 'text' ? body.text : '';
   return ok({
-    length: bytes.length,
+    length: Buffer.byteLength(text),
     async write(request) {
-      request.end(bytes.length > 0 ? bytes : undefined);
+      // As a string it leaves in one piece with the headers.
+      request.end(text);
     },
   });
 }

@@ -221,6 +221,17 @@ describe('stale keep-alive socket', () => {
     expect(server?.connections).toBe(3);
   });
 
+  test('the idle limit of connections does not cut off an answer that takes longer', async () => {
+    const { url } = await start(
+      ({ socket, nth }) => void setTimeout(() => socket.write(reply('ok')), nth === 0 ? 0 : 1300),
+    );
+    for (let i = 0; i < 2; i += 1) {
+      const result = await upstream.request(post(url, 'x'));
+      expect(result.ok && (await result.value.text())).toEqual({ ok: true, value: 'ok' });
+    }
+    expect(server?.connections).toBe(1);
+  });
+
   test('connections are reused and let go when idle', async () => {
     const { url } = await start(({ socket }) => void socket.write(reply('ok')));
     for (let i = 0; i < 20; i += 1) {
