@@ -57,19 +57,15 @@ export const invalidField = (param: string, rule: string): AppError =>
 const RETRY_AFTER_SECONDS = 2;
 
 /**
- * Runs an operation and turns trouble with the store into `auth.unavailable`, which changes and clears nothing: a signed-in
- * user is never logged out because a database was away. Verdicts pass, and so do programming errors.
+ * Runs an operation and turns trouble with the store into `auth.unavailable`, which changes and clears nothing: nobody is ever
+ * logged out because a database was away. Every other rejection passes.
  */
 export async function orUnavailable<T>(logger: Logger, operation: () => Promise<T>): Promise<T> {
   try {
     return await operation();
   } catch (error) {
-    if (error instanceof AppError ? error.kind !== 'unavailable' : isProgrammingError(error)) throw error;
-    if (error instanceof AppError && error.code === 'auth.unavailable') throw error;
+    if (!(error instanceof AppError) || error.kind !== 'unavailable') throw error;
     logger.error({ err: error }, 'authentication could not reach its store');
     throw authErrors.unavailable({ cause: error, retryAfterSeconds: RETRY_AFTER_SECONDS });
   }
 }
-
-const isProgrammingError = (error: unknown): boolean =>
-  error instanceof TypeError || error instanceof ReferenceError || error instanceof RangeError;

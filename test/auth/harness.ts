@@ -1,0 +1,92 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Auth, type AuthConfig, createAuth, type SignedIn } from '../../src/auth/index.ts';
+import { type Clock, type Logger, silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { createMemoryCounters } from '../../src/store/drivers/redis-counters.ts';
+import { openStore } from '../../src/store/index.ts';
+import type { NewUser, Store, UserRecord } from '../../src/store/ports/index.ts';
+import { testDatabaseUrl } from '../support/postgres.ts';
+
+export const DIALECTS = ['sqlite', 'postgres'] as const;
+export type Dialect = (typeof DIALECTS)[number];
+
+/** A fresh, migrated database. */
+export async function openTestStore(
+  dialect: Dialect,
+  clock: Clock = systemClock,
+): Promise<{ store: Store; stop(): Promise<void> }> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'taskgate-auth-'));
+  const databaseUrl = dialect === 'postgres' ? await testDatabaseUrl() : '';
+  const store = await openStore({ databaseUrl, dataDir, synchronous: 'NORMAL', clock, logger: silentLogger });
+  return {
+    store,
+    async stop() {
+      await store.close();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+export const ORIGIN = { ip: '203.0.113.7', userAgent: 'test browser' };
+export const PASSWORD = 'correct horse battery';
+
+export const testConfig = (change: Partial<AuthConfig> = {}): AuthConfig => ({
+  sessionSecrets: ['a session secret of the tests, long enough'],
+  refreshDays: 30,
+  activeSessionLimit: 50,
+  sessionIssuanceLimit: 100,
+  sessionIssuanceWindowSeconds: 86_400,
+  criticalLimit: 600,
+  criticalLimitSeconds: 1200,
+  ...change,
+});
+
+/** The auth room of one node over a store. */
+export function openAuth(
+  store: Store,
+  options: { clock?: Clock; logger?: Logger; config?: Partial<AuthConfig> } = {},
+): Auth {
+  return createAuth({
+    store,
+    counters: createMemoryCounters(),
+    clock: options.clock ?? systemClock,
+    logger: options.logger ?? silentLogger,
+    config: testConfig(options.config),
+  });
+}
+
+let passwordHash: Promise<string> | undefined;
+let users = 0;
+
+/** Writes a user whose password is `PASSWORD`; its name is new unless given. */
+export async function addUser(store: Store, change: Partial<NewUser> = {}): Promise<UserRecord> {
+  passwordHash ??= Bun.password.hash(PASSWORD, { algorithm: 'argon2id', memoryCost: 19_456, timeCost: 2 });
+  users += 1;
+  const username = change.username ?? `user-${users}`;
+  const user = await store.users.insert({
+    username,
+    displayName: username,
+    passwordHash: await passwordHash,
+    role: 1,
+    status: 1,
+    email: null,
+    group: 'default',
+    language: 'en',
+    createdAt: systemClock.unix(),
+    ...change,
+  });
+  if (!user) throw new Error('the name is taken');
+  return user;
+}
+
+export async function signIn(auth: Auth, user: UserRecord, origin = ORIGIN): Promise<SignedIn> {
+  const result = await auth.passwords.logIn({ username: user.username, password: PASSWORD, origin });
+  if (result.kind !== 'session') throw new Error('a second factor was asked');
+  return result;
+}
+
+export const refreshWith = (auth: Auth, refreshToken: string | undefined, expectedSid?: string): Promise<SignedIn> =>
+  auth.sessions.refresh({ refreshToken, expectedSid, origin: ORIGIN });
+
+export const bearer = (signedIn: SignedIn): string => `Bearer ${signedIn.bundle.access_token}`;

@@ -1,0 +1,17 @@
+import { type Clock, systemClock } from '../../src/kernel/index.ts';
+
+/** A clock that starts at the present and is moved by hand. */
+export type TestClock = Clock & { advance(seconds: number): void };
+export function createTestClock(): TestClock {
+  const start = systemClock.nowMs();
+  let shift = 0;
+  return {
+    ...systemClock,
+    // It stands still between two moves, so that windows end exactly where a test says.
+    nowMs: () => start + shift * 1000,
+    unix: () => Math.floor(start / 1000) + shift,
+    advance(seconds) {
+      shift += seconds;
+    },
+  };
+}
