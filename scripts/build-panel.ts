@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import type { PanelFile } from '../src/http/panel-manifest.ts';
-import { hashInputs, isFresh, listFiles, root } from './hash-inputs.ts';
+import { hashInputs, isFresh, root } from './hash-inputs.ts';
 
 const output = 'build/panel';
 const manifestPath = `${output}/manifest.gen.ts`;
@@ -38,9 +38,9 @@ export async function buildPanel(): Promise<boolean> {
   const entries = assets.map((asset) => storeAsset(folder, asset));
   writeManifest(html, entries);
   writeWhole(stampPath, hash);
-  for (const file of listFiles(output)) {
-    const kept = [manifestPath, bytesTypePath, stampPath].includes(file) || file.startsWith(`${folder}/`);
-    if (!kept) rmSync(join(root, file), { force: true });
+  const kept = [manifestPath, bytesTypePath, stampPath, folder];
+  for (const name of readdirSync(join(root, output))) {
+    if (!kept.includes(`${output}/${name}`)) rmSync(join(root, output, name), { recursive: true, force: true });
   }
   return true;
 }

@@ -1,0 +1,21 @@
+/**
+ * Why a call did not give data. `status` is the HTTP status, 0 when no answer came; `code` is the API's own code, or
+ * `UNREACHABLE` and `UNREADABLE` for what never reached it; `retryAfter` are seconds.
+ */
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly requestId: string | null = null,
+    readonly retryAfter: number | null = null,
+  ) {
+    super(message);
+    this.name = 'ApiError';
+  }
+
+  /** Trouble that may be gone on the next try and says nothing about the credentials. */
+  get isTransient(): boolean {
+    return this.status === 0 || this.status === 429 || this.status >= 500;
+  }
+}

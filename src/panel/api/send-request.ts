@@ -1,0 +1,58 @@
+import { ApiError } from './api-error.ts';
+
+export type ApiRequest = {
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  path: string;
+  body?: unknown;
+  headers?: Record<string, string>;
+};
+
+/** Sends one request and gives the `data` of its answer; throws an `ApiError` for everything else. */
+export type SendRequest = <T>(request: ApiRequest) => Promise<T>;
+
+const patienceMs = 20_000;
+
+/** The API of the origin that the panel was loaded from. */
+export function createSendRequest(): SendRequest {
+  return async <T>({ method, path, body, headers }: ApiRequest): Promise<T> => {
+    const response = await ask(path, {
+      method,
+      headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      credentials: 'same-origin',
+      cache: 'no-store',
+      signal: AbortSignal.timeout(patienceMs),
+    });
+    const answer = await readObject(response);
+    if (response.ok && answer?.success === true) return answer.data as T;
+    throw new ApiError(
+      response.status,
+      typeof answer?.code === 'string' ? answer.code : 'UNREADABLE',
+      typeof answer?.message === 'string' ? answer.message : response.statusText,
+      response.headers.get('x-request-id'),
+      readRetryAfter(response.headers.get('retry-after')),
+    );
+  };
+}
+
+async function ask(path: string, init: RequestInit): Promise<Response> {
+  try {
+    return await fetch(path, init);
+  } catch (cause) {
+    throw new ApiError(0, 'UNREACHABLE', cause instanceof Error ? cause.message : 'No answer');
+  }
+}
+
+async function readObject(response: Response): Promise<Record<string, unknown> | null> {
+  try {
+    const value: unknown = await response.json();
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null;
+  } catch {
+    return null;
+  }
+}
+
+function readRetryAfter(value: string | null): number | null {
+  const seconds = Number(value ?? '');
+  return value !== null && Number.isFinite(seconds) && seconds >= 0 ? Math.ceil(seconds) : null;
+}

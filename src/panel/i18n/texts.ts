@@ -1,0 +1,5 @@
+import type { en } from './en.ts';
+
+/** The keys of all texts, and what one language file holds. */
+export type TextKey = keyof typeof en;
+export type Texts = Record<TextKey, string>;

@@ -1,0 +1,22 @@
+/** Browser and system in a user agent's text; null for what is not a browser we know. */
+export function describeDevice(userAgent: string): { browser: string; system: string } | null {
+  const browser = firstMatch(userAgent, [
+    [/\bEdg\//, 'Edge'],
+    [/\bOPR\//, 'Opera'],
+    [/\bFirefox\//, 'Firefox'],
+    [/\b(?:Headless)?Chrome\//, 'Chrome'],
+    [/\bSafari\//, 'Safari'],
+  ]);
+  const system = firstMatch(userAgent, [
+    [/\bAndroid\b/, 'Android'],
+    [/\biPhone\b|\biPad\b/, 'iOS'],
+    [/\bWindows\b/, 'Windows'],
+    [/\bMac OS X\b/, 'macOS'],
+    [/\bLinux\b/, 'Linux'],
+  ]);
+  return browser !== null && system !== null ? { browser, system } : null;
+}
+
+function firstMatch(text: string, table: readonly (readonly [RegExp, string])[]): string | null {
+  return table.find(([pattern]) => pattern.test(text))?.[1] ?? null;
+}

@@ -1,0 +1,113 @@
+import { Button, PasswordInput, Stack, TextInput } from '@mantine/core';
+import { useMutation } from '@tanstack/react-query';
+import { type FormEvent, useRef, useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { ApiError } from '../../api/api-error.ts';
+import type { TextKey } from '../../i18n/texts.ts';
+import { useSession } from '../../session/session-context.tsx';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { IconCheck } from '../../ui/icons.tsx';
+import { objectToPassword, objectToUsername } from './check-account.ts';
+import { readSetupToken } from './read-setup-token.ts';
+import classes from './setup-form.module.css';
+
+type SetupFormProps = {
+  /** From the address; empty when it had none: then the form asks for it. */
+  token: string;
+  onDone(username: string): void;
+  /** The server says that a root account exists meanwhile. */
+  onClosed(): void;
+};
+
+type Objections = { link: TextKey | null; username: TextKey | null; password: TextKey | null };
+
+export function SetupForm({ token, onDone, onClosed }: SetupFormProps) {
+  const { t } = useTranslation();
+  const session = useSession();
+  const linkField = useRef<HTMLInputElement>(null);
+  const usernameField = useRef<HTMLInputElement>(null);
+  const passwordField = useRef<HTMLInputElement>(null);
+  const [link, setLink] = useState('');
+  const [username, setUsername] = useState('root');
+  const [password, setPassword] = useState('');
+  const [isChecked, setChecked] = useState(false);
+
+  const create = useMutation({
+    mutationFn: (account: { token: string; username: string; password: string }) =>
+      session.send({ method: 'POST', path: '/api/setup', body: account }),
+    onSuccess: (_answer, account) => onDone(account.username),
+    onError: (error) => {
+      if (error instanceof ApiError && error.code === 'AUTH_SETUP_DONE') onClosed();
+    },
+  });
+  const isTokenRefused = create.error instanceof ApiError && create.error.code === 'AUTH_SETUP_TOKEN_INVALID';
+  const asksForLink = token === '' || isTokenRefused || link !== '';
+  const wantedToken = asksForLink ? readSetupToken(link) : token;
+  const objections: Objections = {
+    link: wantedToken === '' ? 'setup.linkMissing' : null,
+    username: objectToUsername(username.trim()),
+    password: objectToPassword(password),
+  };
+  const tell = (objection: TextKey | null): string | null =>
+    isChecked && !create.isPending && objection !== null ? t(objection) : null;
+
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    setChecked(true);
+    const first = objections.link ? linkField : objections.username ? usernameField : passwordField;
+    if (objections.link || objections.username || objections.password) first.current?.focus();
+    else if (!create.isPending) create.mutate({ token: wantedToken, username: username.trim(), password });
+  };
+
+  return (
+    <form onSubmit={submit} noValidate>
+      <Stack gap={20}>
+        {create.isError && <FailureNotice error={create.error} />}
+        {asksForLink ? (
+          <TextInput
+            ref={linkField}
+            label={t('setup.link')}
+            description={t('setup.linkHint')}
+            error={tell(objections.link)}
+            value={link}
+            onChange={(event) => setLink(event.currentTarget.value)}
+            autoComplete="off"
+            spellCheck={false}
+            size="md"
+          />
+        ) : (
+          <p className={classes.found}>
+            <IconCheck />
+            {t('setup.linkFound')}
+          </p>
+        )}
+        <TextInput
+          ref={usernameField}
+          label={t('setup.username')}
+          description={t('setup.usernameHint')}
+          error={tell(objections.username)}
+          value={username}
+          onChange={(event) => setUsername(event.currentTarget.value)}
+          autoComplete="username"
+          autoCapitalize="none"
+          spellCheck={false}
+          size="md"
+        />
+        <PasswordInput
+          ref={passwordField}
+          label={t('setup.password')}
+          description={t('setup.passwordHint')}
+          error={tell(objections.password)}
+          value={password}
+          onChange={(event) => setPassword(event.currentTarget.value)}
+          autoComplete="new-password"
+          visibilityToggleButtonProps={{ 'aria-label': t('app.showPassword') }}
+          size="md"
+        />
+        <Button type="submit" size="md" loading={create.isPending} mt={4}>
+          {t('setup.submit')}
+        </Button>
+      </Stack>
+    </form>
+  );
+}

@@ -1,0 +1,57 @@
+import { Button, Stack } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
+import type { SetupState } from '../../api/types.ts';
+import { useSession } from '../../session/session-context.tsx';
+import { FullPageLoader } from '../../ui/full-page.tsx';
+import { PageHeading } from '../../ui/page-heading.tsx';
+import { WelcomeLayout } from '../../ui/welcome-layout.tsx';
+import { takeTokenFromAddress } from './read-setup-token.ts';
+import { SetupForm } from './setup-form.tsx';
+
+/** The first start: whoever holds the link from the terminal makes the root account. */
+export function SetupPage() {
+  const { t } = useTranslation();
+  const session = useSession();
+  const [token] = useState(takeTokenFromAddress);
+  const [createdName, setCreatedName] = useState<string | null>(null);
+  const setup = useQuery({
+    queryKey: ['setup'],
+    queryFn: () => session.send<SetupState>({ method: 'GET', path: '/api/setup' }),
+  });
+
+  if (setup.isPending) return <FullPageLoader />;
+  const title = t('setup.title');
+  const toSignIn = (text: string) => (
+    <Button component={Link} to="/sign-in" state={{ username: createdName ?? '' }} size="md">
+      {text}
+    </Button>
+  );
+  return (
+    <WelcomeLayout>
+      {createdName !== null ? (
+        <Stack gap={28} align="flex-start">
+          <PageHeading
+            title={title}
+            heading={t('setup.done.heading')}
+            intro={t('setup.done.text', { username: createdName })}
+            focus
+          />
+          {toSignIn(t('setup.done.next'))}
+        </Stack>
+      ) : setup.data?.status === true ? (
+        <Stack gap={28} align="flex-start">
+          <PageHeading title={title} heading={t('setup.closed.heading')} intro={t('setup.closed.text')} focus />
+          {toSignIn(t('setup.done.next'))}
+        </Stack>
+      ) : (
+        <Stack gap={32}>
+          <PageHeading title={title} heading={t('setup.heading')} intro={t('setup.intro')} />
+          <SetupForm token={token} onDone={setCreatedName} onClosed={() => void setup.refetch()} />
+        </Stack>
+      )}
+    </WelcomeLayout>
+  );
+}

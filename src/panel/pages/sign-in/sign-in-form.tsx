@@ -1,0 +1,75 @@
+import { Button, PasswordInput, Stack, TextInput } from '@mantine/core';
+import { useMutation } from '@tanstack/react-query';
+import { type FormEvent, useEffect, useRef, useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { useLocation } from 'react-router';
+import { useSession } from '../../session/session-context.tsx';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
+
+/** Name and password. Where to go afterwards is the guard's matter: it sees the session begin. */
+export function SignInForm() {
+  const { t } = useTranslation();
+  const session = useSession();
+  const usernameField = useRef<HTMLInputElement>(null);
+  const passwordField = useRef<HTMLInputElement>(null);
+  const suggestedName = readUsername(useLocation().state);
+  const [username, setUsername] = useState(suggestedName);
+  const [password, setPassword] = useState('');
+  const [isChecked, setChecked] = useState(false);
+
+  const signIn = useMutation({
+    mutationFn: (account: { username: string; password: string }) => session.signIn(account.username, account.password),
+    onError: () => passwordField.current?.select(),
+  });
+
+  useEffect(() => {
+    (suggestedName === '' ? usernameField : passwordField).current?.focus();
+  }, [suggestedName]);
+
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    setChecked(true);
+    const name = username.trim();
+    if (name === '') usernameField.current?.focus();
+    else if (password === '') passwordField.current?.focus();
+    else if (!signIn.isPending) signIn.mutate({ username: name, password });
+  };
+
+  return (
+    <form onSubmit={submit} noValidate>
+      <Stack gap={20}>
+        {signIn.isError && <FailureNotice error={signIn.error} />}
+        <TextInput
+          ref={usernameField}
+          label={t('signIn.username')}
+          error={isChecked && username.trim() === '' ? t('signIn.usernameMissing') : null}
+          value={username}
+          onChange={(event) => setUsername(event.currentTarget.value)}
+          autoComplete="username"
+          autoCapitalize="none"
+          spellCheck={false}
+          size="md"
+        />
+        <PasswordInput
+          ref={passwordField}
+          label={t('signIn.password')}
+          error={isChecked && password === '' ? t('signIn.passwordMissing') : null}
+          value={password}
+          onChange={(event) => setPassword(event.currentTarget.value)}
+          autoComplete="current-password"
+          visibilityToggleButtonProps={{ 'aria-label': t('app.showPassword') }}
+          size="md"
+        />
+        <Button type="submit" size="md" loading={signIn.isPending} mt={4}>
+          {t('signIn.submit')}
+        </Button>
+      </Stack>
+    </form>
+  );
+}
+
+/** The set-up page hands over the name of the account it made. */
+function readUsername(state: unknown): string {
+  if (typeof state !== 'object' || state === null || !('username' in state)) return '';
+  return typeof state.username === 'string' ? state.username : '';
+}

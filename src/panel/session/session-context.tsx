@@ -1,0 +1,20 @@
+import { createContext, useContext, useSyncExternalStore } from 'react';
+import type { Session } from './session.ts';
+import type { SessionSnapshot } from './session-state.ts';
+
+const SessionContext = createContext<Session | null>(null);
+
+export const SessionProvider = SessionContext.Provider;
+
+/** The page's session object. Throws outside of `SessionProvider`. */
+export function useSession(): Session {
+  const session = useContext(SessionContext);
+  if (session === null) throw new Error('useSession is used outside of SessionProvider');
+  return session;
+}
+
+/** Who is signed in; renders again when that changes. */
+export function useSessionSnapshot(): SessionSnapshot {
+  const session = useSession();
+  return useSyncExternalStore(session.subscribe, session.read);
+}

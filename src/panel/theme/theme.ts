@@ -1,0 +1,60 @@
+import { createTheme, type MantineColorsTuple } from '@mantine/core';
+
+/** The green of an open gate. Step 7 carries white text at 5.4:1, step 4 dark text at 9:1. */
+const gate: MantineColorsTuple = [
+  '#e8f8f0',
+  '#cfeedf',
+  '#a0dfc1',
+  '#6ccfa0',
+  '#35c98a',
+  '#1fa86e',
+  '#12915d',
+  '#0b784d',
+  '#076340',
+  '#034c31',
+];
+
+/** Greys with a breath of green, so that dark surfaces and the brand's ink belong together. */
+const dark: MantineColorsTuple = [
+  '#e3e8e6',
+  '#b4bebb',
+  '#8f9b97',
+  '#66726e',
+  '#3b4744',
+  '#2b3633',
+  '#1f2926',
+  '#151d1b',
+  '#101715',
+  '#0b100f',
+];
+
+const gray: MantineColorsTuple = [
+  '#faf9f6',
+  '#f3f1ec',
+  '#e8e6df',
+  '#dcd9d0',
+  '#c6c3b8',
+  '#a5a399',
+  '#807f77',
+  '#5c5c56',
+  '#3b3d39',
+  '#222523',
+];
+
+const sans =
+  '"Instrument Sans Variable", system-ui, -apple-system, "Segoe UI", "PingFang SC", "Noto Sans CJK SC", "Microsoft YaHei", sans-serif';
+
+export const theme = createTheme({
+  colors: { gate, dark, gray },
+  primaryColor: 'gate',
+  primaryShade: { light: 7, dark: 4 },
+  autoContrast: true,
+  black: '#16201d',
+  fontFamily: sans,
+  fontFamilyMonospace: 'ui-monospace, "SF Mono", "Cascadia Mono", "Liberation Mono", Menlo, monospace',
+  headings: { fontFamily: sans, fontWeight: '620', textWrap: 'balance' },
+  defaultRadius: 'md',
+  focusRing: 'auto',
+  cursorType: 'pointer',
+  respectReducedMotion: true,
+});

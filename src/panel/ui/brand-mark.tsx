@@ -1,0 +1,14 @@
+import classes from './brand-mark.module.css';
+
+/** The gate with a task in it, and the name beside it. `onInk` for the dark brand surface, whatever the colour scheme. */
+export function BrandMark({ onInk = false }: { onInk?: boolean }) {
+  return (
+    <span className={classes.mark} data-on-ink={onInk || undefined}>
+      <svg viewBox="0 0 20 20" width="24" height="24" aria-hidden="true">
+        <path d="M3.5 2.5v15M16.5 2.5v15" stroke="currentColor" strokeWidth="2.6" strokeLinecap="round" />
+        <circle cx="10" cy="10" r="2.9" className={classes.task} />
+      </svg>
+      Taskgate
+    </span>
+  );
+}

@@ -1,0 +1,37 @@
+import { Button, Center, Loader, Stack, Text, Title } from '@mantine/core';
+import { useEffect, useState } from 'react';
+import { useTranslation } from 'react-i18next';
+
+/** Shown while a page has nothing yet. It stays invisible for a moment, so that quick answers do not flicker. */
+export function FullPageLoader() {
+  const { t } = useTranslation();
+  const [visible, setVisible] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setVisible(true), 250);
+    return () => clearTimeout(timer);
+  }, []);
+  return (
+    <Center mih="100dvh" role="status" aria-label={t('app.loading')}>
+      {visible && <Loader size={28} aria-hidden="true" />}
+    </Center>
+  );
+}
+
+type FullPageMessageProps = { heading: string; text: string; action: string; onAction(): void };
+
+/** A page that cannot be shown says why, and offers the one step that may help. */
+export function FullPageMessage({ heading, text, action, onAction }: FullPageMessageProps) {
+  return (
+    <Center component="main" mih="100dvh" p="lg">
+      <Stack maw={420} gap="sm" align="flex-start">
+        <Title order={1} fz={26}>
+          {heading}
+        </Title>
+        <Text c="dimmed">{text}</Text>
+        <Button mt="sm" onClick={onAction}>
+          {action}
+        </Button>
+      </Stack>
+    </Center>
+  );
+}

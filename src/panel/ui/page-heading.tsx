@@ -1,0 +1,34 @@
+import { Text, Title } from '@mantine/core';
+import { useEffect, useRef } from 'react';
+
+type PageHeadingProps = {
+  /** Of the browser's tab. */
+  title: string;
+  heading: string;
+  intro?: string;
+  /** Puts the focus on the heading: for pages whose first field should not take it. */
+  focus?: boolean;
+};
+
+/** A page's one main heading; it also names the browser's tab. */
+export function PageHeading({ title, heading, intro, focus = false }: PageHeadingProps) {
+  const ref = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    document.title = `${title} · Taskgate`;
+  }, [title]);
+  useEffect(() => {
+    if (focus) ref.current?.focus();
+  }, [focus]);
+  return (
+    <div>
+      <Title order={1} fz={30} lh={1.2} tabIndex={-1} ref={ref}>
+        {heading}
+      </Title>
+      {intro !== undefined && (
+        <Text c="dimmed" mt={10} lh={1.55}>
+          {intro}
+        </Text>
+      )}
+    </div>
+  );
+}
