@@ -1,0 +1,35 @@
+/**
+ * Owns: the database's layout as numbered SQL files, embedded in the program. Touches nothing: the store runs them.
+ * A file that has been released is never edited; a change is a new number in both dialects.
+ */
+import postgres1 from './postgres/0001_gateway.sql' with { type: 'text' };
+import postgres2 from './postgres/0002_panel_sessions.sql' with { type: 'text' };
+import sqlite1 from './sqlite/0001_gateway.sql' with { type: 'text' };
+import sqlite2 from './sqlite/0002_panel_sessions.sql' with { type: 'text' };
+
+/** A query that must find nothing before a migration runs; `refusal` says what to do about the rows' single text column. */
+export type MigrationCheck = { query: string; refusal: (found: string[]) => string };
+
+export type Migration = {
+  /** Counts from 1 without gaps. */
+  number: number;
+  name: string;
+  sql: { sqlite: string; postgres: string };
+  checks: MigrationCheck[];
+};
+
+export const migrations: readonly Migration[] = [
+  { number: 1, name: '0001_gateway', sql: { sqlite: sqlite1, postgres: postgres1 }, checks: [] },
+  {
+    number: 2,
+    name: '0002_panel_sessions',
+    sql: { sqlite: sqlite2, postgres: postgres2 },
+    checks: [
+      {
+        query: `select telegram_id from users where telegram_id <> '' group by telegram_id having count(*) > 1 order by telegram_id`,
+        refusal: (found) =>
+          `A Telegram ID may belong to one user only, but these belong to several: ${found.slice(0, 10).join(', ')}. Clear telegram_id of all but one user each, then start again.`,
+      },
+    ],
+  },
+];

@@ -1,0 +1,33 @@
+import { drizzle as drizzlePostgres } from 'drizzle-orm/pg-proxy';
+import type { BaseSQLiteDatabase } from 'drizzle-orm/sqlite-core';
+import { drizzle as drizzleSqlite } from 'drizzle-orm/sqlite-proxy';
+import type { ChangeTopic, Repositories } from '../ports/index.ts';
+
+/** Runs one statement. Rows come back as arrays in the order of the selected columns; a plain write gives none. */
+export type RunStatement = (text: string, params: unknown[]) => Promise<unknown[][]>;
+
+/** What repositories build their queries with. PostgreSQL's builder has the same methods as SQLite's for all that we use. */
+export type Database = BaseSQLiteDatabase<'async', unknown>;
+
+/**
+ * A drizzle database over `run`. Both dialects go through drizzle's proxy drivers: its own SQLite driver commits asynchronous
+ * transactions early, and its own PostgreSQL driver cannot keep prepared queries over transactions.
+ */
+export function bindDatabase(dialect: 'sqlite' | 'postgres', run: RunStatement): Database {
+  const call = async (text: string, params: unknown[]) => ({ rows: await run(text, params) });
+  return dialect === 'sqlite' ? drizzleSqlite(call) : (drizzlePostgres(call) as unknown as Database);
+}
+
+/** Makes the repositories over one way to run statements. */
+export type BindRepositories = (run: RunStatement) => Repositories;
+
+/** An open database. */
+export interface Driver {
+  /** Repositories outside any transaction. */
+  readonly root: Repositories;
+  transaction<T>(work: (tx: Repositories) => Promise<T>): Promise<T>;
+  publish(topic: ChangeTopic): Promise<void>;
+  subscribe(listener: (topic: ChangeTopic) => void): () => void;
+  ping(): Promise<void>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,24 @@
+import { Database as SqliteFile } from 'bun:sqlite';
+import { join } from 'node:path';
+import { storeErrors } from '../errors.ts';
+
+/**
+ * Takes the data directory for this process alone and gives a function that lets go of it. The lock is SQLite's own file lock on
+ * a file of its own: the system frees it when the process dies, however it dies. Throws `store.in_use` when another has it.
+ */
+export function lockDataDir(dataDir: string): () => void {
+  const file = new SqliteFile(join(dataDir, 'taskgate.lock'), { create: true });
+  try {
+    file.run('pragma journal_mode = off');
+    file.run('begin exclusive');
+  } catch (error) {
+    file.close();
+    if (error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_BUSY')) {
+      throw storeErrors.in_use({
+        message: `Another gateway is running on the data directory ${dataDir}. Stop it first, or choose another with --data-dir.`,
+      });
+    }
+    throw error;
+  }
+  return () => file.close();
+}

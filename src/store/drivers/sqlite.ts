@@ -1,0 +1,113 @@
+import { type SQLQueryBindings, Database as SqliteFile } from 'bun:sqlite';
+import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Logger } from '../../kernel/index.ts';
+import { storeErrors, toStoreError } from '../errors.ts';
+import type { Repositories } from '../ports/index.ts';
+import type { BindRepositories, Driver } from './connection.ts';
+import { createChangeListeners } from './deliver-changes.ts';
+import { createTransactionGuard, type Scope } from './guard-transactions.ts';
+import { createGroupWriter } from './write-in-groups.ts';
+
+/** How long SQLite waits for another process's lock (a command beside the server); it holds the event loop meanwhile. */
+const BUSY_TIMEOUT_MS = 5000;
+
+const READS = /^\s*(select|with)\b/i;
+
+export const sqlitePath = (dataDir: string): string => join(dataDir, 'taskgate.db');
+
+/** Makes the data directory and the database file, readable by their owner alone: they hold secrets. */
+export function prepareDataDir(dataDir: string): void {
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    closeSync(openSync(sqlitePath(dataDir), 'a', 0o600));
+  } catch (error) {
+    const reason = error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
+    throw storeErrors.unavailable({
+      message: `The data directory ${dataDir} cannot be written (${reason}). Check that it exists, its permissions and the free space.`,
+    });
+  }
+}
+
+/** The writing connection, set up. The file must exist. */
+export function openSqliteFile(dataDir: string, synchronous: 'FULL' | 'NORMAL'): SqliteFile {
+  try {
+    const file = new SqliteFile(sqlitePath(dataDir), { readwrite: true });
+    // First, so that the others wait for a lock too.
+    file.run(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`);
+    file.run('pragma journal_mode = wal');
+    file.run(`pragma synchronous = ${synchronous}`);
+    file.run('pragma foreign_keys = on');
+    return file;
+  } catch (error) {
+    throw toStoreError(error);
+  }
+}
+
+/** A readable copy of the database next to it, for the case that a migration goes wrong. Gives its path. */
+export function copySqliteFile(file: SqliteFile, target: string): void {
+  file.query('vacuum into ?').run(target);
+  chmodSync(target, 0o600);
+}
+
+/**
+ * One writing connection behind the group writer, one reading connection that sees the last commit. `release` lets go of the data
+ * directory when the database is closed.
+ */
+export function openSqlite(options: {
+  dataDir: string;
+  synchronous: 'FULL' | 'NORMAL';
+  bind: BindRepositories;
+  logger: Logger;
+  release: () => void;
+}): Driver {
+  const writing = openSqliteFile(options.dataDir, options.synchronous);
+  const reading = openSqliteFile(options.dataDir, options.synchronous);
+  reading.run('pragma query_only = on');
+
+  const guard = createTransactionGuard();
+  const writer = createGroupWriter(writing);
+  const changes = createChangeListeners(options.logger);
+  let scope: Scope | undefined;
+
+  const root = options.bind((text, params) => {
+    guard.requireOutside();
+    if (READS.test(text)) return Promise.resolve(values(reading, text, params));
+    return writer.submit(async () => values(writing, text, params), false);
+  });
+
+  const tx = options.bind((text, params) => guard.statement(scope, () => values(writing, text, params)));
+
+  return {
+    root,
+    async transaction<T>(work: (tx: Repositories) => Promise<T>): Promise<T> {
+      guard.requireOutside();
+      return writer.submit(() => {
+        const own: Scope = { open: true, failure: undefined };
+        scope = own;
+        return guard.run(own, () => work(tx));
+      }, true);
+    },
+    async publish(topic) {
+      changes.deliver(topic);
+    },
+    subscribe: changes.subscribe,
+    async ping() {
+      try {
+        reading.query('select 1').values();
+      } catch (error) {
+        throw toStoreError(error);
+      }
+    },
+    async close() {
+      await writer.close();
+      reading.close();
+      writing.close();
+      options.release();
+    },
+  };
+}
+
+// drizzle hands over what the columns' encoders made: strings, numbers and null.
+const values = (file: SqliteFile, text: string, params: unknown[]): unknown[][] =>
+  file.query(text).values(...(params as SQLQueryBindings[])) ?? [];

@@ -1,0 +1,108 @@
+import type { Database as SqliteFile } from 'bun:sqlite';
+import { storeErrors, toStoreError } from '../errors.ts';
+
+/** Works that share one commit at most; bounds how long the event loop is held and how much one failed commit undoes. */
+const MAX_GROUP = 64;
+
+type Outcome = { ok: true } | { ok: false; error: unknown };
+type Job = { atomic: boolean; work: () => Promise<void>; settle: (outcome: Outcome) => void };
+
+/**
+ * The one writer of a SQLite database. Works queue up and run one after the other inside a shared transaction, each under its own
+ * savepoint, so that a failing one leaves its neighbours alone. Their promises settle after the commit: a resolved promise is
+ * durable, and `synchronous=FULL` costs one disk flush for the whole group. When the commit fails, every work of the group rejects
+ * with `store.unavailable` and nothing of it stays.
+ */
+export function createGroupWriter(file: SqliteFile) {
+  const queue: Job[] = [];
+  let draining: Promise<void> | undefined;
+  let closed = false;
+
+  async function drain(): Promise<void> {
+    while (queue.length > 0) {
+      // One turn of the event loop: requests that arrived together land in one group, and others get their turn between groups.
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      await commitGroup();
+    }
+    draining = undefined;
+  }
+
+  async function commitGroup(): Promise<void> {
+    const done: { job: Job; outcome: Outcome }[] = [];
+    let broken: unknown;
+    try {
+      file.run('begin immediate');
+      while (queue.length > 0 && done.length < MAX_GROUP) {
+        const job = queue.shift() as Job;
+        const outcome = await runJob(job);
+        done.push({ job, outcome });
+        // SQLite has rolled back everything by itself: a full disk or an I/O error in the middle.
+        if (!file.inTransaction) throw outcome.ok ? storeErrors.unavailable() : outcome.error;
+      }
+      file.run('commit');
+    } catch (error) {
+      broken = toStoreError(error);
+      rollback();
+      // Not even begun: those who wait would only meet the same fault, one busy timeout each.
+      if (done.length === 0) for (const job of queue.splice(0)) done.push({ job, outcome: { ok: true } });
+    }
+    for (const { job, outcome } of done)
+      job.settle(broken !== undefined && outcome.ok ? { ok: false, error: broken } : outcome);
+  }
+
+  async function runJob(job: Job): Promise<Outcome> {
+    try {
+      // A single statement is atomic by itself.
+      if (!job.atomic) {
+        await job.work();
+        return { ok: true };
+      }
+      file.run('savepoint work');
+      try {
+        await job.work();
+      } catch (error) {
+        if (file.inTransaction) {
+          file.run('rollback to work');
+          file.run('release work');
+        }
+        throw error;
+      }
+      file.run('release work');
+      return { ok: true };
+    } catch (error) {
+      return { ok: false, error };
+    }
+  }
+
+  function rollback(): void {
+    try {
+      if (file.inTransaction) file.run('rollback');
+    } catch {
+      // The fault that led here is reported; the next group begins with `begin immediate` and meets it again if it stays.
+    }
+  }
+
+  return {
+    /** Queues `work`; resolves with its value once the group has been committed. `atomic`: it may run several statements. */
+    submit<T>(work: () => Promise<T>, atomic: boolean): Promise<T> {
+      if (closed) return Promise.reject(storeErrors.unavailable({ message: 'The database has been closed.' }));
+      return new Promise<T>((resolve, reject) => {
+        let value: T;
+        queue.push({
+          atomic,
+          work: async () => {
+            value = await work();
+          },
+          settle: (outcome) => (outcome.ok ? resolve(value) : reject(outcome.error)),
+        });
+        draining ??= drain();
+      });
+    },
+
+    /** Takes no more works and resolves when the queued ones have ended. */
+    async close(): Promise<void> {
+      closed = true;
+      await draining;
+    },
+  };
+}

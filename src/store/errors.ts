@@ -1,0 +1,82 @@
+import { DrizzleQueryError } from 'drizzle-orm';
+import { defineErrors } from '../kernel/index.ts';
+
+export const storeErrors = defineErrors('store', {
+  unavailable: ['unavailable', 'The database does not answer. Nothing was changed; try again later.'],
+  broken_invariant: ['internal', 'The database refused a statement that breaks a rule of the data model.'],
+  misused: ['internal', 'The store was used in a way that its contract forbids.'],
+  in_use: ['conflict', 'Another process is using the data directory.'],
+  schema_newer: ['internal', 'The database is newer than this program.'],
+  schema_outdated: ['internal', 'The database is older than this program.'],
+  migration_refused: ['internal', 'The database cannot be migrated.'],
+});
+
+type Advice = readonly (readonly [prefix: string, message: string])[];
+
+/** What a person can do about trouble, by the start of SQLite's result code; without an entry the general message serves. */
+const SQLITE_ADVICE: Advice = [
+  ['SQLITE_FULL', 'The disk that holds the data directory is full. Free some space; the gateway goes on by itself.'],
+  [
+    'SQLITE_READONLY',
+    'The database file cannot be written. Check the permissions of the data directory and its files.',
+  ],
+  ['SQLITE_CANTOPEN', 'The database file cannot be opened. Check that the data directory exists and may be written.'],
+  ['SQLITE_PERM', 'The database file cannot be opened. Check the permissions of the data directory and its files.'],
+  ['SQLITE_IOERR', 'Reading or writing the data directory failed. Check the disk, its free space and its quota.'],
+  ['SQLITE_CORRUPT', 'The database file is damaged. Restore it from a backup.'],
+  ['SQLITE_NOTADB', 'The database file is damaged or no database. Restore it from a backup.'],
+  ['SQLITE_BUSY', 'Another process holds the database file for too long. Try again later.'],
+];
+
+/** The same by SQLSTATE, or by the driver's own code where the server was not reached. */
+const POSTGRES_ADVICE: Advice = [
+  ['ERR_POSTGRES', 'PostgreSQL cannot be reached. Check that it runs and that DATABASE_URL names its host and port.'],
+  ['28', 'PostgreSQL refused the sign-in. Check the user and the password in DATABASE_URL.'],
+  ['3D000', 'PostgreSQL has no database of the name in DATABASE_URL. Create it first.'],
+  ['25006', 'PostgreSQL is read-only. DATABASE_URL must name the primary server.'],
+  ['53100', "PostgreSQL's disk is full. Free some space; the gateway goes on by itself."],
+  ['53300', 'PostgreSQL has no connection left. Raise max_connections or run fewer nodes.'],
+];
+
+/** SQLite's codes for faults of the statement or its data; every other code is trouble with the file or the machine. */
+const SQLITE_OUR_FAULT = /^SQLITE_(CONSTRAINT|ERROR|MISMATCH|RANGE|MISUSE|TOOBIG)/;
+/** SQLSTATE classes of the same meaning: data exception, integrity, syntax or unknown name, aborted transaction. */
+const POSTGRES_OUR_FAULT = /^(22|23|25P02|42)/;
+
+/**
+ * The store's error for what a driver threw; anything else passes unchanged. Its message never holds SQL or data, and the cause
+ * is cut down to codes and names, since drivers put statements, parameters and row values into their own messages.
+ */
+export function toStoreError(thrown: unknown): unknown {
+  const error = driverError(thrown);
+  const code = textField(error, 'code');
+  if (code.startsWith('SQLITE_')) return translate(code, [], SQLITE_OUR_FAULT, SQLITE_ADVICE);
+  if (code.startsWith('ERR_POSTGRES')) {
+    const names = [textField(error, 'table'), textField(error, 'constraint')];
+    return translate(textField(error, 'errno') || code, names, POSTGRES_OUR_FAULT, POSTGRES_ADVICE);
+  }
+  return error;
+}
+
+function translate(code: string, names: string[], ourFault: RegExp, advice: Advice): Error {
+  const known = names.filter((name) => name !== '');
+  const cause = new Error(known.length > 0 ? `${code} (${known.join(', ')})` : code);
+  if (ourFault.test(code)) return storeErrors.broken_invariant({ cause });
+  const message = advice.find(([prefix]) => code.startsWith(prefix))?.[1];
+  return storeErrors.unavailable({ cause, retryAfterSeconds: 5, ...(message === undefined ? {} : { message }) });
+}
+
+/** PostgreSQL gave up on a transaction that may succeed when it is run again: serialization failure or deadlock. */
+export function isRetryable(thrown: unknown): boolean {
+  const state = textField(driverError(thrown), 'errno');
+  return state === '40001' || state === '40P01';
+}
+
+/** drizzle wraps what a driver throws in an error whose message holds the statement and its parameters. */
+const driverError = (thrown: unknown): unknown => (thrown instanceof DrizzleQueryError ? thrown.cause : thrown);
+
+function textField(error: unknown, field: string): string {
+  if (typeof error !== 'object' || error === null) return '';
+  const value: unknown = Reflect.get(error, field);
+  return typeof value === 'string' ? value : '';
+}

@@ -1,0 +1,62 @@
+import type { SQL } from 'bun';
+import { type Migration, migrations } from '../../../migrations/index.ts';
+import type { Clock } from '../../kernel/index.ts';
+import { connectPostgres } from '../drivers/postgres.ts';
+import { toStoreError } from '../errors.ts';
+import { CREATE_HISTORY, pendingMigrations, READ_HISTORY, refused } from './plan.ts';
+
+/** Any number that nobody else locks: the letters `taskgate` as one. Nodes that start together migrate one after the other. */
+const LOCK = 'select pg_advisory_xact_lock(8386109827411731557)';
+
+/** Names of the migrations that the database lacks; changes nothing. */
+export const pendingPostgres = (databaseUrl: string): Promise<string[]> =>
+  withConnection(databaseUrl, async (sql) => pendingMigrations(migrations, await history(sql)).map(({ name }) => name));
+
+/** Brings the database up to date, each migration in a transaction under an advisory lock. Gives the names of those run. */
+export const migratePostgres = (options: { databaseUrl: string; clock: Clock }): Promise<string[]> =>
+  withConnection(options.databaseUrl, async (sql) => {
+    const run: string[] = [];
+    for (const migration of pendingMigrations(migrations, await history(sql))) {
+      if (await runOne(sql, migration, options.clock.unix())) run.push(migration.name);
+    }
+    return run;
+  });
+
+async function withConnection<T>(databaseUrl: string, work: (sql: SQL) => Promise<T>): Promise<T> {
+  const sql = connectPostgres(databaseUrl, 1);
+  try {
+    return await work(sql);
+  } catch (error) {
+    throw toStoreError(error);
+  } finally {
+    await sql.close();
+  }
+}
+
+async function history(sql: SQL): Promise<number[]> {
+  const exists = await values(sql, "select to_regclass('schema_migrations') is not null");
+  return exists[0]?.[0] === true ? (await values(sql, READ_HISTORY)).map(([number]) => Number(number)) : [];
+}
+
+const runOne = (sql: SQL, migration: Migration, now: number): Promise<boolean> =>
+  sql.begin(async (tx) => {
+    await tx.unsafe(LOCK);
+    // A migration may rewrite a large table; it has all the time it needs.
+    await tx.unsafe('set local statement_timeout = 0');
+    await tx.unsafe(CREATE_HISTORY);
+    // Another node may have been faster while this one waited for the lock.
+    if ((await history(tx)).includes(migration.number)) return false;
+    for (const { query, refusal } of migration.checks) {
+      const found = await values(tx, query);
+      if (found.length > 0) throw refused(migration, refusal(found.map(([text]) => String(text))));
+    }
+    await tx.unsafe(migration.sql.postgres);
+    await tx.unsafe('insert into schema_migrations (number, name, applied_at) values ($1, $2, $3)', [
+      migration.number,
+      migration.name,
+      now,
+    ]);
+    return true;
+  });
+
+const values = async (sql: SQL, text: string): Promise<unknown[][]> => (await sql.unsafe(text).values()) as unknown[][];

@@ -1,0 +1,76 @@
+import { Database as SqliteFile } from 'bun:sqlite';
+import { existsSync } from 'node:fs';
+import { type Migration, migrations } from '../../../migrations/index.ts';
+import { type Clock, type Logger, sha256Hex } from '../../kernel/index.ts';
+import { copySqliteFile, openSqliteFile, prepareDataDir, sqlitePath } from '../drivers/sqlite.ts';
+import { toStoreError } from '../errors.ts';
+import { CREATE_HISTORY, pendingMigrations, READ_HISTORY, refused } from './plan.ts';
+
+/** Names of the migrations that the database in `dataDir` lacks; creates nothing. */
+export function pendingSqlite(dataDir: string): string[] {
+  if (!existsSync(sqlitePath(dataDir))) return pendingMigrations(migrations, []).map(({ name }) => name);
+  const file = new SqliteFile(sqlitePath(dataDir), { readwrite: true });
+  try {
+    return pendingMigrations(migrations, history(file)).map(({ name }) => name);
+  } catch (error) {
+    throw toStoreError(error);
+  } finally {
+    file.close();
+  }
+}
+
+/** Brings the file up to date, each migration in a transaction; copies it first unless it is new. Gives the names of those run. */
+export function migrateSqlite(options: { dataDir: string; clock: Clock; logger: Logger }): string[] {
+  prepareDataDir(options.dataDir);
+  const file = openSqliteFile(options.dataDir, 'FULL');
+  try {
+    const applied = history(file);
+    const pending = pendingMigrations(migrations, applied);
+    const first = pending[0];
+    if (first && applied.length > 0) {
+      const copy = `${sqlitePath(options.dataDir)}.before-${first.name}-${options.clock.unix()}`;
+      copySqliteFile(file, copy);
+      options.logger.info({ copy }, 'copied the database before its migration');
+    }
+    // For migrations that turn clear-text tokens into digests: SQLite has no hash of its own.
+    file.function('sha256_hex', (text: unknown) => sha256Hex(String(text)));
+    for (const migration of pending) runOne(file, migration, options.clock.unix());
+    return pending.map(({ name }) => name);
+  } catch (error) {
+    throw toStoreError(error);
+  } finally {
+    file.close();
+  }
+}
+
+function history(file: SqliteFile): number[] {
+  const exists = file.query("select 1 from sqlite_master where type = 'table' and name = 'schema_migrations'").values();
+  return exists.length === 0
+    ? []
+    : file
+        .query(READ_HISTORY)
+        .values()
+        .map(([number]) => Number(number));
+}
+
+function runOne(file: SqliteFile, migration: Migration, now: number): void {
+  file.run('begin immediate');
+  try {
+    file.run(CREATE_HISTORY);
+    // Another process may have been faster.
+    if (!history(file).includes(migration.number)) {
+      for (const { query, refusal } of migration.checks) {
+        const found = file.query(query).values();
+        if (found.length > 0) throw refused(migration, refusal(found.map(([text]) => String(text))));
+      }
+      file.run(migration.sql.sqlite);
+      file
+        .query('insert into schema_migrations (number, name, applied_at) values (?, ?, ?)')
+        .run(migration.number, migration.name, now);
+    }
+    file.run('commit');
+  } catch (error) {
+    if (file.inTransaction) file.run('rollback');
+    throw error;
+  }
+}

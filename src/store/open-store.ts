@@ -1,0 +1,123 @@
+import type { Clock, Logger } from '../kernel/index.ts';
+import type { BindRepositories, Driver } from './drivers/connection.ts';
+import { lockDataDir } from './drivers/lock-data-dir.ts';
+import { openPostgres } from './drivers/postgres.ts';
+import { openSqlite, prepareDataDir } from './drivers/sqlite.ts';
+import { storeErrors, toStoreError } from './errors.ts';
+import { migratePostgres, pendingPostgres } from './migrate/migrate-postgres.ts';
+import { migrateSqlite, pendingSqlite } from './migrate/migrate-sqlite.ts';
+import type { Store } from './ports/index.ts';
+import { createRepositories } from './repositories/index.ts';
+import { tablesOf } from './schema/index.ts';
+
+export type StoreOptions = {
+  /** `postgres://…`, or empty for SQLite in `dataDir`. */
+  databaseUrl: string;
+  dataDir: string;
+  /** SQLite only: FULL survives a power cut with every commit, NORMAL may lose the last ones (never the database). */
+  synchronous: 'FULL' | 'NORMAL';
+  clock: Clock;
+  logger: Logger;
+  /** SQLite only: take the data directory for this process alone, as the serving gateway does. Commands beside it do not. */
+  exclusive?: boolean;
+  /** Bring the database up to date first (the default). `false`: refuse one that is not. */
+  migrate?: boolean;
+};
+
+/**
+ * Opens the database, migrated. Throws `store.unavailable` when it cannot be reached or written, `store.in_use` when another
+ * gateway has the data directory, `store.schema_newer`, `store.schema_outdated` (with `migrate: false`), `store.migration_refused`.
+ */
+export async function openStore(options: StoreOptions): Promise<Store> {
+  const dialect = options.databaseUrl === '' ? 'sqlite' : 'postgres';
+  const release = dialect === 'sqlite' && options.exclusive ? takeDataDir(options.dataDir) : () => {};
+  try {
+    if (options.migrate === false) await requireCurrent(options);
+    else await migrate(options);
+
+    const tables = tablesOf(dialect);
+    const bind: BindRepositories = (run) => createRepositories(dialect, tables, options.clock, run);
+    const driver =
+      dialect === 'sqlite' ? openSqlite({ ...options, bind, release }) : await openPostgres({ ...options, bind });
+    return assemble(dialect, driver);
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+/**
+ * Brings the database up to date and gives the names of the migrations that it ran, or with `dryRun` those that it would run. A
+ * SQLite database that a gateway is serving is refused. Errors as `openStore`.
+ */
+export async function migrateStore(options: StoreOptions & { dryRun?: boolean }): Promise<string[]> {
+  if (options.dryRun) return pending(options);
+  if (options.databaseUrl !== '') return migrate(options);
+  const release = takeDataDir(options.dataDir);
+  try {
+    return await migrate(options);
+  } finally {
+    release();
+  }
+}
+
+function takeDataDir(dataDir: string): () => void {
+  prepareDataDir(dataDir);
+  try {
+    return lockDataDir(dataDir);
+  } catch (error) {
+    throw toStoreError(error);
+  }
+}
+
+const pending = async ({ databaseUrl, dataDir }: StoreOptions): Promise<string[]> =>
+  databaseUrl === '' ? pendingSqlite(dataDir) : pendingPostgres(databaseUrl);
+
+async function migrate(options: StoreOptions): Promise<string[]> {
+  const names = options.databaseUrl === '' ? migrateSqlite(options) : await migratePostgres(options);
+  for (const name of names) options.logger.info({ migration: name }, 'migrated the database');
+  return names;
+}
+
+async function requireCurrent(options: StoreOptions): Promise<void> {
+  const missing = await pending(options);
+  if (missing.length > 0) {
+    throw storeErrors.schema_outdated({
+      message: `The database lacks ${missing.join(', ')}. Run "taskgate migrate", or start the gateway once.`,
+    });
+  }
+}
+
+/** The repositories of `driver.root`, with a transaction around each method that takes several statements. */
+function assemble(dialect: Store['dialect'], driver: Driver): Store {
+  const transaction: Store['transaction'] = async (work) => {
+    try {
+      return await driver.transaction(work);
+    } catch (error) {
+      throw toStoreError(error);
+    }
+  };
+  const { root } = driver;
+  return {
+    ...root,
+    dialect,
+    transaction,
+    plugins: {
+      ...root.plugins,
+      insert: (plugin) => transaction((tx) => tx.plugins.insert(plugin)),
+      activate: (key, version) => transaction((tx) => tx.plugins.activate(key, version)),
+      delete: (key, version) => transaction((tx) => tx.plugins.delete(key, version)),
+    },
+    ledger: {
+      ...root.ledger,
+      reserve: (entry) => transaction((tx) => tx.ledger.reserve(entry)),
+      post: (entry) => transaction((tx) => tx.ledger.post(entry)),
+      grant: (entry) => transaction((tx) => tx.ledger.grant(entry)),
+      addUsage: (usage) => transaction((tx) => tx.ledger.addUsage(usage)),
+    },
+    publish: driver.publish,
+    subscribe: driver.subscribe,
+    ping: driver.ping,
+    close: driver.close,
+  };
+}

@@ -1,0 +1,84 @@
+import { and, desc, eq, sql } from 'drizzle-orm';
+import type { ApiKeyStore } from '../ports/index.ts';
+import { type Context, countAll, isEmpty, lazy, paged } from './context.ts';
+import { userColumns } from './users.ts';
+
+export function createApiKeyStore({ db, tables }: Context): ApiKeyStore {
+  const { apiKeys: keys, users } = tables;
+  const columns = {
+    id: keys.id,
+    userId: keys.userId,
+    name: keys.name,
+    keyHash: keys.keyHash,
+    prefix: keys.prefix,
+    status: keys.status,
+    unlimitedQuota: keys.unlimitedQuota,
+    quota: keys.quota,
+    usedQuota: keys.usedQuota,
+    models: keys.models,
+    allowIps: keys.allowIps,
+    expiresAt: keys.expiresAt,
+    group: keys.group,
+    createdAt: keys.createdAt,
+    lastUsedAt: keys.lastUsedAt,
+  };
+  const byHash = lazy(() =>
+    db
+      .select({ key: columns, user: userColumns(tables) })
+      .from(keys)
+      .innerJoin(users, eq(users.id, keys.userId))
+      .where(eq(keys.keyHash, sql.placeholder('keyHash')))
+      .prepare(),
+  );
+  const touch = lazy(() =>
+    db
+      .update(keys)
+      .set({ lastUsedAt: sql`${sql.placeholder('at')}` })
+      .where(eq(keys.id, sql.placeholder('id')))
+      .prepare(),
+  );
+
+  return {
+    async insert(key) {
+      const [row] = await db.insert(keys).values(key).returning(columns);
+      return row as NonNullable<typeof row>;
+    },
+
+    async byHash(keyHash) {
+      const [row] = await byHash().execute({ keyHash });
+      return row;
+    },
+
+    async byId(id) {
+      const [row] = await db.select(columns).from(keys).where(eq(keys.id, id));
+      return row;
+    },
+
+    list(userId, page) {
+      const own = eq(keys.userId, userId);
+      return paged(page, db.select({ total: countAll() }).from(keys).where(own), (limit, offset) =>
+        db.select(columns).from(keys).where(own).orderBy(desc(keys.id)).limit(limit).offset(offset),
+      );
+    },
+
+    async update(id, userId, change) {
+      const own = and(eq(keys.id, id), eq(keys.userId, userId));
+      const [row] = isEmpty(change)
+        ? await db.select(columns).from(keys).where(own)
+        : await db.update(keys).set(change).where(own).returning(columns);
+      return row;
+    },
+
+    async delete(id, userId) {
+      const deleted = await db
+        .delete(keys)
+        .where(and(eq(keys.id, id), eq(keys.userId, userId)))
+        .returning({ id: keys.id });
+      return deleted.length === 1;
+    },
+
+    async touch(id, at) {
+      await touch().execute({ id, at });
+    },
+  };
+}

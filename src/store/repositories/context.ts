@@ -1,0 +1,81 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { Clock } from '../../kernel/index.ts';
+import { bindDatabase, type Database, type RunStatement } from '../drivers/connection.ts';
+import type { Page, Paged } from '../ports/index.ts';
+import type { Tables } from '../schema/index.ts';
+
+/** What repositories are made of: a query builder and the few things that the dialects do not share. */
+export type Context = {
+  db: Database;
+  tables: Tables;
+  dialect: 'sqlite' | 'postgres';
+  /** Now in milliseconds, by the store's clock. A query that uses it is executed with `...now()` among its values. */
+  nowMs: SQL<number>;
+  now: () => Record<string, number>;
+  /** Whether `column` is not among the integers of the placeholder `name`, whose value is a JSON array as text. */
+  notAmong: (column: SQL, name: string) => SQL;
+  /** Runs a statement that the builder cannot say. */
+  statement: (query: SQL) => Promise<unknown[][]>;
+  /** Holds others off who take the same name until the transaction ends. SQLite has one writer anyway. */
+  lock: (name: string) => Promise<void>;
+};
+
+export function createContext(dialect: Context['dialect'], tables: Tables, clock: Clock, run: RunStatement): Context {
+  const db = bindDatabase(dialect, run);
+  if (dialect === 'sqlite') {
+    return {
+      db,
+      tables,
+      dialect,
+      nowMs: sql<number>`${sql.placeholder('nowMs')}`,
+      now: () => ({ nowMs: clock.nowMs() }),
+      notAmong: (column, name) => sql`${column} not in (select value from json_each(${sql.placeholder(name)}))`,
+      statement: (query) => db.values(query),
+      lock: () => Promise.resolve(),
+    };
+  }
+  // The PostgreSQL builder behind the shared type runs plain statements by another name.
+  const plain = db as unknown as { execute(query: SQL): Promise<unknown[][]> };
+  return {
+    db,
+    tables,
+    dialect,
+    // A sub-select is evaluated once and may bound an index scan; a bare volatile function may not.
+    nowMs: sql<number>`(select (extract(epoch from clock_timestamp()) * 1000)::bigint)`,
+    now: () => ({}),
+    notAmong: (column, name) =>
+      sql`${column} not in (select value::bigint from json_array_elements_text(${sql.placeholder(name)}::text::json))`,
+    statement: (query) => plain.execute(query),
+    lock: async (name) => {
+      await run('select pg_advisory_xact_lock(hashtextextended($1, 0))', [name]);
+    },
+  };
+}
+
+/** Builds a prepared query when it is first needed: building takes as long as running it does. */
+export function lazy<T>(make: () => T): () => T {
+  let made: T | undefined;
+  return () => {
+    made ??= make();
+    return made;
+  };
+}
+
+/** A typed placeholder for `set` and `values`, encoded as the column encodes. */
+export const slot = (name: string, column: Parameters<typeof sql.param>[1]): SQL =>
+  sql`${sql.param(sql.placeholder(name), column)}`;
+
+/** A change without a field to write, which the builder would refuse. */
+export const isEmpty = (change: object): boolean => Object.values(change).every((value) => value === undefined);
+
+export const countAll = () => sql<number>`count(*)`.mapWith(Number);
+
+/** One page of `items` and the count of all; `page.page` counts from 1. */
+export async function paged<T>(
+  page: Page,
+  count: PromiseLike<{ total: number }[]>,
+  items: (limit: number, offset: number) => PromiseLike<T[]>,
+): Promise<Paged<T>> {
+  const [counted, found] = await Promise.all([count, items(page.pageSize, (page.page - 1) * page.pageSize)]);
+  return { total: counted[0]?.total ?? 0, items: found };
+}

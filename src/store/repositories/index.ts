@@ -1,0 +1,53 @@
+import type { Clock } from '../../kernel/index.ts';
+import type { RunStatement } from '../drivers/connection.ts';
+import { toStoreError } from '../errors.ts';
+import type { Repositories } from '../ports/index.ts';
+import type { Tables } from '../schema/index.ts';
+import { createApiKeyStore } from './api-keys.ts';
+import { createChannelStore } from './channels.ts';
+import { type Context, createContext } from './context.ts';
+import { createLedgerStore } from './ledger.ts';
+import { createLogStore } from './logs.ts';
+import { createPluginStore } from './plugins.ts';
+import { createSessionStore } from './sessions.ts';
+import { createNodeStore, createOptionStore, createPriceStore } from './settings.ts';
+import { createTaskStore } from './tasks.ts';
+import { createUserStore } from './users.ts';
+
+/** All repositories over one way to run statements. What a driver throws leaves them as an error of the store. */
+export function createRepositories(
+  dialect: Context['dialect'],
+  tables: Tables,
+  clock: Clock,
+  run: RunStatement,
+): Repositories {
+  const context = createContext(dialect, tables, clock, run);
+  return {
+    users: withStoreErrors(createUserStore(context)),
+    sessions: withStoreErrors(createSessionStore(context)),
+    apiKeys: withStoreErrors(createApiKeyStore(context)),
+    channels: withStoreErrors(createChannelStore(context)),
+    plugins: withStoreErrors(createPluginStore(context)),
+    tasks: withStoreErrors(createTaskStore(context)),
+    ledger: withStoreErrors(createLedgerStore(context)),
+    prices: withStoreErrors(createPriceStore(context)),
+    logs: withStoreErrors(createLogStore(context)),
+    options: withStoreErrors(createOptionStore(context)),
+    nodes: withStoreErrors(createNodeStore(context)),
+  };
+}
+
+type Method = (...args: never[]) => Promise<unknown>;
+
+function withStoreErrors<T extends object>(repository: T): T {
+  const wrap =
+    (method: Method): Method =>
+    async (...args) => {
+      try {
+        return await method(...args);
+      } catch (error) {
+        throw toStoreError(error);
+      }
+    };
+  return Object.fromEntries(Object.entries(repository).map(([name, method]) => [name, wrap(method as Method)])) as T;
+}

@@ -1,0 +1,206 @@
+import { and, asc, desc, eq, gte, or, type SQL, sql } from 'drizzle-orm';
+import { storeErrors } from '../errors.ts';
+import type { LedgerStore } from '../ports/index.ts';
+import { type Context, countAll, lazy, paged, slot } from './context.ts';
+
+/**
+ * Money. Balances of keys are moved before those of users, everywhere in this order, so that two transactions on the same pair do
+ * not wait for each other crosswise.
+ */
+export function createLedgerStore({ db, tables, statement }: Context): LedgerStore {
+  const { ledgerEntries: entries, users, apiKeys: keys, channels } = tables;
+  const at = sql.placeholder;
+  const amount = (column: typeof users.quota | typeof keys.quota) => slot('amount', column);
+
+  const line = lazy(() =>
+    db
+      .insert(entries)
+      .values({
+        userId: at('userId'),
+        apiKeyId: at('apiKeyId'),
+        taskId: at('taskId'),
+        kind: at('kind'),
+        attempt: at('attempt'),
+        amount: at('amount'),
+        note: at('note'),
+        grantKey: at('grantKey'),
+        createdAt: at('at'),
+      })
+      // A line that exists already has moved its money: the caller sees that no row was written.
+      .onConflictDoNothing()
+      .returning({ id: entries.id })
+      .prepare(),
+  );
+
+  /** `amount` is signed. Unlimited keys have no balance of their own. */
+  const moveKey = lazy(() =>
+    db
+      .update(keys)
+      .set({
+        quota: sql`case when ${keys.unlimitedQuota} then ${keys.quota} else ${keys.quota} + ${amount(keys.quota)} end`,
+      })
+      .where(eq(keys.id, at('apiKeyId')))
+      .returning({ id: keys.id })
+      .prepare(),
+  );
+  const moveUser = lazy(() =>
+    db
+      .update(users)
+      .set({ quota: sql`${users.quota} + ${amount(users.quota)}` })
+      .where(eq(users.id, at('userId')))
+      .returning({ id: users.id })
+      .prepare(),
+  );
+  const takeFromKey = lazy(() =>
+    db
+      .update(keys)
+      .set({
+        quota: sql`case when ${keys.unlimitedQuota} then ${keys.quota} else ${keys.quota} - ${amount(keys.quota)} end`,
+      })
+      .where(
+        and(
+          eq(keys.id, at('apiKeyId')),
+          eq(keys.userId, at('userId')),
+          or(eq(keys.unlimitedQuota, true), gte(keys.quota, at('amount'))),
+        ),
+      )
+      .returning({ id: keys.id })
+      .prepare(),
+  );
+  const takeFromUser = lazy(() =>
+    db
+      .update(users)
+      .set({ quota: sql`${users.quota} - ${amount(users.quota)}` })
+      .where(and(eq(users.id, at('userId')), eq(users.status, 1), gte(users.quota, at('amount'))))
+      .returning({ id: users.id })
+      .prepare(),
+  );
+
+  const addUsageToKey = lazy(() =>
+    db
+      .update(keys)
+      .set({ usedQuota: sql`${keys.usedQuota} + ${slot('quota', keys.usedQuota)}` })
+      .where(eq(keys.id, at('apiKeyId')))
+      .prepare(),
+  );
+  const addUsageToUser = lazy(() =>
+    db
+      .update(users)
+      .set({
+        usedQuota: sql`${users.usedQuota} + ${slot('quota', users.usedQuota)}`,
+        requestCount: sql`${users.requestCount} + 1`,
+      })
+      .where(eq(users.id, at('userId')))
+      .prepare(),
+  );
+  const addUsageToChannel = lazy(() =>
+    db
+      .update(channels)
+      .set({ usedQuota: sql`${channels.usedQuota} + ${slot('quota', channels.usedQuota)}` })
+      .where(eq(channels.id, at('channelId')))
+      .prepare(),
+  );
+
+  return {
+    async reserve({ userId, apiKeyId, taskId, attempt, amount, at: createdAt }) {
+      requireInteger(amount, amount >= 0);
+      if (apiKeyId !== null && (await takeFromKey().execute({ apiKeyId, userId, amount })).length === 0) {
+        return 'key_insufficient';
+      }
+      if ((await takeFromUser().execute({ userId, amount })).length === 0) {
+        if (apiKeyId !== null) await moveKey().execute({ apiKeyId, amount });
+        return 'user_insufficient';
+      }
+      const written = await line().execute({
+        userId,
+        apiKeyId,
+        taskId,
+        kind: 'reserve',
+        attempt,
+        // 0 and not -0.
+        amount: 0 - amount,
+        note: '',
+        grantKey: null,
+        at: createdAt,
+      });
+      if (written.length === 0) {
+        throw storeErrors.broken_invariant({ message: 'This attempt of the task has its reservation already.' });
+      }
+      return 'ok';
+    },
+
+    async post({ userId, apiKeyId, taskId, kind, attempt, amount, note = '', at: createdAt }) {
+      requireInteger(amount, true);
+      const row = { userId, apiKeyId, taskId, kind, attempt, amount, note, grantKey: null, at: createdAt };
+      if ((await line().execute(row)).length === 0) return false;
+      if (apiKeyId !== null) await moveKey().execute({ apiKeyId, amount });
+      await moveUser().execute({ userId, amount });
+      return true;
+    },
+
+    async grant({ userId, kind, key, amount, note = '', at: createdAt }) {
+      requireInteger(amount, true);
+      const row = {
+        userId,
+        apiKeyId: null,
+        taskId: null,
+        kind,
+        attempt: 0,
+        amount,
+        note,
+        grantKey: key,
+        at: createdAt,
+      };
+      if ((await line().execute(row)).length === 0) return false;
+      await moveUser().execute({ userId, amount });
+      return true;
+    },
+
+    async addUsage({ userId, apiKeyId, channelId, quota }) {
+      if (apiKeyId !== null) await addUsageToKey().execute({ apiKeyId, quota });
+      await addUsageToUser().execute({ userId, quota });
+      await addUsageToChannel().execute({ channelId, quota });
+    },
+
+    byTask: async (taskId) =>
+      (await db.select().from(entries).where(eq(entries.taskId, taskId)).orderBy(asc(entries.id))).map(toRecord),
+
+    async list(userId, page) {
+      const own = eq(entries.userId, userId);
+      const found = await paged(page, db.select({ total: countAll() }).from(entries).where(own), (limit, offset) =>
+        db.select().from(entries).where(own).orderBy(desc(entries.id)).limit(limit).offset(offset),
+      );
+      return { total: found.total, items: found.items.map(toRecord) };
+    },
+
+    async imbalances(limit) {
+      const [byUser, byTask] = await Promise.all([statement(userImbalances(limit)), statement(taskImbalances(limit))]);
+      const numbers = ([, quota, ledger]: unknown[]) => ({ quota: Number(quota), ledger: Number(ledger) });
+      return {
+        users: byUser.map((row) => ({ userId: Number(row[0]), ...numbers(row) })),
+        tasks: byTask.map((row) => ({ taskId: String(row[0]), ...numbers(row) })),
+      };
+    },
+  };
+}
+
+const userImbalances = (limit: number): SQL => sql`
+  with lines as (select user_id, sum(amount) as total from ledger_entries group by user_id)
+  select u.id, u.quota, coalesce(l.total, 0)
+  from users u left join lines l on l.user_id = u.id
+  where u.quota <> coalesce(l.total, 0) order by u.id limit ${limit}`;
+
+const taskImbalances = (limit: number): SQL => sql`
+  with lines as (select task_id, sum(amount) as total from ledger_entries where task_id is not null group by task_id)
+  select t.task_id, t.quota, coalesce(l.total, 0)
+  from tasks t left join lines l on l.task_id = t.task_id
+  where t.status in ('SUCCESS', 'FAILURE') and t.quota + coalesce(l.total, 0) <> 0 order by t.id limit ${limit}`;
+
+const toRecord = <T extends { grantKey: string | null }>({ grantKey: _, ...row }: T): Omit<T, 'grantKey'> => row;
+
+/** Money is whole and exact: a fraction or a number beyond 2^53 is a fault of the caller. */
+function requireInteger(amount: number, allowed: boolean): void {
+  if (!Number.isSafeInteger(amount) || !allowed) {
+    throw storeErrors.broken_invariant({ message: 'An amount of money must be a whole number in range.' });
+  }
+}

@@ -1,0 +1,78 @@
+import { and, asc, desc, eq, ne } from 'drizzle-orm';
+import type { PluginStore } from '../ports/index.ts';
+import { type Context, isEmpty } from './context.ts';
+
+/** `insert`, `activate` and `delete` take several statements: outside a transaction the store gives them one of their own. */
+export function createPluginStore({ db, tables, lock }: Context): PluginStore {
+  const { taskPlugins: plugins } = tables;
+  const isVersion = (key: string, version: string) => and(eq(plugins.key, key), eq(plugins.version, version));
+  const isActive = (key: string) => and(eq(plugins.key, key), eq(plugins.active, true));
+  // Which version of a key serves is decided by one at a time.
+  const lockKey = (key: string) => lock(`plugin ${key}`);
+
+  return {
+    async insert(plugin) {
+      await lockKey(plugin.key);
+      const serving = await db.select({ id: plugins.id }).from(plugins).where(isActive(plugin.key));
+      const [row] = await db
+        .insert(plugins)
+        .values({ ...plugin, active: serving.length === 0 })
+        .onConflictDoNothing({ target: [plugins.key, plugins.version] })
+        .returning();
+      return row;
+    },
+
+    async byVersion(key, version) {
+      const [row] = await db.select().from(plugins).where(isVersion(key, version));
+      return row;
+    },
+
+    versions: async (key) => db.select().from(plugins).where(eq(plugins.key, key)).orderBy(desc(plugins.id)),
+
+    active: async () => db.select().from(plugins).where(eq(plugins.active, true)).orderBy(asc(plugins.key)),
+
+    async activate(key, version) {
+      await lockKey(key);
+      const [target] = await db.select({ id: plugins.id }).from(plugins).where(isVersion(key, version));
+      if (!target) return false;
+      await db
+        .update(plugins)
+        .set({ active: false })
+        .where(and(isActive(key), ne(plugins.id, target.id)));
+      await db.update(plugins).set({ active: true, enabled: true }).where(eq(plugins.id, target.id));
+      return true;
+    },
+
+    async update(id, change) {
+      const found = isEmpty(change)
+        ? await db.select({ id: plugins.id }).from(plugins).where(eq(plugins.id, id))
+        : await db.update(plugins).set(change).where(eq(plugins.id, id)).returning({ id: plugins.id });
+      return found.length === 1;
+    },
+
+    async setEnabled(key, enabled) {
+      const changed = await db
+        .update(plugins)
+        .set({ enabled })
+        .where(eq(plugins.key, key))
+        .returning({ id: plugins.id });
+      return changed.length > 0;
+    },
+
+    async delete(key, version) {
+      await lockKey(key);
+      const [deleted] = await db.delete(plugins).where(isVersion(key, version)).returning({ active: plugins.active });
+      if (!deleted) return false;
+      if (deleted.active) {
+        const [newest] = await db
+          .select({ id: plugins.id })
+          .from(plugins)
+          .where(eq(plugins.key, key))
+          .orderBy(desc(plugins.id))
+          .limit(1);
+        if (newest) await db.update(plugins).set({ active: true }).where(eq(plugins.id, newest.id));
+      }
+      return true;
+    },
+  };
+}

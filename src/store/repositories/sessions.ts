@@ -1,0 +1,145 @@
+import { and, desc, eq, gt, ne, sql } from 'drizzle-orm';
+import type { SessionRecord, SessionStore } from '../ports/index.ts';
+import { type Context, countAll, lazy, slot } from './context.ts';
+
+export function createSessionStore({ db, tables }: Context): SessionStore {
+  const { userSessions: sessions } = tables;
+  const at = sql.placeholder;
+  const isActive = eq(sessions.status, sql.raw(`'active'`));
+
+  const bySid = lazy(() =>
+    db
+      .select()
+      .from(sessions)
+      .where(eq(sessions.sid, at('sid')))
+      .prepare(),
+  );
+  const rotate = lazy(() =>
+    db
+      .update(sessions)
+      .set({
+        previousRefreshHash: sql`${sessions.refreshHash}`,
+        refreshHash: slot('newHash', sessions.refreshHash),
+        previousValidUntil: slot('previousValidUntil', sessions.previousValidUntil),
+        lastActiveAt: slot('now', sessions.lastActiveAt),
+        ip: slot('ip', sessions.ip),
+        userAgent: slot('userAgent', sessions.userAgent),
+      })
+      .where(
+        and(
+          eq(sessions.sid, at('sid')),
+          isActive,
+          gt(sessions.expiresAt, at('now')),
+          eq(sessions.refreshHash, at('expectedHash')),
+        ),
+      )
+      .returning({ sid: sessions.sid })
+      .prepare(),
+  );
+
+  // A column of the earlier layout was char(64), which pads with blanks.
+  const trimmed = (row: SessionRecord): SessionRecord => ({
+    ...row,
+    previousRefreshHash: row.previousRefreshHash?.trimEnd() ?? null,
+  });
+
+  return {
+    async insert(session) {
+      await db.insert(sessions).values(session);
+    },
+
+    async bySid(sid) {
+      const [row] = await bySid().execute({ sid });
+      return row && trimmed(row);
+    },
+
+    async countActive(userId, now) {
+      const [row] = await db
+        .select({ total: countAll() })
+        .from(sessions)
+        .where(and(eq(sessions.userId, userId), isActive, gt(sessions.expiresAt, now)));
+      return row?.total ?? 0;
+    },
+
+    async countIssued(userId, since) {
+      const [row] = await db
+        .select({ total: countAll() })
+        .from(sessions)
+        .where(and(eq(sessions.userId, userId), gt(sessions.createdAt, since)));
+      return row?.total ?? 0;
+    },
+
+    async rotate(change) {
+      return (await rotate().execute(change)).length === 1;
+    },
+
+    async advance(change) {
+      const advanced = await db
+        .update(sessions)
+        .set({ version: change.expectedVersion + 1, userAuthVersion: change.userAuthVersion })
+        .where(
+          and(
+            eq(sessions.sid, change.sid),
+            isActive,
+            gt(sessions.expiresAt, change.now),
+            eq(sessions.version, change.expectedVersion),
+            eq(sessions.userAuthVersion, change.expectedUserAuthVersion),
+          ),
+        )
+        .returning({ sid: sessions.sid });
+      return advanced.length === 1;
+    },
+
+    async advance({ sid, expectedVersion, expectedUserAuthVersion, userAuthVersion, now }) {
+      const advanced = await db
+        .update(sessions)
+        .set({ version: sql`${sessions.version} + 1`, userAuthVersion, lastActiveAt: now })
+        .where(
+          and(
+            eq(sessions.sid, sid),
+            isActive,
+            gt(sessions.expiresAt, now),
+            eq(sessions.version, expectedVersion),
+            eq(sessions.userAuthVersion, expectedUserAuthVersion),
+          ),
+        )
+        .returning({ sid: sessions.sid });
+      return advanced.length === 1;
+    },
+
+    async revoke(sid, reason, now) {
+      const revoked = await db
+        .update(sessions)
+        .set({ status: 'revoked', revokedAt: now, revokedReason: reason })
+        .where(and(eq(sessions.sid, sid), isActive))
+        .returning({ sid: sessions.sid });
+      return revoked.length === 1;
+    },
+
+    async revokeAll(userId, exceptSid, reason, now) {
+      const revoked = await db
+        .update(sessions)
+        .set({ status: 'revoked', revokedAt: now, revokedReason: reason })
+        .where(and(eq(sessions.userId, userId), isActive, exceptSid === null ? undefined : ne(sessions.sid, exceptSid)))
+        .returning({ sid: sessions.sid });
+      return revoked.map(({ sid }) => sid);
+    },
+
+    async list(userId, authVersion, now, limit) {
+      const rows = await db
+        .select()
+        .from(sessions)
+        .where(
+          and(
+            eq(sessions.userId, userId),
+            isActive,
+            gt(sessions.expiresAt, now),
+            eq(sessions.userAuthVersion, authVersion),
+          ),
+        )
+        .orderBy(desc(sessions.lastActiveAt), desc(sessions.createdAt), sessions.sid)
+        .limit(limit);
+      return rows.map(trimmed);
+    },
+  };
+}

@@ -1,0 +1,171 @@
+import { and, desc, eq, type SQL, sql } from 'drizzle-orm';
+import type { Lease, TaskChange, TaskStore } from '../ports/index.ts';
+import { createTaskClaims, RUNNING, UNFINISHED } from './claim-tasks.ts';
+import { type Context, countAll, lazy, paged, slot } from './context.ts';
+import { createTaskEvents } from './task-events.ts';
+import { escapeLike } from './users.ts';
+
+export function createTaskStore(context: Context): TaskStore {
+  const { db, tables, nowMs, now } = context;
+  const { tasks } = tables;
+  const at = sql.placeholder;
+  const nowSeconds = sql`${nowMs} / 1000`;
+  const isUnfinished = sql`${tasks.status} in ${UNFINISHED}`;
+  /** The claim still stands and the task has not ended: what every write under a lease demands. */
+  const isHeld = and(
+    eq(tasks.taskId, at('taskId')),
+    eq(tasks.leaseOwner, at('leaseOwner')),
+    eq(tasks.leaseSeq, at('leaseSeq')),
+    isUnfinished,
+  );
+
+  const byTaskId = lazy(() =>
+    db
+      .select()
+      .from(tasks)
+      .where(eq(tasks.taskId, at('taskId')))
+      .prepare(),
+  );
+
+  const renew = lazy(() =>
+    db
+      .update(tasks)
+      .set({ leaseUntilMs: sql`${nowMs} + ${at('leaseForMs')}` })
+      .where(isHeld)
+      .returning({ id: tasks.id })
+      .prepare(),
+  );
+
+  /** One prepared query for each set of fields that callers change; the code knows a handful. */
+  const prepareWrite = (fields: (keyof TaskChange)[], extra: Record<string, SQL>) =>
+    db
+      .update(tasks)
+      .set({ ...Object.fromEntries(fields.map((field) => [field, slot(field, tasks[field])])), ...extra })
+      .where(isHeld)
+      .returning({ id: tasks.id })
+      .prepare();
+  const writes = new Map<string, ReturnType<typeof prepareWrite>>();
+
+  async function write(
+    lease: Lease,
+    change: TaskChange,
+    extra: Record<string, SQL>,
+    nextPollInMs = 0,
+  ): Promise<boolean> {
+    const fields = (Object.keys(change) as (keyof TaskChange)[]).filter((field) => change[field] !== undefined).sort();
+    const shape = [...fields, ...Object.keys(extra)].join();
+    let query = writes.get(shape);
+    if (!query) {
+      query = prepareWrite(fields, { ...extra, updatedAt: nowSeconds });
+      writes.set(shape, query);
+    }
+    return (await query.execute({ ...change, ...lease, nextPollInMs, ...now() })).length === 1;
+  }
+
+  const release = { leaseOwner: sql`null`, leaseUntilMs: sql`0` };
+  const dueAgain = { ...release, nextPollAtMs: sql`${nowMs} + ${at('nextPollInMs')}` };
+
+  return {
+    ...createTaskClaims(context),
+    ...createTaskEvents(context),
+
+    async insert({ leaseForMs, ...task }) {
+      const [row] = await db
+        .insert(tasks)
+        .values({
+          ...task,
+          status: 'NOT_START',
+          progress: '0%',
+          updatedAt: task.createdAt,
+          leaseSeq: 1,
+          leaseUntilMs: sql`${nowMs} + ${leaseForMs}`,
+        })
+        .returning()
+        .prepare()
+        .execute(now());
+      return row as NonNullable<typeof row>;
+    },
+
+    async byTaskId(taskId) {
+      const [row] = await byTaskId().execute({ taskId });
+      return row;
+    },
+
+    async byUser(userId, taskId) {
+      const [row] = await byTaskId().execute({ taskId });
+      return row?.userId === userId ? row : undefined;
+    },
+
+    list({ userId, status, platform, channelId, query }, page) {
+      const pattern = query ? `%${escapeLike(query.toLowerCase())}%` : '';
+      const filter = and(
+        userId === undefined ? undefined : eq(tasks.userId, userId),
+        status ? sql`${tasks.status} = ${status}` : undefined,
+        platform ? eq(tasks.platform, platform) : undefined,
+        channelId === undefined ? undefined : eq(tasks.channelId, channelId),
+        query
+          ? sql`(${tasks.taskId} = ${query} or lower(${tasks.properties}) like ${pattern} escape '!' or lower(${tasks.action}) like ${pattern} escape '!')`
+          : undefined,
+      );
+      return paged(page, db.select({ total: countAll() }).from(tasks).where(filter), (limit, offset) =>
+        db.select().from(tasks).where(filter).orderBy(desc(tasks.id)).limit(limit).offset(offset),
+      );
+    },
+
+    async renew(lease, leaseForMs) {
+      return (await renew().execute({ ...lease, leaseForMs, ...now() })).length === 1;
+    },
+
+    advance: (lease, change, nextPollInMs) =>
+      nextPollInMs === null ? write(lease, change, release) : write(lease, change, dueAgain, nextPollInMs),
+
+    amend: (lease, change) => write(lease, change, {}),
+
+    async releaseOwner(owner, { expireSubmits }) {
+      const released = await db
+        .update(tasks)
+        .set(release)
+        .where(and(sql`${tasks.status} in ${expireSubmits ? UNFINISHED : RUNNING}`, eq(tasks.leaseOwner, owner)))
+        .returning({ id: tasks.id });
+      return released.length;
+    },
+
+    async expireAllLeases() {
+      const expired = await db
+        .update(tasks)
+        .set(release)
+        .where(and(isUnfinished, sql`${tasks.leaseUntilMs} <> 0`))
+        .returning({ id: tasks.id });
+      return expired.length;
+    },
+
+    async queueDepth() {
+      const free = sql`${tasks.leaseUntilMs} <= ${nowMs}`;
+      const [all] = await db.select({ total: countAll() }).from(tasks).where(isUnfinished);
+      const [late] = await db
+        .select({
+          total: countAll(),
+          latenessMs: sql<number>`coalesce(${nowMs} - min(${tasks.nextPollAtMs}), 0)`.mapWith(Number),
+        })
+        .from(tasks)
+        .where(and(sql`${tasks.status} in ${RUNNING}`, sql`${tasks.nextPollAtMs} <= ${nowMs}`, free))
+        .prepare()
+        .execute(now());
+      return { unfinished: all?.total ?? 0, due: late?.total ?? 0, latestLatenessMs: late?.latenessMs ?? 0 };
+    },
+
+    async countUnfinished({ platform, channelId }) {
+      const [row] = await db
+        .select({ total: countAll() })
+        .from(tasks)
+        .where(
+          and(
+            isUnfinished,
+            platform === undefined ? undefined : eq(tasks.platform, platform),
+            channelId === undefined ? undefined : eq(tasks.channelId, channelId),
+          ),
+        );
+      return row?.total ?? 0;
+    },
+  };
+}

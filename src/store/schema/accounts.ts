@@ -1,0 +1,93 @@
+import type { EnabledStatus, Role, SessionStatus } from '../ports/index.ts';
+import type { Kit } from './kits.ts';
+
+/** People, how they sign in, and the keys they give to programs. Times are Unix seconds. */
+export const defineAccounts = (kit: Kit) => ({
+  users: kit.table('users', {
+    id: kit.id(),
+    username: kit.text('username').notNull(),
+    displayName: kit.text('display_name').notNull().default(''),
+    passwordHash: kit.text('password_hash'),
+    role: kit.int('role').$type<Role>().notNull(),
+    status: kit.int('status').$type<EnabledStatus>().notNull(),
+    email: kit.text('email'),
+    group: kit.text('group').notNull().default('default'),
+    quota: kit.big('quota').notNull().default(0),
+    usedQuota: kit.big('used_quota').notNull().default(0),
+    requestCount: kit.big('request_count').notNull().default(0),
+    language: kit.text('language').notNull().default(''),
+    /** SHA-256 of the personal access token in hex (clear text before migration 0002). */
+    accessToken: kit.varchar('access_token', 64),
+    telegramId: kit.text('telegram_id'),
+    githubId: kit.text('github_id'),
+    discordId: kit.text('discord_id'),
+    oidcId: kit.text('oidc_id'),
+    linuxDoId: kit.text('linux_do_id'),
+    wechatId: kit.text('wechat_id'),
+    createdAt: kit.big('created_at').notNull(),
+    lastLoginAt: kit.big('last_login_at').notNull().default(0),
+    /** 0: not deleted. */
+    deletedAt: kit.big('deleted_at').notNull().default(0),
+    authVersion: kit.big('auth_version').notNull().default(1),
+  }),
+
+  userSessions: kit.table('user_sessions', {
+    sid: kit.varchar('sid', 64).primaryKey(),
+    userId: kit.big('user_id').notNull(),
+    version: kit.big('version').notNull().default(1),
+    userAuthVersion: kit.big('user_auth_version').notNull(),
+    status: kit.varchar('status', 16).$type<SessionStatus>().notNull(),
+    refreshHash: kit.varchar('refresh_hash', 64).notNull(),
+    previousRefreshHash: kit.varchar('previous_refresh_hash', 64),
+    previousValidUntil: kit.big('previous_valid_until').notNull().default(0),
+    loginMethod: kit.varchar('login_method', 32).notNull(),
+    ip: kit.varchar('ip', 64).notNull(),
+    userAgent: kit.text('user_agent').notNull(),
+    createdAt: kit.big('created_at').notNull(),
+    lastActiveAt: kit.big('last_active_at').notNull(),
+    expiresAt: kit.big('expires_at').notNull(),
+    revokedAt: kit.big('revoked_at').notNull().default(0),
+    revokedReason: kit.varchar('revoked_reason', 64).notNull().default(''),
+  }),
+
+  authFlows: kit.table('auth_flows', {
+    id: kit.id(),
+    tokenHash: kit.varchar('token_hash', 64).notNull(),
+    purpose: kit.varchar('purpose', 32).notNull(),
+    provider: kit.varchar('provider', 64).notNull().default(''),
+    intent: kit.varchar('intent', 16).notNull().default(''),
+    userId: kit.big('user_id').notNull().default(0),
+    sessionId: kit.varchar('session_id', 64).notNull().default(''),
+    payload: kit.text('payload').notNull().default(''),
+    createdAt: kit.big('created_at').notNull(),
+    expiresAt: kit.big('expires_at').notNull(),
+    consumedAt: kit.big('consumed_at'),
+  }),
+
+  externalIdentityClaims: kit.table('external_identity_claims', {
+    id: kit.id(),
+    provider: kit.varchar('provider', 32).notNull(),
+    subject: kit.varchar('subject', 128).notNull(),
+    userId: kit.big('user_id').notNull(),
+    createdAt: kit.big('created_at').notNull(),
+  }),
+
+  apiKeys: kit.table('api_keys', {
+    id: kit.id(),
+    userId: kit.big('user_id').notNull(),
+    name: kit.text('name').notNull(),
+    keyHash: kit.varchar('key_hash', 64).notNull(),
+    prefix: kit.text('prefix').notNull(),
+    status: kit.int('status').$type<EnabledStatus>().notNull(),
+    unlimitedQuota: kit.bool('unlimited_quota').notNull(),
+    quota: kit.big('quota').notNull(),
+    usedQuota: kit.big('used_quota').notNull().default(0),
+    models: kit.json<string[]>('models').notNull(),
+    allowIps: kit.json<string[]>('allow_ips').notNull(),
+    expiresAt: kit.big('expires_at').notNull().default(0),
+    group: kit.text('group'),
+    webhookUrl: kit.text('webhook_url'),
+    createdAt: kit.big('created_at').notNull(),
+    lastUsedAt: kit.big('last_used_at').notNull().default(0),
+  }),
+});

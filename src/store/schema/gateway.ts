@@ -1,0 +1,99 @@
+import type { JsonObject } from '../../kernel/index.ts';
+import type { EnabledStatus } from '../ports/index.ts';
+import type { Kit } from './kits.ts';
+
+/** Channels, plugins, prices, settings, nodes and the written record of what people did. Times are Unix seconds. */
+export const defineGateway = (kit: Kit) => ({
+  channels: kit.table('channels', {
+    id: kit.id(),
+    name: kit.text('name').notNull(),
+    type: kit.int('type').notNull(),
+    keySealed: kit.text('key_sealed').notNull(),
+    keyHint: kit.text('key_hint').notNull(),
+    baseUrl: kit.text('base_url').notNull(),
+    models: kit.json<string[]>('models').notNull(),
+    groups: kit.json<string[]>('groups').notNull(),
+    priority: kit.int('priority').notNull(),
+    weight: kit.int('weight').notNull(),
+    modelMapping: kit.json<Record<string, string>>('model_mapping').notNull(),
+    taskPluginKey: kit.text('task_plugin_key'),
+    settings: kit.json<JsonObject>('settings').notNull(),
+    status: kit.int('status').$type<EnabledStatus>().notNull(),
+    usedQuota: kit.big('used_quota').notNull().default(0),
+    createdAt: kit.big('created_at').notNull(),
+    updatedAt: kit.big('updated_at').notNull(),
+  }),
+
+  taskPlugins: kit.table('task_plugins', {
+    id: kit.id(),
+    key: kit.text('key').notNull(),
+    version: kit.text('version').notNull(),
+    apiVersion: kit.int('api_version').notNull(),
+    source: kit.text('source').notNull(),
+    sourceHash: kit.varchar('source_hash', 64).notNull(),
+    icon: kit.text('icon'),
+    active: kit.bool('active').notNull(),
+    enabled: kit.bool('enabled').notNull(),
+    remark: kit.text('remark').notNull().default(''),
+    narrowedModels: kit.json<string[]>('narrowed_models'),
+    createdAt: kit.big('created_at').notNull(),
+  }),
+
+  prices: kit.table('prices', {
+    pluginKey: kit.text('plugin_key').notNull(),
+    model: kit.text('model').notNull(),
+    expression: kit.text('expression').notNull(),
+    updatedAt: kit.big('updated_at').notNull(),
+  }),
+
+  options: kit.table('options', {
+    key: kit.text('key').primaryKey(),
+    value: kit.text('value').notNull(),
+  }),
+
+  nodes: kit.table('nodes', {
+    id: kit.text('id').primaryKey(),
+    role: kit.text('role').notNull(),
+    version: kit.text('version').notNull(),
+    startedAt: kit.big('started_at').notNull(),
+    heartbeatAt: kit.big('heartbeat_at').notNull(),
+    fingerprints: kit.json<string[]>('fingerprints').notNull(),
+  }),
+
+  usageLogs: kit.table('usage_logs', {
+    id: kit.id(),
+    userId: kit.big('user_id').notNull(),
+    apiKeyId: kit.big('api_key_id'),
+    taskId: kit.text('task_id').notNull(),
+    channelId: kit.big('channel_id').notNull(),
+    pluginKey: kit.text('plugin_key').notNull(),
+    model: kit.text('model').notNull(),
+    kind: kit.text('kind').$type<'settle' | 'refund'>().notNull(),
+    quota: kit.big('quota').notNull(),
+    detail: kit.json<JsonObject>('detail').notNull(),
+    createdAt: kit.big('created_at').notNull(),
+  }),
+
+  auditLogs: kit.table('audit_logs', {
+    id: kit.id(),
+    userId: kit.big('user_id'),
+    username: kit.text('username').notNull(),
+    authMethod: kit.text('auth_method').notNull(),
+    ip: kit.text('ip').notNull(),
+    action: kit.text('action').notNull(),
+    target: kit.text('target').notNull(),
+    detail: kit.json<JsonObject>('detail').notNull(),
+    createdAt: kit.big('created_at').notNull(),
+  }),
+
+  /** Objects that a type-1 channel made at its vendor, so that retrieval finds the way back. */
+  relayObjects: kit.table('relay_objects', {
+    objectId: kit.text('object_id').primaryKey(),
+    kind: kit.text('kind').notNull(),
+    userId: kit.big('user_id').notNull(),
+    apiKeyId: kit.big('api_key_id'),
+    channelId: kit.big('channel_id').notNull(),
+    model: kit.text('model').notNull(),
+    createdAt: kit.big('created_at').notNull(),
+  }),
+});

@@ -1,0 +1,12 @@
+import { defineAccounts } from './accounts.ts';
+import { defineGateway } from './gateway.ts';
+import { type Kit, postgresKit, sqliteKit } from './kits.ts';
+import { defineTasks } from './tasks.ts';
+
+const defineTables = (kit: Kit) => ({ ...defineAccounts(kit), ...defineGateway(kit), ...defineTasks(kit) });
+
+export type Tables = ReturnType<typeof defineTables>;
+
+/** Every table, as drizzle sees it in one dialect. The migrations create the same tables; a test compares the two. */
+export const tablesOf = (dialect: 'sqlite' | 'postgres'): Tables =>
+  defineTables(dialect === 'sqlite' ? sqliteKit : postgresKit);

@@ -1,0 +1,39 @@
+/**
+ * One vocabulary of columns, spoken in two dialects. The schema is written once against the SQLite kit's types; the PostgreSQL
+ * kit builds the same columns at run time and hands out the same JavaScript values.
+ */
+import * as pg from 'drizzle-orm/pg-core';
+import * as lite from 'drizzle-orm/sqlite-core';
+
+const json = {
+  /** TEXT in both dialects: `jsonb` refuses \u0000 and reorders keys. */
+  dataType: () => 'text',
+  toDriver: (value: unknown) => JSON.stringify(value),
+  fromDriver: (value: unknown) => JSON.parse(String(value)) as unknown,
+};
+
+export const sqliteKit = {
+  table: lite.sqliteTable,
+  id: () => lite.integer('id').primaryKey({ autoIncrement: true }),
+  int: (name: string) => lite.integer(name),
+  /** 64 bits: times in milliseconds and money. Read as a JavaScript number, exact up to 2^53. */
+  big: (name: string) => lite.integer(name),
+  text: (name: string) => lite.text(name),
+  varchar: (name: string, length: number) =>
+    lite.customType<{ data: string; driverData: string }>({ dataType: () => `varchar(${length})` })(name),
+  bool: (name: string) => lite.integer(name, { mode: 'boolean' }),
+  json: <T>(name: string) => lite.customType<{ data: T; driverData: string }>(json as never)(name),
+};
+
+export type Kit = typeof sqliteKit;
+
+export const postgresKit = {
+  table: pg.pgTable,
+  id: () => pg.bigint('id', { mode: 'number' }).primaryKey().generatedByDefaultAsIdentity(),
+  int: (name: string) => pg.integer(name),
+  big: (name: string) => pg.bigint(name, { mode: 'number' }),
+  text: (name: string) => pg.text(name),
+  varchar: (name: string, length: number) => pg.varchar(name, { length }),
+  bool: (name: string) => pg.boolean(name),
+  json: (name: string) => pg.customType<{ data: unknown; driverData: string }>(json)(name),
+} as unknown as Kit;

@@ -1,0 +1,105 @@
+import type { Json } from '../../kernel/index.ts';
+import type {
+  BillingSnapshot,
+  LedgerKind,
+  TaskEventKind,
+  TaskExecution,
+  TaskProperties,
+  TaskStatus,
+} from '../ports/index.ts';
+import type { Kit } from './kits.ts';
+
+/** Tasks, their timeline, money and outgoing notices. Times are Unix seconds where the property's name does not end in `Ms`. */
+export const defineTasks = (kit: Kit) => ({
+  tasks: kit.table('tasks', {
+    id: kit.id(),
+    taskId: kit.text('task_id').notNull(),
+    platform: kit.text('platform').notNull(),
+    userId: kit.big('user_id').notNull(),
+    apiKeyId: kit.big('api_key_id'),
+    group: kit.text('group').notNull(),
+    channelId: kit.big('channel_id').notNull(),
+    action: kit.text('action').notNull(),
+    status: kit.text('status').$type<TaskStatus>().notNull(),
+    progress: kit.text('progress').notNull(),
+    failReason: kit.text('fail_reason').notNull().default(''),
+    submitTime: kit.big('submit_time').notNull().default(0),
+    startTime: kit.big('start_time').notNull().default(0),
+    finishTime: kit.big('finish_time').notNull().default(0),
+    createdAt: kit.big('created_at').notNull(),
+    updatedAt: kit.big('updated_at').notNull(),
+    quota: kit.big('quota').notNull(),
+    properties: kit.json<TaskProperties>('properties').notNull(),
+    data: kit.json<Json>('data'),
+    state: kit.json<Json>('state'),
+    upstreamTaskId: kit.text('upstream_task_id').notNull().default(''),
+    pollFailures: kit.int('poll_failures').notNull().default(0),
+    polls: kit.int('polls').notNull().default(0),
+    nextPollAtMs: kit.big('next_poll_at').notNull().default(0),
+    leaseOwner: kit.text('lease_owner'),
+    leaseUntilMs: kit.big('lease_until').notNull().default(0),
+    leaseSeq: kit.big('lease_seq').notNull().default(0),
+    execution: kit.json<TaskExecution>('execution').notNull(),
+    billing: kit.json<BillingSnapshot>('billing').notNull(),
+  }),
+
+  taskEvents: kit.table('task_events', {
+    id: kit.id(),
+    taskId: kit.text('task_id').notNull(),
+    at: kit.big('at').notNull(),
+    kind: kit.text('kind').$type<TaskEventKind>().notNull(),
+    status: kit.text('status').$type<TaskStatus>().notNull(),
+    class: kit.text('class').notNull().default(''),
+    httpStatus: kit.int('http_status').notNull().default(0),
+    detail: kit.text('detail').notNull().default(''),
+  }),
+
+  ledgerEntries: kit.table('ledger_entries', {
+    id: kit.id(),
+    userId: kit.big('user_id').notNull(),
+    apiKeyId: kit.big('api_key_id'),
+    taskId: kit.text('task_id'),
+    kind: kit.text('kind').$type<LedgerKind>().notNull(),
+    attempt: kit.int('attempt').notNull().default(0),
+    amount: kit.big('amount').notNull(),
+    note: kit.text('note').notNull().default(''),
+    /** The unique key of a grant or top-up; null for the lines of a task. */
+    grantKey: kit.text('grant_key'),
+    createdAt: kit.big('created_at').notNull(),
+  }),
+
+  idempotencyKeys: kit.table('idempotency_keys', {
+    userId: kit.big('user_id').notNull(),
+    key: kit.text('key').notNull(),
+    /** SHA-256 over method, path and raw body, in hex. */
+    requestHash: kit.varchar('request_hash', 64).notNull(),
+    taskId: kit.text('task_id'),
+    createdAt: kit.big('created_at').notNull(),
+    expiresAt: kit.big('expires_at').notNull(),
+  }),
+
+  webhookOutbox: kit.table('webhook_outbox', {
+    id: kit.id(),
+    taskId: kit.text('task_id').notNull(),
+    userId: kit.big('user_id').notNull(),
+    event: kit.text('event').notNull(),
+    url: kit.text('url').notNull(),
+    payload: kit.json<Json>('payload').notNull(),
+    status: kit.text('status').$type<'pending' | 'delivered' | 'failed'>().notNull(),
+    attempts: kit.int('attempts').notNull().default(0),
+    nextAttemptAtMs: kit.big('next_attempt_at').notNull(),
+    leaseOwner: kit.text('lease_owner'),
+    leaseUntilMs: kit.big('lease_until').notNull().default(0),
+    leaseSeq: kit.big('lease_seq').notNull().default(0),
+    createdAt: kit.big('created_at').notNull(),
+  }),
+
+  webhookDeliveries: kit.table('webhook_deliveries', {
+    id: kit.id(),
+    outboxId: kit.big('outbox_id').notNull(),
+    at: kit.big('at').notNull(),
+    httpStatus: kit.int('http_status').notNull().default(0),
+    durationMs: kit.int('duration_ms').notNull().default(0),
+    error: kit.text('error').notNull().default(''),
+  }),
+});
