@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Auth, type AuthConfig, createAuth, type SignedIn } from '../../src/auth/index.ts';
 import { type Clock, type Logger, silentLogger, systemClock } from '../../src/kernel/index.ts';
-import { createMemoryCounters } from '../../src/store/drivers/redis-counters.ts';
+import { createMemoryCounters } from '../../src/store/index.ts';
 import { openStore } from '../../src/store/index.ts';
 import type { NewUser, Store, UserRecord } from '../../src/store/ports/index.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
@@ -90,3 +90,14 @@ export const refreshWith = (auth: Auth, refreshToken: string | undefined, expect
   auth.sessions.refresh({ refreshToken, expectedSid, origin: ORIGIN });
 
 export const bearer = (signedIn: SignedIn): string => `Bearer ${signedIn.bundle.access_token}`;
+
+/** `target` with some of its members replaced; a way to make one statement of a real store fail or come late. */
+export function overriding<T extends object>(target: T, change: Partial<T>): T {
+  return new Proxy(target, {
+    get(object, name) {
+      if (Reflect.has(change, name)) return Reflect.get(change, name);
+      const member: unknown = Reflect.get(object, name);
+      return typeof member === 'function' ? member.bind(object) : member;
+    },
+  });
+}

@@ -3,7 +3,7 @@ import { addressKey } from '../../src/auth/limits/address-key.ts';
 import { createGate } from '../../src/auth/limits/gate.ts';
 import { createGuessLimit } from '../../src/auth/limits/limit-guesses.ts';
 import { createRequestLimit } from '../../src/auth/limits/limit-requests.ts';
-import { createMemoryCounters } from '../../src/store/drivers/redis-counters.ts';
+import { createMemoryCounters } from '../../src/store/index.ts';
 import { refusal } from './refusal.ts';
 
 const right = async () => 'right' as const;

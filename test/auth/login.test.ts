@@ -1,0 +1,252 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type { Auth } from '../../src/auth/index.ts';
+import type { Logger } from '../../src/kernel/index.ts';
+import type { Store } from '../../src/store/ports/index.ts';
+import {
+  addUser,
+  bearer,
+  DIALECTS,
+  ORIGIN,
+  openAuth,
+  openTestStore,
+  PASSWORD,
+  refreshWith,
+  signIn,
+} from './harness.ts';
+import { refusal } from './refusal.ts';
+
+const NEW_PASSWORD = 'another good password';
+
+for (const dialect of DIALECTS) {
+  describe(`passwords on ${dialect}`, () => {
+    let store: Store;
+    let stop: () => Promise<void>;
+
+    beforeAll(async () => {
+      ({ store, stop } = await openTestStore(dialect));
+    });
+    afterAll(() => stop());
+
+    const logIn = (auth: Auth, username: string, password: string, ip = ORIGIN.ip) =>
+      auth.passwords.logIn({ username, password, origin: { ...ORIGIN, ip } });
+
+    describe('login', () => {
+      test('by name in any case, with space around it, or by e-mail address', async () => {
+        const auth = openAuth(store);
+        const user = await addUser(store, { username: `Mixed.Case-${dialect}`, email: `${dialect}@example.org` });
+        for (const login of [
+          user.username,
+          user.username.toUpperCase(),
+          ` ${user.username} `,
+          `${dialect}@example.org`,
+        ]) {
+          const result = await logIn(auth, login, PASSWORD);
+          expect(result.kind === 'session' && result.bundle.user.id).toBe(user.id);
+        }
+      });
+
+      test('enumeration: unknown, wrong, disabled and password-less answer alike', async () => {
+        const auth = openAuth(store);
+        const user = await addUser(store);
+        const disabled = await addUser(store, { status: 2 });
+        const passwordless = await addUser(store, { passwordHash: null });
+        const errors = [
+          await refusal(logIn(auth, 'nobody-at-all', PASSWORD), 'auth.invalid_credentials'),
+          await refusal(logIn(auth, user.username, 'wrong password'), 'auth.invalid_credentials'),
+          await refusal(logIn(auth, disabled.username, PASSWORD), 'auth.invalid_credentials'),
+          await refusal(logIn(auth, disabled.username, 'wrong password'), 'auth.invalid_credentials'),
+          await refusal(logIn(auth, passwordless.username, PASSWORD), 'auth.invalid_credentials'),
+        ];
+        const shapes = errors.map(({ kind, message, details, param }) =>
+          JSON.stringify({ kind, message, details, param }),
+        );
+        expect(new Set(shapes).size).toBe(1);
+      });
+
+      test('enumeration by time: an unknown user costs as much as a wrong password', async () => {
+        const user = await addUser(store);
+        const disabled = await addUser(store, { status: 2 });
+        const passwordless = await addUser(store, { passwordHash: null });
+        const logins = [user.username, 'nobody-at-all', disabled.username, passwordless.username];
+        const times = logins.map((): number[] => []);
+        // Taken in turns, so that a busy machine slows all of them alike; the shortest is the work itself.
+        for (let round = 0; round < 5; round += 1) {
+          const auth = openAuth(store);
+          for (const [i, login] of logins.entries()) {
+            const begun = performance.now();
+            await refusal(logIn(auth, login, 'wrong password'), 'auth.invalid_credentials');
+            times[i]?.push(performance.now() - begun);
+          }
+        }
+        const shortest = times.map((each) => Math.min(...each));
+        expect(Math.max(...shortest) / Math.min(...shortest)).toBeLessThan(1.6);
+        expect(Math.min(...shortest)).toBeGreaterThan(5);
+      });
+
+      test('password guessing: five failures stop the address, for unknown accounts alike', async () => {
+        const auth = openAuth(store);
+        const user = await addUser(store);
+        for (const login of [user.username, 'nobody-at-all']) {
+          for (let i = 0; i < 5; i += 1) await refusal(logIn(auth, login, `wrong ${i}`), 'auth.invalid_credentials');
+          const error = await refusal(logIn(auth, login, PASSWORD), 'auth.too_many_attempts');
+          expect(error.kind).toBe('rate_limited');
+          expect(error.retryAfterSeconds).toBe(900);
+        }
+        await refusal(logIn(auth, user.username.toUpperCase(), PASSWORD), 'auth.too_many_attempts');
+        expect((await logIn(auth, user.username, PASSWORD, '198.51.100.1')).kind).toBe('session');
+      });
+
+      test('empty fields are named; an endless password is only wrong', async () => {
+        const auth = openAuth(store);
+        expect((await refusal(logIn(auth, ' ', PASSWORD), 'auth.validation_failed')).param).toBe('username');
+        expect((await refusal(logIn(auth, 'x', ''), 'auth.validation_failed')).param).toBe('password');
+        await refusal(logIn(auth, (await addUser(store)).username, 'x'.repeat(100_000)), 'auth.invalid_credentials');
+        await refusal(logIn(auth, `x' or 1=1 --\0`, PASSWORD), 'auth.invalid_credentials');
+      });
+
+      test('a user whose password moves between proof and issuance gets no session', async () => {
+        const user = await addUser(store);
+        const racing = overriding(store, {
+          async transaction(work) {
+            await store.users.setPassword(user.id, user.passwordHash ?? '', user.authVersion);
+            return store.transaction(work);
+          },
+        });
+        await refusal(logIn(openAuth(racing), user.username, PASSWORD), 'auth.session_revoked');
+        expect(await store.sessions.countIssued(user.id, 0)).toBe(0);
+      });
+
+      test('neither passwords nor tokens reach the log', async () => {
+        const lines: string[] = [];
+        const logger = recordingLogger(lines);
+        const auth = openAuth(store, { logger });
+        const user = await addUser(store);
+        await refusal(logIn(auth, user.username, 'a wrong password'), 'auth.invalid_credentials');
+        const signedIn = await signIn(auth, user);
+        const refreshed = await refreshWith(auth, signedIn.refreshToken);
+        const principal = await auth.authenticatePanel(bearer(refreshed));
+        await auth.passwords.change(principal, {
+          currentPassword: PASSWORD,
+          newPassword: NEW_PASSWORD,
+          origin: ORIGIN,
+        });
+        expect(lines.length).toBeGreaterThan(0);
+        const log = lines.join('\n');
+        const secrets = [PASSWORD, NEW_PASSWORD, 'a wrong password', signedIn.refreshToken, refreshed.refreshToken];
+        for (const secret of [...secrets, signedIn.bundle.access_token, refreshed.bundle.access_token]) {
+          expect(log).not.toContain(secret);
+          expect(log).not.toContain(secret.split('.').at(-1) ?? secret);
+        }
+      });
+    });
+
+    describe('change', () => {
+      const change = (auth: Auth, authorization: string, currentPassword = PASSWORD, newPassword = NEW_PASSWORD) =>
+        auth
+          .authenticatePanel(authorization)
+          .then((principal) => auth.passwords.change(principal, { currentPassword, newPassword, origin: ORIGIN }));
+
+      test('keeps the current session and its refresh token, ends the others, kills old access tokens at once', async () => {
+        const auth = openAuth(store);
+        const user = await addUser(store);
+        const [current, other] = [await signIn(auth, user), await signIn(auth, user)];
+        const bundle = await change(auth, bearer(current));
+        expect(Object.keys(bundle).sort()).toEqual(['access_expires_at', 'access_token', 'session', 'token_type']);
+        expect(bundle.session.sid).toBe(current.bundle.session.sid);
+        await refusal(auth.authenticatePanel(bearer(current)), 'auth.session_revoked');
+        await refusal(auth.authenticatePanel(bearer(other)), 'auth.session_revoked');
+        await refusal(refreshWith(auth, other.refreshToken), 'auth.session_revoked');
+        const principal = await auth.authenticatePanel(`Bearer ${bundle.access_token}`);
+        expect(principal).toMatchObject({ kind: 'session', sessionVersion: 2 });
+        expect(principal.user.authVersion).toBe(user.authVersion + 1);
+        await refreshWith(auth, current.refreshToken);
+        await refusal(logIn(auth, user.username, PASSWORD), 'auth.invalid_credentials');
+        expect((await logIn(auth, user.username, NEW_PASSWORD)).kind).toBe('session');
+      });
+
+      test('a wrong current password is no 401 and changes nothing; guessing is limited', async () => {
+        const auth = openAuth(store);
+        const user = await addUser(store);
+        const authorization = bearer(await signIn(auth, user));
+        for (let i = 0; i < 5; i += 1) {
+          const error = await refusal(change(auth, authorization, `wrong ${i}`), 'auth.password_invalid');
+          expect(error.kind).toBe('invalid');
+        }
+        await refusal(change(auth, authorization), 'auth.too_many_attempts');
+        expect((await auth.authenticatePanel(authorization)).user.authVersion).toBe(user.authVersion);
+      });
+
+      test('a new password has 8 to 128 characters of any kind', async () => {
+        const auth = openAuth(store);
+        const user = await addUser(store);
+        let authorization = bearer(await signIn(auth, user));
+        for (const wrong of ['', 'seven77', 'x'.repeat(129)]) {
+          const error = await refusal(change(auth, authorization, PASSWORD, wrong), 'auth.validation_failed');
+          expect(error.param).toBe('password');
+          expect(error.message).not.toContain(wrong || 'never');
+        }
+        let password = PASSWORD;
+        for (const right of ['eight ch', '🔑'.repeat(128), 'pässwörter']) {
+          const bundle = await change(auth, authorization, password, right);
+          authorization = `Bearer ${bundle.access_token}`;
+          password = right;
+        }
+        expect((await logIn(auth, user.username, 'pässwörter'.normalize('NFD'))).kind).toBe('session');
+      });
+
+      test('fifty changes at once: one wins, the others change nothing', async () => {
+        const auth = openAuth(store);
+        const user = await addUser(store);
+        const signedIn = await signIn(auth, user);
+        const principal = await auth.authenticatePanel(bearer(signedIn));
+        const outcomes = await Promise.allSettled(
+          Array.from({ length: 50 }, (_, i) =>
+            auth.passwords.change(principal, {
+              currentPassword: PASSWORD,
+              newPassword: `new password ${i}`,
+              origin: ORIGIN,
+            }),
+          ),
+        );
+        expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+        const winner = outcomes.findIndex(({ status }) => status === 'fulfilled');
+        expect((await store.users.byId(user.id))?.authVersion).toBe(user.authVersion + 1);
+        expect((await logIn(auth, user.username, `new password ${winner}`)).kind).toBe('session');
+        await refreshWith(auth, signedIn.refreshToken);
+      });
+    });
+
+    describe('reset from the command line', () => {
+      test('sets the password and ends every session', async () => {
+        const auth = openAuth(store);
+        const user = await addUser(store);
+        const signedIn = await signIn(auth, user);
+        const done = await auth.passwords.reset({ username: user.username, password: NEW_PASSWORD });
+        expect(done).toEqual({ userId: user.id, username: user.username });
+        await refusal(auth.authenticatePanel(bearer(signedIn)), 'auth.session_revoked');
+        await refusal(refreshWith(auth, signedIn.refreshToken), 'auth.session_revoked');
+        expect((await logIn(auth, user.username, NEW_PASSWORD)).kind).toBe('session');
+      });
+
+      test('says what is wrong', async () => {
+        const auth = openAuth(store);
+        await refusal(
+          auth.passwords.reset({ username: 'nobody-at-all', password: NEW_PASSWORD }),
+          'auth.user_not_found',
+        );
+        await refusal(auth.passwords.reset({ username: 'nobody-at-all', password: 'short' }), 'auth.validation_failed');
+      });
+    });
+  });
+}
+
+function recordingLogger(lines: string[]): Logger {
+  const write = (fields: object, message: string) => {
+    const flat = Object.fromEntries(
+      Object.entries(fields).map(([key, value]) => [key, value instanceof Error ? Bun.inspect(value) : value]),
+    );
+    lines.push(`${message} ${JSON.stringify(flat)}`);
+  };
+  const logger: Logger = { debug: write, info: write, warn: write, error: write, child: () => logger };
+  return logger;
+}

@@ -1,0 +1,503 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import type { Auth } from '../../src/auth/index.ts';
+import { newUuid, randomAlnum } from '../../src/kernel/index.ts';
+import type { SessionRecord, Store, UserRecord } from '../../src/store/ports/index.ts';
+import {
+  addUser,
+  bearer,
+  DIALECTS,
+  ORIGIN,
+  openAuth,
+  openTestStore,
+  overriding,
+  PASSWORD,
+  refreshWith,
+  signIn,
+  testConfig,
+} from './harness.ts';
+import { refusal } from './refusal.ts';
+import { createTestClock, type TestClock } from './test-clock.ts';
+
+const DAY = 86_400;
+
+for (const dialect of DIALECTS) {
+  describe(`sessions on ${dialect}`, () => {
+    let store: Store;
+    let stop: () => Promise<void>;
+    let clock: TestClock;
+    let auth: Auth;
+    let user: UserRecord;
+
+    beforeAll(async () => {
+      ({ store, stop } = await openTestStore(dialect));
+    });
+    afterAll(() => stop());
+    beforeEach(async () => {
+      clock = createTestClock();
+      auth = openAuth(store, { clock });
+      user = await addUser(store);
+    });
+
+    const row = async (sid: string): Promise<SessionRecord> => {
+      const session = await store.sessions.bySid(sid);
+      if (!session) throw new Error('the session is gone');
+      return session;
+    };
+    const isSignedIn = (authorization: string) =>
+      auth.authenticatePanel(authorization).then(
+        () => true,
+        () => false,
+      );
+
+    describe('issuance', () => {
+      test('a login gives the unified result and stores no secret', async () => {
+        const { bundle, refreshToken, refreshExpiresAt } = await signIn(auth, user);
+        const now = clock.unix();
+        expect(bundle).toEqual({
+          access_token: bundle.access_token,
+          token_type: 'Bearer',
+          access_expires_at: now + 900,
+          user: {
+            id: user.id,
+            username: user.username,
+            display_name: user.displayName,
+            role: 1,
+            status: 1,
+            email: null,
+            group: 'default',
+            quota: 0,
+            used_quota: 0,
+            request_count: 0,
+            language: 'en',
+            has_password: true,
+            two_factor: false,
+            passkeys: 0,
+            bindings: [],
+          },
+          session: {
+            sid: bundle.session.sid,
+            current: true,
+            login_method: 'password',
+            ip: ORIGIN.ip,
+            user_agent: ORIGIN.userAgent,
+            created_at: now,
+            last_active_at: now,
+            expires_at: now + 30 * DAY,
+          },
+        });
+        expect(refreshExpiresAt).toBe(now + 30 * DAY);
+        const [sid = '', secret = ''] = refreshToken.split('.');
+        expect(sid).toBe(bundle.session.sid);
+        expect(JSON.stringify(await row(sid))).not.toContain(secret);
+        expect(JSON.stringify(bundle)).not.toContain(secret);
+        expect((await store.users.byId(user.id))?.lastLoginAt).toBe(now);
+      });
+
+      test('a login while signed in makes another session', async () => {
+        const [first, second] = [await signIn(auth, user), await signIn(auth, user)];
+        expect(second.bundle.session.sid).not.toBe(first.bundle.session.sid);
+        expect(await isSignedIn(bearer(first))).toBe(true);
+      });
+
+      test('the active limit refuses the next login and changes nothing', async () => {
+        const limited = openAuth(store, { clock, config: { activeSessionLimit: 2 } });
+        const first = await signIn(limited, user);
+        clock.advance(10);
+        await signIn(limited, user);
+        const before = await store.users.byId(user.id);
+        clock.advance(10);
+        expect((await refusal(signIn(limited, user), 'auth.session_limit')).kind).toBe('conflict');
+        expect(await store.users.byId(user.id)).toEqual(before as UserRecord);
+        expect(await store.sessions.countActive(user.id, clock.unix())).toBe(2);
+        await limited.sessions.revokeOthers(await limited.authenticatePanel(bearer(first)));
+        await signIn(limited, user);
+      });
+
+      test('the active limit counts sessions of older auth versions, and no expired ones', async () => {
+        const limited = openAuth(store, { clock, config: { activeSessionLimit: 1 } });
+        await signIn(limited, user);
+        await store.users.setPassword(user.id, user.passwordHash ?? '', user.authVersion);
+        await refusal(signIn(limited, user), 'auth.session_limit');
+        clock.advance(30 * DAY);
+        await signIn(limited, user);
+      });
+
+      test('the issuance limit counts revoked sessions until the window has passed', async () => {
+        const limited = openAuth(store, {
+          clock,
+          config: { sessionIssuanceLimit: 2, sessionIssuanceWindowSeconds: 3600 },
+        });
+        for (let i = 0; i < 2; i += 1) {
+          const { refreshToken } = await signIn(limited, user);
+          await limited.sessions.logOut({ refreshToken, authorization: undefined, expectedSid: undefined });
+        }
+        const error = await refusal(signIn(limited, user), 'auth.session_issuance_limit');
+        expect(error.kind).toBe('rate_limited');
+        expect(error.retryAfterSeconds).toBe(3600);
+        clock.advance(3601);
+        await signIn(limited, user);
+      });
+
+      test('the active limit is told before the issuance limit', async () => {
+        const limited = openAuth(store, { clock, config: { activeSessionLimit: 1, sessionIssuanceLimit: 1 } });
+        await signIn(limited, user);
+        await refusal(signIn(limited, user), 'auth.session_limit');
+      });
+
+      test('an overlong or odd user agent is cut, not refused', async () => {
+        const { bundle } = await signIn(auth, user, { ip: 'x'.repeat(100), userAgent: `\0${'ü'.repeat(400)}` });
+        expect(bundle.session.ip).toHaveLength(64);
+        expect(bundle.session.user_agent).toBe('ü'.repeat(256));
+        const odd = await signIn(auth, user, { ip: '', userAgent: `a${'ü'.repeat(400)}` });
+        expect(odd.bundle.session.user_agent).toBe(`a${'ü'.repeat(255)}`);
+      });
+    });
+
+    describe('refresh', () => {
+      test('the current token is rotated and gives a new access token', async () => {
+        const signedIn = await signIn(auth, user);
+        const sid = signedIn.bundle.session.sid;
+        clock.advance(100);
+        const refreshed = await auth.sessions.refresh({
+          refreshToken: signedIn.refreshToken,
+          expectedSid: sid,
+          origin: { ip: '198.51.100.9', userAgent: 'another browser' },
+        });
+        expect(refreshed.refreshToken).not.toBe(signedIn.refreshToken);
+        expect(refreshed.bundle.access_token).not.toBe(signedIn.bundle.access_token);
+        expect(refreshed.bundle.user).toEqual(signedIn.bundle.user);
+        const seen = { ip: '198.51.100.9', user_agent: 'another browser', last_active_at: clock.unix() };
+        expect(refreshed.bundle.session).toEqual({ ...signedIn.bundle.session, ...seen });
+        expect(await row(sid)).toMatchObject({ ip: '198.51.100.9', userAgent: 'another browser', status: 'active' });
+        expect(await isSignedIn(bearer(signedIn))).toBe(true);
+        expect(await isSignedIn(bearer(refreshed))).toBe(true);
+      });
+
+      test('no token: unauthorized', async () => {
+        expect((await refusal(refreshWith(auth, undefined), 'auth.unauthorized')).kind).toBe('unauthenticated');
+      });
+
+      test('a malformed token: unauthorized, also when another session is named', async () => {
+        await refusal(refreshWith(auth, 'garbage'), 'auth.unauthorized');
+        await refusal(refreshWith(auth, 'garbage', newUuid()), 'auth.unauthorized');
+      });
+
+      test('an unknown session: unauthorized', async () => {
+        await refusal(refreshWith(auth, `${newUuid()}.${randomAlnum(64)}`), 'auth.unauthorized');
+      });
+
+      test('X-Auth-Session names another session: 409, and nothing is rotated or revoked', async () => {
+        const { refreshToken, bundle } = await signIn(auth, user);
+        const before = await row(bundle.session.sid);
+        expect((await refusal(refreshWith(auth, refreshToken, newUuid()), 'auth.session_mismatch')).kind).toBe(
+          'conflict',
+        );
+        await refusal(refreshWith(auth, refreshToken, ''), 'auth.session_mismatch');
+        expect(await row(bundle.session.sid)).toEqual(before);
+        await refreshWith(auth, refreshToken, bundle.session.sid);
+      });
+
+      test('a mismatch is told before anything about the session', async () => {
+        await refusal(refreshWith(auth, `${newUuid()}.${randomAlnum(64)}`, newUuid()), 'auth.session_mismatch');
+      });
+
+      test('a revoked session: session revoked', async () => {
+        const { refreshToken, bundle } = await signIn(auth, user);
+        await store.sessions.revoke(bundle.session.sid, 'test', clock.unix());
+        await refusal(refreshWith(auth, refreshToken), 'auth.session_revoked');
+      });
+
+      test('an expired session: session revoked; no refresh prolongs the 30 days', async () => {
+        let { refreshToken, refreshExpiresAt } = await signIn(auth, user);
+        const end = refreshExpiresAt;
+        for (let day = 0; day < 29; day += 1) {
+          clock.advance(DAY);
+          ({ refreshToken, refreshExpiresAt } = await refreshWith(auth, refreshToken));
+          expect(refreshExpiresAt).toBe(end);
+        }
+        clock.advance(DAY - 10);
+        const last = await refreshWith(auth, refreshToken);
+        expect(last.bundle.access_expires_at).toBe(end);
+        clock.advance(10);
+        await refusal(refreshWith(auth, last.refreshToken), 'auth.session_revoked');
+        await refusal(auth.authenticatePanel(bearer(last)), 'auth.session_revoked');
+      });
+
+      test("the user's auth version moved: session revoked, and the row says why", async () => {
+        const { refreshToken, bundle } = await signIn(auth, user);
+        await store.users.setPassword(user.id, user.passwordHash ?? '', user.authVersion);
+        await refusal(refreshWith(auth, refreshToken), 'auth.session_revoked');
+        expect(await row(bundle.session.sid)).toMatchObject({
+          status: 'revoked',
+          revokedReason: 'user_security_changed',
+          revokedAt: clock.unix(),
+        });
+      });
+
+      test('the previous token within 30 s gives the same successor and a fresh access token', async () => {
+        const { refreshToken, bundle } = await signIn(auth, user);
+        const first = await refreshWith(auth, refreshToken);
+        const rotated = await row(bundle.session.sid);
+        clock.advance(30);
+        const replayed = await refreshWith(auth, refreshToken);
+        expect(replayed.refreshToken).toBe(first.refreshToken);
+        expect(replayed.bundle.access_token).not.toBe(first.bundle.access_token);
+        expect(await row(bundle.session.sid)).toEqual(rotated);
+        await refreshWith(auth, first.refreshToken);
+      });
+
+      test('stolen refresh token: the previous one after 30 s ends the session for both', async () => {
+        const { refreshToken, bundle } = await signIn(auth, user);
+        const successor = await refreshWith(auth, refreshToken);
+        clock.advance(31);
+        await refusal(refreshWith(auth, refreshToken), 'auth.session_revoked');
+        expect(await row(bundle.session.sid)).toMatchObject({ status: 'revoked', revokedReason: 'refresh_reuse' });
+        await refusal(refreshWith(auth, successor.refreshToken), 'auth.session_revoked');
+        await refusal(auth.authenticatePanel(bearer(successor)), 'auth.session_revoked');
+      });
+
+      test('denial of service: older generations and random secrets are refused and end nothing', async () => {
+        const { refreshToken, bundle } = await signIn(auth, user);
+        const second = await refreshWith(auth, refreshToken);
+        const third = await refreshWith(auth, second.refreshToken);
+        clock.advance(60);
+        await refusal(refreshWith(auth, refreshToken), 'auth.unauthorized');
+        await refusal(refreshWith(auth, `${bundle.session.sid}.${randomAlnum(64)}`), 'auth.unauthorized');
+        expect((await row(bundle.session.sid)).status).toBe('active');
+        await refreshWith(auth, third.refreshToken);
+      });
+
+      test('probing: who knows a session id alone learns nothing of its state', async () => {
+        const { bundle } = await signIn(auth, user);
+        const probe = `${bundle.session.sid}.${randomAlnum(64)}`;
+        await store.users.setPassword(user.id, user.passwordHash ?? '', user.authVersion);
+        await refusal(refreshWith(auth, probe), 'auth.unauthorized');
+        expect((await row(bundle.session.sid)).status).toBe('active');
+        await store.sessions.revoke(bundle.session.sid, 'test', clock.unix());
+        await refusal(refreshWith(auth, probe), 'auth.unauthorized');
+      });
+
+      test('a hundred at once with one token: one rotation, a hundred equal successors, on two nodes', async () => {
+        const { refreshToken, bundle } = await signIn(auth, user);
+        const otherNode = openAuth(store, { clock });
+        const results = await Promise.all(
+          Array.from({ length: 100 }, (_, i) => refreshWith(i % 2 ? auth : otherNode, refreshToken)),
+        );
+        const successors = new Set(results.map((result) => result.refreshToken));
+        expect(successors.size).toBe(1);
+        expect(new Set(results.map((result) => result.bundle.access_token)).size).toBe(100);
+        clock.advance(60);
+        const [successor] = [...successors];
+        await refreshWith(auth, successor);
+        expect((await row(bundle.session.sid)).status).toBe('active');
+      });
+
+      test('the row becomes inactive between reading and rotating: session revoked', async () => {
+        const { refreshToken, bundle } = await signIn(auth, user);
+        const sessions = overriding(store.sessions, {
+          async rotate(change) {
+            await store.sessions.revoke(change.sid, 'test', clock.unix());
+            return store.sessions.rotate(change);
+          },
+        });
+        const racing = overriding(store, { sessions });
+        await refusal(refreshWith(openAuth(racing, { clock }), refreshToken), 'auth.session_revoked');
+        expect((await row(bundle.session.sid)).revokedReason).toBe('test');
+      });
+
+      test('a rotated SESSION_SECRET keeps sessions alive while the old one is named, and no longer', async () => {
+        const { refreshToken } = await signIn(auth, user);
+        const [old] = testConfig().sessionSecrets;
+        const rotated = openAuth(store, { clock, config: { sessionSecrets: ['a new secret', old] } });
+        const moved = await refreshWith(rotated, refreshToken);
+        expect((await refreshWith(rotated, refreshToken)).refreshToken).toBe(moved.refreshToken);
+        // A node that knows the old secret alone cannot derive the successor: it says so and changes nothing.
+        await refusal(refreshWith(auth, refreshToken), 'auth.refresh_race');
+        const finished = openAuth(store, { clock, config: { sessionSecrets: ['a new secret'] } });
+        await refreshWith(finished, moved.refreshToken);
+        await refusal(refreshWith(finished, refreshToken), 'auth.unauthorized');
+      });
+    });
+
+    describe('logout', () => {
+      const logOut = (request: { refreshToken?: string; authorization?: string; expectedSid?: string }) =>
+        auth.sessions.logOut({
+          refreshToken: request.refreshToken,
+          authorization: request.authorization,
+          expectedSid: request.expectedSid,
+        });
+
+      test('the cookie alone ends its session and is cleared', async () => {
+        const signedIn = await signIn(auth, user);
+        expect(await logOut(signedIn)).toEqual({ revokedSid: null, clearCookies: true });
+        expect(await row(signedIn.bundle.session.sid)).toMatchObject({ status: 'revoked', revokedReason: 'logout' });
+        await refusal(auth.authenticatePanel(bearer(signedIn)), 'auth.session_revoked');
+        expect(await logOut(signedIn)).toEqual({ revokedSid: null, clearCookies: true });
+      });
+
+      test('bearer and cookie of one session: ended, named and cleared', async () => {
+        const signedIn = await signIn(auth, user);
+        const { sid } = signedIn.bundle.session;
+        const request = { ...signedIn, authorization: bearer(signedIn), expectedSid: sid };
+        expect(await logOut(request)).toEqual({ revokedSid: sid, clearCookies: true });
+        expect((await row(sid)).status).toBe('revoked');
+        expect(await logOut(request)).toEqual({ revokedSid: sid, clearCookies: true });
+      });
+
+      test('a bearer with the cookie of another session: that cookie and session stay', async () => {
+        const [a, b] = [await signIn(auth, user), await signIn(auth, user)];
+        const result = await logOut({ refreshToken: b.refreshToken, authorization: bearer(a) });
+        expect(result).toEqual({ revokedSid: a.bundle.session.sid, clearCookies: false });
+        expect((await row(a.bundle.session.sid)).status).toBe('revoked');
+        expect((await row(b.bundle.session.sid)).status).toBe('active');
+      });
+
+      test('a bearer alone ends its session', async () => {
+        const signedIn = await signIn(auth, user);
+        const { sid } = signedIn.bundle.session;
+        expect(await logOut({ authorization: bearer(signedIn) })).toEqual({ revokedSid: sid, clearCookies: false });
+        expect((await row(sid)).status).toBe('revoked');
+      });
+
+      test('X-Auth-Session differs from the cookie: 409, nothing changes', async () => {
+        const [a, b] = [await signIn(auth, user), await signIn(auth, user)];
+        const request = { ...a, authorization: bearer(b), expectedSid: b.bundle.session.sid };
+        await refusal(logOut(request), 'auth.session_mismatch');
+        for (const each of [a, b]) expect((await row(each.bundle.session.sid)).status).toBe('active');
+      });
+
+      test('X-Auth-Session differs from the bearer: 409, nothing changes', async () => {
+        const [a, b] = [await signIn(auth, user), await signIn(auth, user)];
+        const request = { ...a, authorization: bearer(b), expectedSid: a.bundle.session.sid };
+        await refusal(logOut(request), 'auth.session_mismatch');
+        for (const each of [a, b]) expect((await row(each.bundle.session.sid)).status).toBe('active');
+      });
+
+      test('nothing or a malformed cookie: cleared, whatever session is named', async () => {
+        expect(await logOut({})).toEqual({ revokedSid: null, clearCookies: true });
+        expect(await logOut({ refreshToken: 'garbage', expectedSid: newUuid() })).toEqual({
+          revokedSid: null,
+          clearCookies: true,
+        });
+      });
+
+      test('the previous token ends the session within its window', async () => {
+        const signedIn = await signIn(auth, user);
+        await refreshWith(auth, signedIn.refreshToken);
+        clock.advance(30);
+        await logOut(signedIn);
+        expect((await row(signedIn.bundle.session.sid)).status).toBe('revoked');
+      });
+
+      test('the previous token after its window is cleared and ends nothing', async () => {
+        const signedIn = await signIn(auth, user);
+        await refreshWith(auth, signedIn.refreshToken);
+        clock.advance(31);
+        expect(await logOut(signedIn)).toEqual({ revokedSid: null, clearCookies: true });
+        expect((await row(signedIn.bundle.session.sid)).status).toBe('active');
+      });
+
+      test('forced logout: a known session id with a random secret ends nothing', async () => {
+        const { sid } = (await signIn(auth, user)).bundle.session;
+        expect(await logOut({ refreshToken: `${sid}.${randomAlnum(64)}` })).toEqual({
+          revokedSid: null,
+          clearCookies: true,
+        });
+        expect((await row(sid)).status).toBe('active');
+      });
+
+      test('an expired or foreign bearer falls through to the cookie', async () => {
+        for (const authorization of ['Bearer garbage', 'tgp_something', 'expired'] as const) {
+          const signedIn = await signIn(auth, user);
+          const expired = authorization === 'expired';
+          if (expired) clock.advance(906);
+          const result = await logOut({ ...signedIn, authorization: expired ? bearer(signedIn) : authorization });
+          expect(result).toEqual({ revokedSid: null, clearCookies: true });
+          expect((await row(signedIn.bundle.session.sid)).status).toBe('revoked');
+        }
+      });
+    });
+
+    describe('list and revoke', () => {
+      test('the current session comes first, then the latest active', async () => {
+        const a = await signIn(auth, user);
+        clock.advance(10);
+        const b = await signIn(auth, user);
+        clock.advance(10);
+        const c = await signIn(auth, user);
+        clock.advance(10);
+        await refreshWith(auth, b.refreshToken);
+        const listed = await auth.sessions.list(await auth.authenticatePanel(bearer(a)));
+        expect(listed.map(({ sid }) => sid)).toEqual([a, b, c].map(({ bundle }) => bundle.session.sid));
+        expect(listed.map(({ current }) => current)).toEqual([true, false, false]);
+        expect(listed[0]).toEqual(a.bundle.session);
+      });
+
+      test('at most 100, with the current one among them even if it is the longest idle', async () => {
+        const roomy = openAuth(store, { clock, config: { activeSessionLimit: 500, sessionIssuanceLimit: 500 } });
+        const current = await signIn(roomy, user);
+        const model = await row(current.bundle.session.sid);
+        for (let i = 1; i <= 105; i += 1) {
+          await store.sessions.insert({ ...model, sid: newUuid(), lastActiveAt: model.lastActiveAt + i });
+        }
+        const listed = await roomy.sessions.list(await roomy.authenticatePanel(bearer(current)));
+        expect(listed).toHaveLength(100);
+        expect(listed[0]).toEqual(current.bundle.session);
+        expect(listed[1]?.last_active_at).toBe(model.lastActiveAt + 105);
+      });
+
+      test('ended sessions, those of other users and of older auth versions are not listed', async () => {
+        const stale = await signIn(auth, user);
+        await store.users.setPassword(user.id, user.passwordHash ?? '', user.authVersion);
+        const current = await signIn(auth, user);
+        const ended = await signIn(auth, user);
+        await store.sessions.revoke(ended.bundle.session.sid, 'test', clock.unix());
+        await signIn(auth, await addUser(store));
+        const principal = await auth.authenticatePanel(bearer(current));
+        expect((await auth.sessions.list(principal)).map(({ sid }) => sid)).toEqual([current.bundle.session.sid]);
+        expect(await auth.sessions.revokeOthers(principal)).toEqual({ revoked_count: 1 });
+        expect(await row(stale.bundle.session.sid)).toMatchObject({
+          status: 'revoked',
+          revokedReason: 'user_revoked_others',
+        });
+        expect(await isSignedIn(bearer(current))).toBe(true);
+      });
+
+      test('one session is ended at once, the current one too', async () => {
+        const [a, b] = [await signIn(auth, user), await signIn(auth, user)];
+        const principal = await auth.authenticatePanel(bearer(a));
+        const [sidA, sidB] = [a.bundle.session.sid, b.bundle.session.sid];
+        expect(await auth.sessions.revoke(principal, sidB)).toEqual({ revoked_sid: sidB, current: false });
+        expect(await isSignedIn(bearer(b))).toBe(false);
+        await refusal(refreshWith(auth, b.refreshToken), 'auth.session_revoked');
+        expect(await auth.sessions.revoke(principal, sidA)).toEqual({ revoked_sid: sidA, current: true });
+        expect(await isSignedIn(bearer(a))).toBe(false);
+        expect((await row(sidA)).revokedReason).toBe('user_revoked');
+      });
+
+      test("another user's session, an ended one and none look alike", async () => {
+        const a = await signIn(auth, user);
+        const principal = await auth.authenticatePanel(bearer(a));
+        const foreign = await signIn(auth, await addUser(store));
+        const ended = await signIn(auth, user);
+        await store.sessions.revoke(ended.bundle.session.sid, 'test', clock.unix());
+        for (const sid of [foreign.bundle.session.sid, ended.bundle.session.sid, newUuid(), 'x']) {
+          expect((await refusal(auth.sessions.revoke(principal, sid), 'auth.session_not_found')).kind).toBe(
+            'not_found',
+          );
+        }
+        await refusal(auth.sessions.revoke(principal, ' '), 'auth.session_id_required');
+        expect(await isSignedIn(bearer(foreign))).toBe(true);
+      });
+
+      test('a personal access token has no say over sessions', async () => {
+        const principal = { kind: 'pat', user } as const;
+        await refusal(auth.sessions.list(principal), 'auth.session_required');
+        await refusal(auth.sessions.revoke(principal, newUuid()), 'auth.session_required');
+        await refusal(auth.sessions.revokeOthers(principal), 'auth.session_required');
+        const change = { currentPassword: PASSWORD, newPassword: 'another password', origin: ORIGIN };
+        await refusal(auth.passwords.change(principal, change), 'auth.session_required');
+      });
+    });
+  });
+}
