@@ -73,23 +73,6 @@ export function createSessionStore({ db, tables }: Context): SessionStore {
       return (await rotate().execute(change)).length === 1;
     },
 
-    async advance(change) {
-      const advanced = await db
-        .update(sessions)
-        .set({ version: change.expectedVersion + 1, userAuthVersion: change.userAuthVersion })
-        .where(
-          and(
-            eq(sessions.sid, change.sid),
-            isActive,
-            gt(sessions.expiresAt, change.now),
-            eq(sessions.version, change.expectedVersion),
-            eq(sessions.userAuthVersion, change.expectedUserAuthVersion),
-          ),
-        )
-        .returning({ sid: sessions.sid });
-      return advanced.length === 1;
-    },
-
     async advance({ sid, expectedVersion, expectedUserAuthVersion, userAuthVersion, now }) {
       const advanced = await db
         .update(sessions)
