@@ -1,0 +1,60 @@
+/**
+ * The other side of the sandbox: what a child process runs. Loads the guest's engine and nothing else of the product, so that a
+ * child stays small; `main.ts` imports this file before anything else of the gateway.
+ */
+import { readSync, writeSync } from 'node:fs';
+import { confineProcess } from './child/confine-process.ts';
+import { createGuests } from './child/keep-guests.ts';
+import { loadEngine } from './child/load-engine.ts';
+import { createFrameReader, encodeFrame, type ForgetRequest, type Hello, type HookRequest } from './frames.ts';
+
+/** The channel to the parent, the only descriptor that is not /dev/null. */
+const CHANNEL = 3;
+const READ_BYTES = 65_536;
+
+/**
+ * Serves hook calls from the channel, one at a time, until it closes. Reads and writes block: the process has nothing else to
+ * do, and a turn of the event loop would cost more than a call.
+ */
+export async function runSandboxChild(): Promise<never> {
+  const fuse = confineProcess();
+  const monotonicMs = () => performance.now();
+  const guests = createGuests(await loadEngine(), monotonicMs);
+  const reader = createFrameReader();
+  const hello: Hello = { ready: true };
+  send(encodeFrame(JSON.stringify(hello), ''));
+
+  for (;;) {
+    for (const frame of reader.push(receive())) {
+      const request = JSON.parse(frame.head) as HookRequest | ForgetRequest;
+      if ('forget' in request) {
+        guests.forget(request.forget);
+        continue;
+      }
+      const startedAt = monotonicMs();
+      // Should the parent die meanwhile, or hang, nobody else would end a guest that no deadline stops.
+      fuse(Math.ceil(request.budgetMs / 1000) + 2);
+      const split = request.sourceLength ?? 0;
+      const source = request.sourceLength === undefined ? undefined : frame.body.slice(0, split);
+      const pending = guests.run(request, source, split === 0 ? frame.body : frame.body.slice(split));
+      const answer = pending instanceof Promise ? await pending : pending;
+      const ms = Math.round((monotonicMs() - startedAt) * 1000) / 1000;
+      send(encodeFrame(JSON.stringify({ id: request.id, ms, ...answer.reply }), answer.body));
+      fuse(0);
+      guests.settle();
+    }
+  }
+}
+
+function receive(): Buffer {
+  const piece = Buffer.allocUnsafe(READ_BYTES);
+  const bytes = readSync(CHANNEL, piece, 0, READ_BYTES, null);
+  // The parent closed the channel or died.
+  if (bytes === 0) process.exit(0);
+  return piece.subarray(0, bytes);
+}
+
+function send(frame: Buffer): void {
+  let sent = 0;
+  while (sent < frame.length) sent += writeSync(CHANNEL, frame, sent, frame.length - sent);
+}

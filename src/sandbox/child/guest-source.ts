@@ -1,0 +1,202 @@
+/**
+ * Evaluated in every guest before its plugin, while all built-ins are still the engine's own. Everything it needs later is
+ * captured here, because a plugin may replace any built-in afterwards; for the same reason nothing below iterates, calls a
+ * method of a prototype or stringifies an object of its own: each of these would run what the plugin put there.
+ *
+ * `boot(host, clock)` installs `utils`, `console`, `Date` and `Math.random` and returns the functions that the host calls.
+ * Answers are strings whose first letter is the outcome, so that no property a plugin can define decides how one is read:
+ * `v`+JSON a value, `u` undefined, `t`/`i`+`["message","stack"]` thrown (`i`: by the engine), `n` not callable, `a` asynchronous,
+ * `c` no JSON, `l` too large; the last four with a message.
+ */
+export const guestSource = `(host, clock) => {
+'use strict';
+const { parse, stringify } = JSON;
+const { apply, construct, ownKeys, getPrototypeOf, getOwnPropertyDescriptor } = Reflect;
+const { isArray } = Array;
+const { slice } = String.prototype;
+const { floor } = Math;
+const ErrorOf = Error, StringOf = String, DateOf = Date;
+const internalError = InternalError.prototype;
+const functions = getPrototypeOf(function () {});
+const asyncFunctions = getPrototypeOf(async function () {});
+const generators = getPrototypeOf(function* () {});
+const asyncGenerators = getPrototypeOf(async function* () {});
+
+let s0 = 1, s1 = 2, s2 = 3, s3 = 4;
+const random32 = () => {
+  const t = (((s0 + s1) | 0) + s3) | 0;
+  s3 = (s3 + 1) | 0;
+  s0 = s1 ^ (s1 >>> 9);
+  s1 = (s2 + (s2 << 3)) | 0;
+  s2 = (((s2 << 21) | (s2 >>> 11)) + t) | 0;
+  return t >>> 0;
+};
+const seed = (a, b, c) => {
+  s0 = a | 0; s1 = b | 0; s2 = c | 0; s3 = 1;
+  for (let i = 0; i < 12; i++) random32();
+};
+Math.random = { random: () => (random32() * 2097152 + (random32() >>> 11)) / 9007199254740992 }.random;
+
+function HostDate(...parts) {
+  if (new.target === undefined) return apply(dateToString, new DateOf(clock()), []);
+  return construct(DateOf, parts.length === 0 ? [clock()] : parts, new.target);
+}
+const dateToString = DateOf.prototype.toString;
+Object.defineProperties(HostDate, {
+  name: { value: 'Date' },
+  length: { value: 7 },
+  prototype: { value: DateOf.prototype, writable: false },
+  now: { value: { now: () => clock() }.now, writable: true, configurable: true },
+  parse: { value: DateOf.parse, writable: true, configurable: true },
+  UTC: { value: DateOf.UTC, writable: true, configurable: true },
+});
+DateOf.prototype.constructor = HostDate;
+globalThis.Date = HostDate;
+
+const maxHostCall = 16777216;
+const ask = (name, json) => {
+  if (json.length > maxHostCall) throw new ErrorOf(name + ': its arguments are over the limit of ' + maxHostCall + ' bytes');
+  const answer = host(name, json);
+  if (answer[0] === 'e') throw new ErrorOf(apply(slice, answer, [1]));
+  return parse(apply(slice, answer, [1]));
+};
+const text = (value) => stringify(StringOf(value));
+globalThis.utils = {
+  unixNow: () => floor(clock() / 1000),
+  uuid: () => ask('uuid', '[]'),
+  hmacSHA256: (message, secret) => ask('hmacSHA256', '[' + text(message) + ',' + text(secret) + ']'),
+  jwtSignHS256: (claims, secret) => ask('jwtSignHS256', '[' + (stringify(claims) ?? 'null') + ',' + text(secret) + ']'),
+  base64: (value) => ask('base64', '[' + text(value) + ']'),
+  base64URL: (value) => ask('base64URL', '[' + text(value) + ']'),
+  base64URLDecode: (value) => ask('base64URLDecode', '[' + text(value) + ']'),
+  volcSignV4: (request) => ask('volcSignV4', '[' + (stringify(request) ?? 'null') + ',' + floor(clock() / 1000) + ']'),
+};
+
+let consoleLeft = 0;
+const logged = (value) => {
+  if (typeof value === 'object' && value !== null) {
+    if (getPrototypeOf(value) === null || !('stack' in value)) return stringify(value) ?? '';
+  }
+  return StringOf(value);
+};
+globalThis.console = {
+  log(...values) {
+    if (consoleLeft < 0) return;
+    let line = '';
+    for (let i = 0; i < values.length && line.length <= consoleLeft; i++) {
+      let word;
+      try { word = logged(values[i]); } catch { word = '[unprintable]'; }
+      line += (i === 0 ? '' : ' ') + apply(slice, word, [0, consoleLeft + 1]);
+    }
+    consoleLeft -= line.length + 1;
+    host('console', stringify(line));
+  },
+};
+const prepare = (a, b, c, consoleBytes) => {
+  seed(a, b, c);
+  consoleLeft = consoleBytes;
+};
+
+const describe = (thrown) => {
+  let message, stack, letter = 't';
+  try {
+    if ((typeof thrown === 'object' && thrown !== null) || typeof thrown === 'function') {
+      message = thrown.message;
+      stack = thrown.stack;
+      if (getPrototypeOf(thrown) === internalError) letter = 'i';
+    }
+  } catch {}
+  if (typeof message !== 'string') {
+    try { message = StringOf(thrown); } catch { message = ''; }
+  }
+  if (typeof stack !== 'string') stack = '';
+  return letter + '[' + stringify(apply(slice, message, [0, 2048])) + ',' + stringify(apply(slice, stack, [0, 2048])) + ']';
+};
+
+const typeOf = (value) => {
+  if (typeof value === 'function') {
+    const proto = getPrototypeOf(value);
+    if (proto === asyncFunctions) return 'async_function';
+    if (proto === generators || proto === asyncGenerators) return 'generator';
+    const prototype = getOwnPropertyDescriptor(value, 'prototype');
+    return prototype !== undefined && prototype.writable === false ? 'class' : 'function';
+  }
+  if (typeof value !== 'object' || value === null) return 'other';
+  return isArray(value) ? 'array' : 'object';
+};
+const isThenable = (value) =>
+  ((typeof value === 'object' && value !== null) || typeof value === 'function') && typeof value.then === 'function';
+
+let namespace, shapesLeft = 2000, thenable = '';
+const shape = (value, name, depth) => {
+  shapesLeft--;
+  const type = typeOf(value);
+  if (isThenable(value)) thenable = name;
+  let members = '';
+  if (type === 'object' && depth > 0) {
+    const keys = ownKeys(value);
+    for (let i = 0; i < keys.length && shapesLeft > 0; i++) {
+      if (typeof keys[i] !== 'string') continue;
+      members += (members === '' ? '' : ',') + stringify(keys[i]) + ':' + shape(value[keys[i]], name + '.' + keys[i], depth - 1);
+    }
+    members = ',"members":{' + members + '}';
+  }
+  return '{"type":"' + type + '"' + members + '}';
+};
+
+return {
+  describe,
+  prepare,
+  bind(module) {
+    namespace = module;
+  },
+  inspect() {
+    try {
+      let exports = '';
+      const names = ownKeys(namespace);
+      for (let i = 0; i < names.length; i++) {
+        if (typeof names[i] !== 'string') continue;
+        exports += (exports === '' ? '' : ',') + stringify(names[i]) + ':' + shape(namespace[names[i]], names[i], 3);
+      }
+      if (thenable !== '') return 'athe export ' + thenable + ' is a promise; plugins are synchronous';
+      const meta = getOwnPropertyDescriptor(namespace, 'meta') === undefined ? undefined : stringify(namespace.meta);
+      return 'v{"exports":{' + exports + '}' + (meta === undefined ? '' : ',"meta":' + meta) + '}';
+    } catch (thrown) {
+      return describe(thrown);
+    }
+  },
+  dispatch(request) {
+    try {
+      const call = parse(request);
+      prepare(call.seed[0], call.seed[1], call.seed[2], call.consoleBytes);
+      const path = call.path;
+      let owner, target = namespace, name = '';
+      for (let i = 0; i < path.length; i++) {
+        name += (i === 0 ? '' : '.') + path[i];
+        const found = (typeof target === 'object' && target !== null) || typeof target === 'function';
+        if (!found || getOwnPropertyDescriptor(target, path[i]) === undefined) return 'nthe plugin exports no ' + name;
+        owner = i === 0 ? undefined : target;
+        target = target[path[i]];
+      }
+      const type = typeOf(target);
+      if (type === 'async_function' || type === 'generator') return 'a' + name + ' is asynchronous or a generator; hooks are synchronous';
+      if (type !== 'function') return 'n' + name + ' is no function';
+      const value = apply(target, owner, call.args);
+      if (value === undefined) return 'u';
+      if (isThenable(value)) return 'a' + name + ' returned a promise; hooks are synchronous';
+      let result;
+      try {
+        result = stringify(value);
+      } catch (thrown) {
+        const reason = describe(thrown);
+        return reason[0] === 'i' ? reason : 'c' + name + ' returned what is no JSON: ' + parse(apply(slice, reason, [1]))[0];
+      }
+      if (result === undefined) return 'c' + name + ' returned a ' + typeof value + ', which is no JSON';
+      if (result.length > call.maxResultBytes) return 'l' + name;
+      return 'v' + result;
+    } catch (thrown) {
+      return describe(thrown);
+    }
+  },
+};
+}`;

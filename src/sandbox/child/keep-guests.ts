@@ -1,0 +1,77 @@
+import type { HookRequest } from '../frames.ts';
+import type { Engine } from './load-engine.ts';
+import { type Answer, type Guest, type MonotonicMs, openGuest } from './open-guest.ts';
+
+/** Plugins loaded at once in a process, and the memory that they may hold together: the longest unused goes first. */
+const MAX_GUESTS = 32;
+const MAX_HELD_BYTES = 48 * 1024 * 1024;
+
+/** The plugins of one process. */
+export interface Guests {
+  /** Loads the module where need be and runs the request, or says that the source is missing. */
+  run(request: HookRequest, source: string | undefined, args: string): Promise<Answer> | Answer;
+  /** To be called once the answer is on its way: makes the guest ready for its next call. */
+  settle(): void;
+  forget(sourceHash: string): void;
+}
+
+export function createGuests(engine: Engine, monotonicMs: MonotonicMs): Guests {
+  const sources = new Map<string, string>();
+  // In the order of their last use.
+  const guests = new Map<string, Guest>();
+  let last: { hash: string; guest: Guest } | undefined;
+
+  const drop = (hash: string): void => {
+    guests.delete(hash);
+    // A dropped guest's pages go back to the system only when its memory is collected.
+    Bun.gc(true);
+  };
+  const forget = (hash: string): void => {
+    sources.delete(hash);
+    if (guests.has(hash)) drop(hash);
+  };
+  const makeRoom = (kept: string): void => {
+    let bytes = 0;
+    for (const guest of guests.values()) bytes += guest.heldBytes();
+    for (const [hash, guest] of guests) {
+      if (guests.size <= MAX_GUESTS && bytes <= MAX_HELD_BYTES) return;
+      if (hash === kept) continue;
+      bytes -= guest.heldBytes();
+      forget(hash);
+    }
+  };
+  const call = (request: HookRequest, guest: Guest, args: string, until: number): Answer => {
+    guests.delete(request.sourceHash);
+    guests.set(request.sourceHash, guest);
+    last = { hash: request.sourceHash, guest };
+    return guest.run(request, args, until);
+  };
+  const load = async (request: HookRequest, source: string, args: string, until: number): Promise<Answer> => {
+    const opened = await openGuest(engine, source, request, until, monotonicMs);
+    if ('reply' in opened) {
+      Bun.gc(true);
+      return opened;
+    }
+    sources.set(request.sourceHash, source);
+    return call(request, opened, args, until);
+  };
+
+  return {
+    run(request, given, args) {
+      const until = monotonicMs() + request.budgetMs;
+      const guest = guests.get(request.sourceHash);
+      if (guest) return call(request, guest, args, until);
+      const source = given ?? sources.get(request.sourceHash);
+      if (source === undefined) return { reply: { console: [], needsSource: true }, body: '' };
+      return load(request, source, args, until);
+    },
+    settle() {
+      if (!last) return;
+      const { hash, guest } = last;
+      last = undefined;
+      if (!guest.restore()) drop(hash);
+      else makeRoom(hash);
+    },
+    forget,
+  };
+}

@@ -1,0 +1,65 @@
+import { readFileSync } from 'node:fs';
+import release from '@jitl/quickjs-wasmfile-release-sync';
+import wasmPath from '@jitl/quickjs-wasmfile-release-sync/wasm' with { type: 'file' };
+import {
+  newQuickJSWASMModuleFromVariant,
+  newVariant,
+  type QuickJSSyncVariant,
+  type QuickJSWASMModule,
+} from 'quickjs-emscripten-core';
+import { findHeapLayout, type HeapLayout } from './memory-image.ts';
+
+/** Pages of 64 KiB that the build asks for at the least (16 MiB). */
+const INITIAL_PAGES = 256;
+
+/** QuickJS, compiled once a process. */
+export type Engine = {
+  layout: HeapLayout;
+  /** A fresh instance with memory of its own, capped at `memoryBytes` by the WebAssembly machine itself. */
+  open(memoryBytes: number): Promise<{ quickjs: QuickJSWASMModule; memory: WebAssembly.Memory }>;
+};
+
+export async function loadEngine(): Promise<Engine> {
+  const wasmModule = new WebAssembly.Module(readFileSync(wasmPath));
+  const open = async (memoryBytes: number, malloc: (allocate: (size: number) => number) => void) => {
+    const maximum = Math.max(INITIAL_PAGES, Math.floor(memoryBytes / 65_536));
+    const memory = new WebAssembly.Memory({ initial: INITIAL_PAGES, maximum });
+    const variant = checkAllocations(newVariant(release, { wasmModule, wasmMemory: memory }), malloc);
+    return { quickjs: await newQuickJSWASMModuleFromVariant(variant), memory };
+  };
+
+  let allocate: (size: number) => number = () => 0;
+  const probe = await open(INITIAL_PAGES * 65_536, (malloc) => {
+    allocate = malloc;
+  });
+  return { layout: findHeapLayout(probe.memory, allocate), open: (memoryBytes) => open(memoryBytes, () => {}) };
+}
+
+/**
+ * The library writes to what `malloc` returns without looking: at the end of memory it would write to address 0, over the
+ * guest's own data. Here it throws instead. `onModule` gets the allocator.
+ */
+function checkAllocations(
+  variant: QuickJSSyncVariant,
+  onModule: (malloc: (size: number) => number) => void,
+): QuickJSSyncVariant {
+  return {
+    ...variant,
+    async importModuleLoader() {
+      const imported = await variant.importModuleLoader();
+      const outer = 'default' in imported ? imported.default : imported;
+      const load = 'default' in outer ? outer.default : outer;
+      return async (options) => {
+        const emscripten = await load(options);
+        const malloc = emscripten._malloc;
+        emscripten._malloc = (size) => {
+          const address = malloc(size);
+          if (address === 0) throw new Error('out of memory');
+          return address;
+        };
+        onModule(emscripten._malloc);
+        return emscripten;
+      };
+    },
+  };
+}

@@ -1,0 +1,79 @@
+/** Wasm addresses below are byte offsets into the guest's linear memory. */
+const PAGE = 4096;
+
+/**
+ * Where a guest's allocator keeps its break (the end of all memory it ever took) and where its heap begins. The same for
+ * every instance of one WebAssembly module.
+ */
+export type HeapLayout = { breakAddress: number; heapStart: number };
+
+/**
+ * Finds the break by watching which words two large allocations move: of those that point into the heap it is the highest,
+ * for nothing the allocator hands out lies above it. Use a throw-away instance, for the break never goes back.
+ */
+export function findHeapLayout(memory: WebAssembly.Memory, malloc: (size: number) => number): HeapLayout {
+  const step = 1 << 20;
+  const first = malloc(step);
+  const before = new Uint32Array(memory.buffer).slice(0, first >>> 2);
+  const second = malloc(step);
+  const after = new Uint32Array(memory.buffer, 0, first >>> 2);
+  let breakAddress = -1;
+  let highest = second + step - 1;
+  for (let i = 0; i < after.length; i++) {
+    const value = after[i] ?? 0;
+    const moved = value - (before[i] ?? 0);
+    if (moved >= step && moved < 2 * step && value > highest && value <= memory.buffer.byteLength) {
+      highest = value;
+      breakAddress = i * 4;
+    }
+  }
+  if (breakAddress < 0) throw new Error('the guest allocator is not the one this build was made for');
+  return { breakAddress, heapStart: Math.floor(first / PAGE) * PAGE };
+}
+
+export interface MemoryImage {
+  /** Bytes that the image keeps. */
+  readonly bytes: number;
+  /** Brings the guest back to the moment of the image. Returns the bytes of heap in use before. */
+  restore(): number;
+}
+
+/**
+ * Keeps the non-zero pages of a loaded guest. `restore` writes them back and clears the rest of the heap that was in use
+ * since: each call starts from the same state and finds nothing of another. What lies below the stack pointer is left
+ * as it is; no guest code can read it.
+ */
+export function captureImage(memory: WebAssembly.Memory, layout: HeapLayout): MemoryImage {
+  const breakOf = () => new DataView(memory.buffer).getUint32(layout.breakAddress, true);
+  const runs: { offset: number; data: Uint8Array }[] = [];
+  const words = new BigUint64Array(memory.buffer);
+  const all = new Uint8Array(memory.buffer);
+  const end = breakOf();
+  let runStart = -1;
+  for (let page = 0; page <= end; page += PAGE) {
+    let used = false;
+    for (let i = page / 8; i < (page + PAGE) / 8 && !used; i++) used = words[i] !== 0n;
+    if (used && runStart < 0) runStart = page;
+    if (!used && runStart >= 0) {
+      runs.push({ offset: runStart, data: all.slice(runStart, page) });
+      runStart = -1;
+    }
+  }
+  if (runStart >= 0) runs.push({ offset: runStart, data: all.slice(runStart, Math.ceil((end + 1) / PAGE) * PAGE) });
+
+  return {
+    bytes: runs.reduce((sum, run) => sum + run.data.length, 0),
+    restore() {
+      const used = breakOf();
+      const target = new Uint8Array(memory.buffer);
+      let cleared = layout.heapStart;
+      for (const { offset, data } of runs) {
+        if (offset > cleared) target.fill(0, cleared, offset);
+        target.set(data, offset);
+        cleared = Math.max(cleared, offset + data.length);
+      }
+      if (used > cleared) target.fill(0, cleared, used);
+      return used - layout.heapStart;
+    },
+  };
+}

@@ -1,0 +1,204 @@
+import type { QuickJSContext, QuickJSHandle, QuickJSRuntime } from 'quickjs-emscripten-core';
+import type { HookRequest, Reply, ReplyFailure } from '../frames.ts';
+import { answerGuest, type GuestCall } from './answer-guest.ts';
+import { guestSource } from './guest-source.ts';
+import type { Engine } from './load-engine.ts';
+import { captureImage, type MemoryImage } from './memory-image.ts';
+
+/** Stack of a guest in bytes; the host's own stack is several times that. */
+const GUEST_STACK_BYTES = 262_144;
+/** An instance whose memory grew by more than this is dropped: clearing it would cost more than loading anew. */
+const MAX_GROWTH_BYTES = 16 * 1024 * 1024;
+const PLUGIN_FILE = 'plugin.js';
+
+/** What a request comes to: the reply's head without its id, and its body. */
+export type Answer = { reply: Omit<Reply, 'id'>; body: string };
+
+/** One plugin, loaded. Every call starts from the state it had after loading. */
+export interface Guest {
+  /** `args` is a JSON array; `until` the deadline on the process's monotonic clock. Never throws. */
+  run(request: HookRequest, args: string, until: number): Answer;
+  /** Brings back the loaded state; false when this guest must not be used again. */
+  restore(): boolean;
+  /** Bytes of memory that the guest holds at the most. */
+  heldBytes(): number;
+}
+
+type Running = { request: HookRequest; call: GuestCall; until: number; startedAt: number; interrupted: boolean };
+type Bridge = Record<'describe' | 'prepare' | 'bind' | 'inspect' | 'dispatch', QuickJSHandle>;
+
+/** The process's own clock in ms. */
+export type MonotonicMs = () => number;
+
+/** Loads a plugin's source within the request's deadline, or tells why it does not load. */
+export async function openGuest(
+  engine: Engine,
+  source: string,
+  request: HookRequest,
+  until: number,
+  monotonicMs: MonotonicMs,
+): Promise<Guest | Answer> {
+  const { quickjs, memory } = await engine.open(request.memoryBytes);
+  const runtime = quickjs.newRuntime({ maxStackSizeBytes: GUEST_STACK_BYTES });
+  const context = runtime.newContext();
+  const begin = (next: HookRequest, deadline: number): Running => ({
+    request: next,
+    call: newCall(next),
+    until: deadline,
+    startedAt: monotonicMs(),
+    interrupted: false,
+  });
+  let running = begin(request, until);
+  runtime.setInterruptHandler(() => {
+    if (monotonicMs() >= running.until) running.interrupted = true;
+    return running.interrupted;
+  });
+  const nowMs = () => {
+    const { unixNow, nowMs: base } = running.request;
+    return unixNow === undefined ? Math.floor(base + monotonicMs() - running.startedAt) : unixNow * 1000;
+  };
+  const bridge = bootGuest(context, () => running.call, nowMs);
+  // What goes wrong on the host's side of a guest call leaves the instance in no known state.
+  let poisoned = false;
+  const guarded = (act: () => Answer): Answer => {
+    try {
+      const answer = act();
+      return running.interrupted ? fail(running, 'timeout', timeoutMessage(running)) : answer;
+    } catch (error) {
+      poisoned = true;
+      if (running.interrupted) return fail(running, 'timeout', timeoutMessage(running));
+      return error instanceof RangeError ? stackFailure(running) : memoryFailure(running);
+    }
+  };
+  const ask = (fn: QuickJSHandle, args: QuickJSHandle[], thrownAs: 'compile' | 'thrown'): Answer => {
+    const result = context.callFunction(fn, context.undefined, args);
+    if (!result.error) return readAnswer(running, context.getString(result.value), thrownAs);
+    // The guest could not even describe its error: it is at the end of its memory or of its stack.
+    return memory.buffer.byteLength > running.request.memoryBytes / 2 ? memoryFailure(running) : stackFailure(running);
+  };
+
+  const loaded = guarded(() => {
+    const seeds = [...seedOf(request), request.consoleBytes].map((number) => context.newNumber(number));
+    context.callFunction(bridge.prepare, context.undefined, seeds);
+    const evaluated = context.evalCode(source, PLUGIN_FILE, { type: 'module', strict: true });
+    if (evaluated.error) return ask(bridge.describe, [evaluated.error], 'compile');
+    const state = context.getPromiseState(evaluated.value);
+    if (state.type === 'rejected') return ask(bridge.describe, [state.error], 'compile');
+    if (state.type === 'pending') return fail(running, 'async', 'the module awaits at its top level');
+    if (runtime.hasPendingJob()) return fail(running, 'async', 'the module leaves a promise pending');
+    context.callFunction(bridge.bind, context.undefined, [state.value]);
+    return { reply: { console: running.call.console }, body: '' };
+  });
+  if (loaded.reply.failure) return loaded;
+
+  const startBytes = memory.buffer.byteLength;
+  const image: MemoryImage = captureImage(memory, engine.layout);
+  let held = 0;
+  return {
+    run(next, args, deadline) {
+      running = begin(next, deadline);
+      return guarded(() => {
+        if (next.path === undefined) return ask(bridge.inspect, [], 'compile');
+        const input = context.newString(encodeCall(next, next.path, args));
+        return checkResult(running, runtime, next.path, ask(bridge.dispatch, [input], 'thrown'));
+      });
+    },
+    restore() {
+      if (poisoned || memory.buffer.byteLength - startBytes > MAX_GROWTH_BYTES) return false;
+      held = Math.max(held, image.restore());
+      return true;
+    },
+    heldBytes: () => held + 2 * image.bytes,
+  };
+}
+
+/** Evaluates the guest's own part, with a door to the host (`answerGuest`) and to the clock, and nothing else. */
+function bootGuest(context: QuickJSContext, call: () => GuestCall, nowMs: () => number): Bridge {
+  const host = context.newFunction('host', (name, json) =>
+    context.newString(answerGuest(call(), context.getString(name), context.getString(json))),
+  );
+  const clock = context.newFunction('clock', () => context.newNumber(nowMs()));
+  const boot = context.unwrapResult(context.evalCode(`(${guestSource})`, 'host.js', { type: 'global' }));
+  const bridge = context.unwrapResult(context.callFunction(boot, context.undefined, [host, clock]));
+  const part = (name: keyof Bridge) => context.getProp(bridge, name);
+  return {
+    describe: part('describe'),
+    prepare: part('prepare'),
+    bind: part('bind'),
+    inspect: part('inspect'),
+    dispatch: part('dispatch'),
+  };
+}
+
+const newCall = (request: HookRequest): GuestCall => ({
+  console: [],
+  consoleLeft: request.consoleBytes,
+  consoleBytes: request.consoleBytes,
+  unixNow: request.unixNow,
+  uuids: 0,
+});
+
+/** Where `Math.random` starts: from the system's random numbers, or for a fixture from its time. */
+const seedOf = (request: HookRequest): number[] =>
+  request.unixNow === undefined
+    ? [...crypto.getRandomValues(new Int32Array(3))]
+    : [request.unixNow | 0, Math.floor(request.unixNow / 2 ** 32), 1];
+
+const encodeCall = (request: HookRequest, path: readonly string[], args: string): string =>
+  `{"path":${JSON.stringify(path)},"seed":[${seedOf(request).join()}],"consoleBytes":${request.consoleBytes},` +
+  `"maxResultBytes":${request.maxResultBytes},"args":${args}}`;
+
+function checkResult(running: Running, runtime: QuickJSRuntime, path: readonly string[], answer: Answer): Answer {
+  if (answer.reply.failure) return answer;
+  const name = path.join('.');
+  if (runtime.hasPendingJob()) return fail(running, 'async', `${name} left a promise pending; hooks are synchronous`);
+  if (Buffer.byteLength(answer.body) > running.request.maxResultBytes) return tooLarge(running, name);
+  return answer;
+}
+
+/** Turns what a guest function answered (see guest-source.ts) into a reply. */
+function readAnswer(running: Running, answer: string, thrownAs: 'compile' | 'thrown'): Answer {
+  const rest = answer.slice(1);
+  switch (answer[0]) {
+    case 'v':
+      return { reply: { console: running.call.console }, body: rest };
+    case 'u':
+      return { reply: { console: running.call.console }, body: '' };
+    case 'n':
+      return fail(running, 'not_callable', rest);
+    case 'a':
+      return fail(running, 'async', rest);
+    case 'c':
+      return fail(running, 'codec', rest);
+    case 'l':
+      return tooLarge(running, rest);
+    case 't':
+    case 'i': {
+      const [message = '', stack = ''] = JSON.parse(rest) as string[];
+      if (answer[0] === 'i' && message === 'out of memory') return memoryFailure(running);
+      if (answer[0] === 'i' && message === 'stack overflow') return stackFailure(running);
+      return fail(running, thrownAs, message, stack);
+    }
+    default:
+      // Only a guest without memory for its answer gives none.
+      return memoryFailure(running);
+  }
+}
+
+function fail(running: Running, kind: ReplyFailure['kind'], message: string, stack = ''): Answer {
+  return { reply: { console: running.call.console, failure: { kind, message, ...findPosition(stack) } }, body: '' };
+}
+const timeoutMessage = (running: Running): string => `did not end within the limit of ${running.request.budgetMs} ms`;
+const memoryFailure = (running: Running): Answer =>
+  fail(running, 'memory', `needed more memory than the limit of ${running.request.memoryBytes} bytes`);
+const stackFailure = (running: Running): Answer =>
+  fail(running, 'stack', `nested deeper than the stack limit of ${GUEST_STACK_BYTES} bytes allows`);
+const tooLarge = (running: Running, name: string): Answer =>
+  fail(running, 'too_large', `the result of ${name} is over the limit of ${running.request.maxResultBytes} bytes`);
+
+/** The first place in the plugin that a QuickJS stack names, 1-based. */
+function findPosition(stack: string): { line?: number; column?: number } {
+  const found = /plugin\.js:(\d+)(?::(\d+))?/.exec(stack);
+  if (!found) return {};
+  return { line: Number(found[1]), ...(found[2] === undefined ? {} : { column: Number(found[2]) }) };
+}

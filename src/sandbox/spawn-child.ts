@@ -1,0 +1,96 @@
+import { readFileSync } from 'node:fs';
+import { createFrameReader, type Frame } from './frames.ts';
+
+/** A child process and its channel. */
+export interface ChildProcess {
+  readonly pid: number;
+  send(frame: Buffer): void;
+  /** SIGKILL: ends it whatever it is doing. */
+  kill(): void;
+  /** Closes the channel; an idle child then ends by itself. */
+  release(): void;
+  /** Resident memory in bytes; 0 where the system does not tell or the process is gone. */
+  residentBytes(): number;
+  readonly exited: Promise<unknown>;
+}
+
+type ChildOptions = {
+  command: readonly string[];
+  onFrame(frame: Frame): void;
+  onExit(): void;
+};
+
+/**
+ * Starts a child with an empty environment and one descriptor besides /dev/null: its end of a socket pair (3). A socket rather
+ * than Bun's own IPC: measured 95 against 195 µs for a round trip.
+ */
+export function spawnChild({ command, onFrame, onExit }: ChildOptions): ChildProcess {
+  const child = Bun.spawn({
+    cmd: [...command],
+    env: {},
+    cwd: '/',
+    stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
+    onExit,
+  });
+  const reader = createFrameReader();
+  let socket: Bun.Socket | undefined;
+  let released = false;
+  const backlog: Buffer[] = [];
+
+  const flush = (): void => {
+    while (socket && backlog[0]) {
+      const written = socket.write(backlog[0]);
+      if (written < 0) return;
+      if (written < backlog[0].length) {
+        backlog[0] = backlog[0].subarray(written);
+        return;
+      }
+      backlog.shift();
+    }
+    if (socket && released) socket.end();
+  };
+
+  const descriptor = child.stdio[3];
+  // bun-types knows `fd` for `listen` alone; `connect` takes it too.
+  const options = {
+    fd: descriptor,
+    socket: {
+      data(_: Bun.Socket, piece: Buffer) {
+        for (const frame of reader.push(piece)) onFrame(frame);
+      },
+      drain: flush,
+      // The exit of the process is what counts.
+      close() {},
+      error() {},
+    },
+  };
+  Bun.connect(options as unknown as Bun.UnixSocketOptions).then(
+    (connected) => {
+      socket = connected;
+      flush();
+    },
+    () => child.kill('SIGKILL'),
+  );
+
+  return {
+    pid: child.pid,
+    send(frame) {
+      backlog.push(frame);
+      if (backlog.length === 1) flush();
+    },
+    kill: () => child.kill('SIGKILL'),
+    release() {
+      released = true;
+      flush();
+    },
+    residentBytes() {
+      try {
+        const kib = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1];
+        return Number(kib ?? 0) * 1024;
+      } catch {
+        return 0;
+      }
+    },
+    exited: child.exited,
+  };
+}
