@@ -1,4 +1,10 @@
-import type { ApiPrincipal, PanelPrincipal } from '../auth/types.ts';
+import {
+  type ApiKeyPurpose,
+  type ApiPrincipal,
+  type PanelPrincipal,
+  requireRole,
+  requireSession,
+} from '../auth/index.ts';
 import type { AccessLevel } from './access-levels.ts';
 import { httpErrors } from './errors.ts';
 import { guardOrigin, type OriginGuardConfig } from './guard-origin.ts';
@@ -7,11 +13,13 @@ import type { RequestScope } from './request-scope.ts';
 /** What the front door asks of the auth room. The argument is the `Authorization` header as sent. */
 export type Authenticators = {
   authenticatePanel(authorization: string | undefined): Promise<PanelPrincipal>;
-  authenticateApiKey(authorization: string | undefined): Promise<ApiPrincipal>;
+  authenticateApiKey(authorization: string | undefined, purpose: ApiKeyPurpose): Promise<ApiPrincipal>;
 };
 
 const ADMIN = 10;
 const ROOT = 100;
+
+export const isAdmin = (panel: PanelPrincipal): boolean => panel.user.role >= ADMIN;
 
 /**
  * Lets a request through to a route of `level` or throws; puts the principal into the scope. A new level that is not handled
@@ -24,6 +32,8 @@ export async function authorizeRequest(
   scope: RequestScope,
 ): Promise<void> {
   const authorization = request.headers.get('authorization') ?? undefined;
+  // A key whose budget is used up may still read what it has paid for.
+  const purpose = request.method === 'GET' || request.method === 'HEAD' ? 'read' : 'submit';
   const panel = async (): Promise<PanelPrincipal> => {
     scope.panel = await deps.auth.authenticatePanel(authorization);
     return scope.panel;
@@ -35,7 +45,7 @@ export async function authorizeRequest(
       await panel();
       return;
     case 'session':
-      if ((await panel()).kind !== 'session') throw httpErrors.session_required();
+      requireSession(await panel());
       return;
     case 'admin':
       requireRole(await panel(), ADMIN);
@@ -44,11 +54,11 @@ export async function authorizeRequest(
       requireRole(await panel(), ROOT);
       return;
     case 'apiKey':
-      scope.api = await deps.auth.authenticateApiKey(authorization);
+      scope.api = await deps.auth.authenticateApiKey(authorization, purpose);
       return;
     case 'apiKeyOrCapability':
       // With a key the key decides, also when it is wrong; without one the controller checks the signed address.
-      if (authorization !== undefined) scope.api = await deps.auth.authenticateApiKey(authorization);
+      if (authorization !== undefined) scope.api = await deps.auth.authenticateApiKey(authorization, purpose);
       return;
     case 'refreshCookie':
       guardOrigin(request.headers, deps.originGuard);
@@ -60,8 +70,4 @@ export async function authorizeRequest(
       level satisfies never;
       throw httpErrors.not_found();
   }
-}
-
-function requireRole(principal: PanelPrincipal, role: number): void {
-  if (principal.user.role < role) throw httpErrors.insufficient_privilege();
 }

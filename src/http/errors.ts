@@ -5,16 +5,13 @@ export const httpErrors = defineErrors('http', {
   validation_failed: ['invalid', 'The request is not valid.'],
   bad_json: ['invalid', 'The body is no valid JSON.'],
   bad_body: ['invalid', 'The body could not be read.'],
-  bad_request: ['invalid', 'The request could not be understood.'],
   not_found: ['not_found', 'There is nothing at this address.'],
   method_not_allowed: ['method_not_allowed', 'This address does not take this method.'],
   too_large: ['too_large', 'The body is too large.'],
   unsupported_media: ['unsupported_media', 'The body has a content type that this address does not take.'],
-  session_required: ['forbidden', 'This needs a signed-in browser session; a personal access token is not enough.'],
   insufficient_privilege: ['forbidden', 'Your role does not allow this.'],
   origin_forbidden: ['forbidden', 'The request does not come from a trusted origin.'],
   metrics_forbidden: ['unauthenticated', 'Metrics need the metrics token.'],
-  unavailable: ['unavailable', 'The service is stopping. Try again in a moment.'],
   internal: ['internal', 'Something went wrong on our side. Quote the request id when you report it.'],
 });
 
@@ -64,7 +61,6 @@ const PREFIX: Record<string, string> = {
 
 /** Codes that are not made of prefix and reason. */
 const EXCEPTIONS: Record<string, string> = {
-  'http.session_required': 'AUTH_SESSION_REQUIRED',
   'http.insufficient_privilege': 'AUTH_INSUFFICIENT_PRIVILEGE',
   'http.origin_forbidden': 'AUTH_ORIGIN_FORBIDDEN',
   'http.metrics_forbidden': 'AUTH_UNAUTHORIZED',

@@ -1,0 +1,106 @@
+import { Elysia } from 'elysia';
+import { type ApiPrincipal, type Auth, assertKeyAllows } from '../auth/index.ts';
+import type { Billing } from '../billing/index.ts';
+import type { Channels } from '../channels/index.ts';
+import type { Clock, Logger } from '../kernel/index.ts';
+import type { Tasks } from '../tasks/index.ts';
+import { assemble, type HttpConfig, type RequestHandler } from './assemble.ts';
+import { createHealth, type ReadinessChecks } from './health.ts';
+import type { Kit } from './kit.ts';
+import { createMetricsRoute, type Metrics } from './metrics.ts';
+import { describeApi, openApiRoutes } from './openapi.ts';
+import { accountRoutes } from './panel-api/account.ts';
+import { apiKeyRoutes } from './panel-api/api-keys.ts';
+import { channelRoutes } from './panel-api/channels.ts';
+import { type OperationDeps, operationRoutes } from './panel-api/operation.ts';
+import { type OptionsSource, optionRoutes } from './panel-api/options.ts';
+import { priceRoutes } from './panel-api/prices.ts';
+import { type RecordsSource, recordRoutes } from './panel-api/records.ts';
+import { setupRoutes } from './panel-api/setup.ts';
+import { signInRoutes } from './panel-api/sign-in.ts';
+import { panelTaskRoutes } from './panel-api/tasks.ts';
+import type { PanelManifest } from './panel-manifest.ts';
+import { type AuditRow, createRecordAudit, type RecordAudit } from './record-audit.ts';
+import { type Listening, type ListenOptions, listen } from './serve.ts';
+import { createSessionCookies } from './session-cookies.ts';
+import { taskRoutes } from './v1/task-routes.ts';
+import { videoRoutes } from './v1/video-routes.ts';
+
+export type HttpDeps = {
+  config: HttpConfig & {
+    /** MAX_FILE_DOWNLOAD_MB in bytes: the cap of multipart bodies. */
+    maxFileBytes: number;
+  };
+  auth: Auth;
+  channels: Channels;
+  billing: Billing;
+  tasks: Tasks;
+  options: OptionsSource;
+  records: RecordsSource & { addAudit(row: AuditRow): Promise<void> };
+  liveNodes: OperationDeps['liveNodes'];
+  readiness: ReadinessChecks;
+  metrics: Metrics;
+  panel: PanelManifest;
+  version: string;
+  clock: Clock;
+  logger: Logger;
+};
+
+export type HttpApp = {
+  /** Answers one request; never rejects. */
+  handle: RequestHandler;
+  /** Opens the listener; throws the platform's error, for instance `EADDRINUSE`. */
+  listen(options: ListenOptions): Listening;
+};
+
+/**
+ * Every route of the gateway behind one front door.
+ * @throws Error when a route declares no access
+ */
+export function createHttpApp(deps: HttpDeps): HttpApp {
+  const { clock, logger } = deps;
+  const audit = createRecordAudit({ addAudit: (row) => deps.records.addAudit(row), clock, logger });
+  const { handle } = assemble(
+    {
+      config: deps.config,
+      auth: deps.auth,
+      limits: { api: deps.auth.limits.api, critical: deps.auth.limits.critical },
+      panel: deps.panel,
+      metrics: deps.metrics,
+      clock,
+      logger,
+    },
+    (kit) => joinRoutes(kit, { ...deps, audit }),
+  );
+  return { handle, listen: (options) => listen(handle, options) };
+}
+
+function joinRoutes(kit: Kit, deps: HttpDeps & { audit: RecordAudit }) {
+  const { clock } = deps;
+  const cookies = createSessionCookies({ secure: deps.config.secureCookies });
+  const v1 = {
+    tasks: deps.tasks,
+    maxFileBytes: deps.config.maxFileBytes,
+    assertKeyAllows: (request: { key: ApiPrincipal['key']; model: string; ip: string }) => assertKeyAllows(request),
+  };
+  const routes = new Elysia({ normalize: false })
+    .use(setupRoutes(kit, deps))
+    .use(signInRoutes(kit, { auth: deps.auth, cookies, clock }))
+    .use(accountRoutes(kit, deps))
+    .use(apiKeyRoutes(kit, deps))
+    .use(channelRoutes(kit, deps))
+    .use(priceRoutes(kit, deps))
+    .use(panelTaskRoutes(kit, deps))
+    .use(recordRoutes(kit, deps))
+    .use(optionRoutes(kit, deps))
+    .use(operationRoutes(kit, { ...deps, startedAt: clock.unix() }))
+    .use(createHealth({ kit, checks: deps.readiness, clock, logger: deps.logger }))
+    .use(createMetricsRoute({ kit, metrics: deps.metrics }))
+    .use(taskRoutes(kit, v1))
+    .use(videoRoutes(kit, v1));
+  // `use` adds to the same instance, so the document describes these two routes as well.
+  return routes.use(openApiRoutes(kit, () => describeApi(routes, deps.version)));
+}
+
+/** The type of all routes, for the panel's typed client. */
+export type Routes = ReturnType<typeof joinRoutes>;

@@ -1,0 +1,125 @@
+import { toOpenAPISchema } from '@elysiajs/openapi/openapi';
+import { type AnyElysia, Elysia } from 'elysia';
+import { isObject } from '../kernel/index.ts';
+import type { AccessLevel } from './access-levels.ts';
+import { renderDocs } from './docs-page.ts';
+import type { Kit } from './kit.ts';
+
+/** An operation of the document as far as it is touched here. */
+export type Operation = {
+  summary?: string;
+  description?: string;
+  tags?: string[];
+  parameters?: unknown;
+  requestBody?: unknown;
+  security?: unknown;
+  responses?: Record<string, unknown>;
+  'x-access'?: AccessLevel;
+};
+export type OpenApiDocument = {
+  openapi: string;
+  info: { title: string; version: string; description: string };
+  paths: Record<string, Record<string, Operation>>;
+  components: Record<string, unknown>;
+};
+
+const SECURITY: Record<AccessLevel, object[]> = {
+  public: [],
+  user: [{ panel: [] }],
+  session: [{ panel: [] }],
+  admin: [{ panel: [] }],
+  root: [{ panel: [] }],
+  apiKey: [{ apiKey: [] }],
+  apiKeyOrCapability: [{ apiKey: [] }, { capability: [] }],
+  refreshCookie: [{ refreshCookie: [] }],
+  operator: [{ metrics: [] }],
+};
+
+const DESCRIPTION = [
+  'Panel routes (/api) answer {success, message, data}; a failure carries its real status and {success: false, code, message, details?, request_id}.',
+  'Routes for API clients (/v1) answer in OpenAI shapes; a failure is {error: {message, type, code, param}}.',
+  'Every answer carries x-request-id. Times are Unix seconds; quota is an integer, 500,000 of it are one US dollar.',
+].join('\n\n');
+
+/** The document of every route, with what it takes to call it. */
+export function describeApi(app: AnyElysia, version: string): OpenApiDocument {
+  const generated = toOpenAPISchema(app) as unknown as Pick<OpenApiDocument, 'paths' | 'components'>;
+  for (const [path, operations] of Object.entries(generated.paths)) {
+    for (const operation of Object.values(operations)) complete(operation, path);
+  }
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Taskgate', version, description: DESCRIPTION },
+    paths: generated.paths,
+    components: {
+      ...generated.components,
+      securitySchemes: {
+        panel: { type: 'http', scheme: 'bearer', description: 'An access token of the panel.' },
+        apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: sk-…' },
+        capability: { type: 'apiKey', in: 'query', name: 'access', description: 'Part of a signed artifact address.' },
+        refreshCookie: { type: 'apiKey', in: 'cookie', name: 'svc_refresh' },
+        metrics: { type: 'http', scheme: 'bearer', description: 'METRICS_TOKEN.' },
+      },
+      responses: {
+        PanelFailure: failure('A failure on a panel route.', {
+          success: { const: false },
+          code: { type: 'string' },
+          message: { type: 'string' },
+          details: {},
+          request_id: { type: 'string' },
+        }),
+        OpenAiFailure: failure('A failure on a route for API clients.', {
+          error: {
+            type: 'object',
+            properties: {
+              message: { type: 'string' },
+              type: { type: 'string' },
+              code: { type: ['string', 'null'] },
+              param: { type: ['string', 'null'] },
+            },
+          },
+        }),
+      },
+    },
+  };
+}
+
+function complete(operation: Operation, path: string): void {
+  operation.security = SECURITY[operation['x-access'] ?? 'root'];
+  const reference = { $ref: `#/components/responses/${path.startsWith('/v1/') ? 'OpenAiFailure' : 'PanelFailure'}` };
+  const known = isObject(operation.responses) ? operation.responses : {};
+  operation.responses = { '200': { description: 'Success' }, ...known, default: reference };
+}
+
+const failure = (description: string, properties: object) => ({
+  description,
+  content: { 'application/json': { schema: { type: 'object', properties } } },
+});
+
+/** `document` gives the description of the whole application, which is complete only after this route has joined it. */
+export function openApiRoutes(kit: Kit, document: () => OpenApiDocument) {
+  let described: OpenApiDocument | undefined;
+  const describe = () => {
+    described ??= document();
+    return described;
+  };
+  return new Elysia({ normalize: false, tags: ['Operation'] })
+    .use(kit)
+    .get('/api/openapi.json', () => Response.json(describe()), {
+      public: true,
+      detail: { summary: 'This interface as OpenAPI 3.1' },
+    })
+    .get(
+      '/api/docs',
+      () => {
+        const { html, contentSecurityPolicy } = renderDocs(describe());
+        return new Response(html, {
+          headers: {
+            'content-type': 'text/html; charset=utf-8',
+            'content-security-policy': contentSecurityPolicy,
+          },
+        });
+      },
+      { public: true, detail: { summary: 'This interface as a page' } },
+    );
+}

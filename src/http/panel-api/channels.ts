@@ -1,0 +1,149 @@
+import { Elysia, t } from 'elysia';
+import type { ChannelChange, ChannelInput, Channels, SavedChannel } from '../../channels/index.ts';
+import type { JsonObject } from '../../kernel/index.ts';
+import { type Kit, ok, strictObject, whole } from '../kit.ts';
+import { paged, pageQuery, readId, readPage } from '../paging.ts';
+import type { RecordAudit } from '../record-audit.ts';
+
+const optional = {
+  base_url: t.Optional(t.String({ description: "Empty: the plugin's default address." })),
+  groups: t.Optional(t.Array(t.String())),
+  priority: t.Optional(whole({ minimum: -1_000_000, maximum: 1_000_000, description: 'The highest is asked first.' })),
+  weight: t.Optional(whole({ minimum: 0, maximum: 1_000_000, description: 'The share among equal priorities.' })),
+  model_mapping: t.Optional(
+    t.Record(t.String(), t.String(), { description: "A client's model name to the vendor's." }),
+  ),
+  task_plugin_key: t.Optional(t.String({ description: 'The plugin of a channel of type 61.' })),
+  settings: t.Optional(t.Record(t.String(), t.Unknown())),
+  status: t.Optional(t.Union([t.Literal(1), t.Literal(2)], { description: '1 enabled, 2 disabled.' })),
+};
+const required = {
+  name: t.String(),
+  type: whole({ minimum: 1, maximum: 1_000_000 }),
+  key: t.String({ description: "The vendor's credential. No answer shows it." }),
+  models: t.Array(t.String()),
+};
+const createBody = strictObject({ ...required, ...optional });
+const updateBody = strictObject({
+  name: t.Optional(required.name),
+  type: t.Optional(required.type),
+  key: t.Optional(required.key),
+  models: t.Optional(required.models),
+  ...optional,
+});
+
+/** Channels: accounts at vendors. */
+export function channelRoutes(kit: Kit, { channels, audit }: { channels: Channels; audit: RecordAudit }) {
+  return new Elysia({ normalize: false, tags: ['Channels'] })
+    .use(kit)
+    .get(
+      '/api/channel',
+      async ({ query }) => {
+        const page = readPage(query);
+        const { total, items } = await channels.list(page);
+        return ok(paged(page, { total, items: items.map(describeChannel) }));
+      },
+      { admin: true, query: strictObject(pageQuery), detail: { summary: 'Channels' } },
+    )
+    .get('/api/channel/:id', async ({ params }) => ok(describeChannel(await channels.get(readId(params.id)))), {
+      admin: true,
+      detail: { summary: 'A channel, without its key' },
+    })
+    .post(
+      '/api/channel',
+      async ({ body, panel, origin }) => {
+        const { name, type, key, models } = body;
+        const saved = await channels.create({ name, type, key, models, ...readOptional(body) });
+        const after = describeChannel(saved.channel);
+        await audit(
+          { panel, origin },
+          {
+            action: 'channel.create',
+            target: `channel:${after.id}`,
+            detail: { after, base_url_source: saved.baseUrlSource },
+          },
+        );
+        return ok(after);
+      },
+      { admin: true, body: createBody, detail: { summary: 'Make a channel' } },
+    )
+    .put(
+      '/api/channel/:id',
+      async ({ params, body, panel, origin }) => {
+        const { name, type, key, models } = body;
+        const change: ChannelChange = { ...given({ name, type, key, models }), ...readOptional(body) };
+        const saved = await channels.update(readId(params.id), change, { mayMoveKey: false });
+        const after = describeChannel(saved.channel);
+        await audit(
+          { panel, origin },
+          {
+            action: 'channel.update',
+            target: `channel:${after.id}`,
+            detail: {
+              before: describeChannel(saved.before),
+              after,
+              key_changed: key !== undefined,
+              base_url_source: saved.baseUrlSource,
+            },
+          },
+        );
+        return ok(after);
+      },
+      { admin: true, body: updateBody, detail: { summary: 'Change the given fields of a channel' } },
+    )
+    .delete(
+      '/api/channel/:id',
+      async ({ params, panel, origin }) => {
+        const before = describeChannel(await channels.delete(readId(params.id)));
+        await audit(
+          { panel, origin },
+          { action: 'channel.delete', target: `channel:${before.id}`, detail: { before } },
+        );
+        return ok(null);
+      },
+      { admin: true, detail: { summary: 'Delete a channel; its running tasks end with a refund' } },
+    );
+}
+
+function readOptional(
+  body: Partial<typeof createBody.static>,
+): Omit<Partial<ChannelInput>, 'name' | 'type' | 'key' | 'models'> {
+  return given({
+    baseUrl: body.base_url,
+    groups: body.groups,
+    priority: body.priority,
+    weight: body.weight,
+    modelMapping: body.model_mapping,
+    taskPluginKey: body.task_plugin_key,
+    settings: body.settings as JsonObject | undefined,
+    status: body.status,
+  });
+}
+
+type Given<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+
+/** Without the fields that were left out: leaving out keeps, it does not empty. */
+function given<T extends object>(fields: T): Given<T> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Given<T>;
+}
+
+function describeChannel(channel: SavedChannel['channel']) {
+  return {
+    id: channel.id,
+    name: channel.name,
+    type: channel.type,
+    key_hint: channel.keyHint,
+    base_url: channel.baseUrl,
+    models: channel.models,
+    groups: channel.groups,
+    priority: channel.priority,
+    weight: channel.weight,
+    model_mapping: channel.modelMapping,
+    task_plugin_key: channel.taskPluginKey,
+    settings: channel.settings,
+    status: channel.status,
+    used_quota: channel.usedQuota,
+    created_at: channel.createdAt,
+    updated_at: channel.updatedAt,
+  };
+}

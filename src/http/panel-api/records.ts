@@ -1,0 +1,83 @@
+import { Elysia } from 'elysia';
+import type { JsonObject } from '../../kernel/index.ts';
+import { isAdmin } from '../authorize-request.ts';
+import { type Kit, ok, strictObject } from '../kit.ts';
+import { paged, pageQuery, readPage } from '../paging.ts';
+import type { AuditRow } from '../record-audit.ts';
+
+type Page = { page: number; pageSize: number };
+type Paged<T> = { total: number; items: T[] };
+
+type UsageRow = {
+  id: number;
+  userId: number;
+  apiKeyId: number | null;
+  taskId: string;
+  channelId: number;
+  pluginKey: string;
+  model: string;
+  kind: 'settle' | 'refund';
+  quota: number;
+  detail: JsonObject;
+  createdAt: number;
+};
+
+/** What is kept of the past: usage and administration. */
+export type RecordsSource = {
+  listUsage(filter: { userId?: number }, page: Page): Promise<Paged<UsageRow>>;
+  listAudit(page: Page): Promise<Paged<AuditRow & { id: number }>>;
+};
+
+export function recordRoutes(kit: Kit, { records }: { records: RecordsSource }) {
+  return new Elysia({ normalize: false, tags: ['Records'] })
+    .use(kit)
+    .get(
+      '/api/log',
+      async ({ panel, query }) => {
+        const page = readPage(query);
+        const own = isAdmin(panel) ? {} : { userId: panel.user.id };
+        const { total, items } = await records.listUsage(own, page);
+        return ok(paged(page, { total, items: items.map((row) => describeUsage(row, isAdmin(panel))) }));
+      },
+      {
+        user: true,
+        query: strictObject(pageQuery),
+        detail: { summary: "Usage: one's own, everybody's for administrators" },
+      },
+    )
+    .get(
+      '/api/audit',
+      async ({ query }) => {
+        const page = readPage(query);
+        const { total, items } = await records.listAudit(page);
+        return ok(paged(page, { total, items: items.map(describeAudit) }));
+      },
+      { root: true, query: strictObject(pageQuery), detail: { summary: 'Who changed what, from where' } },
+    );
+}
+
+const describeUsage = (row: UsageRow, forAdmin: boolean) => ({
+  id: row.id,
+  user_id: row.userId,
+  api_key_id: row.apiKeyId,
+  task_id: row.taskId,
+  plugin_key: row.pluginKey,
+  model: row.model,
+  kind: row.kind,
+  quota: row.quota,
+  detail: row.detail,
+  created_at: row.createdAt,
+  ...(forAdmin ? { channel_id: row.channelId } : {}),
+});
+
+const describeAudit = (row: AuditRow & { id: number }) => ({
+  id: row.id,
+  user_id: row.userId,
+  username: row.username,
+  auth_method: row.authMethod,
+  ip: row.ip,
+  action: row.action,
+  target: row.target,
+  detail: row.detail,
+  created_at: row.createdAt,
+});

@@ -1,0 +1,30 @@
+import { Elysia, t } from 'elysia';
+import type { Auth } from '../../auth/index.ts';
+import { type Kit, ok, strictObject } from '../kit.ts';
+
+export function setupRoutes(kit: Kit, { auth }: { auth: Auth }) {
+  return new Elysia({ normalize: false, tags: ['Set-up'] })
+    .use(kit)
+    .get('/api/setup', async () => ok({ status: !(await auth.setup.needed()) }), {
+      public: true,
+      detail: { summary: 'Whether the set-up is complete' },
+    })
+    .post(
+      '/api/setup',
+      async ({ body, origin, log }) => {
+        const root = await auth.setup.complete(body);
+        log.info({ user_id: root.userId, ip: origin.ip }, 'the root account was made through the set-up link');
+        return ok({ username: root.username });
+      },
+      {
+        public: true,
+        critical: true,
+        body: strictObject({
+          token: t.String({ minLength: 1, maxLength: 200, description: 'From the link that the terminal prints.' }),
+          username: t.String({ minLength: 1, maxLength: 200 }),
+          password: t.String({ minLength: 1, maxLength: 1000 }),
+        }),
+        detail: { summary: 'Make the root account with the one-time set-up link' },
+      },
+    );
+}

@@ -1,0 +1,67 @@
+import { Elysia, t } from 'elysia';
+import type { Auth } from '../../auth/index.ts';
+import { AppError, type Clock } from '../../kernel/index.ts';
+import { type Kit, ok, strictObject } from '../kit.ts';
+import type { SessionCookies } from '../session-cookies.ts';
+
+/** Verdicts after which the cookies are worth nothing; trouble, limits and mismatches clear nothing (design section 4). */
+const ENDS_COOKIES = ['auth.unauthorized', 'auth.session_revoked'];
+
+export function signInRoutes(kit: Kit, deps: { auth: Auth; cookies: SessionCookies; clock: Clock }) {
+  const { auth, cookies, clock } = deps;
+  const readRefresh = (request: Request, jar: Parameters<SessionCookies['read']>[0]) => ({
+    refreshToken: cookies.read(jar),
+    expectedSid: request.headers.get('x-auth-session') ?? undefined,
+  });
+
+  return new Elysia({ normalize: false, tags: ['Sign-in'] })
+    .use(kit)
+    .post(
+      '/api/user/login',
+      async ({ body, origin, cookie }) => {
+        const login = await auth.passwords.logIn({ ...body, origin });
+        if (login.kind === 'require_2fa') return ok(login.data);
+        cookies.write(cookie, login.refreshToken, login.refreshExpiresAt, clock.unix());
+        return ok(login.bundle);
+      },
+      {
+        public: true,
+        critical: true,
+        body: strictObject({
+          username: t.String({ maxLength: 320, description: 'User name or e-mail address.' }),
+          password: t.String({ maxLength: 1000 }),
+        }),
+        detail: { summary: 'Sign in with a password' },
+      },
+    )
+    .post(
+      '/api/user/auth/refresh',
+      async ({ request, cookie, origin }) => {
+        try {
+          const next = await auth.sessions.refresh({ ...readRefresh(request, cookie), origin });
+          cookies.write(cookie, next.refreshToken, next.refreshExpiresAt, clock.unix());
+          return ok(next.bundle);
+        } catch (error) {
+          if (error instanceof AppError && ENDS_COOKIES.includes(error.code)) cookies.clear(cookie);
+          throw error;
+        }
+      },
+      {
+        refreshCookie: true,
+        critical: true,
+        detail: { summary: 'Swap the refresh cookie for a new one and a new access token' },
+      },
+    )
+    .post(
+      '/api/user/auth/logout',
+      async ({ request, cookie }) => {
+        const { revokedSid, clearCookies } = await auth.sessions.logOut({
+          ...readRefresh(request, cookie),
+          authorization: request.headers.get('authorization') ?? undefined,
+        });
+        if (clearCookies) cookies.clear(cookie);
+        return ok({ revoked_sid: revokedSid, cookie_cleared: clearCookies });
+      },
+      { refreshCookie: true, critical: true, detail: { summary: 'End the session and clear its cookies' } },
+    );
+}

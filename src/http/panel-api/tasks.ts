@@ -1,0 +1,118 @@
+import { Elysia, t } from 'elysia';
+import type { PanelPrincipal } from '../../auth/index.ts';
+import { AppError } from '../../kernel/index.ts';
+import { type TaskDetail, type Tasks, taskObject } from '../../tasks/index.ts';
+import { isAdmin } from '../authorize-request.ts';
+import { httpErrors } from '../errors.ts';
+import { type Kit, ok, strictObject } from '../kit.ts';
+import { paged, pageQuery, readPage, readWhole } from '../paging.ts';
+
+type Task = TaskDetail['task'];
+
+const STATUSES = ['NOT_START', 'SUBMITTED', 'QUEUED', 'IN_PROGRESS', 'SUCCESS', 'FAILURE'] as const;
+
+/** Tasks as the panel shows them: one's own, and everybody's for administrators. */
+export function panelTaskRoutes(kit: Kit, { tasks }: { tasks: Tasks }) {
+  /** The user whose tasks may be read; null for all. */
+  const reach = (panel: PanelPrincipal): number | null => (isAdmin(panel) ? null : panel.user.id);
+
+  async function readDetail(panel: PanelPrincipal, taskId: string) {
+    const { task, events, ledger } = await tasks.detail(taskId, reach(panel));
+    return {
+      ...describeTask(task, isAdmin(panel)),
+      timeline: events.map((event) => ({
+        at: event.at,
+        kind: event.kind,
+        status: event.status,
+        class: event.class,
+        http_status: event.httpStatus,
+        detail: event.detail,
+      })),
+      ledger: ledger.map((line) => ({
+        kind: line.kind,
+        attempt: line.attempt,
+        amount: line.amount,
+        note: line.note,
+        created_at: line.createdAt,
+      })),
+      artifacts: await listArtifacts(task),
+    };
+  }
+
+  /** A plugin that is gone or cannot list costs the list, not the page. */
+  async function listArtifacts(task: Task) {
+    try {
+      return (await tasks.artifacts(task)).artifacts ?? [];
+    } catch (error) {
+      if (error instanceof AppError) return [];
+      throw error;
+    }
+  }
+
+  return new Elysia({ normalize: false, tags: ['Tasks in the panel'] })
+    .use(kit)
+    .get(
+      '/api/task',
+      async ({ query, panel }) => {
+        const page = readPage(query);
+        const all = query.scope === 'all';
+        if (all && !isAdmin(panel)) throw httpErrors.insufficient_privilege();
+        const found = await tasks.list(
+          {
+            ...(all ? {} : { userId: panel.user.id }),
+            ...(query.status ? { status: query.status } : {}),
+            ...(query.platform ? { platform: query.platform } : {}),
+            ...(query.channel_id ? { channelId: readWhole('channel_id', query.channel_id, 1, 1e15) } : {}),
+            ...(query.q ? { query: query.q } : {}),
+          },
+          page,
+        );
+        const items = found.items.map((task) => describeTask(task, isAdmin(panel)));
+        return ok(paged(page, { total: found.total, items }));
+      },
+      {
+        user: true,
+        query: strictObject({
+          ...pageQuery,
+          scope: t.Optional(t.Union([t.Literal('own'), t.Literal('all')], { description: 'all: administrators.' })),
+          status: t.Optional(t.Union(STATUSES.map((status) => t.Literal(status)))),
+          platform: t.Optional(t.String({ maxLength: 64 })),
+          channel_id: t.Optional(t.String()),
+          q: t.Optional(t.String({ maxLength: 200 })),
+        }),
+        detail: { summary: 'Tasks' },
+      },
+    )
+    .get('/api/task/:task_id', async ({ panel, params }) => ok(await readDetail(panel, params.task_id)), {
+      user: true,
+      detail: { summary: 'A task with its timeline, ledger lines and artifacts' },
+    })
+    .get(
+      '/api/task/:task_id/artifacts',
+      async ({ panel, params }) => ok(await tasks.artifacts((await tasks.detail(params.task_id, reach(panel))).task)),
+      { user: true, detail: { summary: 'The artifacts of a task, with links that work without a key' } },
+    );
+}
+
+/** The vendor's answer, the plugin's state, the vendor's task id and the lease are private and stay inside. */
+const describeTask = (task: Task, forAdmin: boolean) => ({
+  ...(taskObject(task) as { id: string; task_id: string; status: string }),
+  input: task.properties.input,
+  quota: task.quota,
+  submit_time: task.submitTime,
+  start_time: task.startTime,
+  finish_time: task.finishTime,
+  polls: task.polls,
+  ...(forAdmin
+    ? {
+        user_id: task.userId,
+        api_key_id: task.apiKeyId,
+        channel_id: task.channelId,
+        group: task.group,
+        upstream_model: task.properties.upstreamModelName,
+        plugin_version: task.execution.pluginVersion,
+        request_id: task.execution.requestId,
+        poll_failures: task.pollFailures,
+      }
+    : {}),
+});

@@ -1,0 +1,51 @@
+import type { PanelPrincipal, RequestOrigin } from '../auth/index.ts';
+import type { Clock, JsonObject, Logger } from '../kernel/index.ts';
+
+/** A row of the audit trail as the store takes it. */
+export type AuditRow = {
+  userId: number | null;
+  username: string;
+  authMethod: string;
+  ip: string;
+  action: string;
+  target: string;
+  detail: JsonObject;
+  createdAt: number;
+};
+
+export type AuditEntry = {
+  /** `channel.create`, `plugin.activate`, … */
+  action: string;
+  /** What was written, for instance `channel:3`. */
+  target: string;
+  /** Before and after, without secrets. */
+  detail: JsonObject;
+};
+
+export type RecordAudit = (who: { panel: PanelPrincipal; origin: RequestOrigin }, entry: AuditEntry) => Promise<void>;
+
+/**
+ * Writes who did what, by which credential and from where. The write itself has happened by then: a row that cannot be stored goes to
+ * the log in full and does not turn a done change into a failure.
+ */
+export function createRecordAudit(deps: {
+  addAudit: (row: AuditRow) => Promise<void>;
+  clock: Clock;
+  logger: Logger;
+}): RecordAudit {
+  return async ({ panel, origin }, entry) => {
+    const row: AuditRow = {
+      userId: panel.user.id,
+      username: panel.user.username,
+      authMethod: panel.kind === 'session' ? 'session' : 'access_token',
+      ip: origin.ip,
+      ...entry,
+      createdAt: deps.clock.unix(),
+    };
+    try {
+      await deps.addAudit(row);
+    } catch (error) {
+      deps.logger.error({ err: error, audit: row }, 'an audit row could not be stored');
+    }
+  };
+}
