@@ -1,0 +1,207 @@
+import { type Clock, constantTimeEqual, randomAlnum } from '../../kernel/index.ts';
+import { createJobs, type Job } from './jobs.ts';
+import { readOrder } from './read-order.ts';
+import { serveVideo } from './serve-video.ts';
+
+export const DEMO_VENDOR_PORT = 4010;
+
+export type DemoVendorOptions = {
+  clock: Clock;
+  /** The only bearer key that is accepted. Without it any key is, except those that begin with `invalid`. */
+  key?: string;
+  /** How long a job takes that says nothing of it. */
+  durationMs?: number;
+  /** Requests a second, of all keys together; beyond it 429 with `Retry-After`. Without it there is no limit. */
+  requestsPerSecond?: number;
+  maxJobs?: number;
+};
+
+export interface DemoVendor {
+  handle(request: Request): Promise<Response>;
+  /** Listens on loopback; port 0 takes a free one. */
+  start(port: number): Promise<{ url: string; stop(): Promise<void> }>;
+}
+
+const DEFAULT_DURATION_MS = 6000;
+const DEFAULT_MAX_JOBS = 200_000;
+const MAX_BATCH = 100;
+const MAX_LISTED_DUPLICATES = 100;
+// The gateway keeps connections for four seconds; ours must outlive them.
+const IDLE_TIMEOUT_SECONDS = 60;
+
+const failed = (status: number, code: string, message: string, headers: Record<string, string> = {}): Response =>
+  Response.json({ error: { code, message } }, { status, headers });
+const rateLimited = () => failed(429, 'rate_limited', 'Too many requests.', { 'retry-after': '1' });
+const broken = () => failed(500, 'internal', 'Something broke here.');
+const garbage = () => new Response('<html><body>It works!</body></html>', { headers: { 'content-type': 'text/html' } });
+const noSuchJob = () => failed(404, 'not_found', 'There is no such job.');
+
+/**
+ * An asynchronous video API, all in memory: `POST /v1/jobs` (JSON or multipart), `GET /v1/jobs/:id`, `GET /v1/jobs?ids=a,b`,
+ * `GET|HEAD /v1/jobs/:id/content`, and `GET /stats[?reference_id=]`, which counts what arrived and needs no key. How a job goes
+ * can be told in its prompt: see `Script`.
+ */
+export function createDemoVendor(options: DemoVendorOptions): DemoVendor {
+  const { clock, key, requestsPerSecond = Number.POSITIVE_INFINITY, maxJobs = DEFAULT_MAX_JOBS } = options;
+  const durationMs = options.durationMs ?? DEFAULT_DURATION_MS;
+  const jobs = createJobs(clock, { prefix: `job_${randomAlnum(6)}`, maxJobs, durationMs });
+  const counts = { creates: 0, jobs: 0, polls: 0, batch_polls: 0, downloads: 0, unauthorized: 0, rate_limited: 0 };
+  const window = { second: 0, requests: 0 };
+
+  function isAuthorized(request: Request): boolean {
+    const given = /^Bearer (\S+)$/.exec(request.headers.get('authorization') ?? '')?.[1];
+    if (given === undefined) return false;
+    return key === undefined ? !given.startsWith('invalid') : constantTimeEqual(given, key);
+  }
+
+  function isOverLimit(): boolean {
+    const second = clock.unix();
+    if (window.second !== second) Object.assign(window, { second, requests: 0 });
+    window.requests += 1;
+    return window.requests > requestsPerSecond;
+  }
+
+  const pause = async (ms: number, request: Request) => {
+    if (ms > 0) await clock.sleep(ms, request.signal);
+  };
+
+  /** The job as its owner sees it. */
+  function show(job: Job) {
+    const { id, model, prompt, seconds, resolution, reference, image, script } = job;
+    const { status, progress } = jobs.progressOf(job);
+    return {
+      id,
+      object: 'video.job',
+      status,
+      progress,
+      model,
+      prompt,
+      seconds,
+      resolution,
+      reference_id: reference,
+      created_at: Math.floor(job.createdMs / 1000),
+      ...(image && { image }),
+      ...(status === 'succeeded' && {
+        content_path: `/v1/jobs/${id}/content`,
+        usage: { seconds: script.actualSeconds ?? seconds, resolution },
+      }),
+      ...(status === 'failed' && {
+        error: { code: 'generation_failed', message: 'The video could not be generated.' },
+      }),
+    };
+  }
+
+  async function create(request: Request): Promise<Response> {
+    const order = await readOrder(request);
+    if (!order.ok) return failed(400, 'invalid_request', order.error);
+    const { script, reference } = order.value;
+    counts.creates += 1;
+    if (reference !== '') jobs.noteOrder(reference);
+    if (script.submit === '429') return rateLimited();
+    if (script.submit === '400') return failed(400, 'content_policy', 'This prompt is not allowed.');
+    if (script.submit === '500') return broken();
+    const job = jobs.create(order.value);
+    if (!job) return failed(503, 'no_capacity', 'Too many jobs are running.', { 'retry-after': '5' });
+    counts.jobs += 1;
+    await pause(script.delayMs, request);
+    return script.submit === 'garbage' ? garbage() : Response.json(show(job));
+  }
+
+  async function poll(job: Job, request: Request): Promise<Response> {
+    counts.polls += 1;
+    job.polls += 1;
+    const { script, polls } = job;
+    await pause(script.delayMs, request);
+    if (script.lost) return noSuchJob();
+    if (polls <= script.rateLimited) return rateLimited();
+    if (polls <= script.broken) return broken();
+    if (polls <= script.garbage) return garbage();
+    return Response.json(show(job));
+  }
+
+  /** Jobs that nobody knows, and those told to be lost, are left out. */
+  async function pollBatch(ids: readonly string[], request: Request): Promise<Response> {
+    counts.batch_polls += 1;
+    if (ids.length === 0 || ids.length > MAX_BATCH)
+      return failed(400, 'invalid_request', `ids takes 1 to ${MAX_BATCH} ids.`);
+    const found = ids.map((id) => jobs.find(id)).filter((job) => job !== undefined);
+    for (const job of found) job.polls += 1;
+    await pause(Math.max(0, ...found.map((job) => job.script.delayMs)), request);
+    if (found.some((job) => job.script.poisonsBatch)) return noSuchJob();
+    if (found.some((job) => job.polls <= job.script.rateLimited)) return rateLimited();
+    if (found.some((job) => job.polls <= job.script.broken)) return broken();
+    const seen = found.filter((job) => !job.script.lost);
+    return Response.json({
+      jobs: seen.map((job) => (job.polls <= job.script.garbage ? { id: job.id, status: 'wobbling' } : show(job))),
+    });
+  }
+
+  function download(job: Job, request: Request): Response {
+    counts.downloads += request.method === 'GET' ? 1 : 0;
+    job.downloads += request.method === 'GET' ? 1 : 0;
+    if (jobs.progressOf(job).status !== 'succeeded') return failed(409, 'not_ready', 'The job has no result.');
+    return serveVideo(job, request);
+  }
+
+  function stats(reference: string | null): Response {
+    if (reference === null) {
+      const duplicates = [...jobs.references].filter(([, { creates }]) => creates > 1);
+      return Response.json({
+        ...counts,
+        jobs_kept: jobs.size,
+        references: jobs.references.size,
+        duplicate_references: Object.fromEntries(
+          duplicates.slice(0, MAX_LISTED_DUPLICATES).map(([name, { creates }]) => [name, creates]),
+        ),
+      });
+    }
+    const count = jobs.references.get(reference);
+    return Response.json({
+      reference_id: reference,
+      creates: count?.creates ?? 0,
+      jobs: (count?.jobs ?? []).flatMap((id) => {
+        const job = jobs.find(id);
+        return job ? [{ id, polls: job.polls, downloads: job.downloads, status: jobs.progressOf(job).status }] : [];
+      }),
+    });
+  }
+
+  async function handle(request: Request): Promise<Response> {
+    const url = new URL(request.url);
+    const { method } = request;
+    if (url.pathname === '/stats' && method === 'GET') return stats(url.searchParams.get('reference_id'));
+    const match = /^\/v1\/jobs(?:\/([^/]+)(\/content)?)?$/.exec(url.pathname);
+    if (!match) return failed(404, 'not_found', 'There is nothing here. The API is under /v1/jobs.');
+    if (!isAuthorized(request)) {
+      counts.unauthorized += 1;
+      return failed(401, 'unauthorized', 'The key is missing or wrong.', { 'www-authenticate': 'Bearer' });
+    }
+    if (isOverLimit()) {
+      counts.rate_limited += 1;
+      return rateLimited();
+    }
+    const [, id, content] = match;
+    if (id === undefined && method === 'POST') return create(request);
+    if (id === undefined && method === 'GET') {
+      return pollBatch((url.searchParams.get('ids') ?? '').split(',').filter(Boolean), request);
+    }
+    const allowed = id === undefined ? 'GET, POST' : content ? 'GET, HEAD' : 'GET';
+    if (id === undefined || !allowed.includes(method)) {
+      return failed(405, 'method_not_allowed', 'This method is not allowed here.', { allow: allowed });
+    }
+    const job = jobs.find(id);
+    if (!job) {
+      counts.polls += content ? 0 : 1;
+      return noSuchJob();
+    }
+    return content ? download(job, request) : poll(job, request);
+  }
+
+  return {
+    handle,
+    async start(port) {
+      const server = Bun.serve({ port, hostname: '127.0.0.1', idleTimeout: IDLE_TIMEOUT_SECONDS, fetch: handle });
+      return { url: `http://127.0.0.1:${server.port}`, stop: () => server.stop(true) };
+    },
+  };
+}

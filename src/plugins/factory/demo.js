@@ -1,0 +1,202 @@
+// Plugin for the built-in demo vendor (`taskgate demo-vendor`). It uses every part of the contract that a per-task video plugin
+// has, and nothing clever: a good one to start your own from.
+
+export const meta = {
+  apiVersion: 1,
+  key: 'demo',
+  name: 'Demo vendor',
+  version: '1.0.0',
+  author: { name: 'Taskgate' },
+  description: {
+    en: 'Offline video generation by the built-in demo vendor',
+    zh: '由内置演示服务商离线生成视频',
+  },
+  icon: 'text:DV',
+  models: ['demo-video', 'demo-video-pro'],
+  fetchMode: 'per_task',
+  baseUrl: 'http://127.0.0.1:4010',
+  protocols: ['proto_video'],
+  routes: [
+    { method: 'POST', path: '/demo/v1/videos', type: 'submit', decode: 'decodeSubmit', render: 'presentTask' },
+    { method: 'GET', path: '/demo/v1/videos/:task_id', type: 'query', render: 'presentTask' },
+  ],
+  usageSchema: {
+    seconds: {
+      type: 'number',
+      unit: 'second',
+      description: { en: 'Length of the generated video, per second', zh: '生成视频的时长，按秒计' },
+    },
+    resolution: {
+      enum: ['480p', '720p', '1080p'],
+      enumLabels: {
+        '480p': { en: 'Standard definition', zh: '标清' },
+        '720p': { en: 'High definition', zh: '高清' },
+        '1080p': { en: 'Full high definition', zh: '全高清' },
+      },
+      description: { en: 'Resolution of the generated video', zh: '生成视频的分辨率' },
+    },
+  },
+  usageExamples: [
+    { label: '4 s at 720p', facts: { seconds: 4, resolution: '720p' } },
+    { label: '12 s at 1080p', facts: { seconds: 12, resolution: '1080p' } },
+  ],
+};
+
+const RESOLUTIONS = ['480p', '720p', '1080p'];
+const DEFAULT_SECONDS = 4;
+const MAX_SECONDS = 60;
+// An image in this field is streamed as a multipart part; one in any other field goes inside the JSON body.
+const STREAMED_FIELD = 'input_reference';
+const MAX_INLINE_BYTES = 10 * 1024 * 1024;
+
+const STATUSES = { queued: 'QUEUED', running: 'IN_PROGRESS', succeeded: 'SUCCESS', failed: 'FAILURE' };
+
+const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
+const jobsUrl = (ctx) => `${ctx.baseUrl.replace(/\/+$/, '')}/v1/jobs`;
+const bearer = (ctx) => `Bearer ${ctx.apiKey}`;
+
+/** "1280x720" and "720x1280" are 720p: the shorter side decides. */
+function resolutionOfSize(size) {
+  const match = /^(\d+)x(\d+)$/.exec(size);
+  if (!match) throw new Error(`The size "${size}" is not in the form WIDTHxHEIGHT.`);
+  const side = Math.min(Number(match[1]), Number(match[2]));
+  return side <= 480 ? '480p' : side <= 720 ? '720p' : '1080p';
+}
+
+/** The fields of any incoming request as the intent that the vendor understands. Applied twice it gives the same. */
+function normalize(fields) {
+  if (typeof fields.prompt !== 'string' || fields.prompt.trim() === '') throw new Error('Please give a prompt.');
+  const seconds = Number(fields.seconds === undefined || fields.seconds === '' ? DEFAULT_SECONDS : fields.seconds);
+  if (!(seconds >= 1 && seconds <= MAX_SECONDS)) {
+    throw new Error(`The length of a video is from 1 to ${MAX_SECONDS} seconds.`);
+  }
+  const resolution = fields.resolution || (fields.size ? resolutionOfSize(String(fields.size)) : '720p');
+  if (!RESOLUTIONS.includes(resolution)) throw new Error(`The resolution is one of ${RESOLUTIONS.join(', ')}.`);
+  const intent = { prompt: fields.prompt, seconds, resolution };
+  if (typeof fields.script === 'string') intent.script = fields.script;
+  if (fields.image !== undefined) intent.image = fields.image;
+  return intent;
+}
+
+/** The fields of a JSON, form or multipart body; the first file becomes `image`. */
+function fieldsOf(body) {
+  if (body.kind === 'json' && isObject(body.value)) return body.value;
+  if (body.kind !== 'form' && body.kind !== 'multipart') throw new Error('Please send a JSON object or a form.');
+  const fields = {};
+  for (const name of Object.keys(body.fields)) fields[name] = body.fields[name][0];
+  const file = body.kind === 'multipart' ? body.files[0] : undefined;
+  if (file) fields.image = { ref: file.ref, field: file.field };
+  return fields;
+}
+
+function decodeSubmit(ctx) {
+  const fields = fieldsOf(ctx.body);
+  const model = fields.model === undefined ? 'demo-video' : fields.model;
+  return { kind: 'submit', model, requestBody: normalize(fields) };
+}
+
+export function buildSubmitRequest(ctx) {
+  const { image, ...intent } = normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});
+  const order = { model: ctx.upstreamModel || ctx.model, ...intent, reference_id: ctx.publicTaskId };
+  const request = {
+    url: jobsUrl(ctx),
+    method: 'POST',
+    headers: { Authorization: bearer(ctx) },
+    action: image === undefined ? 'text_to_video' : 'image_to_video',
+  };
+  if (isObject(image) && image.field === STREAMED_FIELD) {
+    const parts = Object.keys(order).map((name) => ({ name, value: order[name] }));
+    return { ...request, bodyType: 'multipart', parts: [...parts, { name: 'image', fileRef: image.ref }] };
+  }
+  request.headers['Content-Type'] = 'application/json';
+  if (isObject(image)) order.image = { __fileRef: image.ref, encoding: 'dataUrl', maxBytes: MAX_INLINE_BYTES };
+  else if (image !== undefined) order.image = image;
+  return { ...request, body: order };
+}
+
+export function parseSubmitResponse(_ctx, response) {
+  const job = response.body;
+  if (!isObject(job) || typeof job.id !== 'string') throw new Error('The demo vendor answered without a job.');
+  const result = readJob(job);
+  const done = result.status === 'SUCCESS' || result.status === 'FAILURE';
+  return done ? { taskId: job.id, taskData: job, immediate: result } : { taskId: job.id, taskData: job };
+}
+
+export function buildQueryRequest(ctx) {
+  return { url: `${jobsUrl(ctx)}/${encodeURIComponent(ctx.taskId)}`, headers: { Authorization: bearer(ctx) } };
+}
+
+export function parseTaskResult(_ctx, body) {
+  return readJob(body);
+}
+
+/** What is not known is said to be unknown: guessing a status would keep a lost task alive, or end a living one. */
+function readJob(job) {
+  if (!isObject(job) || !Object.hasOwn(STATUSES, job.status)) return { status: 'UNKNOWN' };
+  const result = { status: STATUSES[job.status], progress: `${job.progress}%` };
+  if (job.status === 'failed') {
+    result.reason = isObject(job.error) && job.error.message ? job.error.message : 'The video could not be generated.';
+  }
+  return result;
+}
+
+export function extractUsage(ctx) {
+  const { seconds, resolution } = normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});
+  return { seconds, resolution };
+}
+
+export function extractUsageOnComplete(_ctx, result, body) {
+  if (result.status !== 'SUCCESS' || !isObject(body) || !isObject(body.usage)) return null;
+  return { seconds: body.usage.seconds, resolution: body.usage.resolution };
+}
+
+export function listArtifacts(task) {
+  return task.status === 'SUCCESS' ? [{ key: 'video', type: 'video', mimeType: 'video/mp4' }] : [];
+}
+
+export function buildContentRequest(ctx) {
+  if (ctx.artifactKey !== 'video') throw new Error('artifact_not_found');
+  return {
+    url: `${jobsUrl(ctx)}/${encodeURIComponent(ctx.upstreamTaskId)}/content`,
+    method: ctx.clientRequest.method,
+    headers: { ...ctx.clientRequest.headers, Authorization: bearer(ctx) },
+  };
+}
+
+/** What the task's data says about the video. */
+function describe(task) {
+  const job = isObject(task.data) ? task.data : {};
+  const usage = isObject(job.usage) ? job.usage : job;
+  return { seconds: usage.seconds, resolution: usage.resolution, prompt: job.prompt };
+}
+
+export const protocols = {
+  proto_video: {
+    decodeRequest(ctx) {
+      return { kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOf(ctx.body)) };
+    },
+    render(_ctx, task) {
+      const { seconds, resolution, prompt } = describe(task);
+      const video = { id: task.task_id, object: 'video', model: task.model };
+      if (seconds !== undefined) video.seconds = String(seconds);
+      if (resolution !== undefined) video.metadata = { resolution };
+      if (prompt !== undefined) video.prompt = prompt;
+      if (task.status === 'FAILURE') video.error = { code: 'generation_failed', message: task.fail_reason };
+      return video;
+    },
+  },
+};
+
+export const native = {
+  decodeSubmit,
+  presentTask(_ctx, task) {
+    const names = Object.keys(STATUSES);
+    const status = names.find((name) => STATUSES[name] === task.status) || 'queued';
+    const video = { id: task.task_id, status, progress: Number.parseInt(task.progress, 10) || 0, ...describe(task) };
+    if (task.status === 'FAILURE') video.error = { code: 'generation_failed', message: task.fail_reason };
+    return video;
+  },
+  error(_ctx, error) {
+    return { error: { code: error.code, message: error.message, request_id: error.requestId } };
+  },
+};
