@@ -1,6 +1,6 @@
 import { Button, Stack } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { SetupState } from '../../api/types.ts';
@@ -15,12 +15,19 @@ import { SetupForm } from './setup-form.tsx';
 export function SetupPage() {
   const { t } = useTranslation();
   const session = useSession();
-  const [token] = useState(takeTokenFromAddress);
+  const queries = useQueryClient();
+  const token = useAddressToken();
   const [createdName, setCreatedName] = useState<string | null>(null);
   const setup = useQuery({
     queryKey: ['setup'],
     queryFn: () => session.send<SetupState>({ method: 'GET', path: '/api/setup' }),
   });
+
+  const finish = (username: string): void => {
+    setCreatedName(username);
+    // Otherwise the sign-in page would lead back here by the earlier answer.
+    queries.setQueryData<SetupState>(['setup'], { status: true });
+  };
 
   if (setup.isPending) return <FullPageLoader />;
   const title = t('setup.title');
@@ -49,9 +56,24 @@ export function SetupPage() {
       ) : (
         <Stack gap={32}>
           <PageHeading title={title} heading={t('setup.heading')} intro={t('setup.intro')} />
-          <SetupForm token={token} onDone={setCreatedName} onClosed={() => void setup.refetch()} />
+          <SetupForm token={token} onDone={finish} onClosed={() => void setup.refetch()} />
         </Stack>
       )}
     </WelcomeLayout>
   );
+}
+
+/** The token of the link that led here, also when a second link is opened in the same tab. */
+function useAddressToken(): string {
+  const [token, setToken] = useState('');
+  useEffect(() => {
+    const take = (): void => {
+      const found = takeTokenFromAddress();
+      if (found !== '') setToken(found);
+    };
+    take();
+    window.addEventListener('hashchange', take);
+    return () => window.removeEventListener('hashchange', take);
+  }, []);
+  return token;
 }
