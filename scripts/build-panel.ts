@@ -133,7 +133,7 @@ function renderManifest(html: string, entries: readonly Entry[]): string {
     "import type { PanelManifest } from '../../src/http/panel-manifest.ts';",
     ...imports,
     '',
-    'export const panelManifest: PanelManifest = {',
+    'export const manifest: PanelManifest = {',
     '  files: [',
     ...files,
     '  ],',

@@ -1,4 +1,9 @@
-import { createTheme, type MantineColorsTuple } from '@mantine/core';
+import {
+  createTheme,
+  defaultVariantColorsResolver,
+  type MantineColorsTuple,
+  type VariantColorsResolver,
+} from '@mantine/core';
 
 /** The green of an open gate. Step 7 carries white text at 5.4:1, step 4 dark text at 9:1. */
 const gate: MantineColorsTuple = [
@@ -44,11 +49,18 @@ const gray: MantineColorsTuple = [
 const sans =
   '"Instrument Sans Variable", system-ui, -apple-system, "Segoe UI", "PingFang SC", "Noto Sans CJK SC", "Microsoft YaHei", sans-serif';
 
+/** The brand's colour is dark green by day and bright green by night: the text on it comes from the colour scheme. */
+const variantColorResolver: VariantColorsResolver = (input) => {
+  const colors = defaultVariantColorsResolver(input);
+  const isBrand = input.variant === 'filled' && (input.color ?? input.theme.primaryColor) === 'gate';
+  return isBrand ? { ...colors, color: 'var(--tg-on-brand)' } : colors;
+};
+
 export const theme = createTheme({
   colors: { gate, dark, gray },
   primaryColor: 'gate',
   primaryShade: { light: 7, dark: 4 },
-  autoContrast: true,
+  variantColorResolver,
   black: '#16201d',
   fontFamily: sans,
   fontFamilyMonospace: 'ui-monospace, "SF Mono", "Cascadia Mono", "Liberation Mono", Menlo, monospace',
