@@ -46,7 +46,7 @@ export type Manifest = {
   sortPriority: number;
   website?: string;
   baseUrl?: string;
-  /** Canonical `host` or `host:port`. */
+  /** `host` or `host:port` as written, in lower case; ask `allowsHost` rather than compare. */
   allowedHosts: string[];
   channelTypes: number[];
   protocols: ProtocolClaim[];
@@ -57,7 +57,10 @@ export type Manifest = {
   hasArtifacts: boolean;
 };
 
-/** One fault of a manifest or of the exports. `path` is a JSON pointer into the manifest (`/routes/0/method`) or `exports/NAME`. */
+/**
+ * One fault of a plugin. `path` is a JSON pointer into the manifest (`/routes/0/method`), `exports/NAME`, or `source`; `rule` is stable and meant
+ * for programs.
+ */
 export type PluginFault = {
   path: string;
   rule: string;
@@ -67,7 +70,11 @@ export type PluginFault = {
   column?: number;
 };
 
-export type HookFailure = SandboxFailure & { hook: string };
+/** `invalid_result`: the hook ran, but what it returned is not what the contract asks for. */
+export type HookFailure = Omit<SandboxFailure, 'kind'> & {
+  kind: SandboxFailure['kind'] | 'invalid_result';
+  hook: string;
+};
 
 export type CallOptions = {
   /** Hooks that carry bodies may exchange 16 MiB, the others 1 MiB. */
@@ -92,14 +99,23 @@ export interface LoadedPlugin {
   suspended(): boolean;
 }
 
+/** What a request path means to the plugins' native routes. */
+export type RouteMatch =
+  | { kind: 'route'; plugin: LoadedPlugin; route: PluginRoute; params: Record<string, string> }
+  /** The path is a plugin's, the method is not. */
+  | { kind: 'method_not_allowed'; allow: RouteMethod[] };
+
 /** All serving plugins at one moment. Never changes; a request keeps the one it began with. */
 export interface Generation {
   readonly number: number;
+  /** Unix seconds. */
   readonly publishedAt: number;
   readonly plugins: ReadonlyMap<string, LoadedPlugin>;
   byChannelType(type: number): LoadedPlugin | undefined;
   /** The plugin that claims `model` on a protocol, with its claim. */
   protocolOwner(protocol: ProtocolName, model: string): { plugin: LoadedPlugin; claim: ProtocolClaim } | undefined;
+  /** `path` as it stands in the URL: percent-encoded, trailing slash significant. `undefined`: no plugin's path. */
+  matchRoute(method: string, path: string): RouteMatch | undefined;
 }
 
 /** Pins a generation for one request: its plugins stay loadable until `release`. */

@@ -1,0 +1,491 @@
+/**
+ * Task Plugin API v1: the types of every hook, context and descriptor.
+ *
+ * A plugin is one synchronous ECMAScript module. It exports `meta` and the hooks below; the host makes the HTTP calls, keeps the
+ * task, polls, bills and serves the results. There is no fetch, timer, file, import or promise in a plugin: it turns JSON into
+ * JSON. Two globals exist: `utils` (see {@link Utils}) and `console.log`, which goes to the gateway's debug log.
+ *
+ * Every call starts from a fresh copy of the module: nothing that a call leaves in a variable is there in the next one.
+ * A hook has 5 seconds. Throw an `Error` with a sentence that a user understands to refuse a request: its message reaches the caller,
+ * cut to 512 characters. `v1.schema.json` says the same in JSON Schema.
+ */
+
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+export type JsonObject = { [key: string]: Json };
+
+// ---------------------------------------------------------------------------------------------------------------- manifest
+
+/** A text (the same as `{en: text}`) or texts by BCP-47 locale; `en` is required, at most 16 locales. */
+export type LocalizedText = string | Record<string, string>;
+
+/** One fact that a task's usage is priced by: exactly one of three forms. */
+export type UsageField =
+  | { enum: string[]; enumLabels?: Record<string, LocalizedText>; description?: LocalizedText }
+  | { type: 'number'; unit: 'second' | 'count' | 'token' | 'credit'; description?: LocalizedText }
+  | { type: 'boolean'; description?: LocalizedText };
+
+/** Usage by the names of `meta.usageSchema`. Seconds are at most 3600, counts 128. */
+export type UsageFacts = Record<string, string | number | boolean>;
+
+export type RouteMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/** A native endpoint of the plugin. `decode` and `render` name members of the exported `native`. */
+export type Route =
+  | {
+      method: RouteMethod;
+      /** Literals, `:name` segments and at most one final `*name`. */
+      path: string;
+      type: 'submit' | 'dynamic';
+      decode: string;
+      render: string;
+      /** The action of a decoder result that names none. */
+      action?: string;
+      /** Narrows the route: the body's `model` must be one of these. */
+      models?: string[];
+    }
+  | {
+      method: RouteMethod;
+      path: string;
+      type: 'query';
+      render: string;
+      /** The path parameter with the task id; `task_id` by default. */
+      taskIdParam?: string;
+    };
+
+export type ResponsesMode = 'stream' | 'sync' | 'background';
+
+/** A claim on a protocol of the host, for all models or for some. */
+export type ProtocolEntry =
+  | 'proto_video'
+  | { name: 'proto_video'; models?: string[] }
+  | { name: 'proto_responses'; supports: ResponsesMode[]; models?: string[] };
+
+export interface Meta {
+  apiVersion: 1;
+  /** `a-z 0-9 _ -`, at most 30 characters. */
+  key: string;
+  name: string;
+  /** Semantic version. A version is never reused with other source. */
+  version: string;
+  author: { name: string; url?: string };
+  models: string[];
+  fetchMode: 'per_task' | 'batch';
+  icon?: string;
+  /** At most 512 code points a locale. */
+  description?: LocalizedText;
+  sortPriority?: number;
+  website?: string;
+  /** Default upstream address of channels bound to this plugin. */
+  baseUrl?: string;
+  /** Further hosts that requests may target: `host` or `host:port`. */
+  allowedHosts?: string[];
+  channelTypes?: number[];
+  protocols?: ProtocolEntry[];
+  routes?: Route[];
+  usageSchema?: Record<string, UsageField>;
+  usageExamples?: { label: string; facts: UsageFacts }[];
+  /** `{type: 'oauth2_jwt'}`: the host exchanges the channel's service-account key; hooks see `authHeader` and `auth.projectId`. */
+  auth?: Json;
+}
+
+// ----------------------------------------------------------------------------------------------------- requests and files
+
+/** A file of the incoming multipart request. Its bytes never enter a plugin. */
+export interface FileReference {
+  /** `request_file:<field>`, or `request_file:<field>#<index>` for the second and later files of one field. */
+  ref: string;
+  field: string;
+  filename: string;
+  mimeType: string;
+  size: number;
+}
+
+/** Stands in a JSON body for an uploaded file, at any depth; the host puts the encoded bytes in its place. */
+export interface FilePlaceholder {
+  __fileRef: string;
+  /** Raw Base64, or `data:<mime>;base64,<data>`. */
+  encoding: 'base64' | 'dataUrl';
+  mimeType?: string;
+  /** A cap of the vendor, in bytes. */
+  maxBytes?: number;
+}
+
+export type RequestBody =
+  | { kind: 'json'; value: Json }
+  | { kind: 'form'; fields: Record<string, readonly string[]> }
+  | { kind: 'multipart'; fields: Record<string, readonly string[]>; files: FileReference[] }
+  | { kind: 'none' };
+
+/** What native decoders and presenters get. */
+export interface RouteContext {
+  path: string;
+  method: string;
+  /** Path parameters by name, percent-decoded. */
+  params: Record<string, string>;
+  query: Record<string, string[]>;
+  body: RequestBody;
+}
+
+/** What the hooks under `protocols` get. */
+export interface ProtocolContext extends RouteContext {
+  /** The protocol under the name that `meta.protocols` uses. */
+  protocol: string;
+  operation: 'create' | 'retrieve';
+  /** The model as the client named it. */
+  model: string;
+  stream: boolean;
+  /** The model after the channel's mapping, where one applies. */
+  upstreamModel?: string;
+  /** Set when a succeeded task is rendered: its artifacts with lasting URLs of the gateway. */
+  artifacts?: Record<string, Artifact & { url: string }>;
+}
+
+/** A decoded submission. */
+export interface SubmitIntent {
+  kind: 'submit';
+  /** Must be one of `meta.models`; on a protocol, exactly the client's model. */
+  model: string;
+  action?: string;
+  /** The normalised request, handed to the driver hooks as `ctx.requestBody`. */
+  requestBody?: Json;
+  /** Public ids of at most 16 earlier tasks of the same user that this one builds on. */
+  originTaskIds?: string[];
+}
+
+/** A decoded query of a dynamic route. */
+export interface QueryIntent {
+  kind: 'query';
+  /** At most 100 public task ids. */
+  taskIds: string[];
+}
+
+// ------------------------------------------------------------------------------------------------------------ driver hooks
+
+/** The channel's credential as driver hooks see it. */
+export interface Credential {
+  /** The raw channel key (without `Bearer`), or `Bearer <token>` for `oauth2_jwt`. */
+  authHeader?: string;
+  /** The raw channel key; absent for `oauth2_jwt`. */
+  apiKey?: string;
+  auth?: { authHeader?: string; projectId?: string };
+  /** Why there is no credential, where the exchange failed. */
+  authError?: string;
+}
+
+export interface OriginTask {
+  taskId: string;
+  upstreamTaskId: string;
+  action: string;
+  status: TaskStatus;
+  data: Json;
+}
+
+/** Context of buildSubmitRequest, parseSubmitResponse, extractUsage and extractUsageOnSubmit. Never branch on path or protocol here. */
+export interface DriverContext extends Credential {
+  path: string;
+  method: string;
+  params: Record<string, string>;
+  query: Record<string, string[]>;
+  body: RequestBody;
+  /** What the decoder returned as requestBody; the whole JSON body on `POST /v1/tasks/:pluginKey`. */
+  requestBody: Json;
+  requestHeaders: { 'Content-Type'?: string; Accept?: string };
+  files: FileReference[];
+  action: string;
+  /** Only where the decoder named origin tasks. */
+  originTasks?: OriginTask[];
+  /** The first of them, for remixes. */
+  originTaskId?: string;
+  publicTaskId: string;
+  /** Billing and display identity: what the client sent. */
+  model: string;
+  /** After the channel's model mapping. Rate tables use `ctx.upstreamModel || ctx.model`. */
+  upstreamModel: string;
+  baseUrl: string;
+  userSetting?: Json;
+  /** extractUsage only. */
+  usagePurpose?: 'facts' | 'billing_ratios';
+}
+
+export type MultipartPart =
+  | { name: string; value: string | number | boolean }
+  | { name: string; fileRef: string; filename?: string };
+
+/** A request to the vendor; its host must be the channel's base host or in `meta.allowedHosts`. */
+export interface RequestDescriptor {
+  url: string;
+  /** POST by default for a submission, GET for a query. */
+  method?: string;
+  /** Sent as they are; the host adds no Authorization. At most 64, each at most 8192 characters. */
+  headers?: Record<string, string>;
+  /** A string is sent as it is, null or nothing sends no body, anything else is sent as JSON. */
+  body?: Json;
+  bodyType?: 'json' | 'multipart';
+  /** For `bodyType: 'multipart'`; the host sets the Content-Type. */
+  parts?: MultipartPart[];
+}
+
+export interface SubmitDescriptor extends RequestDescriptor {
+  /** Becomes the task's action. */
+  action?: string;
+  /** Replaces the billing model name on native routes; must be the client's model on protocols. */
+  model?: string;
+  /** Replaces the upstream model name. */
+  rewriteModel?: string;
+}
+
+/** The vendor's 2xx answer to a submission. */
+export interface SubmitResponse {
+  statusCode: number;
+  headers: Record<string, string[]>;
+  /** Parsed JSON, else text. */
+  body: Json;
+}
+
+export interface SubmitResult {
+  /** The vendor's id of the task. */
+  taskId: string;
+  /** The first snapshot of task.data. */
+  taskData?: Json;
+  /** Set when the vendor answered with a result at once. */
+  immediate?: TaskResult;
+  /** The plugin's own state, at most 1 MiB as JSON. */
+  state?: Json;
+}
+
+export type TaskStatus = 'NOT_START' | 'SUBMITTED' | 'QUEUED' | 'IN_PROGRESS' | 'SUCCESS' | 'FAILURE';
+
+export interface TaskResult {
+  /** Return UNKNOWN for an answer that you do not recognise: it counts as a failed poll, and the 20th in a row ends the task. */
+  status: TaskStatus | 'UNKNOWN';
+  /** "42%", or a number from 0 to 100. */
+  progress?: string | number;
+  /** Why it failed. */
+  reason?: string;
+  /** Where the vendor keeps the result. */
+  url?: string;
+  remoteUrl?: string;
+  completionTokens?: number;
+  totalTokens?: number;
+  taskId?: string;
+  code?: string | number;
+  /** Replaces the stored state; null clears it, leaving it out keeps it. */
+  state?: Json;
+}
+
+export interface BatchItem extends TaskResult {
+  /** The vendor's id. */
+  taskId: string;
+  action?: string;
+  submitTime?: number;
+  startTime?: number;
+  finishTime?: number;
+  /** Replaces task.data. */
+  data?: Json;
+}
+
+export interface TaskQueryContext {
+  /** The vendor's id, else the gateway's. */
+  taskId: string;
+  publicTaskId: string;
+  action: string;
+  model: string;
+  upstreamModel: string;
+  baseUrl: string;
+  authHeader: string;
+  apiKey?: string;
+  auth?: Json;
+  /** The latest answer of the vendor. */
+  data: Json;
+  /** What a hook last returned as state. */
+  state: Json;
+}
+
+export interface BatchQueryContext {
+  baseUrl: string;
+  authHeader: string;
+  apiKey?: string;
+  auth?: Json;
+  tasks: TaskQueryContext[];
+}
+
+/** The vendor's answer to a poll; the first value of each header. */
+export interface ResponseInfo {
+  status: number;
+  headers: Record<string, string>;
+}
+
+/** The parsed poll as extractUsageOnComplete gets it. */
+export interface CompletedResult {
+  code?: string | number;
+  task_id?: string;
+  status: string;
+  reason?: string;
+  url?: string;
+  remote_url?: string;
+  progress?: string;
+  completion_tokens?: number;
+  total_tokens?: number;
+}
+
+// --------------------------------------------------------------------------------------------------- artifacts and views
+
+export interface Artifact {
+  /** Unique within the task: a letter or digit, then up to 127 of letters, digits and `._~-`. */
+  key: string;
+  type: 'video' | 'audio' | 'image' | 'file';
+  mimeType?: string;
+}
+
+export interface ArtifactContext {
+  /** The gateway's id. */
+  taskId: string;
+  status: TaskStatus;
+  action: string;
+  data: Json;
+  state: Json;
+  /** The plugin version that submitted the task; "" when unknown. */
+  producerVersion: string;
+}
+
+export interface ContentContext extends ArtifactContext, Credential {
+  upstreamTaskId: string;
+  artifactKey: string;
+  baseUrl: string;
+  /** The client's method and those of Range, If-Range, If-None-Match and If-Modified-Since that it sent. */
+  clientRequest: { method: 'GET' | 'HEAD'; headers: Record<string, string> };
+}
+
+export interface ContentDescriptor {
+  /** http(s), or a base64 `data:` URL. */
+  url: string;
+  method?: 'GET' | 'HEAD' | 'POST';
+  headers?: Record<string, string>;
+  body?: Json;
+  /** A public CDN URL of any host: GET or HEAD without headers and body. */
+  credentialless?: boolean;
+}
+
+/** A task as presenters and renderers see it. */
+export interface TaskView {
+  task_id: string;
+  platform: string;
+  model?: string;
+  status: TaskStatus;
+  /** "0%" to "100%". */
+  progress: string;
+  fail_reason: string;
+  /** Unix seconds. */
+  created_at: number;
+  updated_at?: number;
+  finished_at?: number;
+  /** The vendor's latest answer, its private task id replaced by the public one. */
+  data?: Json;
+  properties?: { input?: string; origin_model_name?: string; upstream_model_name?: string };
+}
+
+export interface NativeError {
+  code: string;
+  message: string;
+  httpStatus: number;
+  retryable: boolean;
+  requestId: string;
+}
+
+export type RenderEvent =
+  | { type: 'progress'; progress?: number; message?: string }
+  | { type: 'output'; data: Json }
+  | { type: 'error'; message: string; code?: string };
+
+export interface RenderEventsResult {
+  /** At most 16 a call. */
+  events: RenderEvent[];
+  done: boolean;
+  /** Handed to the next call of the same stream as `previousState`. */
+  state?: Json;
+}
+
+// ------------------------------------------------------------------------------------------------------------- the module
+
+export interface ProtoVideoHooks {
+  decodeRequest(ctx: ProtocolContext): SubmitIntent;
+  /** The video object; the host overwrites identity, lifecycle and times. */
+  render(ctx: ProtocolContext, task: TaskView): JsonObject;
+}
+
+export interface ProtoResponsesHooks {
+  decodeRequest(ctx: ProtocolContext): SubmitIntent;
+  /** Needed for `stream`. */
+  renderEvents?(ctx: ProtocolContext, task: TaskView, previousState?: Json): RenderEventsResult;
+  /** Needed for `sync` and `background`. */
+  renderFinal?(ctx: ProtocolContext, task: TaskView): JsonObject;
+}
+
+/** Decoders, presenters and the error presenter of `meta.routes`, by the names that the routes give. */
+export interface NativeHooks {
+  /** Turns a failure into the vendor's own error body. */
+  error?(ctx: RouteContext, error: NativeError): Json;
+  [name: string]: unknown;
+}
+export type NativeDecoder = (ctx: RouteContext) => SubmitIntent | QueryIntent;
+/** Dynamic queries hand over an array of tasks, every other route one task. */
+export type NativePresenter = (ctx: RouteContext, task: TaskView | TaskView[]) => Json;
+
+/** The exports of a plugin module. */
+export interface PluginModule {
+  meta: Meta;
+  /** Refuses a bad request by throwing; runs before anything is billed. */
+  buildSubmitRequest(ctx: DriverContext): SubmitDescriptor;
+  /** Reads a 2xx answer. */
+  parseSubmitResponse(ctx: DriverContext, response: SubmitResponse): SubmitResult;
+  /** `body` is parsed JSON, else text. */
+  parseTaskResult(ctx: TaskQueryContext, body: Json, response: ResponseInfo): TaskResult;
+  /** For fetchMode `per_task`. */
+  buildQueryRequest?(ctx: TaskQueryContext): RequestDescriptor;
+  /** For fetchMode `batch`: one request for at most 100 tasks. */
+  buildBatchQueryRequest?(ctx: BatchQueryContext, tasks: TaskQueryContext[]): RequestDescriptor;
+  parseBatchResult?(ctx: BatchQueryContext, body: Json, response: ResponseInfo): BatchItem[];
+  /** Facts for the price, before the reservation. */
+  extractUsage?(ctx: DriverContext): UsageFacts | null;
+  extractUsageOnSubmit?(ctx: DriverContext, taskData: Json): UsageFacts | null;
+  /** Facts that are only known at the end; they overlay the first ones. */
+  extractUsageOnComplete?(ctx: TaskQueryContext, result: CompletedResult, body: Json): UsageFacts | null;
+  /** At most 64; together with buildContentRequest. */
+  listArtifacts?(task: ArtifactContext): Artifact[];
+  buildContentRequest?(ctx: ContentContext): ContentDescriptor;
+  native?: NativeHooks;
+  protocols?: { proto_video?: ProtoVideoHooks; proto_responses?: ProtoResponsesHooks };
+}
+
+/** The global `utils`. Strings are taken as UTF-8. */
+export interface Utils {
+  /** Seconds since 1970. */
+  unixNow(): number;
+  /** A random UUID (version 4). */
+  uuid(): string;
+  /** Lower-case hex. */
+  hmacSHA256(message: string, secret: string): string;
+  /** A compact JWT. */
+  jwtSignHS256(claims: JsonObject, secret: string): string;
+  /** With padding. */
+  base64(text: string): string;
+  /** URL-safe, without padding. */
+  base64URL(text: string): string;
+  /** Throws on bad input. */
+  base64URLDecode(text: string): string;
+  /** Signs a request the way Volcengine wants it. */
+  volcSignV4(request: {
+    method: string;
+    url: string;
+    headers?: Record<string, string>;
+    body?: string;
+    accessKey: string;
+    secretKey: string;
+    /** `cn-north-1` by default. */
+    region?: string;
+    /** `cv` by default. */
+    service?: string;
+    /** Unix seconds; now by default. */
+    timestamp?: number;
+  }): { Authorization: string; 'X-Date': string; 'X-Content-Sha256': string };
+}

@@ -1,0 +1,88 @@
+import type { Node } from 'acorn';
+import { childNodes } from '../source/check-source.ts';
+import type { Manifest, PluginFault } from '../types.ts';
+
+/** Beyond these the reference refuses; here it is only said (design 7.2). */
+const MAX_EXAMPLES = 16;
+const MAX_LABEL_LENGTH = 48;
+
+/** An amount with a currency sign or code on either side. */
+const PRICE = /[$€£¥₹]\s?\d|\d\s?(?:[$€£¥₹]|USD\b|EUR\b|CNY\b|RMB\b|JPY\b)|\b(?:USD|EUR|CNY|RMB|JPY)\s?\d/i;
+
+type Named = Node & {
+  name?: string;
+  value?: unknown;
+  key?: Named;
+  id?: Named;
+  operator?: string;
+  right?: Named;
+  init?: Named;
+};
+
+/** True where `parseTaskResult` takes every status it does not know for a running task: such tasks never fail. */
+function swallowsUnknownStatus(program: Node): boolean {
+  const pending: Named[] = [program];
+  let inside: Named[] = [];
+  for (let node = pending.pop(); node; node = pending.pop()) {
+    const isHook = node.type === 'FunctionDeclaration' || node.type === 'VariableDeclarator';
+    if (isHook && node.id?.name === 'parseTaskResult') inside.push(node);
+    pending.push(...childNodes(node));
+  }
+  for (; inside.length > 0; inside = inside.flatMap(childNodes)) {
+    const found = inside.some(
+      ({ type, operator, right }) =>
+        type === 'LogicalExpression' && (operator === '||' || operator === '??') && right?.value === 'IN_PROGRESS',
+    );
+    if (found) return true;
+  }
+  return false;
+}
+
+/** What a plugin may do but should not. */
+export function findWarnings(manifest: Manifest, program: Node): PluginFault[] {
+  const warnings: PluginFault[] = [];
+  const warn = (path: string, rule: string, message: string): void => {
+    warnings.push({ path, rule, message });
+  };
+  if (manifest.protocols.some(({ name }) => name === 'proto_video') && !manifest.hasArtifacts) {
+    warn(
+      '/protocols',
+      'protocol.artifacts',
+      'proto_video serves content through listArtifacts and buildContentRequest; clients cannot download results',
+    );
+  }
+  if (manifest.usageExamples.length > MAX_EXAMPLES) {
+    warn('/usageExamples', 'usageExamples.count', `has more than ${MAX_EXAMPLES} entries`);
+  }
+  for (const [index, { label }] of manifest.usageExamples.entries()) {
+    const path = `/usageExamples/${index}/label`;
+    if ([...label].length > MAX_LABEL_LENGTH)
+      warn(path, 'usageExample.label.length', `has more than ${MAX_LABEL_LENGTH} characters`);
+    if (PRICE.test(label))
+      warn(path, 'usageExample.label.price', "seems to name a price; prices are the gateway operator's");
+  }
+  for (const [locale, text] of Object.entries(manifest.description ?? {})) {
+    if (PRICE.test(text))
+      warn(`/description/${locale}`, 'text.price', "seems to name a price; prices are the gateway operator's");
+  }
+  const seen = new Map<string, string>();
+  for (const [index, model] of manifest.models.entries()) {
+    const other = seen.get(model.toLowerCase());
+    if (other !== undefined)
+      warn(`/models/${index}`, 'models.case', `differs from ${JSON.stringify(other)} in case alone`);
+    seen.set(model.toLowerCase(), model);
+  }
+  for (const [index, route] of manifest.routes.entries()) {
+    if (route.type === 'query' && route.action !== undefined) {
+      warn(`/routes/${index}/action`, 'route.action', 'a query route submits nothing; its action is not used');
+    }
+  }
+  if (swallowsUnknownStatus(program)) {
+    warn(
+      'exports/parseTaskResult',
+      'status.fallback',
+      'takes an unknown status for IN_PROGRESS; return UNKNOWN, so that a lost task ends',
+    );
+  }
+  return warnings;
+}

@@ -1,0 +1,13 @@
+import { defineErrors } from '../kernel/index.ts';
+
+/** `details` of each: `invalid` {errors: PluginFault[]}, `conflict` {with, kind, subject}, `in_use` {channels, inFlightCount}. */
+export const pluginErrors = defineErrors('plugins', {
+  invalid: ['unprocessable', 'The plugin is not valid.'],
+  conflict: ['conflict', 'The plugin is in conflict with another one.'],
+  version_exists: ['conflict', 'This version of the plugin exists already with different source.'],
+  in_use: ['conflict', 'The plugin is still in use.'],
+  not_found: ['not_found', 'No such plugin or version.'],
+  hook_failed: ['unprocessable', 'The hook failed.'],
+  icon_invalid: ['unprocessable', 'The icon is not valid.'],
+  unavailable: ['unavailable', 'Plugin code cannot run at the moment.'],
+});

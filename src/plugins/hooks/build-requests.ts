@@ -1,0 +1,86 @@
+import type { BatchQueryContext, DriverContext, FileReference, TaskQueryContext } from '../../../contracts/v1.d.ts';
+import { err, isObject, type Json, ok, type Result } from '../../kernel/index.ts';
+import type { HookFailure, LoadedPlugin, Manifest } from '../types.ts';
+import { callHook, type HookOptions } from './call-hook.ts';
+import { checkRequestUrl } from './check-request-url.ts';
+import { type DescriptorBody, readBody, readHeaders, readMethod, readText } from './read-descriptor.ts';
+
+/** A request to the vendor that has passed every rule. */
+export type PluginRequest = { url: string; method: string; headers: Record<string, string>; body: DescriptorBody };
+/** `action`, `model` (billing) and `rewriteModel` (upstream) are set where the plugin replaces them. */
+export type SubmitRequest = PluginRequest & { action?: string; model?: string; rewriteModel?: string };
+
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+
+function readRequest(
+  value: Json | undefined,
+  manifest: Manifest,
+  baseUrl: string,
+  defaultMethod: string,
+  files: readonly FileReference[],
+): Result<{ request: PluginRequest; descriptor: Record<string, unknown> }, string> {
+  if (!isObject(value)) return err('the plugin returned no request');
+  if (typeof value.url !== 'string' || value.url === '') return err('url is required');
+  const url = checkRequestUrl(manifest, baseUrl, value.url, false);
+  if (!url.ok) return url;
+  const method = readMethod(value.method, defaultMethod, METHODS);
+  if (!method.ok) return method;
+  const headers = readHeaders(value.headers);
+  if (!headers.ok) return headers;
+  const body = readBody(value, files);
+  if (!body.ok) return body;
+  return ok({
+    request: { url: value.url, method: method.value, headers: headers.value, body: body.value },
+    descriptor: value,
+  });
+}
+
+/**
+ * The request that submits a task. `pinnedModel` is the client's model on a protocol: the descriptor may repeat it, not replace it.
+ * The URL is checked against `ctx.baseUrl`, file references against `ctx.files`.
+ */
+export function buildSubmitRequest(
+  plugin: LoadedPlugin,
+  ctx: DriverContext,
+  options: HookOptions & { pinnedModel?: string } = {},
+): Promise<Result<SubmitRequest, HookFailure>> {
+  const { pinnedModel, ...callOptions } = options;
+  return callHook(plugin, 'buildSubmitRequest', [ctx], callOptions, (value) => {
+    const read = readRequest(value, plugin.manifest, ctx.baseUrl, 'POST', ctx.files);
+    if (!read.ok) return read;
+    const submit: SubmitRequest = { ...read.value.request };
+    for (const name of ['action', 'model', 'rewriteModel'] as const) {
+      const text = readText(read.value.descriptor, name);
+      if (!text.ok) return text;
+      if (text.value !== undefined) submit[name] = text.value;
+    }
+    if (pinnedModel !== undefined && submit.model !== undefined && submit.model !== pinnedModel) {
+      return err('plugin submit model does not match the pinned endpoint model');
+    }
+    return ok(submit);
+  });
+}
+
+/** The request that asks for one task. */
+export function buildQueryRequest(
+  plugin: LoadedPlugin,
+  ctx: TaskQueryContext,
+  options: HookOptions = {},
+): Promise<Result<PluginRequest, HookFailure>> {
+  return callHook(plugin, 'buildQueryRequest', [ctx], options, (value) => {
+    const read = readRequest(value, plugin.manifest, ctx.baseUrl, 'GET', []);
+    return read.ok ? ok(read.value.request) : read;
+  });
+}
+
+/** The request that asks for all tasks of `ctx` at once. */
+export function buildBatchQueryRequest(
+  plugin: LoadedPlugin,
+  ctx: BatchQueryContext,
+  options: HookOptions = {},
+): Promise<Result<PluginRequest, HookFailure>> {
+  return callHook(plugin, 'buildBatchQueryRequest', [ctx, ctx.tasks], options, (value) => {
+    const read = readRequest(value, plugin.manifest, ctx.baseUrl, 'GET', []);
+    return read.ok ? ok(read.value.request) : read;
+  });
+}

@@ -1,0 +1,34 @@
+import { err, type Json, ok, type Result, redactSecrets, sanitizeMessage } from '../../kernel/index.ts';
+import type { CallOptions, HookFailure, LoadedPlugin } from '../types.ts';
+
+export type HookOptions = Pick<CallOptions, 'admissionTimeoutMs' | 'signal' | 'secrets'>;
+
+const invalidResult = (hook: string, message: string): HookFailure => ({
+  kind: 'invalid_result',
+  message: sanitizeMessage(message),
+  console: [],
+  hook,
+});
+
+/**
+ * Calls a hook and reads what it returned. Nearly every hook carries a body or stored task data, hence the large limit.
+ * `read` gives the checked value, or what is wrong with it.
+ */
+export async function callHook<T>(
+  plugin: LoadedPlugin,
+  hook: string,
+  args: readonly unknown[],
+  options: CallOptions,
+  read: (value: Json | undefined) => Result<T, string>,
+): Promise<Result<T, HookFailure>> {
+  const outcome = await plugin.call(hook, args, { large: true, ...options });
+  if (!outcome.ok) return outcome;
+  const value = read(outcome.value);
+  return value.ok
+    ? ok(value.value)
+    : err(invalidResult(hook, `${hook}: ${redactSecrets(value.error, options.secrets ?? [])}`));
+}
+
+/** The host's trouble, not the plugin's: the call may be repeated and counts against nobody. */
+export const isHostFailure = (failure: HookFailure): boolean =>
+  failure.kind === 'overloaded' || failure.kind === 'closed' || failure.kind === 'suspended';

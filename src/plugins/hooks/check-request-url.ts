@@ -1,0 +1,44 @@
+import { err, ok, type Result } from '../../kernel/index.ts';
+import { canonicalHost } from '../../upstream/index.ts';
+import type { Manifest } from '../types.ts';
+
+/** Longest URL that is sent (plugin-facts §1); `data:` URLs have a limit of their own. */
+const MAX_URL_LENGTH = 65_536;
+
+const portOf = (url: URL): string => url.port || (url.protocol === 'https:' ? '443' : '80');
+
+/**
+ * True when the channel's credential may go to `url`: the host of the channel's base URL, or one of `allowedHosts`. An entry with a port
+ * matches that port alone, one without a port the scheme's default port. Also the rule for redirects of such requests.
+ */
+export function allowsHost(manifest: Pick<Manifest, 'allowedHosts'>, channelBaseUrl: string, url: URL): boolean {
+  const base = URL.canParse(channelBaseUrl) ? new URL(channelBaseUrl) : undefined;
+  if (base?.protocol === 'https:' && url.protocol !== 'https:') return false;
+  if (base && canonicalHost(base) === canonicalHost(url)) return true;
+  const hostname = url.hostname.toLowerCase();
+  return manifest.allowedHosts.some((entry) =>
+    /:\d+$/.test(entry) ? entry === `${hostname}:${portOf(url)}` : entry === hostname && url.port === '',
+  );
+}
+
+/**
+ * The URL of a request that a plugin described: absolute http(s) without user info, fragment or surrounding whitespace, never http where
+ * the channel is https, and to an allowed host. `credentialless` requests may go to any host.
+ */
+export function checkRequestUrl(
+  manifest: Pick<Manifest, 'allowedHosts'>,
+  channelBaseUrl: string,
+  text: string,
+  credentialless: boolean,
+): Result<URL, string> {
+  if (text.length > MAX_URL_LENGTH) return err(`the request URL is longer than ${MAX_URL_LENGTH} characters`);
+  if (/[\s\p{Cc}]/u.test(text) || !URL.canParse(text))
+    return err('the request URL must be an absolute http or https URL');
+  const url = new URL(text);
+  if (url.protocol !== 'http:' && url.protocol !== 'https:')
+    return err('the request URL must be an absolute http or https URL');
+  if (url.username !== '' || url.password !== '') return err('the request URL must not contain credentials');
+  if (text.includes('#')) return err('the request URL must not have a fragment');
+  if (credentialless || allowsHost(manifest, channelBaseUrl, url)) return ok(url);
+  return err(`plugin request host "${canonicalHost(url)}" is not allowed`);
+}

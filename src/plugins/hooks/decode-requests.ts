@@ -1,0 +1,94 @@
+import type { ProtocolContext, RouteContext } from '../../../contracts/v1.d.ts';
+import { err, isObject, type Json, ok, type Result } from '../../kernel/index.ts';
+import type { HookFailure, LoadedPlugin, PluginRoute, ProtocolName } from '../types.ts';
+import { callHook, type HookOptions } from './call-hook.ts';
+
+/** Limits of plugin-facts §1. */
+const MAX_ORIGIN_TASKS = 16;
+const MAX_ORIGIN_ID_LENGTH = 128;
+const MAX_QUERIED_TASKS = 100;
+
+export type DecodedSubmit = {
+  kind: 'submit';
+  model: string;
+  /** Not blank; missing where the plugin leaves it to the route or the descriptor. */
+  action?: string;
+  /** `undefined` when the plugin gave none: the client's body is not passed on in its place. */
+  requestBody?: Json;
+  /** Public ids, trimmed, each once. */
+  originTaskIds: string[];
+};
+export type DecodedQuery = { kind: 'query'; taskIds: string[] };
+
+const INVALID = 'plugin returned an invalid route result';
+
+function readOriginTaskIds(value: unknown): Result<string[], string> {
+  if (value === undefined || value === null) return ok([]);
+  if (!Array.isArray(value)) return err('originTaskIds must be a list of task ids');
+  const ids = new Set<string>();
+  for (const id of value) {
+    const text = typeof id === 'string' ? id.trim() : '';
+    if (text === '' || [...text].length > MAX_ORIGIN_ID_LENGTH) return err('originTaskIds must be a list of task ids');
+    ids.add(text);
+  }
+  return ids.size > MAX_ORIGIN_TASKS ? err(`at most ${MAX_ORIGIN_TASKS} origin tasks are allowed`) : ok([...ids]);
+}
+
+function readSubmit(value: Record<string, unknown>): Result<DecodedSubmit, string> {
+  const { model, action, requestBody } = value;
+  if (typeof model !== 'string' || model.trim() === '') return err('model must be a string that is not blank');
+  if (action !== undefined && action !== null && typeof action !== 'string') return err('action must be a string');
+  const origins = readOriginTaskIds(value.originTaskIds);
+  if (!origins.ok) return origins;
+  return ok({
+    kind: 'submit',
+    model,
+    originTaskIds: origins.value,
+    ...(typeof action === 'string' && action.trim() !== '' ? { action: action.trim() } : {}),
+    ...(requestBody === undefined ? {} : { requestBody: requestBody as Json }),
+  });
+}
+
+function readQuery(value: Record<string, unknown>): Result<DecodedQuery, string> {
+  const { taskIds } = value;
+  if (!Array.isArray(taskIds) || taskIds.some((id) => typeof id !== 'string' || id.trim() === '')) {
+    return err('taskIds must be a list of task ids');
+  }
+  if (taskIds.length > MAX_QUERIED_TASKS) return err(`at most ${MAX_QUERIED_TASKS} tasks can be queried at once`);
+  return ok({ kind: 'query', taskIds: taskIds as string[] });
+}
+
+/** Decodes a request to a host protocol. The plugin must echo the client's model. */
+export function decodeProtocolRequest(
+  plugin: LoadedPlugin,
+  protocol: ProtocolName,
+  ctx: ProtocolContext,
+  options: HookOptions = {},
+): Promise<Result<DecodedSubmit, HookFailure>> {
+  return callHook(plugin, `protocols.${protocol}.decodeRequest`, [ctx], options, (value) => {
+    if (!isObject(value) || value.kind !== 'submit' || Object.hasOwn(value, 'renderer')) return err(INVALID);
+    const submit = readSubmit(value);
+    if (submit.ok && submit.value.model !== ctx.model) return err('the decoded model is not the requested one');
+    return submit;
+  });
+}
+
+/** Decodes a request to a native route; only dynamic routes may turn out to be queries. */
+export function decodeNativeRequest(
+  plugin: LoadedPlugin,
+  route: PluginRoute,
+  ctx: RouteContext,
+  options: HookOptions = {},
+): Promise<Result<DecodedSubmit | DecodedQuery, HookFailure>> {
+  return callHook<DecodedSubmit | DecodedQuery>(plugin, `native.${route.decode ?? ''}`, [ctx], options, (value) => {
+    if (!isObject(value) || Object.hasOwn(value, 'renderer')) return err(INVALID);
+    if (value.kind === 'query' && route.type === 'dynamic') return readQuery(value);
+    if (value.kind !== 'submit') return err(INVALID);
+    const submit = readSubmit(value);
+    if (!submit.ok) return submit;
+    const { model, action } = submit.value;
+    const served = plugin.manifest.models.includes(model) && (route.models?.includes(model) ?? true);
+    if (!served) return err(`model ${JSON.stringify(model)} is not served by this plugin`);
+    return ok(action === undefined && route.action ? { ...submit.value, action: route.action } : submit.value);
+  });
+}

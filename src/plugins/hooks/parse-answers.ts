@@ -1,0 +1,97 @@
+import type {
+  BatchQueryContext,
+  DriverContext,
+  ResponseInfo,
+  SubmitResponse,
+  TaskQueryContext,
+} from '../../../contracts/v1.d.ts';
+import { err, isObject, type Json, ok, type Result } from '../../kernel/index.ts';
+import type { HookFailure, LoadedPlugin } from '../types.ts';
+import { callHook, type HookOptions } from './call-hook.ts';
+import { type ParsedTask, readState, readTaskResult, type StateChange } from './read-task-result.ts';
+
+export type ParsedSubmission = {
+  /** The vendor's id, not blank. */
+  taskId: string;
+  /** The first snapshot; `undefined` when the plugin gave none. */
+  taskData?: Json;
+  immediate?: ParsedTask;
+  state: StateChange;
+};
+
+/** Reads the vendor's 2xx answer to a submission. A `clientResponse` is refused: what clients see is the host's and the presenters' affair. */
+export function parseSubmitResponse(
+  plugin: LoadedPlugin,
+  ctx: DriverContext,
+  response: SubmitResponse,
+  options: HookOptions = {},
+): Promise<Result<ParsedSubmission, HookFailure>> {
+  return callHook(plugin, 'parseSubmitResponse', [ctx, response], options, (value) => {
+    if (!isObject(value)) return err('the plugin returned no submit result');
+    if (Object.hasOwn(value, 'clientResponse')) return err('clientResponse is not allowed');
+    const { taskId, taskData, immediate } = value;
+    if (typeof taskId !== 'string' || taskId.trim() === '') return err('taskId must be a string that is not blank');
+    const submission: ParsedSubmission = { taskId, state: readState(value) };
+    if (taskData !== undefined) submission.taskData = taskData as Json;
+    if (immediate !== undefined && immediate !== null) {
+      const result = readTaskResult(immediate, options.secrets);
+      if (!result.ok) return err('immediate must be a task result');
+      submission.immediate = result.value;
+    }
+    return ok(submission);
+  });
+}
+
+/** Reads the answer to one task's query. `body` is parsed JSON, else text. */
+export function parseTaskResult(
+  plugin: LoadedPlugin,
+  ctx: TaskQueryContext,
+  body: Json,
+  response: ResponseInfo,
+  options: HookOptions = {},
+): Promise<Result<ParsedTask, HookFailure>> {
+  return callHook(plugin, 'parseTaskResult', [ctx, body, response], options, (value) =>
+    readTaskResult(value, options.secrets),
+  );
+}
+
+export type ParsedBatchItem = ParsedTask & {
+  /** The vendor's id. */
+  taskId: string;
+  action?: string;
+  /** Unix seconds. */
+  submitTime?: number;
+  startTime?: number;
+  finishTime?: number;
+  /** Replaces the stored data where the plugin gave it. */
+  data?: Json;
+  /** The item as the plugin returned it; extractUsageOnComplete gets it when there is no `data`. */
+  raw: Json;
+};
+
+/** Reads the answer to a batch query: items by the vendor's id. Items without an id are skipped; of two with one id the last counts. */
+export function parseBatchResult(
+  plugin: LoadedPlugin,
+  ctx: BatchQueryContext,
+  body: Json,
+  response: ResponseInfo,
+  options: HookOptions = {},
+): Promise<Result<Map<string, ParsedBatchItem>, HookFailure>> {
+  return callHook(plugin, 'parseBatchResult', [ctx, body, response], options, (value) => {
+    if (!Array.isArray(value)) return err('the plugin returned no list of task results');
+    const items = new Map<string, ParsedBatchItem>();
+    for (const entry of value) {
+      const result = readTaskResult(entry, options.secrets);
+      if (!result.ok || !isObject(entry) || typeof entry.taskId !== 'string' || entry.taskId.trim() === '') continue;
+      const item: ParsedBatchItem = { ...result.value, taskId: entry.taskId, raw: entry };
+      if (typeof entry.action === 'string' && entry.action !== '') item.action = entry.action;
+      for (const name of ['submitTime', 'startTime', 'finishTime'] as const) {
+        const time = entry[name];
+        if (typeof time === 'number' && time > 0) item[name] = Math.floor(time);
+      }
+      if (entry.data !== undefined && entry.data !== null) item.data = entry.data;
+      items.set(item.taskId, item);
+    }
+    return ok(items);
+  });
+}

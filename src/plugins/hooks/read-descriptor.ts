@@ -1,0 +1,126 @@
+import type { FileReference } from '../../../contracts/v1.d.ts';
+import { err, isObject, type Json, ok, type Result } from '../../kernel/index.ts';
+
+/** At most 64 headers of at most 8192 characters; these names are the host's own (plugin-facts §2.4). */
+const MAX_HEADERS = 64;
+const MAX_HEADER_VALUE = 8192;
+const HOST_HEADERS = new Set([
+  'host',
+  'content-length',
+  'accept-encoding',
+  'connection',
+  'proxy-connection',
+  'keep-alive',
+  'proxy-authorization',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+
+export type DescriptorPart = { name: string; value: string } | { name: string; fileRef: string; filename?: string };
+export type DescriptorBody =
+  | { kind: 'none' }
+  | { kind: 'text'; text: string }
+  /** May hold file placeholders, each naming a file of the request. */
+  | { kind: 'json'; value: Json }
+  | { kind: 'multipart'; parts: DescriptorPart[] };
+
+export function readHeaders(value: unknown): Result<Record<string, string>, string> {
+  if (value === undefined || value === null) return ok({});
+  if (!isObject(value)) return err('headers must be an object of strings');
+  const entries = Object.entries(value);
+  if (entries.length > MAX_HEADERS) return err(`at most ${MAX_HEADERS} headers are allowed`);
+  for (const [name, text] of entries) {
+    if (!TOKEN.test(name)) return err(`header name ${JSON.stringify(name)} is not valid`);
+    if (HOST_HEADERS.has(name.toLowerCase())) return err(`header "${name}" is set by the host alone`);
+    if (typeof text !== 'string') return err(`header "${name}" must be a string`);
+    if (text.length > MAX_HEADER_VALUE || /[\p{Cc}]/u.test(text.replaceAll('\t', ' ')))
+      return err(`header "${name}" has no valid value`);
+  }
+  return ok(Object.fromEntries(entries) as Record<string, string>);
+}
+
+/** The method in upper case, or `fallback`; one of `allowed`. */
+export function readMethod(value: unknown, fallback: string, allowed: readonly string[]): Result<string, string> {
+  if (value === undefined || value === null || value === '') return ok(fallback);
+  const method = typeof value === 'string' ? value.trim().toUpperCase() : '';
+  return allowed.includes(method) ? ok(method) : err(`method must be one of ${allowed.join(', ')}`);
+}
+
+/** A string field that may be missing; blank counts as missing. */
+export function readText(descriptor: Record<string, unknown>, name: string): Result<string | undefined, string> {
+  const value = descriptor[name];
+  if (value === undefined || value === null) return ok(undefined);
+  if (typeof value !== 'string') return err(`${name} must be a string`);
+  return ok(value.trim() === '' ? undefined : value);
+}
+
+export function readBody(
+  descriptor: Record<string, unknown>,
+  files: readonly FileReference[],
+): Result<DescriptorBody, string> {
+  const { body, bodyType, parts } = descriptor;
+  if (bodyType === 'multipart') return readParts(parts, files);
+  if (bodyType !== undefined && bodyType !== null && bodyType !== 'json')
+    return err('bodyType must be "json" or "multipart"');
+  if (body === undefined || body === null) return ok({ kind: 'none' });
+  if (typeof body === 'string') return ok({ kind: 'text', text: body });
+  const problem = findBadPlaceholder(body as Json, files);
+  return problem ? err(problem) : ok({ kind: 'json', value: body as Json });
+}
+
+const unknownFile = (ref: unknown): string => `unknown file reference ${JSON.stringify(ref)}`;
+
+function readParts(parts: unknown, files: readonly FileReference[]): Result<DescriptorBody, string> {
+  if (!Array.isArray(parts)) return err('a multipart request needs parts');
+  const read: DescriptorPart[] = [];
+  for (const part of parts) {
+    if (!isObject(part) || typeof part.name !== 'string' || part.name === '') return err('each part needs a name');
+    const { name, value, fileRef, filename } = part;
+    if (fileRef === undefined) {
+      if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') {
+        return err(`part "${name}" needs a value or a fileRef`);
+      }
+      read.push({ name, value: String(value) });
+      continue;
+    }
+    if (!files.some((file) => file.ref === fileRef)) return err(unknownFile(fileRef));
+    read.push({ name, fileRef: String(fileRef), ...(typeof filename === 'string' && filename ? { filename } : {}) });
+  }
+  return ok({ kind: 'multipart', parts: read });
+}
+
+const PLACEHOLDER_KEYS = new Set(['__fileRef', 'encoding', 'mimeType', 'maxBytes']);
+
+function placeholderProblem(value: Record<string, unknown>, files: readonly FileReference[]): string | undefined {
+  const { __fileRef: ref, encoding, mimeType, maxBytes } = value;
+  const sound =
+    Object.keys(value).every((name) => PLACEHOLDER_KEYS.has(name)) &&
+    typeof ref === 'string' &&
+    (encoding === 'base64' || encoding === 'dataUrl') &&
+    (mimeType === undefined || (typeof mimeType === 'string' && mimeType !== '')) &&
+    (maxBytes === undefined || (Number.isInteger(maxBytes) && Number(maxBytes) > 0));
+  if (!sound) return 'invalid file placeholder';
+  return files.some((file) => file.ref === ref) ? undefined : unknownFile(ref);
+}
+
+/** Looks at every object of a body; a list instead of recursion, since a plugin chooses the depth. */
+function findBadPlaceholder(body: Json, files: readonly FileReference[]): string | undefined {
+  const pending: unknown[] = [body];
+  while (pending.length > 0) {
+    const value = pending.pop();
+    if (Array.isArray(value)) {
+      for (const item of value) pending.push(item);
+    } else if (isObject(value)) {
+      if (Object.hasOwn(value, '__fileRef')) {
+        const problem = placeholderProblem(value, files);
+        if (problem) return problem;
+      } else {
+        for (const member of Object.values(value)) pending.push(member);
+      }
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,73 @@
+import type { TaskStatus } from '../../../contracts/v1.d.ts';
+import { err, isObject, type Json, ok, type Result, redactSecrets, sanitizeMessage } from '../../kernel/index.ts';
+
+/** Largest state that is stored, as JSON (plugin-facts §1). */
+const MAX_STATE_BYTES = 1_048_576;
+
+/** What a result says about the plugin's state. `too_large`: the old value stays, a warning is due. */
+export type StateChange = { kind: 'keep' } | { kind: 'set'; value: Json } | { kind: 'too_large'; bytes: number };
+
+export type ParsedTask = {
+  /** `UNKNOWN` also for a missing or unrecognised status. */
+  status: TaskStatus | 'UNKNOWN';
+  /** "0%" to "100%". */
+  progress?: string;
+  /** Sanitised, without secrets; "" when there is none. */
+  reason: string;
+  url?: string;
+  remoteUrl?: string;
+  completionTokens?: number;
+  totalTokens?: number;
+  taskId?: string;
+  code?: string;
+  state: StateChange;
+};
+
+const STATUSES: ReadonlySet<string> = new Set([
+  'NOT_START',
+  'SUBMITTED',
+  'QUEUED',
+  'IN_PROGRESS',
+  'SUCCESS',
+  'FAILURE',
+]);
+
+export function readState(result: Record<string, unknown>): StateChange {
+  if (!Object.hasOwn(result, 'state')) return { kind: 'keep' };
+  const value = result.state as Json;
+  const bytes = Buffer.byteLength(JSON.stringify(value));
+  return bytes > MAX_STATE_BYTES ? { kind: 'too_large', bytes } : { kind: 'set', value };
+}
+
+function progressOf(value: unknown): string | undefined {
+  const number = typeof value === 'string' && /^\d{1,3}(?:\.\d{1,6})?%$/.test(value) ? Number.parseFloat(value) : value;
+  if (typeof number !== 'number' || number < 0 || number > 100) return undefined;
+  return `${Math.floor(number)}%`;
+}
+
+const present = <T>(name: string, value: T | undefined): Record<string, T> =>
+  value === undefined ? {} : { [name]: value };
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
+const countOf = (value: unknown): number | undefined =>
+  typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined;
+
+/** A normalised task result. Optional fields of a wrong type are left out: they inform, they do not decide. */
+export function readTaskResult(
+  value: unknown,
+  secrets: readonly (string | undefined)[] = [],
+): Result<ParsedTask, string> {
+  if (!isObject(value)) return err('the plugin returned no task result');
+  const { status, reason, code } = value;
+  return ok({
+    status: typeof status === 'string' && STATUSES.has(status) ? (status as TaskStatus) : 'UNKNOWN',
+    reason: typeof reason === 'string' ? sanitizeMessage(redactSecrets(reason, secrets)) : '',
+    state: readState(value),
+    ...present('progress', progressOf(value.progress)),
+    ...present('url', textOf(value.url)),
+    ...present('remoteUrl', textOf(value.remoteUrl)),
+    ...present('completionTokens', countOf(value.completionTokens)),
+    ...present('totalTokens', countOf(value.totalTokens)),
+    ...present('taskId', textOf(value.taskId)),
+    ...present('code', typeof code === 'number' ? String(code) : textOf(code)),
+  });
+}

@@ -1,0 +1,111 @@
+import type { Artifact, ArtifactContext, ContentContext } from '../../../contracts/v1.d.ts';
+import { err, isObject, type Json, ok, type Result } from '../../kernel/index.ts';
+import type { HookFailure, LoadedPlugin, Manifest } from '../types.ts';
+import { callHook, type HookOptions } from './call-hook.ts';
+import { checkRequestUrl } from './check-request-url.ts';
+import { readHeaders, readMethod } from './read-descriptor.ts';
+
+/** Limits of plugin-facts §1. */
+const MAX_ARTIFACTS = 64;
+const MAX_BODY_BYTES = 1_048_576;
+const MAX_DATA_URL_LENGTH = 64 * 1024 * 1024;
+const ARTIFACT_KEY = /^[A-Za-z0-9][A-Za-z0-9._~-]{0,127}$/;
+const ARTIFACT_TYPES: ReadonlySet<unknown> = new Set(['video', 'audio', 'image', 'file']);
+const ARTIFACT_FIELDS = new Set(['key', 'type', 'mimeType']);
+
+function readArtifact(entry: unknown): Result<Artifact, string> {
+  if (!isObject(entry)) return err('an artifact must be an object');
+  const unknown = Object.keys(entry).find((name) => !ARTIFACT_FIELDS.has(name));
+  if (unknown !== undefined) return err(`artifact has unknown field ${JSON.stringify(unknown)}`);
+  const { key, type, mimeType } = entry;
+  if (typeof key !== 'string' || !ARTIFACT_KEY.test(key))
+    return err(`artifact key ${JSON.stringify(key)} is not valid`);
+  if (!ARTIFACT_TYPES.has(type)) return err(`artifact "${key}" must be a video, audio, image or file`);
+  if (mimeType === undefined) return ok({ key, type: type as Artifact['type'] });
+  if (typeof mimeType !== 'string' || mimeType.length > 255 || /\p{Cc}/u.test(mimeType)) {
+    return err(`artifact "${key}" has no valid mimeType`);
+  }
+  return ok({ key, type: type as Artifact['type'], mimeType });
+}
+
+/** The artifacts of a task: at most 64, keys unique. */
+export function listArtifacts(
+  plugin: LoadedPlugin,
+  ctx: ArtifactContext,
+  options: HookOptions = {},
+): Promise<Result<Artifact[], HookFailure>> {
+  return callHook(plugin, 'listArtifacts', [ctx], options, (value) => {
+    if (!Array.isArray(value)) return err('the plugin returned no list of artifacts');
+    if (value.length > MAX_ARTIFACTS) return err(`at most ${MAX_ARTIFACTS} artifacts are allowed`);
+    const artifacts = new Map<string, Artifact>();
+    for (const entry of value) {
+      const artifact = readArtifact(entry);
+      if (!artifact.ok) return artifact;
+      if (artifacts.has(artifact.value.key)) return err(`artifact key "${artifact.value.key}" is used twice`);
+      artifacts.set(artifact.value.key, artifact.value);
+    }
+    return ok([...artifacts.values()]);
+  });
+}
+
+/** How to get an artifact's bytes. Lives for one proxy request: never stored, never logged. */
+export type ContentRequest =
+  | { kind: 'data'; mimeType: string; base64: string }
+  | {
+      kind: 'http';
+      url: string;
+      method: 'GET' | 'HEAD' | 'POST';
+      headers: Record<string, string>;
+      /** Sent as it is. */
+      body?: string;
+      /** No credential goes along and any public host will do; else the channel's host and `allowedHosts` alone. */
+      credentialless: boolean;
+    };
+
+function readDataUrl(url: string): Result<ContentRequest, string> {
+  if (url.length > MAX_DATA_URL_LENGTH) return err('the data URL is too long');
+  const comma = url.indexOf(',');
+  const header = /^data:([^;,\s]*)(?:;[^;,\s]+)*;base64$/i.exec(url.slice(0, Math.max(comma, 0)));
+  if (!header) return err('a data URL must be base64');
+  return ok({ kind: 'data', mimeType: header[1] || 'video/mp4', base64: url.slice(comma + 1) });
+}
+
+function readContent(value: Json | undefined, manifest: Manifest, ctx: ContentContext): Result<ContentRequest, string> {
+  if (!isObject(value) || typeof value.url !== 'string' || value.url === '')
+    return err('the plugin returned no content request');
+  const { url, body } = value;
+  if (/^data:/i.test(url)) return readDataUrl(url);
+  const credentialless = value.credentialless === true;
+  const checked = checkRequestUrl(manifest, ctx.baseUrl, url, credentialless);
+  if (!checked.ok) return checked;
+  const method = readMethod(
+    value.method,
+    ctx.clientRequest.method,
+    credentialless ? ['GET', 'HEAD'] : ['GET', 'HEAD', 'POST'],
+  );
+  if (!method.ok) return method;
+  const headers = readHeaders(value.headers);
+  if (!headers.ok) return headers;
+  const hasBody = body !== undefined && body !== null;
+  if (credentialless && (hasBody || Object.keys(headers.value).length > 0)) {
+    return err('a credentialless request has no headers and no body');
+  }
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  if (hasBody && Buffer.byteLength(text) > MAX_BODY_BYTES) return err('the body is larger than 1 MiB');
+  return ok({
+    kind: 'http',
+    url,
+    method: method.value as 'GET' | 'HEAD' | 'POST',
+    headers: headers.value,
+    credentialless,
+    ...(hasBody ? { body: text } : {}),
+  });
+}
+
+export function buildContentRequest(
+  plugin: LoadedPlugin,
+  ctx: ContentContext,
+  options: HookOptions = {},
+): Promise<Result<ContentRequest, HookFailure>> {
+  return callHook(plugin, 'buildContentRequest', [ctx], options, (value) => readContent(value, plugin.manifest, ctx));
+}

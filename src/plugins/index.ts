@@ -1,0 +1,58 @@
+/**
+ * Owns: the plugin contract: manifests, source rules, generations of serving plugins, native routing, hook calls and what they return.
+ * May touch: the store's plugin, option, channel and task-count ports, the sandbox. Never touches: the network, task state, money.
+ */
+export type * from '../../contracts/v1.d.ts';
+export { type LintReport, lintPlugin } from './author/lint-plugin.ts';
+export { type FixtureCaseReport, type FixtureReport, runFixture } from './author/run-fixture.ts';
+export {
+  buildBatchQueryRequest,
+  buildQueryRequest,
+  buildSubmitRequest,
+  type PluginRequest,
+  type SubmitRequest,
+} from './hooks/build-requests.ts';
+export { type HookOptions, isHostFailure } from './hooks/call-hook.ts';
+export { allowsHost, checkRequestUrl } from './hooks/check-request-url.ts';
+export {
+  type DecodedQuery,
+  type DecodedSubmit,
+  decodeNativeRequest,
+  decodeProtocolRequest,
+} from './hooks/decode-requests.ts';
+export { extractUsage, extractUsageOnComplete, extractUsageOnSubmit } from './hooks/extract-usage.ts';
+export {
+  type ParsedBatchItem,
+  type ParsedSubmission,
+  parseBatchResult,
+  parseSubmitResponse,
+  parseTaskResult,
+} from './hooks/parse-answers.ts';
+export { renderNative, renderNativeError, renderVideo } from './hooks/present-tasks.ts';
+export type { DescriptorBody, DescriptorPart } from './hooks/read-descriptor.ts';
+export type { ParsedTask, StateChange } from './hooks/read-task-result.ts';
+export { buildContentRequest, type ContentRequest, listArtifacts } from './hooks/serve-artifacts.ts';
+export type { RuntimeStatus } from './registry/create-registry.ts';
+export type { IconImage } from './service/check-icon.ts';
+export { createPluginService, type PluginService } from './service/create-plugin-service.ts';
+export type { PluginDetail, PluginSummary, PluginVersion } from './service/describe-plugins.ts';
+export type { DryRun, DryRunOutcome } from './service/dry-run.ts';
+export type { PluginUpload } from './service/upload-plugin.ts';
+export type {
+  CallOptions,
+  Generation,
+  HookFailure,
+  LoadedPlugin,
+  LocalizedText,
+  Manifest,
+  Pin,
+  PluginFault,
+  PluginRoute,
+  ProtocolClaim,
+  ProtocolName,
+  ResponsesMode,
+  RouteMatch,
+  RouteMethod,
+  UsageField,
+} from './types.ts';
+export { checkRequestQuantities } from './usage/check-facts.ts';

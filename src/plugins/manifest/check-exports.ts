@@ -1,0 +1,176 @@
+import type { ExportShape } from '../../sandbox/index.ts';
+import type { Manifest, PluginFault, ProtocolName } from '../types.ts';
+import { PROTOCOL_SPELLINGS } from './protocol-aliases.ts';
+import { REMOVED_EXPORTS } from './removed-names.ts';
+
+type Shapes = Record<string, ExportShape>;
+
+const REQUIRED = ['buildSubmitRequest', 'parseSubmitResponse', 'parseTaskResult'] as const;
+const BY_FETCH_MODE = {
+  per_task: ['buildQueryRequest'],
+  batch: ['buildBatchQueryRequest', 'parseBatchResult'],
+} as const;
+const OPTIONAL = ['extractUsage', 'extractUsageOnSubmit', 'extractUsageOnComplete'] as const;
+const ARTIFACTS = ['listArtifacts', 'buildContentRequest'] as const;
+
+const own = (shapes: Shapes | undefined, name: string): ExportShape | undefined =>
+  shapes && Object.hasOwn(shapes, name) ? shapes[name] : undefined;
+
+/** Says why an export is no plain function; nothing when it is one. */
+function checkFunction(shape: ExportShape, path: string): PluginFault[] {
+  if (shape.type === 'function') return [];
+  const what: Record<string, string> = {
+    async_function: 'is an async function',
+    generator: 'is a generator',
+    class: 'is a class',
+  };
+  return [
+    {
+      path,
+      rule: 'export.function',
+      message: `${what[shape.type] ?? `is ${shape.type}`}; it must be a plain function`,
+    },
+  ];
+}
+
+function needFunction(shapes: Shapes | undefined, name: string, path: string, why: string): PluginFault[] {
+  const shape = own(shapes, name);
+  return shape ? checkFunction(shape, path) : [{ path, rule: 'export.required', message: `is missing: ${why}` }];
+}
+
+/** The exports that need no manifest: names of earlier contracts, and hooks that every plugin has. */
+export function checkBaseExports(exports: Shapes): PluginFault[] {
+  const faults: PluginFault[] = [];
+  for (const name of Object.keys(exports)) {
+    const hint = REMOVED_EXPORTS[name];
+    if (hint) {
+      faults.push({
+        path: `exports/${name}`,
+        rule: 'removed_name',
+        message: `"${name}" is no longer part of the contract`,
+        hint,
+      });
+    }
+  }
+  for (const name of REQUIRED)
+    faults.push(...needFunction(exports, name, `exports/${name}`, 'every plugin exports it'));
+  for (const name of OPTIONAL) {
+    const shape = own(exports, name);
+    if (shape) faults.push(...checkFunction(shape, `exports/${name}`));
+  }
+  if (ARTIFACTS.some((name) => own(exports, name))) {
+    for (const name of ARTIFACTS) {
+      faults.push(
+        ...needFunction(exports, name, `exports/${name}`, 'listArtifacts and buildContentRequest come together'),
+      );
+    }
+  }
+  return faults;
+}
+
+/** The exports that the manifest's modes, routes and protocols ask for, and protocol hooks that nothing asks for. */
+export function checkModeExports(manifest: Manifest, exports: Shapes): PluginFault[] {
+  const faults: PluginFault[] = [];
+  for (const name of BY_FETCH_MODE[manifest.fetchMode]) {
+    faults.push(...needFunction(exports, name, `exports/${name}`, `fetchMode "${manifest.fetchMode}" needs it`));
+  }
+  faults.push(...checkNative(manifest, own(exports, 'native')));
+  faults.push(...checkProtocolHooks(manifest, own(exports, 'protocols')));
+  return faults;
+}
+
+function checkNative(manifest: Manifest, native: ExportShape | undefined): PluginFault[] {
+  if (native && native.type !== 'object') {
+    return [{ path: 'exports/native', rule: 'export.object', message: 'must be an object of functions' }];
+  }
+  const faults: PluginFault[] = [];
+  const errorHook = own(native?.members, 'error');
+  if (errorHook) faults.push(...checkFunction(errorHook, 'exports/native/error'));
+  const names = new Map<string, string>();
+  for (const route of manifest.routes) {
+    const label = `${route.method} ${route.path}`;
+    if (!names.has(route.render)) names.set(route.render, `route ${label} renders with it`);
+    if (route.decode !== undefined && !names.has(route.decode))
+      names.set(route.decode, `route ${label} decodes with it`);
+  }
+  for (const [name, why] of names) faults.push(...needFunction(native?.members, name, `exports/native/${name}`, why));
+  return faults;
+}
+
+/** Hooks by protocol and the reason each is needed; a member that is not here is used by nothing. */
+function wantedHooks(manifest: Manifest): Record<ProtocolName, Map<string, string> | undefined> {
+  const video = manifest.protocols.find((claim) => claim.name === 'proto_video');
+  const responses = manifest.protocols.find((claim) => claim.name === 'proto_responses');
+  const wanted = new Map<string, string>([['decodeRequest', 'proto_responses needs it']]);
+  if (responses?.supports.includes('stream')) wanted.set('renderEvents', '"stream" is supported');
+  if (responses?.supports.some((mode) => mode !== 'stream'))
+    wanted.set('renderFinal', '"sync" or "background" is supported');
+  return {
+    proto_responses: responses && wanted,
+    proto_video:
+      video &&
+      new Map([
+        ['decodeRequest', 'proto_video needs it'],
+        ['render', 'proto_video needs it'],
+      ]),
+  };
+}
+
+function checkProtocolHooks(manifest: Manifest, protocols: ExportShape | undefined): PluginFault[] {
+  if (protocols && protocols.type !== 'object') {
+    return [{ path: 'exports/protocols', rule: 'export.object', message: 'must be an object by protocol' }];
+  }
+  const faults: PluginFault[] = [];
+  const members = protocols?.members ?? {};
+  const known = new Set<string>();
+  for (const [name, hooks] of Object.entries(wantedHooks(manifest)) as [
+    ProtocolName,
+    Map<string, string> | undefined,
+  ][]) {
+    const spellings = PROTOCOL_SPELLINGS[name].filter((spelling) => own(members, spelling));
+    for (const spelling of spellings) known.add(spelling);
+    const written = exportedSpelling(name, protocols) ?? name;
+    const at = `exports/protocols/${written}`;
+    if (spellings.length > 1) {
+      faults.push({
+        path: at,
+        rule: 'export.ambiguous',
+        message: `is exported under two names: ${spellings.join(' and ')}`,
+      });
+    } else if (!hooks) {
+      if (spellings.length > 0) {
+        faults.push({ path: at, rule: 'export.unused', message: 'is exported, but meta.protocols does not claim it' });
+      }
+    } else {
+      faults.push(...checkHooks(hooks, own(members, written), at));
+    }
+  }
+  for (const name of Object.keys(members)) {
+    if (!known.has(name)) {
+      faults.push({
+        path: `exports/protocols/${name}`,
+        rule: 'export.unused',
+        message: 'is no protocol of this gateway',
+      });
+    }
+  }
+  return faults;
+}
+
+function checkHooks(hooks: Map<string, string>, shape: ExportShape | undefined, at: string): PluginFault[] {
+  if (shape && shape.type !== 'object') {
+    return [{ path: at, rule: 'export.object', message: 'must be an object of functions' }];
+  }
+  const faults: PluginFault[] = [];
+  for (const [name, why] of hooks) faults.push(...needFunction(shape?.members, name, `${at}/${name}`, why));
+  for (const name of Object.keys(shape?.members ?? {})) {
+    if (!hooks.has(name)) {
+      faults.push({ path: `${at}/${name}`, rule: 'export.unused', message: 'is a hook that no supported mode uses' });
+    }
+  }
+  return faults;
+}
+
+/** The key of the exported `protocols` under which a protocol's hooks are. */
+export const exportedSpelling = (name: ProtocolName, protocols: ExportShape | undefined): string | undefined =>
+  PROTOCOL_SPELLINGS[name]?.find((spelling) => own(protocols?.members, spelling));

@@ -1,0 +1,104 @@
+import type { Meta, Route, UsageField as WrittenField, LocalizedText as WrittenText } from '../../../contracts/v1.d.ts';
+import type { Json } from '../../kernel/index.ts';
+import type { LocalizedText, Manifest, ProtocolClaim, ResponsesMode, UsageField } from '../types.ts';
+import { normalizeAllowedHost, normalizeBaseUrl } from './addresses.ts';
+import { toTextMap } from './localized-text.ts';
+
+const MODE_ORDER: readonly ResponsesMode[] = ['stream', 'sync', 'background'];
+
+const trimmed = (names: readonly string[]): string[] => names.map((name) => name.trim());
+
+const textOf = (text: WrittenText | undefined): { description?: LocalizedText } =>
+  text === undefined ? {} : { description: toTextMap(text) };
+
+function fieldOf(field: WrittenField): UsageField {
+  const description = textOf(field.description);
+  if ('enum' in field) {
+    const labels = Object.entries(field.enumLabels ?? {}).map(([value, label]) => [value, toTextMap(label)] as const);
+    return { kind: 'enum', values: [...field.enum], enumLabels: Object.fromEntries(labels), ...description };
+  }
+  return field.type === 'number'
+    ? { kind: 'number', unit: field.unit, ...description }
+    : { kind: 'boolean', ...description };
+}
+
+/** Usage fields as the rest of the room works with them. `Object.fromEntries` keeps a field called `__proto__` a field. */
+export const usageFieldsOf = (schema: Meta['usageSchema']): Record<string, UsageField> =>
+  Object.fromEntries(Object.entries(schema ?? {}).map(([name, field]) => [name, fieldOf(field)]));
+
+const hostOf = (entry: string): string => {
+  const host = normalizeAllowedHost(entry);
+  return host.ok ? host.value : entry;
+};
+
+const baseUrlOf = (text: string): string => {
+  const url = normalizeBaseUrl(text);
+  return url.ok ? url.value : text;
+};
+
+/** `written` gives the protocol names as the plugin spelled them, by position. */
+function claimOf(entry: NonNullable<Meta['protocols']>[number], writtenAs: string, models: string[]): ProtocolClaim {
+  if (typeof entry === 'string') return { name: entry, writtenAs, supports: [], models };
+  const supports = entry.name === 'proto_responses' ? entry.supports : [];
+  return {
+    name: entry.name,
+    writtenAs,
+    supports: MODE_ORDER.filter((mode) => supports.includes(mode)),
+    models: entry.models ? trimmed(entry.models) : models,
+  };
+}
+
+/** A checked `meta` (aliases translated) as a manifest. */
+export function toManifest(meta: Meta, written: readonly string[], hasArtifacts: boolean): Manifest {
+  const models = trimmed(meta.models);
+  return {
+    apiVersion: 1,
+    key: meta.key,
+    name: meta.name.trim(),
+    version: meta.version,
+    author: { name: meta.author.name.trim(), ...(meta.author.url === undefined ? {} : { url: meta.author.url }) },
+    models,
+    fetchMode: meta.fetchMode,
+    ...(meta.icon ? { icon: meta.icon } : {}),
+    ...textOf(meta.description),
+    sortPriority: meta.sortPriority ?? 0,
+    ...(meta.website ? { website: meta.website } : {}),
+    ...(meta.baseUrl === undefined ? {} : { baseUrl: baseUrlOf(meta.baseUrl) }),
+    allowedHosts: (meta.allowedHosts ?? []).map(hostOf),
+    channelTypes: [...(meta.channelTypes ?? [])],
+    protocols: (meta.protocols ?? []).map((entry, index) => claimOf(entry, written[index] ?? '', models)),
+    routes: (meta.routes ?? []).map((route) => ({
+      taskIdParam: 'task_id',
+      ...route,
+      ...('models' in route && route.models ? { models: trimmed(route.models) } : {}),
+    })),
+    usageSchema: usageFieldsOf(meta.usageSchema),
+    usageExamples: (meta.usageExamples ?? []).map(({ label, facts }) => ({ label: label.trim(), facts })),
+    auth: meta.auth as Json | undefined,
+    hasArtifacts,
+  };
+}
+
+/** A manifest in the contract's own form with every text a map: what the API shows. Checking it again gives the same manifest. */
+export function publishMeta(manifest: Manifest): Meta {
+  const { protocols, routes, usageSchema, auth, hasArtifacts: _, ...rest } = manifest;
+  const fields = Object.entries(usageSchema).map(([name, field]): [string, WrittenField] => {
+    const description = field.description ? { description: field.description } : {};
+    if (field.kind === 'enum') return [name, { enum: field.values, enumLabels: field.enumLabels, ...description }];
+    return field.kind === 'number'
+      ? [name, { type: 'number', unit: field.unit, ...description }]
+      : [name, { type: 'boolean', ...description }];
+  });
+  return {
+    ...rest,
+    protocols: protocols.map(({ name, supports, models }) =>
+      name === 'proto_responses' ? { name, supports, models } : { name, models },
+    ),
+    routes: routes.map(({ taskIdParam, ...route }) =>
+      route.type === 'query' ? { ...route, taskIdParam } : route,
+    ) as Route[],
+    usageSchema: Object.fromEntries(fields),
+    usageExamples: manifest.usageExamples as NonNullable<Meta['usageExamples']>,
+    ...(auth === undefined ? {} : { auth }),
+  };
+}

@@ -1,0 +1,95 @@
+import { err, type Json, type Logger, ok, type Result, redactSecrets } from '../../kernel/index.ts';
+import type { ExportShape, Sandbox, SandboxModule } from '../../sandbox/index.ts';
+import { exportedSpelling } from '../manifest/check-exports.ts';
+import { canonicalProtocol } from '../manifest/protocol-aliases.ts';
+import type { CompiledPlugin } from '../source/compile-plugin.ts';
+import type { HookFailure, LoadedPlugin, Manifest, ProtocolName } from '../types.ts';
+
+/** Arguments and results of hooks that carry bodies, and of the others (design section 6). */
+const LARGE_BYTES = 16 * 1024 * 1024;
+const SMALL_BYTES = 1024 * 1024;
+
+export type Layer = 'factory' | 'database';
+
+/** A manifest as if it named only `models`; a claim or route that loses all its models serves none. */
+export function narrowManifest(manifest: Manifest, models: readonly string[] | null): Manifest {
+  if (models === null) return manifest;
+  const keep = (names: readonly string[]): string[] => names.filter((name) => models.includes(name));
+  return {
+    ...manifest,
+    models: keep(manifest.models),
+    protocols: manifest.protocols.map((claim) => ({ ...claim, models: keep(claim.models) })),
+    routes: manifest.routes.map((route) => (route.models ? { ...route, models: keep(route.models) } : route)),
+  };
+}
+
+/** The members of a hook's name: `protocols.proto_video.render`; everything after `native.` is one member. */
+function membersOf(hook: string): string[] {
+  const [first = '', ...rest] = hook.split('.');
+  return first === 'native' && rest.length > 0 ? [first, rest.join('.')] : [first, ...rest];
+}
+
+/** A path in canonical names as the module has it: hooks of a protocol are under the key that the plugin exports. */
+export function modulePath(path: readonly string[], exports: Record<string, ExportShape>): string[] {
+  const [first = '', protocol, ...members] = path;
+  if (first !== 'protocols' || protocol === undefined) return [...path];
+  const own = exports.protocols?.members ?? {};
+  if (Object.hasOwn(own, protocol)) return [...path];
+  const canonical = canonicalProtocol(protocol) as ProtocolName;
+  return [first, exportedSpelling(canonical, exports.protocols) ?? protocol, ...members];
+}
+
+function findShape(path: readonly string[], exports: Record<string, ExportShape>): ExportShape | undefined {
+  let members: Record<string, ExportShape> | undefined = exports;
+  let shape: ExportShape | undefined;
+  for (const name of path) {
+    shape = members && Object.hasOwn(members, name) ? members[name] : undefined;
+    members = shape?.members;
+  }
+  return shape;
+}
+
+/** Makes a compiled plugin callable. Its texts come back without the caller's secrets; its console goes to the debug log. */
+export function loadPlugin(deps: {
+  compiled: CompiledPlugin;
+  layer: Layer;
+  narrowedModels: readonly string[] | null;
+  sandbox: Sandbox;
+  logger: Logger;
+}): LoadedPlugin {
+  const { compiled, sandbox } = deps;
+  const manifest = narrowManifest(compiled.manifest, deps.narrowedModels);
+  const { key, version } = manifest;
+  const pathOf = (hook: string): string[] => modulePath(membersOf(hook), compiled.exports);
+  const module: SandboxModule = { key, version, source: compiled.source, sourceHash: compiled.sourceHash };
+
+  const forward = (hook: string, lines: readonly string[]): void => {
+    for (const line of lines) deps.logger.debug({ task_plugin: 'console', hook }, `[plugin:${key}@${version}] ${line}`);
+  };
+
+  return {
+    key,
+    version,
+    sourceHash: compiled.sourceHash,
+    layer: deps.layer,
+    manifest,
+    has: (hook) => findShape(pathOf(hook), compiled.exports)?.type === 'function',
+    suspended: () => sandbox.isSuspended(key),
+    async call(hook, args, options = {}): Promise<Result<Json | undefined, HookFailure>> {
+      const limit = options.large ? LARGE_BYTES : SMALL_BYTES;
+      const outcome = await sandbox.call(module, {
+        path: pathOf(hook),
+        args,
+        maxArgsBytes: limit,
+        maxResultBytes: limit,
+        ...(options.admissionTimeoutMs === undefined ? {} : { admissionTimeoutMs: options.admissionTimeoutMs }),
+        ...(options.signal === undefined ? {} : { signal: options.signal }),
+      });
+      const clean = (text: string): string => redactSecrets(text, options.secrets ?? []);
+      const console = (outcome.ok ? outcome.value : outcome.error).console.map(clean);
+      forward(hook, console);
+      if (outcome.ok) return ok(outcome.value.value);
+      return err({ ...outcome.error, message: clean(outcome.error.message), console, hook });
+    },
+  };
+}

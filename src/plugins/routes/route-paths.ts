@@ -1,0 +1,105 @@
+/** Path patterns of native routes: literals, `:name`, and a final `*name`. A trailing slash is an empty last segment. */
+
+const segmentsOf = (path: string): string[] => path.slice(1).split('/');
+
+/** Names without their meaning: `/v/:id/*rest` has the shape `/v/:/*`. Two routes of one method and shape are in conflict. */
+export const routeShape = (path: string): string =>
+  `/${segmentsOf(path)
+    .map((segment) => (segment.startsWith(':') ? ':' : segment.startsWith('*') ? '*' : segment))
+    .join('/')}`;
+
+/** Parameter names in order; duplicates are kept. */
+export const routeParams = (path: string): string[] =>
+  segmentsOf(path)
+    .filter((segment) => segment.startsWith(':') || segment.startsWith('*'))
+    .map((segment) => segment.slice(1));
+
+const isWild = (segment: string): boolean => segment.startsWith(':');
+
+/** True when some request path matches both patterns. */
+export function pathsIntersect(a: string, b: string): boolean {
+  const left = segmentsOf(a);
+  const right = segmentsOf(b);
+  for (let index = 0; ; index++) {
+    const one = left[index];
+    const two = right[index];
+    if (one === undefined || two === undefined) return one === two;
+    // A catch-all takes one segment or more, the first of them not empty.
+    if (one.startsWith('*')) return two !== '';
+    if (two.startsWith('*')) return one !== '';
+    if (isWild(one) ? two === '' : isWild(two) ? one === '' : one !== two) return false;
+  }
+}
+
+/** Namespaces of the reference's panel and API, and of ours: nothing below them is a plugin's (plugin-facts §5). */
+const RESERVED_NAMESPACES = [
+  '/api',
+  '/assets',
+  '/setup',
+  '/v1/tasks',
+  '/console',
+  '/login',
+  '/forbidden',
+  '/sign-in',
+  '/sign-up',
+  '/forgot-password',
+  '/oauth',
+  '/otp',
+  '/register',
+  '/reset',
+  '/privacy-policy',
+  '/user-agreement',
+  '/about',
+  '/pricing',
+  '/rankings',
+  '/user',
+  '/401',
+  '/403',
+  '/404',
+  '/500',
+  '/503',
+  '/chat2link',
+  '/system-settings',
+  '/channels',
+  '/chat',
+  '/dashboard',
+  '/errors',
+  '/keys',
+  '/models',
+  '/playground',
+  '/profile',
+  '/redemption-codes',
+  '/subscriptions',
+  '/system-info',
+  '/task-plugins',
+  '/usage-logs',
+  '/users',
+  '/wallet',
+  '/livez',
+  '/readyz',
+  '/metrics',
+] as const;
+
+/** The host's own paths outside those namespaces, under any method. */
+const HOST_ROUTES = [
+  '/v1/responses',
+  '/v1/responses/:response_id',
+  '/v1/videos',
+  '/v1/videos/:task_id',
+  '/v1/videos/:task_id/content',
+] as const;
+
+/** The reserved namespace or host route that a pattern could reach, if any. */
+export function reservedBy(path: string): string | undefined {
+  const segments = segmentsOf(path);
+  const namespace = RESERVED_NAMESPACES.find((reserved) => {
+    for (const [index, name] of segmentsOf(reserved).entries()) {
+      const segment = segments[index];
+      if (segment === undefined) return false;
+      if (segment.startsWith('*')) return true;
+      if (!isWild(segment) && segment !== name) return false;
+    }
+    return true;
+  });
+  return namespace ?? HOST_ROUTES.find((route) => pathsIntersect(path, route) || pathsIntersect(path, `${route}/`));
+}

@@ -1,0 +1,75 @@
+import { type AppError, type Clock, type Logger, sha256Hex } from '../../kernel/index.ts';
+import type { Sandbox } from '../../sandbox/index.ts';
+import type { PluginRecord, Store } from '../../store/ports/index.ts';
+import { pluginErrors } from '../errors.ts';
+import { preflight } from '../registry/build-index.ts';
+import type { Registry } from '../registry/create-registry.ts';
+import { type Layer, loadPlugin } from '../registry/load-plugin.ts';
+import type { CompiledPlugin, Compiler } from '../source/compile-plugin.ts';
+import type { PluginFault } from '../types.ts';
+
+export type ServiceContext = {
+  store: Store;
+  sandbox: Sandbox;
+  clock: Clock;
+  logger: Logger;
+  compiler: Compiler;
+  registry: Registry;
+};
+
+export function invalidPlugin(errors: readonly PluginFault[]): AppError {
+  const [first] = errors;
+  const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : '';
+  const message = first ? `The plugin is not valid: ${first.path || 'meta'}: ${first.message}${more}.` : undefined;
+  return pluginErrors.invalid({ details: { errors }, ...(message === undefined ? {} : { message }) });
+}
+
+/** Compiles a source or throws `plugins.invalid` with every fault, or `plugins.unavailable`. */
+export async function compileOrThrow(
+  ctx: ServiceContext,
+  source: string,
+  name?: { key: string; version: string },
+): Promise<CompiledPlugin> {
+  const compiled = await ctx.compiler.compile(source, name);
+  if (compiled.ok) return compiled.value;
+  if (compiled.error.kind === 'unavailable') {
+    throw pluginErrors.unavailable({
+      message: `Plugin code cannot run at the moment: ${compiled.error.message}.`,
+      retryAfterSeconds: 5,
+    });
+  }
+  throw invalidPlugin(compiled.error.faults);
+}
+
+/** Throws `plugins.conflict` when the plugin could not join the generation that serves now. */
+export function refuseConflict(
+  ctx: ServiceContext,
+  compiled: CompiledPlugin,
+  layer: Layer,
+  narrowedModels: readonly string[] | null,
+): void {
+  const candidate = loadPlugin({ ...ctx, compiled, layer, narrowedModels });
+  const conflict = preflight(ctx.registry.current().plugins.values(), candidate);
+  if (!conflict) return;
+  const { message, ...details } = conflict;
+  throw pluginErrors.conflict({ message: `${message.charAt(0).toUpperCase()}${message.slice(1)}.`, details });
+}
+
+/** Rebuilds here and tells the other nodes. */
+export async function applyChange(ctx: ServiceContext): Promise<void> {
+  await ctx.registry.rebuild();
+  await ctx.store.publish('plugins');
+}
+
+/** The row of a version, or `plugins.not_found`. */
+export async function rowOf(ctx: ServiceContext, key: string, version: string): Promise<PluginRecord> {
+  const row = await ctx.store.plugins.byVersion(key, version);
+  if (!row) throw pluginErrors.not_found();
+  return row;
+}
+
+/** The database's choice for a key: its active row. */
+export const activeRow = async (ctx: ServiceContext, key: string): Promise<PluginRecord | undefined> =>
+  (await ctx.store.plugins.versions(key)).find((row) => row.active);
+
+export const hashOf = (source: string): string => sha256Hex(source);

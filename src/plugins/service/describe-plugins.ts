@@ -1,0 +1,178 @@
+import type { Meta } from '../../../contracts/v1.d.ts';
+import { isObject } from '../../kernel/index.ts';
+import type { ChannelRecord, PluginRecord } from '../../store/ports/index.ts';
+import { pluginErrors } from '../errors.ts';
+import { publishMeta } from '../manifest/normalize-meta.ts';
+import type { Layer } from '../registry/load-plugin.ts';
+import type { CompiledPlugin } from '../source/compile-plugin.ts';
+import type { Manifest, PluginFault } from '../types.ts';
+import { type IconImage, readIcon } from './check-icon.ts';
+import { activeRow, rowOf, type ServiceContext } from './context.ts';
+
+/** A stored version without its source. */
+export type PluginVersion = Omit<PluginRecord, 'source' | 'icon'> & { hasIcon: boolean };
+
+export type PluginDetail = {
+  /** `null` for a factory plugin. */
+  plugin: PluginVersion | null;
+  layer: Layer;
+  source: string;
+  sourceHash: string;
+  /** In the contract's form, every text as a map; `null` when the stored source does not pass the checks. */
+  meta: Meta | null;
+  errors: PluginFault[];
+  hasIcon: boolean;
+};
+
+export type PluginSummary = {
+  key: string;
+  version: string;
+  meta: Meta | null;
+  source: 'factory' | 'override' | 'override_over_factory';
+  enabled: boolean;
+  active: boolean;
+  sourceHash: string;
+  hasIcon: boolean;
+  remark: string;
+  runtimeStatus: 'registered' | 'compile_failed' | 'not_registered' | 'disabled_fallback' | 'disabled';
+  runtimeError?: string;
+  /** What the factory ships under this key, where the database overrides it. */
+  factoryMeta?: Meta;
+  channelCount: number;
+  inFlightCount: number;
+};
+
+export const toVersion = ({ source: _, icon, ...row }: PluginRecord): PluginVersion => ({
+  ...row,
+  hasIcon: icon !== null,
+});
+
+/** Channels that a plugin drives: bound by its key, or of a type that it declares. */
+export const boundChannels = (
+  channels: readonly ChannelRecord[],
+  key: string,
+  manifest: Manifest | undefined,
+): ChannelRecord[] =>
+  channels.filter(
+    ({ taskPluginKey, type }) => taskPluginKey === key || (manifest?.channelTypes.includes(type) ?? false),
+  );
+
+/** `compiled` is given when it is known already. */
+export async function toDetail(
+  ctx: ServiceContext,
+  row: PluginRecord,
+  compiled?: CompiledPlugin,
+): Promise<PluginDetail> {
+  const result = compiled ? { ok: true as const, value: compiled } : await ctx.compiler.compile(row.source, row);
+  const errors = !result.ok && result.error.kind === 'faults' ? result.error.faults : [];
+  return {
+    plugin: toVersion(row),
+    layer: 'database',
+    source: row.source,
+    sourceHash: row.sourceHash,
+    meta: result.ok ? publishMeta(result.value.manifest) : null,
+    errors,
+    hasIcon: row.icon !== null,
+  };
+}
+
+/** One version, or what a key serves with: its active version, else the factory's. */
+export async function describePlugin(ctx: ServiceContext, key: string, version?: string): Promise<PluginDetail> {
+  const row = version === undefined ? await activeRow(ctx, key) : await ctx.store.plugins.byVersion(key, version);
+  if (row) return toDetail(ctx, row);
+  const factory = (await ctx.registry.factory()).get(key);
+  if (!factory || (version !== undefined && version !== factory.manifest.version)) throw pluginErrors.not_found();
+  const { source, sourceHash, manifest } = factory;
+  return {
+    plugin: null,
+    layer: 'factory',
+    source,
+    sourceHash,
+    meta: publishMeta(manifest),
+    errors: [],
+    hasIcon: false,
+  };
+}
+
+/** All stored versions of a key, the newest first. Empty for a plugin that only the factory has. */
+export async function listVersions(ctx: ServiceContext, key: string): Promise<PluginVersion[]> {
+  const rows = await ctx.store.plugins.versions(key);
+  if (rows.length === 0 && !(await ctx.registry.factory()).has(key)) throw pluginErrors.not_found();
+  return rows.map(toVersion);
+}
+
+/** The stored image of a version, or of the active one; `undefined` when it has none. */
+export async function findIcon(ctx: ServiceContext, key: string, version?: string): Promise<IconImage | undefined> {
+  const row = version === undefined ? await activeRow(ctx, key) : await rowOf(ctx, key, version);
+  const icon = row?.icon ? readIcon(row.icon) : undefined;
+  return icon?.ok ? icon.value : undefined;
+}
+
+/** Every plugin there is, higher priority first, then by key. */
+export async function listPlugins(ctx: ServiceContext): Promise<PluginSummary[]> {
+  const [rows, channels, factory] = await Promise.all([
+    ctx.store.plugins.active(),
+    ctx.store.channels.all(),
+    ctx.registry.factory(),
+  ]);
+  const { pluginErrors: errors } = ctx.registry.status();
+  const live = ctx.registry.current().plugins;
+  const count = async (key: string, manifest: Manifest | undefined) => ({
+    channelCount: boundChannels(channels, key, manifest).length,
+    inFlightCount: await ctx.store.tasks.countUnfinished({ platform: key }),
+  });
+
+  const overrides = rows.map(async (row): Promise<PluginSummary> => {
+    const { key, version, enabled, active, sourceHash, icon, remark } = row;
+    const compiled = await ctx.compiler.compile(row.source, row);
+    const manifest = compiled.ok ? compiled.value.manifest : undefined;
+    const shipped = factory.get(key);
+    const serving = live.get(key);
+    let runtimeStatus: PluginSummary['runtimeStatus'] = compiled.ok ? 'not_registered' : 'compile_failed';
+    if (!enabled) runtimeStatus = serving ? 'disabled_fallback' : 'disabled';
+    else if (serving?.sourceHash === sourceHash) runtimeStatus = 'registered';
+    const runtimeError = errors[key];
+    return {
+      key,
+      version,
+      meta: manifest ? publishMeta(manifest) : null,
+      source: shipped ? 'override_over_factory' : 'override',
+      enabled,
+      active,
+      sourceHash,
+      hasIcon: icon !== null,
+      remark,
+      runtimeStatus,
+      ...(runtimeError === undefined ? {} : { runtimeError }),
+      ...(shipped ? { factoryMeta: publishMeta(shipped.manifest) } : {}),
+      ...(await count(key, manifest)),
+    };
+  });
+
+  const overridden = new Set(rows.map(({ key }) => key));
+  const built = [...factory].filter(([key]) => !overridden.has(key));
+  const shipped = built.map(async ([key, { manifest, sourceHash }]): Promise<PluginSummary> => {
+    const registered = live.get(key)?.sourceHash === sourceHash;
+    const runtimeError = errors[key];
+    const enabled = registered || runtimeError !== undefined;
+    return {
+      key,
+      version: manifest.version,
+      meta: publishMeta(manifest),
+      source: 'factory',
+      enabled,
+      active: true,
+      sourceHash,
+      hasIcon: false,
+      remark: '',
+      runtimeStatus: registered ? 'registered' : enabled ? 'not_registered' : 'disabled',
+      ...(runtimeError === undefined ? {} : { runtimeError }),
+      ...(await count(key, manifest)),
+    };
+  });
+
+  const priority = (item: PluginSummary): number => (isObject(item.meta) ? (item.meta.sortPriority ?? 0) : 0);
+  return (await Promise.all([...overrides, ...shipped])).sort(
+    (a, b) => priority(b) - priority(a) || (a.key < b.key ? -1 : 1),
+  );
+}

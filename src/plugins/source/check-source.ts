@@ -1,0 +1,120 @@
+import { type Node, parse } from 'acorn';
+import type { PluginFault } from '../types.ts';
+
+/** Largest source of a plugin, in bytes of UTF-8 (plugin-facts §1). */
+const MAX_SOURCE_BYTES = 1_048_576;
+
+/** `program` is there when the source could be parsed. */
+export type SourceCheck = { faults: PluginFault[]; program?: Node };
+
+const SYNC_HINT = 'A plugin is one synchronous module: it describes requests and the gateway makes them.';
+const SINGLE_HINT = 'A plugin is one file and cannot load others.';
+
+/** Child nodes of a syntax node, in no particular order. */
+export function childNodes(node: Node): Node[] {
+  const children: Node[] = [];
+  for (const value of Object.values(node)) {
+    for (const item of Array.isArray(value) ? value : [value]) {
+      if (typeof item === 'object' && item !== null && typeof (item as Node).type === 'string')
+        children.push(item as Node);
+    }
+  }
+  return children;
+}
+
+const isNamed = (node: unknown, name: string): boolean =>
+  (node as { type?: string; name?: string } | null)?.type === 'Identifier' && (node as { name?: string }).name === name;
+
+type Fields = { async?: boolean; await?: boolean; source?: unknown; callee?: unknown; meta?: { name: string } };
+
+/** The rule that a node breaks: what it is, and what to know about it. */
+function offence(node: Node): [rule: string, message: string, hint: string] | undefined {
+  const { async, await: awaits, source, callee, meta } = node as Node & Fields;
+  switch (node.type) {
+    case 'FunctionDeclaration':
+    case 'FunctionExpression':
+    case 'ArrowFunctionExpression':
+      return async ? ['source.async', 'async functions are not allowed', SYNC_HINT] : undefined;
+    case 'AwaitExpression':
+      return ['source.await', 'await is not allowed', SYNC_HINT];
+    case 'ForOfStatement':
+      return awaits ? ['source.await', 'for await is not allowed', SYNC_HINT] : undefined;
+    case 'ImportDeclaration':
+      return ['source.import', 'import is not allowed', SINGLE_HINT];
+    case 'ImportExpression':
+      return ['source.dynamic_import', 'import() is not allowed', SINGLE_HINT];
+    case 'MetaProperty':
+      return meta?.name === 'import' ? ['source.import_meta', 'import.meta is not allowed', SINGLE_HINT] : undefined;
+    case 'ExportAllDeclaration':
+      return ['source.reexport', 're-exports are not allowed', SINGLE_HINT];
+    case 'ExportNamedDeclaration':
+      return source ? ['source.reexport', 're-exports are not allowed', SINGLE_HINT] : undefined;
+    case 'CallExpression':
+      return isNamed(callee, 'require') ? ['source.require', 'require() is not allowed', SINGLE_HINT] : undefined;
+    default:
+      return undefined;
+  }
+}
+
+/** What acorn says about `await` where only the parser can see it. */
+const ruleOfSyntaxError = (message: string): string => (/\bawait\b/.test(message) ? 'source.await' : 'source.syntax');
+
+/** Judges a plugin's text: size, syntax, and that it is one synchronous module. Positions are 1-based. */
+export function checkSource(source: string): SourceCheck {
+  const bytes = Buffer.byteLength(source);
+  if (bytes > MAX_SOURCE_BYTES) {
+    return {
+      faults: [
+        {
+          path: 'source',
+          rule: 'source.size',
+          message: `is ${bytes} bytes long; at most ${MAX_SOURCE_BYTES} are allowed`,
+        },
+      ],
+    };
+  }
+  let program: Node;
+  try {
+    program = parse(source, {
+      ecmaVersion: 'latest',
+      sourceType: 'module',
+      locations: true,
+      allowAwaitOutsideFunction: true,
+    });
+  } catch (error) {
+    return { faults: [syntaxFault(error)] };
+  }
+  const faults: PluginFault[] = [];
+  const pending: Node[] = [program];
+  for (let node = pending.pop(); node; node = pending.pop()) {
+    const found = offence(node);
+    if (found) {
+      const [rule, message, hint] = found;
+      faults.push({
+        path: 'source',
+        rule,
+        message,
+        hint,
+        line: node.loc?.start.line ?? 1,
+        column: (node.loc?.start.column ?? 0) + 1,
+      });
+    }
+    pending.push(...childNodes(node));
+  }
+  faults.sort((a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0));
+  return { faults, program };
+}
+
+function syntaxFault(error: unknown): PluginFault {
+  if (error instanceof RangeError) {
+    return { path: 'source', rule: 'source.syntax', message: 'is nested too deeply to be parsed' };
+  }
+  const { message, loc } = error as Error & { loc?: { line: number; column: number } };
+  const text = message.replace(/ \(\d+:\d+\)$/, '');
+  return {
+    path: 'source',
+    rule: ruleOfSyntaxError(text),
+    message: text,
+    ...(loc ? { line: loc.line, column: loc.column + 1 } : {}),
+  };
+}

@@ -1,0 +1,96 @@
+import { err, ok, type Result, sha256Hex } from '../../kernel/index.ts';
+import type { ExportShape, Sandbox, SandboxFailure } from '../../sandbox/index.ts';
+import { checkBaseExports, checkModeExports } from '../manifest/check-exports.ts';
+import { checkManifest } from '../manifest/check-manifest.ts';
+import { createSchemaCheck } from '../manifest/compile-schema.ts';
+import type { Manifest, PluginFault } from '../types.ts';
+import { checkSource } from './check-source.ts';
+
+/** A source that has passed every check. */
+export type CompiledPlugin = {
+  source: string;
+  sourceHash: string;
+  manifest: Manifest;
+  exports: Record<string, ExportShape>;
+};
+
+/** `unavailable`: the sandbox could not say; the plugin may be sound. */
+export type CompileFailure = { kind: 'faults'; faults: PluginFault[] } | { kind: 'unavailable'; message: string };
+
+export interface Compiler {
+  /** Checks a source; the same source is looked at once. `name` stands for the plugin until its manifest is known. */
+  compile(source: string, name?: { key: string; version: string }): Promise<Result<CompiledPlugin, CompileFailure>>;
+  /** Forgets what it knows of all other sources, here and in the sandbox. */
+  retain(sourceHashes: ReadonlySet<string>): void;
+}
+
+const HOST_TROUBLE: ReadonlySet<SandboxFailure['kind']> = new Set(['overloaded', 'closed', 'suspended']);
+
+/** Ends that may have been an accident of the process: not remembered as a verdict on the source. */
+const UNCERTAIN: ReadonlySet<SandboxFailure['kind']> = new Set(['killed', 'timeout', 'memory']);
+
+export function createCompiler(sandbox: Sandbox): Compiler {
+  const known = new Map<string, Promise<Result<CompiledPlugin, CompileFailure>>>();
+  const checkSchema = createSchemaCheck();
+
+  async function examine(
+    source: string,
+    sourceHash: string,
+    name: { key: string; version: string } | undefined,
+  ): Promise<Result<CompiledPlugin, CompileFailure>> {
+    const { faults } = checkSource(source);
+    if (faults.length > 0) return err({ kind: 'faults', faults });
+    const inspecting = sandbox.inspect({
+      key: name?.key ?? `upload:${sourceHash.slice(0, 12)}`,
+      version: name?.version ?? '',
+      source,
+      sourceHash,
+    });
+    // The schema is compiled while the sandbox evaluates the first module, not after it.
+    checkSchema({});
+    const inspected = await inspecting;
+    if (!inspected.ok) {
+      const { kind, message, line, column } = inspected.error;
+      if (HOST_TROUBLE.has(kind)) return err({ kind: 'unavailable', message });
+      if (UNCERTAIN.has(kind)) known.delete(sourceHash);
+      const position = { ...(line === undefined ? {} : { line }), ...(column === undefined ? {} : { column }) };
+      return err({ kind: 'faults', faults: [{ path: 'source', rule: `source.${kind}`, message, ...position }] });
+    }
+    const { exports, meta } = inspected.value;
+    const base = checkBaseExports(exports);
+    const manifest = checkManifest(meta, exports, checkSchema);
+    if (!manifest.ok) return err({ kind: 'faults', faults: [...manifest.error, ...base] });
+    const all = [...base, ...checkModeExports(manifest.value, exports)];
+    if (all.length > 0) return err({ kind: 'faults', faults: all });
+    return ok({ source, sourceHash, manifest: manifest.value, exports });
+  }
+
+  return {
+    compile(source, name) {
+      const sourceHash = sha256Hex(source);
+      const earlier = known.get(sourceHash);
+      if (earlier) return earlier;
+      const result = examine(source, sourceHash, name).then((verdict) => {
+        if (!verdict.ok && verdict.error.kind === 'unavailable') known.delete(sourceHash);
+        return verdict;
+      });
+      known.set(sourceHash, result);
+      return result;
+    },
+    retain(sourceHashes) {
+      for (const hash of known.keys()) {
+        if (sourceHashes.has(hash)) continue;
+        known.delete(hash);
+        sandbox.forget(hash);
+      }
+    },
+  };
+}
+
+/** The faults as one line each, for logs and status. */
+export const describeFailure = (failure: CompileFailure): string =>
+  failure.kind === 'unavailable'
+    ? failure.message
+    : failure.faults
+        .map(({ path, message, line }) => `${path || 'meta'}${line === undefined ? '' : ` line ${line}`}: ${message}`)
+        .join('; ');

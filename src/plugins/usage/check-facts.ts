@@ -1,0 +1,101 @@
+import { err, isObject, type Json, type JsonObject, ok, type Result } from '../../kernel/index.ts';
+import type { UsageField } from '../types.ts';
+
+/** Largest values of the reference (plugin-facts §10): an hour, 128 pieces, and 32-bit integers where a value is clamped. */
+const MAX_SECONDS = 3600;
+const MAX_COUNT = 128;
+const MAX_INT32 = 2_147_483_647;
+
+/** Facts that the host itself understands on completion; token counts are not seconds. */
+const COMPLETION_COUNTERS = new Set(['upstreamUnits', 'completionTokens', 'totalTokens']);
+
+/** Names that mean seconds or pieces in whatever spelling; compared without `_` and `-` in lower case. */
+const SECOND_NAMES = new Set(['duration', 'seconds', 'durationseconds']);
+const COUNT_NAMES = new Set(['n', 'count', 'numimages', 'numvideos', 'samplecount']);
+const plainName = (name: string): string => name.replace(/[_-]/g, '').toLowerCase();
+
+function checkNumber(value: number, limit: number | 'clamp'): Result<number, string> {
+  if (!Number.isFinite(value) || value < 0) return err('must be a finite number of at least 0');
+  if (limit === 'clamp') return ok(Math.min(value, MAX_INT32));
+  return value > limit ? err(`must be at most ${limit}`) : ok(value);
+}
+
+const NUMBER_LIMITS = { second: MAX_SECONDS, count: MAX_COUNT, token: 'clamp', credit: 'clamp' } as const;
+
+/** One value against its field: the value to use, or what it must be. */
+export function checkFact(field: UsageField, value: unknown): Result<Json, string> {
+  switch (field.kind) {
+    case 'enum':
+      return typeof value === 'string' && field.values.includes(value)
+        ? ok(value)
+        : err(`must be one of ${field.values.map((known) => JSON.stringify(known)).join(', ')}`);
+    case 'boolean':
+      return typeof value === 'boolean' ? ok(value) : err('must be true or false');
+    case 'number':
+      return typeof value === 'number' ? checkNumber(value, NUMBER_LIMITS[field.unit]) : err('must be a number');
+  }
+}
+
+/**
+ * What a usage hook returned, as facts: `null` when it returned nothing. Declared facts must fit their field; numbers that are not
+ * declared pass within the general limits, anything else that is not declared is dropped, since no price can name it.
+ */
+export function checkUsageFacts(
+  schema: Readonly<Record<string, UsageField>>,
+  returned: Json | undefined,
+): Result<JsonObject | null, string> {
+  if (returned === undefined || returned === null) return ok(null);
+  if (!isObject(returned)) return err('usage must be an object or null');
+  const facts: [string, Json][] = [];
+  for (const [name, value] of Object.entries(returned)) {
+    const field = Object.hasOwn(schema, name) ? schema[name] : undefined;
+    let checked: Result<Json, string>;
+    if (field) checked = checkFact(field, value);
+    else if (typeof value !== 'number') continue;
+    else if (COMPLETION_COUNTERS.has(name)) checked = checkNumber(value, 'clamp');
+    else checked = checkNumber(value, COUNT_NAMES.has(plainName(name)) ? MAX_COUNT : MAX_SECONDS);
+    if (!checked.ok) return err(`usage fact "${name}" ${checked.error}`);
+    facts.push([name, checked.value]);
+  }
+  return ok(Object.fromEntries(facts));
+}
+
+const asNumber = (value: unknown): number | undefined => {
+  if (typeof value === 'number') return value;
+  return typeof value === 'string' && /^-?\d+(?:\.\d+)?$/.test(value.trim()) ? Number(value) : undefined;
+};
+
+/**
+ * The same limits over a normalised request body, at any depth: `{"n": 1000000}` is refused before it reaches the vendor and the bill.
+ * Gives the first violation. Negative numbers pass: vendors use -1 for "as you like".
+ */
+export function checkRequestQuantities(
+  schema: Readonly<Record<string, UsageField>>,
+  requestBody: Json,
+): Result<null, string> {
+  const limits = new Map<string, number>();
+  for (const name of SECOND_NAMES) limits.set(name, MAX_SECONDS);
+  for (const name of COUNT_NAMES) limits.set(name, MAX_COUNT);
+  for (const [name, field] of Object.entries(schema)) {
+    if (field.kind !== 'number') continue;
+    const limit = NUMBER_LIMITS[field.unit];
+    limits.set(plainName(name), limit === 'clamp' ? MAX_INT32 : limit);
+  }
+  const pending: unknown[] = [requestBody];
+  while (pending.length > 0) {
+    const value = pending.pop();
+    if (Array.isArray(value)) {
+      pending.push(...value.filter((item) => typeof item === 'object'));
+      continue;
+    }
+    if (!isObject(value)) continue;
+    for (const [name, member] of Object.entries(value)) {
+      if (typeof member === 'object') pending.push(member);
+      const limit = limits.get(plainName(name));
+      const number = limit === undefined ? undefined : asNumber(member);
+      if (limit !== undefined && number !== undefined && number > limit)
+        return err(`"${name}" must be at most ${limit}`);
+    }
+  }
+  return ok(null);
+}
