@@ -19,7 +19,9 @@ describe('healthcheck', () => {
 
   test('asks loopback when the gateway listens everywhere', async () => {
     ready = true;
-    const { code } = await runTaskgate(['healthcheck'], { HOST: '0.0.0.0', PORT: String(plain.port) });
+    const { code } = await runTaskgate(['healthcheck'], {
+      environment: { HOST: '0.0.0.0', PORT: String(plain.port) },
+    });
     expect(code).toBe(0);
   });
 
@@ -78,11 +80,11 @@ describe('healthcheck', () => {
     servers.push(server);
     ready = true;
     const environment = { TLS_CERT_FILE: cert, TLS_KEY_FILE: key, PORT: String(server.port) };
-    expect((await runTaskgate(['healthcheck'], environment)).code).toBe(0);
+    expect((await runTaskgate(['healthcheck'], { environment })).code).toBe(0);
   });
 
   test('a bad configuration lists all faults and exits 1', async () => {
-    const { code, err } = await runTaskgate(['healthcheck', '--port', '99999'], { NODE_ROLE: 'x' });
+    const { code, err } = await runTaskgate(['healthcheck', '--port', '99999'], { environment: { NODE_ROLE: 'x' } });
     expect(code).toBe(1);
     expect(err).toContain('--port: read "99999"');
     expect(err).toContain('NODE_ROLE: read "x"');

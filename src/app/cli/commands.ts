@@ -69,7 +69,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'admin reset-password',
     summary: "set an account's password and end its sessions",
     positionals: [],
-    options: { ...account, 'reset-factors': { type: 'boolean', doc: 'also remove its second factors' } },
+    options: account,
     load: () => import('./reset-password.ts'),
   },
   {

@@ -1,0 +1,77 @@
+import { existsSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { AppError, createSecretBox, silentLogger, systemClock } from '../../kernel/index.ts';
+import { openStore } from '../../store/index.ts';
+import type { Config } from '../config-variables.ts';
+import { examineStore, type Finding } from '../examine.ts';
+import { loadSecrets, SECRETS_FILE } from '../load-secrets.ts';
+import { describeFolder } from '../prepare-data-dir.ts';
+import { answer, CommandError, type CommandInput, EXIT, type ExitCode } from './command.ts';
+import { readSettings } from './read-settings.ts';
+
+const MARKS = { ok: 'ok     ', warning: 'warning', error: 'ERROR  ' } as const;
+
+/** Examines database, ledger, secrets, folders and configuration beside a running gateway. Exit 1 only when something is wrong. */
+export async function run(input: CommandInput): Promise<ExitCode> {
+  const { config, warnings } = readSettings(input);
+  const findings: Finding[] = warnings.map((message) => ({ check: 'configuration', level: 'warning', message }));
+  if (warnings.length === 0)
+    findings.push({ check: 'configuration', level: 'ok', message: 'the configuration is valid' });
+  const usable = config.databaseUrl === '' ? examineFolder(config.dataDir, findings) : true;
+  if (usable) findings.push(...(await examineDatabase(config)));
+
+  const failed = findings.some((finding) => finding.level === 'error');
+  const text = findings.map((finding) => `${MARKS[finding.level]}  ${finding.check}: ${finding.message}`).join('\n');
+  answer(input, { ok: !failed, findings }, text);
+  return failed ? EXIT.failed : EXIT.ok;
+}
+
+/** False when there is no database to look at: doctor makes nothing. */
+function examineFolder(path: string, findings: Finding[]): boolean {
+  const folder = resolve(path);
+  if (!existsSync(folder) || !statSync(folder).isDirectory()) {
+    findings.push({ check: 'data_dir', level: 'error', message: `there is no data directory ${folder}` });
+    return false;
+  }
+  const warnings = describeFolder(folder);
+  findings.push(...warnings.map((message): Finding => ({ check: 'data_dir', level: 'warning', message })));
+  if (warnings.length === 0)
+    findings.push({ check: 'data_dir', level: 'ok', message: `${folder} is private and has space` });
+  return true;
+}
+
+async function examineDatabase(config: Config): Promise<Finding[]> {
+  try {
+    const store = await openStore({
+      databaseUrl: config.databaseUrl,
+      dataDir: config.dataDir,
+      synchronous: config.sqliteSynchronous,
+      clock: systemClock,
+      logger: silentLogger,
+      exclusive: false,
+      migrate: false,
+    });
+    try {
+      const secrets = readSecrets(config);
+      const found = await examineStore(store, createSecretBox(secrets.crypto), systemClock);
+      return [
+        ...found,
+        ...secrets.warnings.map((message): Finding => ({ check: 'secrets', level: 'warning', message })),
+      ];
+    } finally {
+      await store.close();
+    }
+  } catch (error) {
+    if (!(error instanceof AppError || error instanceof CommandError)) throw error;
+    return [{ check: 'database', level: 'error', message: error.message }];
+  }
+}
+
+/** Those of the gateway; none are made, since secrets made now would open nothing that is stored. */
+function readSecrets(config: Config) {
+  const complete = config.sessionSecret !== '' && config.cryptoSecret !== '';
+  if (!complete && !existsSync(resolve(config.dataDir, SECRETS_FILE))) {
+    throw new CommandError(`there is no ${SECRETS_FILE} in the data directory and the secrets are not configured`);
+  }
+  return loadSecrets(config, resolve(config.dataDir));
+}

@@ -1,0 +1,43 @@
+import { type Auth, createAuth } from '../../auth/index.ts';
+import { silentLogger, systemClock } from '../../kernel/index.ts';
+import { createMemoryCounters, openStore } from '../../store/index.ts';
+import { authConfig } from '../auth-settings.ts';
+import { loadSecrets } from '../load-secrets.ts';
+import { prepareDataDir } from '../prepare-data-dir.ts';
+import { CommandError, type CommandInput } from './command.ts';
+import { readSettings } from './read-settings.ts';
+
+/** Runs `work` with the auth room on the configured database, beside a running gateway or without one; migrates it first. */
+export async function withAccounts<T>(input: CommandInput, work: (auth: Auth) => Promise<T>): Promise<T> {
+  const { config } = readSettings(input);
+  const dataDir = config.databaseUrl === '' ? prepareDataDir(config.dataDir).path : config.dataDir;
+  const store = await openStore({
+    databaseUrl: config.databaseUrl,
+    dataDir,
+    synchronous: config.sqliteSynchronous,
+    clock: systemClock,
+    logger: silentLogger,
+    exclusive: false,
+  });
+  try {
+    const secrets = loadSecrets(config, dataDir);
+    const auth = createAuth({
+      store,
+      counters: createMemoryCounters(),
+      clock: systemClock,
+      logger: silentLogger,
+      config: authConfig(config, secrets),
+    });
+    return await work(auth);
+  } finally {
+    await store.close();
+  }
+}
+
+/** The password on standard input, without the line break at its end. */
+export async function readPassword(input: CommandInput): Promise<string> {
+  const password = (await input.io.readStdin()).replace(/\r?\n$/, '');
+  if (password === '')
+    throw new CommandError('no password on standard input: printf %s "$PASSWORD" | taskgate admin …');
+  return password;
+}

@@ -1,0 +1,168 @@
+import { panelManifest } from '../../build/panel/manifest.gen.ts';
+import { createAuth } from '../auth/index.ts';
+import { createBilling } from '../billing/index.ts';
+import { createChannels } from '../channels/index.ts';
+import { createHttpApp, createMetrics } from '../http/index.ts';
+import type { Clock, Logger, SecretBox } from '../kernel/index.ts';
+import demoPlugin from '../plugins/factory/demo.js' with { type: 'text' };
+import { createPluginService } from '../plugins/index.ts';
+import type { Sandbox } from '../sandbox/index.ts';
+import { connectRedis, createMemoryCounters, createRedisCounters } from '../store/index.ts';
+import type { Counters, Store } from '../store/ports/index.ts';
+import { createTasks } from '../tasks/index.ts';
+import { createUpstream } from '../upstream/index.ts';
+import { NODE_ALIVE_SECONDS } from './announce-node.ts';
+import { authConfig } from './auth-settings.ts';
+import type { Config } from './config-variables.ts';
+import type { Secrets } from './load-secrets.ts';
+import { createPluginFacts } from './plugin-facts.ts';
+import { createPublicAddress } from './public-address.ts';
+import { registerMetrics } from './register-metrics.ts';
+import type { StopList } from './stop-list.ts';
+import { VERSION } from './version.ts';
+
+const MIB = 1024 * 1024;
+/** How long a stop waits for polls under way before it gives their leases back. */
+const POLL_GRACE_MS = 5000;
+
+type Foundation = {
+  config: Config;
+  clock: Clock;
+  logger: Logger;
+  store: Store;
+  sandbox: Sandbox;
+  secretBox: SecretBox;
+  secrets: Secrets;
+  nodeId: string;
+  stops: StopList;
+};
+
+export type Rooms = {
+  /** Opens the listener. `address` is for a browser on this machine. Throws the platform's error, for instance `EADDRINUSE`. */
+  listen(): { address: string; port: number };
+  /** The one-time set-up token of this start, undefined once there is an administrator. */
+  openSetupLink(): Promise<string | undefined>;
+};
+
+/** Wires every room to those it may use, and starts them; the listener stays closed. Each adds its own end to `stops`. */
+export async function composeRooms(foundation: Foundation): Promise<Rooms> {
+  const { config, clock, logger, store, sandbox, secretBox, secrets, nodeId, stops } = foundation;
+  const syncFrequencyMs = config.syncFrequency * 1000;
+
+  const upstream = createUpstream({ allowPrivate: config.upstreamAllowPrivate, clock, logger });
+  stops.add('upstream', () => upstream.close());
+
+  const plugins = createPluginService({
+    store,
+    sandbox,
+    clock,
+    logger,
+    factory: [{ source: demoPlugin }],
+    syncFrequencyMs,
+  });
+  const facts = createPluginFacts(plugins);
+  const channels = createChannels({ store, clock, logger, secretBox, plugins: facts, syncFrequencyMs });
+  const billing = createBilling({ store, clock, logger, syncFrequencyMs, declaredFacts: facts.declaredFacts });
+  let address = '';
+  const publicAddress = createPublicAddress({ store, logger, syncFrequencyMs, listening: () => address });
+  for (const [name, room] of Object.entries({ plugins, channels, billing, publicAddress })) {
+    stops.add(name, () => room.stop());
+  }
+  await Promise.all([plugins.start(), channels.start(), billing.start(), publicAddress.start()]);
+
+  const auth = createAuth({
+    store,
+    counters: openCounters(config, logger, stops),
+    clock,
+    logger,
+    config: authConfig(config, secrets),
+  });
+  const tasks = createTasks({
+    store,
+    clock,
+    logger,
+    upstream,
+    channels,
+    billing,
+    pin: () => plugins.pin(),
+    nodeId,
+    limits: {
+      pollIntervalMs: config.pollIntervalSeconds * 1000,
+      pollChannelConcurrency: config.pollChannelConcurrency,
+      pollMaxFailures: config.pollMaxFailures,
+      taskTimeoutMinutes: config.taskTimeoutMinutes,
+      submitTimeoutMs: config.protocolTimeoutSeconds * 1000,
+      maxFileBytes: config.maxFileMb * MIB,
+    },
+    cryptoSecrets: secrets.crypto,
+    publicAddress: () => publicAddress.current(),
+  });
+  const metrics = createMetrics();
+  registerMetrics(metrics.registry, { tasks, sandbox });
+
+  const http = createHttpApp({
+    config: {
+      secureCookies: config.cookieSecure,
+      trustedOrigins: config.cookieTrustedUrls,
+      trustedProxies: config.trustedProxies,
+      tls: config.tlsCert !== '',
+      metricsToken: config.metricsToken,
+      maxFileBytes: config.maxFileMb * MIB,
+    },
+    auth,
+    channels,
+    billing,
+    tasks,
+    plugins,
+    options: {
+      all: () => store.options.all(),
+      async put(key, value) {
+        await store.options.put(key, value);
+        await store.publish('options');
+      },
+    },
+    records: store.logs,
+    liveNodes: () => store.nodes.alive(clock.unix() - NODE_ALIVE_SECONDS),
+    readiness: {
+      // The store opens migrated or not at all, so its answer covers the migrations.
+      database: () => store.ping(),
+      sandbox: () => sandbox.ready(),
+    },
+    metrics,
+    panel: panelManifest,
+    version: VERSION,
+    clock,
+    logger,
+  });
+
+  // Before the listener opens: on SQLite the start of polling ends the leases of an earlier process, and a submission that had
+  // come in by then would lose its own.
+  if (config.updateTask) {
+    await tasks.start();
+    stops.add('polling', () => tasks.stop(POLL_GRACE_MS));
+  }
+
+  return {
+    listen() {
+      const tls = config.tlsCert === '' ? undefined : { certFile: config.tlsCert, keyFile: config.tlsKey };
+      const listening = http.listen({ host: config.host, port: config.port, ...(tls ? { tls } : {}) });
+      stops.add('listener', () => listening.stop(config.shutdownSeconds * 1000));
+      address = `${tls ? 'https' : 'http'}://${browserHost(config.host)}:${listening.port}`;
+      return { address, port: listening.port };
+    },
+    openSetupLink: () => auth.setup.openLink(),
+  };
+}
+
+function openCounters(config: Config, logger: Logger, stops: StopList): Counters {
+  if (config.redisUrl === '') return createMemoryCounters();
+  const redis = connectRedis({ url: config.redisUrl, logger });
+  stops.add('redis', () => redis.disconnect());
+  return createRedisCounters(redis);
+}
+
+/** The name to type: passkeys and cookies want `localhost` where loopback or every address is meant. */
+function browserHost(host: string): string {
+  if (['127.0.0.1', '::1', '0.0.0.0', '::', 'localhost'].includes(host)) return 'localhost';
+  return host.includes(':') ? `[${host}]` : host;
+}

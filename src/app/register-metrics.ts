@@ -1,0 +1,50 @@
+import { Gauge, type Registry } from 'prom-client';
+import type { Sandbox } from '../sandbox/index.ts';
+import type { Tasks } from '../tasks/index.ts';
+
+/** Adds the figures of polling and of the sandbox to `/metrics`; they are read whenever somebody asks. */
+export function registerMetrics(registry: Registry, rooms: { tasks: Tasks; sandbox: Sandbox }): void {
+  const { tasks, sandbox } = rooms;
+  new Gauge({
+    name: 'taskgate_tasks_unfinished',
+    help: 'Tasks that have not ended, on all nodes: all of them, and those that are due to be asked.',
+    labelNames: ['state'],
+    registers: [registry],
+    async collect() {
+      const depth = await tasks.queueDepth();
+      this.set({ state: 'all' }, depth.unfinished);
+      this.set({ state: 'due' }, depth.due);
+    },
+  });
+  new Gauge({
+    name: 'taskgate_poll_lateness_seconds',
+    help: 'How far behind its due time the latest poll is.',
+    registers: [registry],
+    async collect() {
+      this.set((await tasks.queueDepth()).latestLatenessMs / 1000);
+    },
+  });
+  new Gauge({
+    name: 'taskgate_polls',
+    help: 'Polls of this node: made since its start, under way, claimed and waiting.',
+    labelNames: ['state'],
+    registers: [registry],
+    collect() {
+      const { polls, running, waiting } = tasks.stats();
+      this.set({ state: 'made' }, polls);
+      this.set({ state: 'running' }, running);
+      this.set({ state: 'waiting' }, waiting);
+    },
+  });
+  new Gauge({
+    name: 'taskgate_sandbox',
+    help: 'Plugin sandbox of this node: processes, calls and kills since the start, calls that wait, suspended plugins, bytes resident.',
+    labelNames: ['figure'],
+    registers: [registry],
+    collect() {
+      const { processes, calls, kills, queued, suspended, residentBytes } = sandbox.stats();
+      const figures = { processes, calls, kills, queued, suspended: suspended.length, resident_bytes: residentBytes };
+      for (const [figure, value] of Object.entries(figures)) this.set({ figure }, value);
+    },
+  });
+}

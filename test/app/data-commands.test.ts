@@ -1,0 +1,156 @@
+import { Database } from 'bun:sqlite';
+import { describe, expect, test } from 'bun:test';
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { runTaskgate, spawnTaskgate, temporaryFolder } from './run-taskgate.ts';
+
+const PASSWORD = 'correct horse battery';
+
+const createRoot = (dataDir: string, username = 'ada', stdin = `${PASSWORD}\n`) =>
+  runTaskgate(['admin', 'create-root', '--username', username, '--password-stdin', '--data-dir', dataDir], { stdin });
+const databaseOf = (dataDir: string): string => {
+  const name = readdirSync(dataDir).find((file) => file.endsWith('.db'));
+  if (!name) throw new Error(`no database among ${readdirSync(dataDir).join(', ')}`);
+  return join(dataDir, name);
+};
+
+describe('admin create-root', () => {
+  test('makes the administrator on a fresh data directory, once', async () => {
+    const dataDir = join(temporaryFolder(), 'data');
+    const first = await createRoot(dataDir);
+    expect([first.code, first.err]).toEqual([0, '']);
+    expect(first.out).toContain('administrator "ada" created');
+    expect(first.out).not.toContain(PASSWORD);
+    expect(statSync(join(dataDir, 'secrets.json')).mode & 0o777).toBe(0o600);
+    const second = await createRoot(dataDir, 'bob');
+    expect(second.code).toBe(1);
+    expect(second.err).toStartWith('taskgate: ');
+    expect(second.err).not.toContain('unexpected error');
+  });
+
+  test.each([
+    ['', 'no password on standard input'],
+    ['short\n', 'password'],
+  ])('refuses the password %j', async (stdin, part) => {
+    const { code, err } = await createRoot(temporaryFolder(), 'ada', stdin);
+    expect(code).toBe(1);
+    expect(err.toLowerCase()).toContain(part);
+    expect(err).not.toContain('unexpected error');
+  });
+
+  test('answers with JSON', async () => {
+    const argv = [
+      'admin',
+      'create-root',
+      '--username',
+      'ada',
+      '--password-stdin',
+      '--json',
+      '--data-dir',
+      temporaryFolder(),
+    ];
+    const { code, out } = await runTaskgate(argv, { stdin: PASSWORD });
+    expect([code, JSON.parse(out)]).toEqual([0, { ok: true, user_id: 1, username: 'ada' }]);
+  });
+});
+
+describe('admin reset-password', () => {
+  const reset = (dataDir: string, username: string) =>
+    runTaskgate(['admin', 'reset-password', '--username', username, '--password-stdin', '--data-dir', dataDir], {
+      stdin: 'another long password',
+    });
+  test('changes the stored hash', async () => {
+    const dataDir = temporaryFolder();
+    await createRoot(dataDir);
+    const hash = () => {
+      const database = new Database(databaseOf(dataDir));
+      try {
+        return database.query('select password_hash, auth_version from users').values()[0];
+      } finally {
+        database.close();
+      }
+    };
+    const before = hash();
+    expect((await reset(dataDir, 'ADA')).code).toBe(0);
+    expect(hash()?.[0]).not.toBe(before?.[0]);
+    expect(hash()?.[1]).toBe(2);
+  });
+  test('of an unknown account exits 1', async () => {
+    const dataDir = temporaryFolder();
+    await createRoot(dataDir);
+    const { code, err } = await reset(dataDir, 'nobody');
+    expect(code).toBe(1);
+    expect(err).not.toContain('unexpected error');
+  });
+});
+
+describe('migrate', () => {
+  test('lists without doing, does, and finds nothing more to do', async () => {
+    const dataDir = join(temporaryFolder(), 'data');
+    const migrate = (...argv: string[]) => runTaskgate(['migrate', '--json', '--data-dir', dataDir, ...argv]);
+    const listed = JSON.parse((await migrate('--dry-run')).out) as { migrations: string[] };
+    expect(listed.migrations.length).toBeGreaterThan(1);
+    expect(existsSync(dataDir)).toBe(false);
+    const done = await migrate();
+    expect(JSON.parse(done.out)).toEqual({ ok: true, dry_run: false, migrations: listed.migrations });
+    expect((await runTaskgate(['migrate', '--data-dir', dataDir])).out).toBe('the database is up to date\n');
+  });
+});
+
+describe('doctor', () => {
+  const doctor = (dataDir: string, environment: Record<string, string> = {}, ...argv: string[]) =>
+    runTaskgate(['doctor', '--data-dir', dataDir, ...argv], { environment });
+
+  test('finds a sound database sound', async () => {
+    const dataDir = temporaryFolder();
+    await createRoot(dataDir);
+    const { code, out } = await doctor(dataDir);
+    expect(out).not.toContain('ERROR');
+    expect(out).toContain('every balance is the sum of its ledger lines');
+    expect(code).toBe(0);
+  });
+
+  test('exits 1 when a balance does not agree with the ledger, and names it', async () => {
+    const dataDir = temporaryFolder();
+    await createRoot(dataDir);
+    const database = new Database(databaseOf(dataDir));
+    database.run('update users set quota = quota + 7 where id = 1');
+    database.close();
+    const { code, out } = await doctor(dataDir);
+    expect(code).toBe(1);
+    expect(out).toContain('user 1: balance 100000007, ledger 100000000');
+    const json = await doctor(dataDir, {}, '--json');
+    expect(json.code).toBe(1);
+    expect(JSON.parse(json.out)).toMatchObject({ ok: false });
+  });
+
+  test('warnings alone exit 0', async () => {
+    const dataDir = temporaryFolder();
+    await createRoot(dataDir);
+    const { code, out } = await doctor(dataDir, { HOST: '0.0.0.0' });
+    expect(code).toBe(0);
+    expect(out).toContain('warning  configuration: HOST=0.0.0.0');
+  });
+
+  test('makes nothing: an absent data directory and an absent database are errors', async () => {
+    const dataDir = join(temporaryFolder(), 'absent');
+    expect((await doctor(dataDir)).code).toBe(1);
+    expect(existsSync(dataDir)).toBe(false);
+    const empty = temporaryFolder();
+    const { code, out } = await doctor(empty);
+    expect(code).toBe(1);
+    expect(out).toContain('ERROR    database:');
+    expect(readdirSync(empty)).toEqual([]);
+  });
+});
+
+describe('demo-vendor', () => {
+  test('serves until it is told to stop', async () => {
+    const child = spawnTaskgate(['demo-vendor', '--port', '0', '--json']);
+    const { value } = await child.stdout.getReader().read();
+    const { url } = JSON.parse(new TextDecoder().decode(value)) as { url: string };
+    expect((await fetch(`${url}/stats`)).status).toBe(200);
+    child.kill('SIGTERM');
+    expect(await child.exited).toBe(0);
+  });
+});

@@ -1,0 +1,230 @@
+import { afterEach, describe, expect, test } from 'bun:test';
+import { chmodSync, chownSync, existsSync, readFileSync, statSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { type RunningGateway, runTaskgate, startTaskgate, temporaryFolder } from './run-taskgate.ts';
+
+const running: RunningGateway[] = [];
+const start = async (environment: Record<string, string> = {}, dataDir?: string) => {
+  const gateway = await startTaskgate(environment, dataDir);
+  running.push(gateway);
+  return gateway;
+};
+afterEach(async () => {
+  for (const gateway of running.splice(0)) {
+    gateway.signal('SIGKILL');
+    await gateway.exited;
+  }
+});
+
+const serveOnce = (dataDir: string, environment: Record<string, string> = {}, prefix: readonly string[] = []) =>
+  runTaskgate(['serve', '--port', '0', '--data-dir', dataDir], { environment, prefix });
+
+/** A request whose body is not complete: the gateway has to wait for it. */
+async function openRequest(port: number): Promise<{ socket: Socket; finish(): void; answer: Promise<string> }> {
+  const socket = connect(port, '127.0.0.1');
+  const body = JSON.stringify({ username: 'nobody', password: 'wrong-password' });
+  const answer = new Promise<string>((resolve) => {
+    let text = '';
+    socket.on('data', (chunk) => {
+      text += chunk.toString();
+    });
+    socket.on('close', () => resolve(text));
+    socket.on('error', () => resolve(text));
+  });
+  await new Promise<void>((resolve) => socket.once('connect', () => resolve()));
+  socket.write(
+    `POST /api/user/login HTTP/1.1\r\nHost: localhost:${port}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body.slice(0, 10)}`,
+  );
+  return { socket, finish: () => socket.write(body.slice(10)), answer };
+}
+
+describe('start', () => {
+  test('is ready with an address, and prints the set-up link outside of the log', async () => {
+    const gateway = await start();
+    expect(gateway.address).toBe(`http://localhost:${gateway.port}`);
+    expect((await fetch(`http://127.0.0.1:${gateway.port}/readyz`)).status).toBe(200);
+    const token = gateway.setup_url?.split('#token=')[1] ?? '';
+    expect(token.length).toBeGreaterThan(20);
+    expect(gateway.log()).not.toContain(token);
+    expect(gateway.created.join()).toContain('secrets.json');
+  });
+
+  test('prints for people where nothing else is asked', async () => {
+    const folder = temporaryFolder();
+    const child = Bun.spawn(
+      [
+        process.execPath,
+        new URL('../../src/main.ts', import.meta.url).pathname,
+        'serve',
+        '--port=0',
+        `--data-dir=${folder}`,
+      ],
+      {
+        env: {},
+        stdout: 'pipe',
+        stderr: 'ignore',
+      },
+    );
+    const { value } = await child.stdout.getReader().read();
+    child.kill('SIGKILL');
+    await child.exited;
+    const text = new TextDecoder().decode(value);
+    expect(text).toMatch(/Taskgate \d+\.\d+\.\d+ is ready at http:\/\/localhost:\d+/);
+    expect(text).toMatch(/http:\/\/localhost:\d+\/setup#token=\S+/);
+    expect(text).toContain(`SQLite in ${folder}`);
+  });
+
+  test('keeps its secrets over a restart, with mode 0600', async () => {
+    const first = await start();
+    const file = join(first.dataDir, 'secrets.json');
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    const before = readFileSync(file, 'utf8');
+    expect(await first.stop()).toBe(0);
+    const second = await start({}, first.dataDir);
+    expect(readFileSync(file, 'utf8')).toBe(before);
+    expect(second.created).toEqual([]);
+    for (const secret of Object.values(JSON.parse(before) as Record<string, string>)) {
+      expect(first.log() + second.log()).not.toContain(secret);
+    }
+  });
+});
+
+describe('a start that cannot succeed says why and exits 1', () => {
+  test('port in use', async () => {
+    const gateway = await start();
+    const { code, err } = await runTaskgate(['serve', '--port', String(gateway.port), '--data-dir', temporaryFolder()]);
+    expect(code).toBe(1);
+    expect(err).toContain(`port ${gateway.port} on 127.0.0.1 is in use`);
+    expect(err).toContain('--port');
+  });
+
+  test('data directory of a running gateway', async () => {
+    const gateway = await start();
+    const { code, err } = await serveOnce(gateway.dataDir);
+    expect(code).toBe(1);
+    expect(err).toContain(`Another gateway is running on the data directory ${gateway.dataDir}`);
+    expect((await fetch(`http://127.0.0.1:${gateway.port}/readyz`)).status).toBe(200);
+  });
+
+  test('data directory without write permission', async () => {
+    const folder = temporaryFolder();
+    chmodSync(folder, 0o555);
+    const asRoot = process.getuid?.() === 0;
+    // Permissions do not hold root back: the same as an unprivileged user, who must be able to read the program.
+    if (asRoot) chownSync(folder, 0, 0);
+    const prefix = asRoot ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : [];
+    const { code, err } = await serveOnce(folder, {}, prefix);
+    expect(code).toBe(1);
+    expect(err).toContain(`the data directory ${folder} cannot be used: no permission to write there`);
+  });
+
+  test('disk full', async () => {
+    const folder = temporaryFolder();
+    const script = `mount -t tmpfs -o size=32k tmpfs ${folder} && exec "$0" "$@"`;
+    const { code, err } = await serveOnce(folder, {}, ['unshare', '-Urm', 'sh', '-c', script]);
+    expect(code).toBe(1);
+    expect(err).toContain('the disk is full');
+  });
+
+  test('PostgreSQL without secrets', async () => {
+    const { code, err } = await serveOnce(temporaryFolder(), { DATABASE_URL: 'postgres://u:hunter2@127.0.0.1:1/x' });
+    expect(code).toBe(1);
+    expect(err).toContain('SESSION_SECRET: not set');
+    expect(err).toContain('CRYPTO_SECRET: not set');
+    expect(err).not.toContain('hunter2');
+  });
+
+  test('PostgreSQL that does not answer', async () => {
+    const secret = 'a-secret-of-thirty-two-characters';
+    const { code, err } = await serveOnce(temporaryFolder(), {
+      DATABASE_URL: 'postgres://u:hunter2@127.0.0.1:1/x',
+      SESSION_SECRET: secret,
+      CRYPTO_SECRET: secret,
+    });
+    expect(code).toBe(1);
+    expect(err).toContain('database');
+    expect(err).not.toContain('unexpected error');
+    expect(err).not.toContain('hunter2');
+  });
+
+  test('several bad values are all named', async () => {
+    const { code, err } = await serveOnce(temporaryFolder(), { NODE_ROLE: 'boss', TASK_POLL_INTERVAL_SECONDS: '0' });
+    expect(code).toBe(1);
+    expect(err).toContain('NODE_ROLE: read "boss"; allowed: master, worker');
+    expect(err).toContain('TASK_POLL_INTERVAL_SECONDS: read "0"');
+  });
+});
+
+describe('stop', () => {
+  test.each(['SIGTERM', 'SIGINT'] as const)('%s lets the request in flight finish, then exits 0', async (signal) => {
+    const gateway = await start();
+    const request = await openRequest(gateway.port);
+    // The request is known to be inside once another, sent later, has been answered.
+    await fetch(`http://127.0.0.1:${gateway.port}/livez`);
+    gateway.signal(signal);
+    await gateway.logged('stopping');
+    request.finish();
+    expect(await request.answer).toMatch(/^HTTP\/1\.1 401 /);
+    expect(await gateway.exited).toBe(0);
+    expect(gateway.log()).toContain('"stopped"');
+    expect(existsSync(`/proc/${gateway.pid}`)).toBe(false);
+  });
+
+  test('takes no new connection while it drains', async () => {
+    const gateway = await start();
+    const request = await openRequest(gateway.port);
+    await fetch(`http://127.0.0.1:${gateway.port}/livez`);
+    gateway.signal('SIGTERM');
+    await gateway.logged('stopping');
+    const refused = async () => {
+      try {
+        await fetch(`http://127.0.0.1:${gateway.port}/livez`, { headers: { connection: 'close' } });
+        return false;
+      } catch {
+        return true;
+      }
+    };
+    while (!(await refused())) await Bun.sleep(5);
+    request.finish();
+    expect(await request.answer).toMatch(/^HTTP\/1\.1 401 /);
+    expect(await gateway.exited).toBe(0);
+  });
+
+  test('waits no longer than SHUTDOWN_TIMEOUT_SECONDS', async () => {
+    const gateway = await start({ SHUTDOWN_TIMEOUT_SECONDS: '1' });
+    const request = await openRequest(gateway.port);
+    await fetch(`http://127.0.0.1:${gateway.port}/livez`);
+    const began = performance.now();
+    expect(await gateway.stop()).toBe(0);
+    expect(performance.now() - began).toBeLessThan(5000);
+    await request.answer;
+  });
+
+  test('a second signal ends it at once', async () => {
+    const gateway = await start();
+    const request = await openRequest(gateway.port);
+    await fetch(`http://127.0.0.1:${gateway.port}/livez`);
+    gateway.signal('SIGTERM');
+    await gateway.logged('stopping');
+    gateway.signal('SIGTERM');
+    expect(await gateway.exited).toBe(1);
+    await request.answer;
+  });
+
+  test('leaves no process behind, killed or stopped', async () => {
+    for (const end of ['SIGTERM', 'SIGKILL'] as const) {
+      const gateway = await start();
+      const children = childrenOf(gateway.pid);
+      expect(children.length).toBeGreaterThan(0);
+      gateway.signal(end);
+      await gateway.exited;
+      while (children.some((pid) => existsSync(`/proc/${pid}`))) await Bun.sleep(10);
+    }
+  });
+});
+
+function childrenOf(pid: number): number[] {
+  const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
+  return text === '' ? [] : text.split(' ').map(Number);
+}
