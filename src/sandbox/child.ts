@@ -43,6 +43,7 @@ export async function runSandboxChild(): Promise<never> {
       fuse(0);
       guests.settle();
     }
+    await guests.collect();
   }
 }
 

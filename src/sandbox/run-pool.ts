@@ -8,7 +8,7 @@ import type { SandboxFailure, SandboxLimits, SandboxModule } from './types.ts';
 const CHILD_OVERHEAD_BYTES = 128 * 1024 * 1024;
 /** How often busy children are looked at, in ms. */
 const WATCH_MS = 25;
-/** A call that waits this long for a process has one started, in ms. */
+/** A call that waits this long for a process has one started, in ms; one that runs longer than `WATCH_MS` has a spare started. */
 const GROW_AFTER_MS = 10;
 /** A process beyond the first ends after being idle this long, in ms. */
 const IDLE_STOP_MS = 60_000;
@@ -185,11 +185,15 @@ export function createPool({ limits, command, clock, logger, onKill }: PoolOptio
   function grow(): void {
     growing = undefined;
     if (closed || queue.size === 0) return;
-    const booting = [...workers].some((worker) => worker.state === 'booting');
     const now = clock.monotonicMs();
-    const wanted = queue.heads().some((job) => now - job.queuedAt >= GROW_AFTER_MS && heldBy(job.key) < share);
-    if (wanted && !booting && workers.size < limits.processes) start();
+    if (queue.heads().some((job) => now - job.queuedAt >= GROW_AFTER_MS && heldBy(job.key) < share)) startSpare();
     pump();
+  }
+
+  /** One more process, unless one is coming up already. */
+  function startSpare(): void {
+    const coming = [...workers].some((worker) => worker.state === 'booting');
+    if (!coming && !closed && workers.size < limits.processes) start();
   }
 
   function heldBy(key: string): number {
@@ -210,12 +214,19 @@ export function createPool({ limits, command, clock, logger, onKill }: PoolOptio
     lastWatch = now;
     if (stalled) return;
     let busy = false;
+    let idle = false;
+    let slow = false;
     for (const worker of workers) {
       const age = now - worker.since;
       if (worker.state === 'booting' && age > BOOT_TIMEOUT_MS) worker.child.kill();
       if (worker.state === 'ready' && worker.running.length > 0) examine(worker, age);
-      busy ||= worker.state !== 'ready' || worker.running.length > 0;
+      const working = worker.state !== 'ready' || worker.running.length > 0;
+      busy ||= working;
+      idle ||= !working;
+      slow ||= worker.running.length > 0 && age > WATCH_MS;
     }
+    // Who comes next shall not wait for a slow call to end, nor for a process to start.
+    if (slow && !idle) startSpare();
     const spare = [...workers].find((worker) => worker.running.length === 0 && now - worker.since > IDLE_STOP_MS);
     if (spare?.state === 'ready' && workers.size > 1) {
       spare.state = 'ending';
@@ -253,7 +264,8 @@ export function createPool({ limits, command, clock, logger, onKill }: PoolOptio
     if (bootFailed) failedBoots++;
     const delay = bootFailed ? Math.min(MAX_RESTART_DELAY_MS, 50 * 2 ** failedBoots) : 0;
     if (bootFailed) logger.error({ failed_boots: failedBoots, retry_ms: delay }, 'sandbox process did not start');
-    if (workers.size === 0) setTimeout(() => !closed && workers.size === 0 && start(), delay);
+    if (workers.size === 0 && delay > 0) setTimeout(() => !closed && workers.size === 0 && start(), delay);
+    else if (workers.size === 0 || worker.killedFor) startSpare();
     pump();
   }
 

@@ -12,6 +12,8 @@ export interface Guests {
   run(request: HookRequest, source: string | undefined, args: string): Promise<Answer> | Answer;
   /** To be called once the answer is on its way: makes the guest ready for its next call. */
   settle(): void;
+  /** Gives the memory of dropped guests back to the system; to be called when nothing refers to them any more. */
+  collect(): Promise<void>;
   forget(sourceHash: string): void;
 }
 
@@ -20,15 +22,14 @@ export function createGuests(engine: Engine, monotonicMs: MonotonicMs): Guests {
   // In the order of their last use.
   const guests = new Map<string, Guest>();
   let last: { hash: string; guest: Guest } | undefined;
+  let garbage = false;
 
   const drop = (hash: string): void => {
-    guests.delete(hash);
-    // A dropped guest's pages go back to the system only when its memory is collected.
-    Bun.gc(true);
+    if (guests.delete(hash)) garbage = true;
   };
   const forget = (hash: string): void => {
     sources.delete(hash);
-    if (guests.has(hash)) drop(hash);
+    drop(hash);
   };
   const makeRoom = (kept: string): void => {
     let bytes = 0;
@@ -49,7 +50,7 @@ export function createGuests(engine: Engine, monotonicMs: MonotonicMs): Guests {
   const load = async (request: HookRequest, source: string, args: string, until: number): Promise<Answer> => {
     const opened = await openGuest(engine, source, request, until, monotonicMs);
     if ('reply' in opened) {
-      Bun.gc(true);
+      garbage = true;
       return opened;
     }
     sources.set(request.sourceHash, source);
@@ -71,6 +72,13 @@ export function createGuests(engine: Engine, monotonicMs: MonotonicMs): Guests {
       last = undefined;
       if (!guest.restore()) drop(hash);
       else makeRoom(hash);
+    },
+    async collect() {
+      if (!garbage) return;
+      garbage = false;
+      // After a turn of the event loop the stack holds no trace of the guest that would keep it alive.
+      await Bun.sleep(0);
+      Bun.gc(true);
     },
     forget,
   };

@@ -1,0 +1,119 @@
+import { performance } from 'node:perf_hooks';
+import { sha256Hex, silentLogger, systemClock } from '../src/kernel/index.ts';
+import { createGuests } from '../src/sandbox/child/keep-guests.ts';
+import { loadEngine } from '../src/sandbox/child/load-engine.ts';
+import { createSandbox, type HookCall, type SandboxModule } from '../src/sandbox/index.ts';
+
+type Spread = { p50: number; p99: number };
+
+const WARM_UP = 2_000;
+const CALLS = 5_000;
+const IN_FLIGHT = 32;
+const BURST = 20_000;
+const MEBIBYTE = 1024 * 1024;
+
+const source = `
+export const meta = { key: 'bench' };
+export function buildSubmitRequest(ctx) {
+  return {
+    method: 'POST',
+    url: ctx.baseUrl + '/v1/jobs',
+    headers: { authorization: 'Bearer ' + ctx.apiKey, 'x-signature': utils.hmacSHA256(ctx.input.prompt, ctx.apiKey) },
+    body: { model: ctx.model, prompt: ctx.input.prompt.slice(0, 700), seconds: Number(ctx.input.seconds) || 5 },
+  };
+}`;
+const plugin: SandboxModule = { key: 'bench', version: '1.0.0', source, sourceHash: sha256Hex(source) };
+
+/** About 2 KB in and 1 KB out. */
+const hookArgs = [
+  {
+    baseUrl: 'https://vendor.example',
+    apiKey: 'key-0123456789abcdef',
+    model: 'video-1',
+    input: { prompt: 'a lighthouse in the fog '.repeat(78), seconds: '8' },
+  },
+];
+
+/** Microseconds of each of `CALLS` calls made one after another, after a warm-up. */
+async function measure(call: () => unknown): Promise<Spread> {
+  for (let i = 0; i < WARM_UP; i++) await call();
+  const times: number[] = [];
+  for (let i = 0; i < CALLS; i++) {
+    const startedAt = performance.now();
+    await call();
+    times.push((performance.now() - startedAt) * 1000);
+  }
+  times.sort((a, b) => a - b);
+  const at = (share: number) => Math.round(times[Math.floor(CALLS * share)] ?? 0);
+  return { p50: at(0.5), p99: at(0.99) };
+}
+
+async function measureInProcess(): Promise<Spread> {
+  const guests = createGuests(await loadEngine(), () => performance.now());
+  const args = JSON.stringify(hookArgs);
+  const request = {
+    id: 1,
+    sourceHash: plugin.sourceHash,
+    path: ['buildSubmitRequest'],
+    maxResultBytes: MEBIBYTE,
+    consoleBytes: 16_384,
+    memoryBytes: 128 * MEBIBYTE,
+    budgetMs: 5_000,
+    nowMs: 1_700_000_000_000,
+  };
+  await guests.run(request, plugin.source, args);
+  return measure(() => {
+    guests.settle();
+    return guests.run(request, undefined, args);
+  });
+}
+
+/**
+ * Times hook calls with fresh state, 2 KB in and 1 KB out, in microseconds: QuickJS alone in this process, and through a child
+ * process that `command` starts; then calls per second with 32 in flight.
+ */
+export async function benchHookCalls(
+  command: string[],
+): Promise<{ inProcess: Spread; child: Spread; callsPerSecond: number }> {
+  const inProcess = await measureInProcess();
+  const sandbox = createSandbox({
+    command,
+    clock: systemClock,
+    logger: silentLogger,
+    limits: {
+      processes: 2,
+      callTimeoutMs: 5_000,
+      killGraceMs: 250,
+      memoryBytes: 128 * MEBIBYTE,
+      sourceBytes: MEBIBYTE,
+      consoleBytes: 16_384,
+      callsPerPlugin: 8,
+      killsToSuspend: 5,
+      killWindowMs: 600_000,
+      suspendMs: 300_000,
+    },
+  });
+  const hook: HookCall = {
+    path: ['buildSubmitRequest'],
+    args: hookArgs,
+    maxArgsBytes: MEBIBYTE,
+    maxResultBytes: MEBIBYTE,
+  };
+  const call = async () => {
+    const outcome = await sandbox.call(plugin, hook);
+    if (!outcome.ok) throw new Error(outcome.error.message);
+  };
+  await sandbox.ready();
+  const child = await measure(call);
+
+  let left = BURST;
+  const startedAt = performance.now();
+  await Promise.all(
+    Array.from({ length: IN_FLIGHT }, async () => {
+      while (left-- > 0) await call();
+    }),
+  );
+  const callsPerSecond = Math.round((BURST / (performance.now() - startedAt)) * 1000);
+  await sandbox.close();
+  return { inProcess, child, callsPerSecond };
+}
