@@ -1,6 +1,6 @@
 import type { Clock, Logger } from '../kernel/index.ts';
 import type { Counters, Page, Paged, Store } from '../store/ports/index.ts';
-import { type ApiKeyPurpose, createAuthenticateApiKey } from './api-keys/authenticate-api-key.ts';
+import { type AuthenticateApiKey, createAuthenticateApiKey } from './api-keys/authenticate-api-key.ts';
 import { createDeleteApiKey, createUpdateApiKey } from './api-keys/change-api-key.ts';
 import { type CreatedApiKey, createCreateApiKey } from './api-keys/create-api-key.ts';
 import type { ApiKeyView } from './api-keys/describe-api-key.ts';
@@ -25,7 +25,7 @@ import { createRotateRefresh, type RefreshRequest } from './sessions/rotate-refr
 import { createSetup, type Setup } from './setup/complete-setup.ts';
 import { type CreatedRoot, createCreateRoot, type NewRoot } from './setup/create-root.ts';
 import { createAccessTokens } from './tokens/access-tokens.ts';
-import type { ApiPrincipal, PanelPrincipal } from './types.ts';
+import type { PanelPrincipal } from './types.ts';
 
 export type AuthDeps = {
   store: Store;
@@ -41,7 +41,7 @@ export type AuthDeps = {
  */
 export interface Auth {
   authenticatePanel(authorization: string | undefined): Promise<PanelPrincipal>;
-  authenticateApiKey(authorization: string | undefined, purpose?: ApiKeyPurpose): Promise<ApiPrincipal>;
+  authenticateApiKey: AuthenticateApiKey;
   readonly setup: Setup & {
     /** Makes the first root account without a link: for the command line, which holds the data directory. */
     createRoot(root: NewRoot): Promise<CreatedRoot>;

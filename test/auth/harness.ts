@@ -3,22 +3,27 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Auth, type AuthConfig, createAuth, type SignedIn } from '../../src/auth/index.ts';
 import { type Clock, type Logger, silentLogger, systemClock } from '../../src/kernel/index.ts';
-import { createMemoryCounters } from '../../src/store/index.ts';
-import { openStore } from '../../src/store/index.ts';
+import { createMemoryCounters, openStore } from '../../src/store/index.ts';
 import type { NewUser, Store, UserRecord } from '../../src/store/ports/index.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
 
 export const DIALECTS = ['sqlite', 'postgres'] as const;
 export type Dialect = (typeof DIALECTS)[number];
 
-/** A fresh, migrated database. */
+/** A fresh, migrated database, or the given empty one. */
 export async function openTestStore(
   dialect: Dialect,
-  clock: Clock = systemClock,
+  databaseUrl?: string,
 ): Promise<{ store: Store; stop(): Promise<void> }> {
   const dataDir = await mkdtemp(join(tmpdir(), 'taskgate-auth-'));
-  const databaseUrl = dialect === 'postgres' ? await testDatabaseUrl() : '';
-  const store = await openStore({ databaseUrl, dataDir, synchronous: 'NORMAL', clock, logger: silentLogger });
+  const url = dialect === 'sqlite' ? '' : (databaseUrl ?? (await testDatabaseUrl()));
+  const store = await openStore({
+    databaseUrl: url,
+    dataDir,
+    synchronous: 'NORMAL',
+    clock: systemClock,
+    logger: silentLogger,
+  });
   return {
     store,
     async stop() {

@@ -9,6 +9,7 @@ import {
   ORIGIN,
   openAuth,
   openTestStore,
+  overriding,
   PASSWORD,
   refreshWith,
   signIn,
@@ -194,13 +195,13 @@ for (const dialect of DIALECTS) {
         expect((await logIn(auth, user.username, 'pässwörter'.normalize('NFD'))).kind).toBe('session');
       });
 
-      test('fifty changes at once: one wins, the others change nothing', async () => {
+      test('ten changes at once: one wins, the others change nothing', async () => {
         const auth = openAuth(store);
         const user = await addUser(store);
         const signedIn = await signIn(auth, user);
         const principal = await auth.authenticatePanel(bearer(signedIn));
         const outcomes = await Promise.allSettled(
-          Array.from({ length: 50 }, (_, i) =>
+          Array.from({ length: 10 }, (_, i) =>
             auth.passwords.change(principal, {
               currentPassword: PASSWORD,
               newPassword: `new password ${i}`,

@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { randomToken, silentLogger } from '../../src/kernel/index.ts';
-import { connectRedis, type Redis } from '../../src/store/drivers/redis.ts';
-import { createMemoryCounters, createRedisCounters } from '../../src/store/drivers/redis-counters.ts';
+import { connectRedis, createMemoryCounters, createRedisCounters } from '../../src/store/index.ts';
 import type { Counters } from '../../src/store/ports/index.ts';
-import { type Relay, startRedis, startRelay, type TestRedis, until } from '../support/redis.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+import { type Relay, startRelay } from '../support/relay.ts';
+import { until } from '../support/until.ts';
 
 let server: TestRedis;
+type Redis = ReturnType<typeof connectRedis>;
 const connections: Redis[] = [];
 
 async function connected(url: string): Promise<Redis> {

@@ -4,6 +4,7 @@ import { authErrors } from '../errors.ts';
 import { parseAuthorization } from '../parse-authorization.ts';
 import { USER_ENABLED } from '../sessions/check-session.ts';
 import type { ApiPrincipal } from '../types.ts';
+import { assertKeyAllows } from './assert-key-allows.ts';
 import { apiKeyState } from './describe-api-key.ts';
 
 /**
@@ -12,20 +13,23 @@ import { apiKeyState } from './describe-api-key.ts';
  */
 export type ApiKeyPurpose = 'submit' | 'read';
 
+export type AuthenticateApiKey = (
+  authorization: string | undefined,
+  purpose?: ApiKeyPurpose,
+  /** Where the request comes from, checked against the key's list of addresses; left out where that is checked later. */
+  ip?: string,
+) => Promise<ApiPrincipal>;
+
 const KEY = /^sk-[A-Za-z0-9]{48}$/;
 /** `last_used_at` is told to the minute: one write a key and minute, not one a request. */
 const TOUCH_EVERY_SECONDS = 60;
 
 /**
  * Who speaks on an API-key route. The store is read every time, so that a key or user that is disabled is refused at once.
- * Rejects with `auth.api_key_missing`, `_invalid`, `_disabled`, `_expired`, `_exhausted` or `_user_disabled`. Panel
- * credentials have no place here: they are no API keys and are refused as such.
+ * Rejects with `auth.api_key_missing`, `_invalid`, `_disabled`, `_expired`, `_exhausted`, `_user_disabled` or
+ * `_ip_not_allowed`. Panel credentials have no place here: they are no API keys and are refused as such.
  */
-export function createAuthenticateApiKey(deps: {
-  store: Store;
-  clock: Clock;
-  logger: Logger;
-}): (authorization: string | undefined, purpose?: ApiKeyPurpose) => Promise<ApiPrincipal> {
+export function createAuthenticateApiKey(deps: { store: Store; clock: Clock; logger: Logger }): AuthenticateApiKey {
   const { store, clock, logger } = deps;
   const touching = new Set<number>();
 
@@ -39,7 +43,7 @@ export function createAuthenticateApiKey(deps: {
       .finally(() => touching.delete(key.id));
   }
 
-  return async (authorization, purpose = 'submit') => {
+  return async (authorization, purpose = 'submit', ip) => {
     const credential = parseAuthorization(authorization);
     if (credential === undefined) throw authErrors.api_key_missing();
     const found = KEY.test(credential) ? await store.apiKeys.byHash(sha256Hex(credential)) : undefined;
@@ -51,6 +55,7 @@ export function createAuthenticateApiKey(deps: {
     if (state === 2) throw authErrors.api_key_disabled();
     if (state === 3) throw authErrors.api_key_expired();
     if (state === 4 && purpose === 'submit') throw authErrors.api_key_exhausted();
+    if (ip !== undefined) assertKeyAllows({ key, ip });
     touch(key, now);
     return { kind: 'api_key', user, key, group: key.group ?? user.group };
   };

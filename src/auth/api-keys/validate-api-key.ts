@@ -1,7 +1,6 @@
 import ipaddr from 'ipaddr.js';
-import type { ApiKeyRecord, UserRecord } from '../../store/ports/index.ts';
+import { type ApiKeyRecord, ROLE, type UserRecord } from '../../store/ports/index.ts';
 import { authErrors, invalidField } from '../errors.ts';
-import { isAdmin } from '../require-role.ts';
 
 /** The fields of `POST /api/token`, all optional but the name; `PUT` takes any of them and `status`. */
 export type ApiKeyFields = {
@@ -96,6 +95,6 @@ function validateGroup(value: string | null, owner: UserRecord): string | null {
   if (value === null) return null;
   const group = value.trim();
   if (group === '' || group.length > 64) throw invalidField('group', '1 to 64 characters are required.');
-  if (group !== owner.group && !isAdmin(owner)) throw authErrors.api_key_group_not_allowed({ param: 'group' });
+  if (group !== owner.group && owner.role < ROLE.admin) throw authErrors.api_key_group_not_allowed({ param: 'group' });
   return group;
 }

@@ -2,7 +2,7 @@ import type { Clock, Logger } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
 import type { GuessLimit } from '../limits/limit-guesses.ts';
-import { requireSession } from '../require-role.ts';
+import { requireSession } from '../require-session.ts';
 import { bundleSession, type RotationBundle } from '../sessions/describe-session.ts';
 import type { AccessTokens } from '../tokens/access-tokens.ts';
 import type { PanelPrincipal, RequestOrigin } from '../types.ts';

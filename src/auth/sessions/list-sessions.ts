@@ -1,6 +1,6 @@
 import type { Clock } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
-import { requireSession } from '../require-role.ts';
+import { requireSession } from '../require-session.ts';
 import type { PanelPrincipal } from '../types.ts';
 import { describeSession, type SessionView } from './describe-session.ts';
 

@@ -1,7 +1,7 @@
 import type { Clock } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
-import { requireSession } from '../require-role.ts';
+import { requireSession } from '../require-session.ts';
 import type { PanelPrincipal } from '../types.ts';
 import { isLive } from './check-session.ts';
 

@@ -1,0 +1,294 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import { type ApiKeyFields, type Auth, assertKeyAllows, type PanelPrincipal } from '../../src/auth/index.ts';
+import { newUuid, sha256Hex } from '../../src/kernel/index.ts';
+import type { ApiKeyRecord, Store, UserRecord } from '../../src/store/ports/index.ts';
+import { until } from '../support/until.ts';
+import { addUser, DIALECTS, openAuth, openTestStore, overriding } from './harness.ts';
+import { refusal } from './refusal.ts';
+import { createTestClock, type TestClock } from './test-clock.ts';
+
+const asSession = (user: UserRecord): PanelPrincipal => ({ kind: 'session', user, sid: newUuid(), sessionVersion: 1 });
+
+for (const dialect of DIALECTS) {
+  describe(`API keys on ${dialect}`, () => {
+    let store: Store;
+    let stop: () => Promise<void>;
+    let clock: TestClock;
+    let auth: Auth;
+    let user: UserRecord;
+    let principal: PanelPrincipal;
+
+    beforeAll(async () => {
+      ({ store, stop } = await openTestStore(dialect));
+    });
+    afterAll(() => stop());
+    beforeEach(async () => {
+      clock = createTestClock();
+      auth = openAuth(store, { clock });
+      user = await addUser(store);
+      principal = asSession(user);
+    });
+
+    test('the key is shown once and stored as a digest', async () => {
+      const created = await auth.apiKeys.create(principal, { name: ' my key ' });
+      expect(created.key).toMatch(/^sk-[A-Za-z0-9]{48}$/);
+      expect(created).toEqual({
+        id: created.id,
+        name: 'my key',
+        key: created.key,
+        prefix: created.key.slice(0, 11),
+        status: 4,
+        unlimited_quota: false,
+        quota: 0,
+        used_quota: 0,
+        models: [],
+        allow_ips: [],
+        expires_at: 0,
+        group: null,
+        created_at: clock.unix(),
+        last_used_at: 0,
+      });
+      const stored = await store.apiKeys.byId(created.id);
+      expect(stored?.keyHash).toBe(sha256Hex(created.key));
+      const listed = await auth.apiKeys.list(principal, { page: 1, pageSize: 10 });
+      const { key, ...view } = created;
+      expect(listed).toEqual({ total: 1, items: [view] });
+      expect(JSON.stringify([stored, listed])).not.toContain(key.slice(11));
+    });
+
+    test('a key opens the API-key routes as its user, in its own group or else the user’s', async () => {
+      const plain = await auth.apiKeys.create(principal, { name: 'plain', unlimited_quota: true });
+      for (const authorization of [`Bearer ${plain.key}`, plain.key]) {
+        const found = await auth.authenticateApiKey(authorization);
+        expect(found).toMatchObject({
+          kind: 'api_key',
+          group: 'default',
+          key: { id: plain.id },
+          user: { id: user.id },
+        });
+      }
+      const admin = await addUser(store, { role: 10 });
+      const grouped = await auth.apiKeys.create(asSession(admin), { name: 'g', unlimited_quota: true, group: 'vip' });
+      expect((await auth.authenticateApiKey(grouped.key)).group).toBe('vip');
+    });
+
+    test('what is no valid key is told apart only where the key is known', async () => {
+      const { key } = await auth.apiKeys.create(principal, { name: 'k', unlimited_quota: true });
+      expect((await refusal(auth.authenticateApiKey(undefined), 'auth.api_key_missing')).kind).toBe('unauthenticated');
+      await refusal(auth.authenticateApiKey('Basic abc'), 'auth.api_key_missing');
+      for (const wrong of [
+        `${key}x`,
+        key.slice(0, -1),
+        key.toUpperCase(),
+        `sk-${'A'.repeat(48)}`,
+        key.slice(3),
+        'sk-',
+      ]) {
+        await refusal(auth.authenticateApiKey(`Bearer ${wrong}`), 'auth.api_key_invalid');
+      }
+    });
+
+    test('disabled, expired, exhausted and deleted keys are refused from the next request on', async () => {
+      const fields = { name: 'k', quota: 10, expires_at: clock.unix() + 60 };
+      const { key, id } = await auth.apiKeys.create(principal, fields);
+      await auth.authenticateApiKey(key);
+
+      expect((await auth.apiKeys.update(principal, id, { status: 2 })).status).toBe(2);
+      await refusal(auth.authenticateApiKey(key), 'auth.api_key_disabled');
+      await auth.apiKeys.update(principal, id, { status: 1 });
+      await auth.authenticateApiKey(key);
+
+      expect((await auth.apiKeys.update(principal, id, { quota: 0 })).status).toBe(4);
+      await refusal(auth.authenticateApiKey(key), 'auth.api_key_exhausted');
+      expect((await auth.authenticateApiKey(key, 'read')).key.id).toBe(id);
+      await auth.apiKeys.update(principal, id, { unlimited_quota: true });
+      await auth.authenticateApiKey(key);
+
+      clock.advance(60);
+      await refusal(auth.authenticateApiKey(key), 'auth.api_key_expired');
+      await refusal(auth.authenticateApiKey(key, 'read'), 'auth.api_key_expired');
+      expect((await auth.apiKeys.list(principal, { page: 1, pageSize: 10 })).items[0]?.status).toBe(3);
+      expect((await auth.apiKeys.update(principal, id, { expires_at: 0 })).status).toBe(1);
+      await auth.authenticateApiKey(key);
+
+      await auth.apiKeys.delete(principal, id);
+      await refusal(auth.authenticateApiKey(key), 'auth.api_key_invalid');
+    });
+
+    test('a disabled user’s key is refused', async () => {
+      const disabled = await addUser(store, { status: 2 });
+      const { key } = await auth.apiKeys.create(asSession(disabled), { name: 'k', unlimited_quota: true });
+      await refusal(auth.authenticateApiKey(key), 'auth.api_key_user_disabled');
+    });
+
+    test('an address outside the key’s list is refused', async () => {
+      const fields = { name: 'k', unlimited_quota: true, allow_ips: ['203.0.113.0/24'] };
+      const { key } = await auth.apiKeys.create(principal, fields);
+      await auth.authenticateApiKey(key, 'submit', '203.0.113.9');
+      const error = await refusal(auth.authenticateApiKey(key, 'read', '198.51.100.1'), 'auth.api_key_ip_not_allowed');
+      expect(error.kind).toBe('forbidden');
+    });
+
+    test('another user’s key cannot be seen, changed or deleted', async () => {
+      const { id, key } = await auth.apiKeys.create(principal, { name: 'k', unlimited_quota: true });
+      const stranger = asSession(await addUser(store, { role: 100 }));
+      expect((await auth.apiKeys.list(stranger, { page: 1, pageSize: 10 })).total).toBe(0);
+      await refusal(auth.apiKeys.update(stranger, id, { status: 2 }), 'auth.api_key_not_found');
+      await refusal(auth.apiKeys.delete(stranger, id), 'auth.api_key_not_found');
+      await refusal(auth.apiKeys.update(principal, id + 1_000_000, { status: 2 }), 'auth.api_key_not_found');
+      await auth.authenticateApiKey(key);
+    });
+
+    test('cheaper prices: a user may not put a key into a group that is not his', async () => {
+      const error = await refusal(
+        auth.apiKeys.create(principal, { name: 'k', group: 'vip' }),
+        'auth.api_key_group_not_allowed',
+      );
+      expect(error.kind).toBe('forbidden');
+      const { id } = await auth.apiKeys.create(principal, { name: 'k', group: 'default' });
+      await refusal(auth.apiKeys.update(principal, id, { group: 'vip' }), 'auth.api_key_group_not_allowed');
+      expect((await auth.apiKeys.update(principal, id, { group: null })).group).toBeNull();
+    });
+
+    test('an update changes the given fields alone', async () => {
+      const fields = {
+        name: 'k',
+        quota: 7,
+        models: ['a', ' b ', 'a'],
+        allow_ips: ['203.0.113.7', '2001:db8::/32'],
+        expires_at: clock.unix() + 60,
+      };
+      const { key: _, ...before } = await auth.apiKeys.create(principal, fields);
+      expect(before).toMatchObject({ models: ['a', 'b'], allow_ips: ['203.0.113.7', '2001:db8::/32'] });
+      expect(await auth.apiKeys.update(principal, before.id, { name: 'renamed' })).toEqual({
+        ...before,
+        name: 'renamed',
+      });
+      expect(await auth.apiKeys.update(principal, before.id, {})).toEqual({ ...before, name: 'renamed' });
+    });
+
+    const wrong: [fields: ApiKeyFields, param: string][] = [
+      [{ name: '' }, 'name'],
+      [{ name: '  ' }, 'name'],
+      [{ name: 'x'.repeat(51) }, 'name'],
+      [{ name: 'a\nb' }, 'name'],
+      [{ name: 'k', quota: -1 }, 'quota'],
+      [{ name: 'k', quota: 1.5 }, 'quota'],
+      [{ name: 'k', quota: Number.NaN }, 'quota'],
+      [{ name: 'k', quota: 2 ** 53 }, 'quota'],
+      [{ name: 'k', expires_at: -1 }, 'expires_at'],
+      [{ name: 'k', expires_at: 1e15 }, 'expires_at'],
+      [{ name: 'k', models: [''] }, 'models'],
+      [{ name: 'k', models: ['x'.repeat(192)] }, 'models'],
+      [{ name: 'k', models: Array.from({ length: 501 }, (_, i) => `m${i}`) }, 'models'],
+      [{ name: 'k', allow_ips: ['localhost'] }, 'allow_ips'],
+      [{ name: 'k', allow_ips: ['10.0.0.0/33'] }, 'allow_ips'],
+      [{ name: 'k', allow_ips: ['10.1'] }, 'allow_ips'],
+      [{ name: 'k', allow_ips: ['0x7f000001'] }, 'allow_ips'],
+      [{ name: 'k', group: ' ' }, 'group'],
+    ];
+    for (const [fields, param] of wrong) {
+      test(`refused: ${JSON.stringify(fields).slice(0, 60)}`, async () => {
+        expect((await refusal(auth.apiKeys.create(principal, fields), 'auth.validation_failed')).param).toBe(param);
+      });
+    }
+
+    test('a status is 1 or 2', async () => {
+      const { id } = await auth.apiKeys.create(principal, { name: 'k' });
+      for (const status of [0, 3, 4]) {
+        await refusal(auth.apiKeys.update(principal, id, { status }), 'auth.validation_failed');
+      }
+    });
+
+    test('the last use is stored once a minute and fails no request', async () => {
+      const { id, key } = await auth.apiKeys.create(principal, { name: 'k', unlimited_quota: true });
+      let touches = 0;
+      const counting = overriding(store, {
+        apiKeys: overriding(store.apiKeys, {
+          touch(...args) {
+            touches += 1;
+            return store.apiKeys.touch(...args);
+          },
+        }),
+      });
+      const node = openAuth(counting, { clock });
+      const lastUsed = async () => (await store.apiKeys.byId(id))?.lastUsedAt;
+      await Promise.all(Array.from({ length: 20 }, () => node.authenticateApiKey(key)));
+      await until(async () => (await lastUsed()) === clock.unix());
+      clock.advance(59);
+      await node.authenticateApiKey(key);
+      expect(touches).toBe(1);
+      clock.advance(1);
+      await node.authenticateApiKey(key);
+      await until(async () => (await lastUsed()) === clock.unix());
+      expect(touches).toBe(2);
+
+      clock.advance(60);
+      const failing = overriding(store, {
+        apiKeys: overriding(store.apiKeys, { touch: () => Promise.reject(new Error('broken')) }),
+      });
+      expect((await openAuth(failing, { clock }).authenticateApiKey(key)).key.id).toBe(id);
+    });
+  });
+}
+
+describe('what a key allows', () => {
+  const key = (change: Partial<ApiKeyRecord>): ApiKeyRecord => ({
+    id: 1,
+    userId: 1,
+    name: 'k',
+    keyHash: '',
+    prefix: '',
+    status: 1,
+    unlimitedQuota: true,
+    quota: 0,
+    usedQuota: 0,
+    models: [],
+    allowIps: [],
+    expiresAt: 0,
+    group: null,
+    createdAt: 0,
+    lastUsedAt: 0,
+    ...change,
+  });
+
+  test('empty lists allow everything', () => {
+    assertKeyAllows({ key: key({}), model: 'any', ip: '203.0.113.7' });
+    assertKeyAllows({ key: key({}), ip: 'unknown' });
+  });
+
+  test('models are matched to the letter', async () => {
+    const limited = key({ models: ['sora-2', 'wan'] });
+    assertKeyAllows({ key: limited, model: 'wan', ip: '203.0.113.7' });
+    assertKeyAllows({ key: limited, ip: '203.0.113.7' });
+    for (const model of ['Wan', 'wan-2', '', 'sora']) {
+      const check = async () => assertKeyAllows({ key: limited, model, ip: '203.0.113.7' });
+      expect((await refusal(check(), 'auth.api_key_model_not_allowed')).kind).toBe('forbidden');
+    }
+  });
+
+  test('addresses are matched by value, in both families', async () => {
+    const allowed: [list: string, ip: string][] = [
+      ['203.0.113.7', '203.0.113.7'],
+      ['203.0.113.7', '::ffff:203.0.113.7'],
+      ['::ffff:203.0.113.7', '203.0.113.7'],
+      ['203.0.113.0/24', '::ffff:203.0.113.9'],
+      ['2001:db8::1', '2001:0db8:0:0:0:0:0:1'],
+      ['2001:db8::/32', '2001:db8:ffff::1'],
+      ['0.0.0.0/0', '198.51.100.1'],
+    ];
+    for (const [list, ip] of allowed) assertKeyAllows({ key: key({ allowIps: ['192.0.2.1', list] }), ip });
+    const refused: [list: string, ip: string][] = [
+      ['203.0.113.7', '203.0.113.8'],
+      ['203.0.113.0/24', '203.0.114.1'],
+      ['0.0.0.0/0', '2001:db8::1'],
+      ['2001:db8::/32', '2001:db9::1'],
+      ['203.0.113.7', 'unknown'],
+      ['203.0.113.7', ''],
+    ];
+    for (const [list, ip] of refused) {
+      const check = async () => assertKeyAllows({ key: key({ allowIps: [list] }), ip });
+      await refusal(check(), 'auth.api_key_ip_not_allowed');
+    }
+  });
+});

@@ -1,0 +1,173 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { newUuid, randomAlnum } from '../../src/kernel/index.ts';
+import { storeErrors } from '../../src/store/errors.ts';
+import type { Repositories, Store, UserRecord } from '../../src/store/ports/index.ts';
+import { testDatabaseUrl } from '../support/postgres.ts';
+import { startRelay } from '../support/relay.ts';
+import { until } from '../support/until.ts';
+import {
+  addUser,
+  bearer,
+  ORIGIN,
+  openAuth,
+  openTestStore,
+  overriding,
+  PASSWORD,
+  refreshWith,
+  signIn,
+} from './harness.ts';
+import { refusal } from './refusal.ts';
+
+const away = () => Promise.reject(storeErrors.unavailable());
+
+/** The store with some methods that find the database away, inside transactions too. */
+function withTrouble(store: Store, trouble: Trouble): Store {
+  const broken = <T extends Repositories>(repositories: T): T =>
+    overriding<T>(repositories, {
+      ...(trouble.users && { users: overriding(repositories.users, trouble.users) }),
+      ...(trouble.sessions && { sessions: overriding(repositories.sessions, trouble.sessions) }),
+      ...(trouble.apiKeys && { apiKeys: overriding(repositories.apiKeys, trouble.apiKeys) }),
+      ...(trouble.options && { options: overriding(repositories.options, trouble.options) }),
+    } as Partial<T>);
+  return overriding(broken(store), { transaction: (work) => store.transaction((tx) => work(broken(tx))) });
+}
+
+type Trouble = {
+  [R in 'users' | 'sessions' | 'apiKeys' | 'options']?: Partial<Record<keyof Repositories[R], typeof away>>;
+};
+
+describe('trouble with the database is 503 and never a verdict', () => {
+  let store: Store;
+  let stop: () => Promise<void>;
+  let user: UserRecord;
+
+  beforeAll(async () => {
+    ({ store, stop } = await openTestStore('sqlite'));
+    user = await addUser(store);
+  });
+  afterAll(() => stop());
+
+  const unavailable = async (work: Promise<unknown>) => {
+    const error = await refusal(work, 'auth.unavailable');
+    expect(error.kind).toBe('unavailable');
+    expect(error.retryAfterSeconds).toBeGreaterThan(0);
+  };
+
+  for (const trouble of [
+    { sessions: { bySid: away } },
+    { sessions: { rotate: away } },
+    { users: { byId: away } },
+  ] satisfies Trouble[]) {
+    test(`refresh, ${nameOf(trouble)}: the same token works when the database is back`, async () => {
+      const auth = openAuth(store);
+      const { refreshToken } = await signIn(auth, user);
+      await unavailable(refreshWith(openAuth(withTrouble(store, trouble)), refreshToken));
+      await refreshWith(auth, refreshToken);
+    });
+  }
+
+  test('refresh: a reuse that cannot be written down is not answered as one', async () => {
+    const auth = openAuth(store);
+    const { refreshToken, bundle } = await signIn(auth, user);
+    await store.users.setPassword(user.id, user.passwordHash ?? '', user.authVersion);
+    user = (await store.users.byId(user.id)) ?? user;
+    await unavailable(refreshWith(openAuth(withTrouble(store, { sessions: { revoke: away } })), refreshToken));
+    expect((await store.sessions.bySid(bundle.session.sid))?.status).toBe('active');
+  });
+
+  for (const trouble of [{ sessions: { bySid: away } }, { sessions: { revoke: away } }] satisfies Trouble[]) {
+    test(`logout, ${nameOf(trouble)}`, async () => {
+      const { refreshToken } = await signIn(openAuth(store), user);
+      const node = openAuth(withTrouble(store, trouble));
+      await unavailable(node.sessions.logOut({ refreshToken, authorization: undefined, expectedSid: undefined }));
+    });
+  }
+
+  for (const trouble of [
+    { users: { byLogin: away } },
+    { users: { byId: away } },
+    { users: { touchLogin: away } },
+    { sessions: { countActive: away } },
+    { sessions: { countIssued: away } },
+    { sessions: { insert: away } },
+  ] satisfies Trouble[]) {
+    test(`login, ${nameOf(trouble)}: no session is issued, and it counts as no guess`, async () => {
+      const before = await store.sessions.countIssued(user.id, 0);
+      const node = openAuth(withTrouble(store, trouble));
+      for (let i = 0; i < 6; i += 1) await unavailable(signIn(node, user));
+      expect(await store.sessions.countIssued(user.id, 0)).toBe(before);
+    });
+  }
+
+  for (const trouble of [{ sessions: { bySid: away } }, { users: { byId: away } }] satisfies Trouble[]) {
+    test(`access token, ${nameOf(trouble)}`, async () => {
+      const authorization = bearer(await signIn(openAuth(store), user));
+      await unavailable(openAuth(withTrouble(store, trouble)).authenticatePanel(authorization));
+    });
+  }
+
+  test('API key', async () => {
+    const node = openAuth(withTrouble(store, { apiKeys: { byHash: away } }));
+    await unavailable(node.authenticateApiKey(`sk-${randomAlnum(48)}`));
+  });
+
+  test('password change: nothing of it stays', async () => {
+    const auth = openAuth(store);
+    const signedIn = await signIn(auth, user);
+    const principal = await auth.authenticatePanel(bearer(signedIn));
+    const change = { currentPassword: PASSWORD, newPassword: 'another password', origin: ORIGIN };
+    for (const method of ['advance', 'revokeAll'] as const) {
+      await unavailable(
+        openAuth(withTrouble(store, { sessions: { [method]: away } })).passwords.change(principal, change),
+      );
+    }
+    await auth.authenticatePanel(bearer(signedIn));
+    expect((await signIn(auth, user)).kind).toBe('session');
+  });
+
+  test('set-up', async () => {
+    const node = openAuth(withTrouble(store, { users: { countByRole: away } }));
+    await unavailable(node.setup.needed());
+    await unavailable(node.setup.openLink());
+    await unavailable(node.setup.complete({ token: newUuid(), username: 'owner', password: PASSWORD }));
+    const late = openAuth(withTrouble(store, { options: { putIfAbsent: away } }));
+    const token = (await late.setup.openLink()) ?? '';
+    await unavailable(late.setup.complete({ token, username: 'owner', password: PASSWORD }));
+    expect(await openAuth(store).setup.needed()).toBe(true);
+  });
+});
+
+const nameOf = (trouble: Trouble): string =>
+  Object.entries(trouble)
+    .map(([room, methods]) => `${room}.${Object.keys(methods).join()}`)
+    .join();
+
+test('a PostgreSQL server that goes away: refresh is 503, and the same token works when it is back', async () => {
+  const relay = await startRelay(await testDatabaseUrl());
+  const { store, stop } = await openTestStore('postgres', relay.url);
+  const auth = openAuth(store);
+  const user = await addUser(store);
+  const signedIn = await signIn(auth, user);
+
+  await relay.cut();
+  for (const work of [
+    refreshWith(auth, signedIn.refreshToken),
+    auth.authenticatePanel(bearer(signedIn)),
+    signIn(auth, user),
+  ]) {
+    const error = await refusal(work, 'auth.unavailable');
+    expect(error.retryAfterSeconds).toBeGreaterThan(0);
+    expect(error.message).not.toContain('postgres');
+  }
+
+  await relay.mend();
+  await until(() =>
+    store.ping().then(
+      () => true,
+      () => false,
+    ),
+  );
+  await refreshWith(auth, signedIn.refreshToken);
+  await stop();
+  await relay.stop();
+}, 30_000);
