@@ -91,6 +91,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
       pollChannelConcurrency: config.pollChannelConcurrency,
       pollMaxFailures: config.pollMaxFailures,
       taskTimeoutMinutes: config.taskTimeoutMinutes,
+      claimLimit: config.taskQueryLimit,
       submitTimeoutMs: config.protocolTimeoutSeconds * 1000,
       maxFileBytes: config.maxFileMb * MIB,
     },

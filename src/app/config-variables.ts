@@ -316,7 +316,7 @@ export const VARIABLES = {
   taskQueryLimit: variable({
     env: 'TASK_QUERY_LIMIT',
     group: 'tasks',
-    doc: 'Most tasks that a node claims in one go.',
+    doc: 'Most tasks that a node claims in one go; more than 256 are never taken at once.',
     kind: integer(1, 100_000),
     default: 1000,
   }),

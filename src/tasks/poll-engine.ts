@@ -11,8 +11,8 @@ const LEASE_MS = 90_000;
 const RENEW_BELOW_MS = 60_000;
 /** Pause between two looks at the queue when nothing is due. */
 const TICK_MS = 100;
-/** Tasks taken with one claim. */
-const CLAIM_BATCH = 256;
+/** Tasks taken with one claim, whatever the configuration allows: more would only wait under their leases. */
+const MAX_CLAIM = 256;
 /** Claimed tasks that may wait for a slot of their channel, beyond which the channel is left out of claims. */
 const WAITING_PER_CHANNEL = 64;
 /** Tasks in one batch query (design section 5). */
@@ -37,6 +37,7 @@ export type PollEngine = {
 /** Claims what is due and asks the vendors, each channel in its own lane, so that a slow vendor holds up nobody else. */
 export function createPollEngine(deps: TaskDeps): PollEngine {
   const { store, clock, logger, limits } = deps;
+  const claimBatch = Math.min(MAX_CLAIM, limits.claimLimit);
   const lanes = new Map<number, Lane>();
   const stopping = new AbortController();
   const loops: Promise<void>[] = [];
@@ -168,7 +169,7 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
         const exceptChannels = [...lanes].filter(([, lane]) => lane.full).map(([id]) => id);
         const tasks = await store.tasks.claimDue({
           owner: deps.nodeId,
-          limit: CLAIM_BATCH,
+          limit: claimBatch,
           leaseForMs: LEASE_MS,
           exceptChannels,
         });
@@ -178,7 +179,7 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
         logger.error({ err: error }, 'due tasks could not be claimed');
         await clock.sleep(1000, stopping.signal);
       }
-      if (claimed < CLAIM_BATCH) await pause();
+      if (claimed < claimBatch) await pause();
     }
   }
 

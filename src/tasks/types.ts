@@ -14,6 +14,8 @@ export type TaskLimits = {
   pollMaxFailures: number;
   /** TASK_TIMEOUT_MINUTES: age at which the sweep ends a task; 0 or less: never. */
   taskTimeoutMinutes: number;
+  /** TASK_QUERY_LIMIT: most tasks taken with one claim. */
+  claimLimit: number;
   /** TASK_PLUGIN_PROTOCOL_TIMEOUT_SECONDS: longest time of one submission. */
   submitTimeoutMs: number;
   /** MAX_FILE_DOWNLOAD_MB in bytes: each file and all inlined bytes of a request together. */
