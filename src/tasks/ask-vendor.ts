@@ -4,10 +4,14 @@ import {
   buildQueryRequest,
   extractUsageOnComplete,
   type HookFailure,
+  isHostFailure,
   type LoadedPlugin,
+  type ParsedBatchItem,
+  type ParsedTask,
   parseBatchResult,
   parseTaskResult,
-  type TaskResult,
+  type ResponseInfo,
+  type TaskQueryContext,
 } from '../plugins/index.ts';
 import type { ChannelRecord, TaskRecord, TaskStatus } from '../store/ports/index.ts';
 import type { UpstreamRequest } from '../upstream/index.ts';
@@ -31,8 +35,7 @@ export type Verdict =
 /** What a valid answer leaves behind; absent members keep what is stored. */
 export type Snapshot = { data?: Json; state?: Json };
 
-/** Failures that say nothing about the task (design section 5): the sandbox is busy, stopping, or refuses the plugin. */
-const UNCOUNTED = new Set<HookFailure['kind']>(['overloaded', 'suspended', 'closed']);
+export const VENDOR_FAILURE = 'the vendor reported a failure';
 
 type Answer = { status: number; headers: Record<string, string[]>; body: Json; bodyLength: number };
 
@@ -48,7 +51,7 @@ export async function askVendor(
   const secrets = [key];
   const descriptor = await buildQueryRequest(plugin, context, { secrets });
   if (!descriptor.ok) return hookVerdict(descriptor.error);
-  const request = await buildUpstreamRequest(plugin, channel, descriptor.value, { kind: 'query' });
+  const request = await buildUpstreamRequest(plugin, channel, descriptor.value);
   if (!request.ok) return counted('hook_error', 0, request.error.message);
   const answer = await exchange(deps, request.value);
   if ('kind' in answer) return answer;
@@ -73,9 +76,9 @@ export async function askVendorInBatch(
   const contexts = tasks.map((task) => queryContext(task, channel, credential));
   const context = batchContext(channel, credential, contexts);
   const secrets = [key];
-  const descriptor = await buildBatchQueryRequest(plugin, context, contexts, { secrets });
+  const descriptor = await buildBatchQueryRequest(plugin, context, { secrets });
   if (!descriptor.ok) return all(hookVerdict(descriptor.error));
-  const request = await buildUpstreamRequest(plugin, channel, descriptor.value, { kind: 'query' });
+  const request = await buildUpstreamRequest(plugin, channel, descriptor.value);
   if (!request.ok) return all(counted('hook_error', 0, request.error.message));
   const answer = await exchange(deps, request.value);
   if ('kind' in answer) return all(answer);
@@ -86,13 +89,13 @@ export async function askVendorInBatch(
   if (early) return all(early);
   const parsed = await parseBatchResult(plugin, context, answer.body, responseInfo(answer), { secrets });
   if (!parsed.ok) return all(hookVerdict(parsed.error, answer));
-  const byId = new Map(parsed.value.map((item) => [item.taskId, item]));
   return Promise.all(
-    tasks.map((task, index) => {
-      const item = byId.get(task.upstreamTaskId || task.taskId);
+    contexts.map((own, index) => {
+      const task = tasks[index] as TaskRecord;
+      const item = parsed.value.get(own.taskId);
       if (!item) return counted('unrecognized', answer.status, 'the answer does not contain this task');
       const data = item.data === undefined ? undefined : trimSnapshot(item.data);
-      return resultVerdict(deps, plugin, contexts[index] ?? {}, task, item, data, answer, secrets);
+      return resultVerdict(deps, plugin, own, task, item, data, answer, secrets);
     }),
   );
 }
@@ -129,52 +132,64 @@ function classifyStatus(deps: TaskDeps, answer: Answer): Verdict | undefined {
 async function resultVerdict(
   deps: TaskDeps,
   plugin: LoadedPlugin,
-  context: JsonObject,
+  context: TaskQueryContext,
   task: TaskRecord,
-  result: TaskResult,
+  result: ParsedTask | ParsedBatchItem,
   data: Json | undefined,
   answer: Answer,
   secrets: readonly string[],
 ): Promise<Verdict> {
-  const snapshot = checkedSnapshot(deps, task, data, result.state);
+  const snapshot = readSnapshot(deps, task, data, result);
   switch (result.status) {
     case 'SUCCESS': {
-      const facts = await completionFacts(deps, plugin, context, task, result, answer.body, secrets);
-      return { kind: 'succeeded', snapshot, facts };
+      const body = 'raw' in result ? (result.data ?? result.raw) : answer.body;
+      return {
+        kind: 'succeeded',
+        snapshot,
+        facts: await completionFacts(deps, plugin, context, task, result, body, secrets),
+      };
     }
-    case 'FAILURE': {
-      const reason = sanitizeMessage(result.reason || 'the vendor reported a failure');
-      return { kind: 'failed', reason, snapshot, class: '', httpStatus: answer.status };
-    }
-    case 'NOT_START':
-    case 'SUBMITTED':
-    case 'QUEUED':
-    case 'IN_PROGRESS': {
+    case 'FAILURE':
+      return {
+        kind: 'failed',
+        reason: result.reason || VENDOR_FAILURE,
+        snapshot,
+        class: '',
+        httpStatus: answer.status,
+      };
+    case 'UNKNOWN':
+      return counted('unrecognized', answer.status, result.reason || 'the plugin does not recognise the answer');
+    default: {
       const wait = retryAfterMs(answer.headers['retry-after']?.[0], deps.clock.nowMs());
       const status = result.status === 'NOT_START' ? 'SUBMITTED' : result.status;
       return { kind: 'running', status, progress: result.progress ?? '', snapshot, retryAfterMs: wait };
     }
-    default:
-      return counted(
-        'unrecognized',
-        answer.status,
-        `the plugin does not recognise the answer (status "${sanitizeMessage(result.status, 40)}")`,
-      );
   }
 }
 
 /** Facts of a finished task, from the plugin's hook; any trouble keeps the estimate. */
-async function completionFacts(
+export async function completionFacts(
   deps: TaskDeps,
   plugin: LoadedPlugin,
-  context: JsonObject,
+  context: TaskQueryContext,
   task: TaskRecord,
-  result: TaskResult,
+  result: ParsedTask,
   body: Json,
   secrets: readonly string[],
 ): Promise<JsonObject> {
-  if (task.billing.expression === null || !plugin.has('extractUsageOnComplete')) return {};
-  const facts = await extractUsageOnComplete(plugin, context, result, body, { secrets });
+  if (task.billing.expression === null) return {};
+  const completed = {
+    status: result.status,
+    reason: result.reason,
+    ...(result.code === undefined ? {} : { code: result.code }),
+    ...(result.taskId === undefined ? {} : { task_id: result.taskId }),
+    ...(result.url === undefined ? {} : { url: result.url }),
+    ...(result.remoteUrl === undefined ? {} : { remote_url: result.remoteUrl }),
+    ...(result.progress === undefined ? {} : { progress: result.progress }),
+    ...(result.completionTokens === undefined ? {} : { completion_tokens: result.completionTokens }),
+    ...(result.totalTokens === undefined ? {} : { total_tokens: result.totalTokens }),
+  };
+  const facts = await extractUsageOnComplete(plugin, context, completed, body, { secrets });
   if (facts.ok) return facts.value ?? {};
   deps.logger.warn(
     { task_id: task.taskId, reason: facts.error.message },
@@ -184,22 +199,22 @@ async function completionFacts(
 }
 
 /** Oversized data or state is refused with a warning and the stored value stays. */
-function checkedSnapshot(deps: TaskDeps, task: TaskRecord, data: Json | undefined, state: Json | undefined): Snapshot {
+function readSnapshot(deps: TaskDeps, task: TaskRecord, data: Json | undefined, { state }: ParsedTask): Snapshot {
   const snapshot: Snapshot = {};
-  for (const [name, value] of [
-    ['data', data],
-    ['state', state],
-  ] as const) {
-    if (value === undefined) continue;
-    if (snapshotBytes(value) <= MAX_SNAPSHOT_BYTES) snapshot[name] = value;
-    else deps.logger.warn({ task_id: task.taskId, what: name }, `${name} is larger than 1 MiB and was not stored`);
+  const tooLarge = (what: string) =>
+    deps.logger.warn({ task_id: task.taskId, what }, `${what} is larger than 1 MiB and was not stored`);
+  if (data !== undefined) {
+    if (snapshotBytes(data) <= MAX_SNAPSHOT_BYTES) snapshot.data = data;
+    else tooLarge('data');
   }
+  if (state.kind === 'set') snapshot.state = state.value;
+  else if (state.kind === 'too_large') tooLarge('state');
   return snapshot;
 }
 
-export function hookVerdict(failure: HookFailure, answer?: Answer): Verdict {
-  if (UNCOUNTED.has(failure.kind)) return uncounted(failure.message);
-  return counted('hook_error', answer?.status ?? 0, `${failure.hook}: ${failure.message}`);
+function hookVerdict(failure: HookFailure, answer?: Answer): Verdict {
+  if (isHostFailure(failure)) return uncounted(failure.message);
+  return counted('hook_error', answer?.status ?? 0, failure.message);
 }
 
 const uncounted = (why: string): Verdict => ({ kind: 'uncounted', why });
@@ -211,7 +226,7 @@ const counted = (cls: FailureClass, httpStatus: number, detail: string, wait = 0
   retryAfterMs: wait,
 });
 
-const responseInfo = (answer: Answer): JsonObject => ({
+const responseInfo = (answer: Answer): ResponseInfo => ({
   status: answer.status,
   headers: Object.fromEntries(Object.entries(answer.headers).map(([name, values]) => [name, values[0] ?? ''])),
 });

@@ -1,10 +1,18 @@
-import { isObject, type Json, type JsonObject } from '../kernel/index.ts';
-import type { Manifest } from '../plugins/index.ts';
+import { isObject } from '../kernel/index.ts';
+import type {
+  ArtifactContext,
+  BatchQueryContext,
+  DriverContext,
+  Manifest,
+  ProtocolContext,
+  RouteContext,
+  TaskQueryContext,
+} from '../plugins/index.ts';
 import type { ChannelRecord, TaskRecord } from '../store/ports/index.ts';
 import type { ClientRequest, CredentialContext, RequestFile, Submission } from './types.ts';
 
 /** The body as plugin code sees it: files as references, never bytes. */
-export function bodyContext(body: ClientRequest['body']): JsonObject {
+function bodyContext(body: ClientRequest['body']): RouteContext['body'] {
   switch (body.kind) {
     case 'json':
       return { kind: 'json', value: body.value };
@@ -21,7 +29,7 @@ const fileContexts = (files: readonly RequestFile[]) =>
   files.map(({ ref, field, filename, mimeType, size }) => ({ ref, field, filename, mimeType, size }));
 
 /** What decoders and presenters get. */
-export function decodeContext(request: ClientRequest): JsonObject {
+export function decodeContext(request: ClientRequest): RouteContext {
   return {
     path: request.path,
     method: request.method,
@@ -30,6 +38,20 @@ export function decodeContext(request: ClientRequest): JsonObject {
     body: bodyContext(request.body),
   };
 }
+
+/** What `proto_video` hooks get; `ctx.protocol` carries the name that the plugin wrote. */
+export const videoContext = (
+  manifest: Manifest,
+  request: ClientRequest,
+  operation: ProtocolContext['operation'],
+  model: string,
+): ProtocolContext => ({
+  ...decodeContext(request),
+  protocol: manifest.protocols.find(({ name }) => name === 'proto_video')?.writtenAs ?? 'proto_video',
+  operation,
+  model,
+  stream: false,
+});
 
 /**
  * The channel's credential as hooks see it. `authHeader` is the raw key without "Bearer" (plugins write the scheme themselves).
@@ -49,7 +71,7 @@ export function driverContext(
   channel: ChannelRecord,
   credential: CredentialContext,
   ids: { publicTaskId: string; upstreamModel: string },
-): JsonObject {
+): DriverContext {
   const { request, intent } = submission;
   return {
     ...decodeContext(request),
@@ -67,7 +89,11 @@ export function driverContext(
 }
 
 /** TaskQueryContext of the specification: no other property is allowed. */
-export function queryContext(task: TaskRecord, channel: ChannelRecord, credential: CredentialContext): JsonObject {
+export function queryContext(
+  task: TaskRecord,
+  channel: ChannelRecord,
+  credential: CredentialContext,
+): TaskQueryContext {
   return {
     taskId: task.upstreamTaskId || task.taskId,
     publicTaskId: task.taskId,
@@ -84,7 +110,11 @@ export function queryContext(task: TaskRecord, channel: ChannelRecord, credentia
 }
 
 /** BatchQueryContext of the specification. */
-export const batchContext = (channel: ChannelRecord, credential: CredentialContext, tasks: Json[]): JsonObject => ({
+export const batchContext = (
+  channel: ChannelRecord,
+  credential: CredentialContext,
+  tasks: TaskQueryContext[],
+): BatchQueryContext => ({
   baseUrl: channel.baseUrl,
   authHeader: credential.authHeader,
   ...(credential.apiKey === undefined ? {} : { apiKey: credential.apiKey }),
@@ -93,7 +123,7 @@ export const batchContext = (channel: ChannelRecord, credential: CredentialConte
 });
 
 /** What listArtifacts and buildContentRequest see of a task. */
-export const artifactContext = (task: TaskRecord): JsonObject => ({
+export const artifactContext = (task: TaskRecord): ArtifactContext => ({
   taskId: task.taskId,
   status: task.status,
   action: task.action,

@@ -8,6 +8,7 @@ export const taskErrors = defineErrors('tasks', {
   model_not_served: ['invalid', 'This model is not served by the plugin.'],
   no_available_channel: ['unavailable', 'No channel is available for this model.'],
   plugin_request_invalid: ['invalid', 'The plugin refused the request.'],
+  plugin_usage_invalid: ['invalid', 'The request asks for quantities that cannot be billed.'],
   plugin_unavailable: ['unavailable', 'The plugin cannot take requests at the moment. Try again shortly.'],
   plugin_submit_response_failed: [
     'upstream_failed',

@@ -1,8 +1,13 @@
-import type { JsonObject } from '../kernel/index.ts';
-import { buildContentRequest, type ContentDescriptor, checkRequestUrl, type LoadedPlugin } from '../plugins/index.ts';
+import {
+  allowsHost,
+  buildContentRequest,
+  type ContentRequest as DescribedContent,
+  type LoadedPlugin,
+} from '../plugins/index.ts';
 import type { ChannelRecord, TaskRecord } from '../store/ports/index.ts';
 import { canonicalHost, type UpstreamFailure, type UpstreamRequest, type UpstreamResponse } from '../upstream/index.ts';
 import { artifactContext, credentialContext } from './build-contexts.ts';
+import { CONNECT_TIMEOUT_MS, MAX_REDIRECTS } from './build-upstream-request.ts';
 import { taskErrors } from './errors.ts';
 import { retryAfterMs } from './poll-schedule.ts';
 import { projectArtifacts } from './read-artifacts.ts';
@@ -23,9 +28,6 @@ const VENDOR_HEADERS = [
 /** Until the vendor's headers; the body has no deadline of its own, only between chunks (plugin facts §1). */
 const HEADERS_TIMEOUT_MS = 60_000;
 const IDLE_TIMEOUT_MS = 60_000;
-const MAX_REDIRECTS = 5;
-const MAX_DATA_URL = 64 * 1024 * 1024;
-const DATA_URL = /^data:([\w.+-]+\/[\w.+-]+)?(?:;[\w-]+=[^;,]*)*;base64,/;
 
 export type ContentRequest = {
   method: 'GET' | 'HEAD';
@@ -52,18 +54,14 @@ export async function openArtifact(
     const plugin = pin.generation.plugins.get(task.platform);
     if (!plugin) throw taskErrors.artifact_plugin_unavailable();
     const artifacts = await projectArtifacts(plugin, task);
-    const artifact =
-      artifactKey === null
-        ? artifacts.find(({ type }) => type === 'video')
-        : artifacts.find(({ key }) => key === artifactKey);
+    const artifact = artifacts.find(({ key, type }) => (artifactKey === null ? type === 'video' : key === artifactKey));
     if (!artifact) throw taskErrors.artifact_not_found();
     const channel = deps.channels.find(task.channelId) ?? (await deps.store.channels.byId(task.channelId));
     if (!channel) throw taskErrors.artifact_gone({ message: 'The channel of this task was deleted.' });
     const safeHeaders = pickHeaders(client.headers);
-    const descriptor = await describe(deps, plugin, channel, task, artifact.key, client.method, safeHeaders);
-    if (descriptor.url.startsWith('data:')) return dataContent(descriptor.url, client.method);
-    const request = contentRequest(deps, plugin, channel, descriptor, client, safeHeaders);
-    const sent = await deps.upstream.request(request);
+    const described = await describe(deps, plugin, channel, task, artifact.key, client.method, safeHeaders);
+    if (described.kind === 'data') return dataContent(described, client.method);
+    const sent = await deps.upstream.request(contentRequest(deps, plugin, channel, described, client, safeHeaders));
     if (!sent.ok) throw contentFailure(sent.error);
     return passThrough(deps, sent.value, client.method);
   } finally {
@@ -79,9 +77,9 @@ async function describe(
   artifactKey: string,
   method: 'GET' | 'HEAD',
   headers: Record<string, string>,
-): Promise<ContentDescriptor> {
+): Promise<DescribedContent> {
   const key = deps.channels.credential(channel);
-  const context: JsonObject = {
+  const context = {
     ...artifactContext(task),
     upstreamTaskId: task.upstreamTaskId,
     artifactKey,
@@ -91,8 +89,10 @@ async function describe(
   };
   const built = await buildContentRequest(plugin, context, { secrets: [key] });
   if (built.ok) return built.value;
-  if (built.error.kind === 'thrown' && built.error.message.includes('artifact_not_found'))
+  if (built.error.kind === 'thrown' && built.error.message.includes('artifact_not_found')) {
     throw taskErrors.artifact_not_found();
+  }
+  if (built.error.kind === 'invalid_result') throw taskErrors.artifact_request_rejected({ cause: built.error });
   throw taskErrors.artifact_plugin_error({ cause: built.error });
 }
 
@@ -100,43 +100,27 @@ function contentRequest(
   deps: TaskDeps,
   plugin: LoadedPlugin,
   channel: ChannelRecord,
-  descriptor: ContentDescriptor,
+  described: Extract<DescribedContent, { kind: 'http' }>,
   client: ContentRequest,
   safeHeaders: Record<string, string>,
 ): UpstreamRequest {
-  const open = descriptor.credentialless === true;
-  const rejected = (message: string) => taskErrors.artifact_request_rejected({ message });
-  const checked = checkRequestUrl(plugin.manifest, channel.baseUrl, descriptor.url, open);
-  if (!checked.ok) throw rejected(checked.error.message);
+  const { url, method, headers, body, credentialless } = described;
   const own = deps.publicAddress();
-  if (own && checked.value.host === new URL(own).host && checked.value.pathname.startsWith('/v1/')) {
-    throw rejected('The artifact address points back at this gateway.');
+  const target = new URL(url);
+  if (own && target.host === new URL(own).host && target.pathname.startsWith('/v1/')) {
+    throw taskErrors.artifact_request_rejected({ message: 'The artifact address points back at this gateway.' });
   }
-  const method = (descriptor.method ?? client.method).toUpperCase();
-  const headers = Object.fromEntries(
-    Object.entries(descriptor.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]),
-  );
-  const hasBody = descriptor.body !== undefined && descriptor.body !== null;
-  if (open && (Object.keys(headers).length > 0 || hasBody || (method !== 'GET' && method !== 'HEAD'))) {
-    throw rejected('A credentialless request is a GET or HEAD without headers or a body.');
-  }
-  if (!['GET', 'HEAD', 'POST'].includes(method)) throw rejected('An artifact is fetched with GET, HEAD or POST.');
-  const body = hasBody
-    ? typeof descriptor.body === 'string'
-      ? descriptor.body
-      : JSON.stringify(descriptor.body)
-    : undefined;
+  const lowered = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
   return {
-    url: checked.value.href,
+    url,
     method,
     // The client's range and conditions stand above what the plugin wrote.
-    headers: { ...headers, ...safeHeaders },
+    headers: { ...lowered, ...safeHeaders },
     body: body === undefined ? { kind: 'none' } : { kind: 'text', text: body },
-    // A public CDN address has no business on a private network.
     privateHosts: [canonicalHost(new URL(channel.baseUrl))],
     maxRedirects: MAX_REDIRECTS,
-    allowRedirect: (url) => checkRequestUrl(plugin.manifest, channel.baseUrl, url.href, open).ok,
-    connectTimeoutMs: 10_000,
+    allowRedirect: (hop) => credentialless || allowsHost(plugin.manifest, channel.baseUrl, hop),
+    connectTimeoutMs: CONNECT_TIMEOUT_MS,
     headersTimeoutMs: HEADERS_TIMEOUT_MS,
     idleTimeoutMs: IDLE_TIMEOUT_MS,
     maxResponseBytes: Number.POSITIVE_INFINITY,
@@ -174,12 +158,9 @@ function contentFailure(failure: UpstreamFailure): Error {
   return taskErrors.artifact_upstream_error({ cause: failure });
 }
 
-function dataContent(url: string, method: 'GET' | 'HEAD'): Content {
-  const match = DATA_URL.exec(url.slice(0, 1024));
-  if (!match || url.length > MAX_DATA_URL)
-    throw taskErrors.artifact_request_rejected({ message: 'The data address of the artifact is invalid.' });
-  const bytes = Buffer.from(url.slice(match[0].length), 'base64');
-  const headers = { 'content-type': match[1] ?? 'video/mp4', 'content-length': String(bytes.byteLength) };
+function dataContent(data: Extract<DescribedContent, { kind: 'data' }>, method: 'GET' | 'HEAD'): Content {
+  const bytes = Buffer.from(data.base64, 'base64');
+  const headers = { 'content-type': data.mimeType, 'content-length': String(bytes.byteLength) };
   return { status: 200, headers, body: method === 'HEAD' ? null : bytes };
 }
 

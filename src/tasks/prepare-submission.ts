@@ -1,7 +1,13 @@
 import type { Quote } from '../billing/index.ts';
 import { mapModel } from '../channels/index.ts';
 import type { AppError, Json, JsonObject } from '../kernel/index.ts';
-import { buildSubmitRequest, checkUsageFacts, extractUsage, type HookFailure } from '../plugins/index.ts';
+import {
+  buildSubmitRequest,
+  checkRequestQuantities,
+  type DriverContext,
+  extractUsage,
+  type HookFailure,
+} from '../plugins/index.ts';
 import { type ChannelRecord, ROLE } from '../store/ports/index.ts';
 import type { UpstreamRequest } from '../upstream/index.ts';
 import { credentialContext, driverContext } from './build-contexts.ts';
@@ -12,9 +18,11 @@ import type { Submission, TaskDeps } from './types.ts';
 /** A submission made ready for one channel: everything local is decided, nothing has been written or sent. */
 export type Prepared = {
   channel: ChannelRecord;
-  context: JsonObject;
+  context: DriverContext;
   request: UpstreamRequest;
   action: string;
+  /** The billing name: the client's, unless a native plugin replaces it. */
+  model: string;
   upstreamModel: string;
   quote: Quote;
   secrets: string[];
@@ -37,60 +45,45 @@ export async function prepareSubmission(
   const mapped = mapModel(channel.modelMapping, intent.model);
   const credential = credentialContext(plugin.manifest, key);
   const context = driverContext(submission, channel, credential, { publicTaskId, upstreamModel: mapped });
-  const built = await buildSubmitRequest(plugin, context, { secrets });
+  const pinned = submission.surface.startsWith('proto_') ? { pinnedModel: intent.model } : {};
+  const built = await buildSubmitRequest(plugin, context, { secrets, ...pinned });
   if (!built.ok) throw hookError(built.error);
   const descriptor = built.value;
-  if (descriptor.model !== undefined && descriptor.model !== intent.model) {
-    throw taskErrors.plugin_request_invalid({ message: 'The plugin submit model does not match the requested model.' });
-  }
+  const model = descriptor.model ?? intent.model;
   const files = client.body.kind === 'multipart' ? client.body.files : [];
   const { maxFileBytes, submitTimeoutMs: timeoutMs } = deps.limits;
-  const request = await buildUpstreamRequest(plugin, channel, descriptor, {
-    kind: 'submit',
-    files,
-    maxFileBytes,
-    timeoutMs,
-  });
+  const request = await buildUpstreamRequest(plugin, channel, descriptor, { files, maxFileBytes, timeoutMs });
   if (!request.ok) throw taskErrors.plugin_request_invalid({ message: request.error.message });
   const action = (descriptor.action || intent.action || DEFAULT_ACTION).slice(0, MAX_ACTION);
   const upstreamModel = descriptor.rewriteModel || mapped;
-  const facts = await usageFacts(deps, submission, { ...context, action, upstreamModel }, upstreamModel, secrets);
+  const final = { ...context, action, upstreamModel };
+  const facts = await usageFacts(deps, submission, final, model, secrets);
   const quote = deps.billing.quote({
     pluginKey: plugin.key,
-    model: intent.model,
+    model,
     upstreamModel,
     action,
     facts,
     group: caller.group,
     isAdmin: caller.user.role >= ROLE.admin,
   });
-  return {
-    channel,
-    context: { ...context, action, upstreamModel },
-    request: request.value,
-    action,
-    upstreamModel,
-    quote,
-    secrets,
-  };
+  return { channel, context: final, request: request.value, action, model, upstreamModel, quote, secrets };
 }
 
 /** The facts that the price asks for, from the plugin; they are checked against its usage schema. */
 async function usageFacts(
   deps: TaskDeps,
-  submission: Submission,
-  context: JsonObject,
-  upstreamModel: string,
+  { plugin, intent }: Submission,
+  context: DriverContext,
+  model: string,
   secrets: readonly string[],
 ): Promise<JsonObject> {
-  const { plugin, intent } = submission;
-  if (!plugin.has('extractUsage') || !deps.billing.needsFacts(plugin.key, intent.model, upstreamModel)) return {};
-  const extracted = await extractUsage(plugin, { ...context, usagePurpose: 'facts' }, { secrets });
+  const quantities = checkRequestQuantities(plugin.manifest.usageSchema, intent.requestBody ?? null);
+  if (!quantities.ok) throw taskErrors.plugin_usage_invalid({ message: quantities.error });
+  if (!deps.billing.needsFacts(plugin.key, model, context.upstreamModel)) return {};
+  const extracted = await extractUsage(plugin, context, { secrets });
   if (!extracted.ok) throw hookError(extracted.error);
-  const facts = extracted.value ?? {};
-  const fault = checkUsageFacts(plugin.manifest, facts);
-  if (fault) throw taskErrors.plugin_request_invalid({ message: fault.message, param: fault.field });
-  return facts;
+  return extracted.value ?? {};
 }
 
 /** A hook's own message reaches the caller with 400; trouble of the sandbox is ours and says so. */

@@ -1,8 +1,10 @@
-import type { Json, JsonObject } from '../kernel/index.ts';
-import { extractUsageOnComplete } from '../plugins/index.ts';
+import type { Json } from '../kernel/index.ts';
+import type { ParsedTask } from '../plugins/index.ts';
 import type { TaskChange, TaskRecord } from '../store/ports/index.ts';
+import { completionFacts, VENDOR_FAILURE } from './ask-vendor.ts';
+import { credentialContext, queryContext } from './build-contexts.ts';
 import { taskErrors } from './errors.ts';
-import { finishTask, leaseOf } from './finish-task.ts';
+import { type Ending, finishTask, leaseOf } from './finish-task.ts';
 import { firstPollDelayMs } from './poll-schedule.ts';
 import type { Prepared } from './prepare-submission.ts';
 import type { SendOutcome } from './send-submission.ts';
@@ -19,41 +21,48 @@ export async function recordAccepted(
   submission: Submission,
   prepared: Prepared,
   task: TaskRecord,
-  accepted: Extract<SendOutcome, { kind: 'accepted' }>,
+  { result }: Extract<SendOutcome, { kind: 'accepted' }>,
 ): Promise<TaskRecord> {
-  const { result } = accepted;
-  const change: TaskChange = {
+  const { immediate } = result;
+  const accepted: TaskChange = {
     upstreamTaskId: result.taskId,
     submitTime: deps.clock.unix(),
-    data: fitting(deps, task, 'data', trimSnapshot(result.taskData ?? null)),
-    state: fitting(deps, task, 'state', result.state ?? null),
+    data: fitting(deps, task, trimSnapshot(result.taskData ?? null)),
+    state: result.state.kind === 'set' ? result.state.value : null,
   };
-  const immediate = result.immediate;
-  const ended = immediate?.status === 'SUCCESS' || immediate?.status === 'FAILURE';
-  const facts =
-    immediate?.status === 'SUCCESS' ? await immediateFacts(submission, prepared, immediate, change.data ?? null) : {};
-  const stored = await persist(deps, task, result.taskId, async () => {
-    if (ended) {
-      const reason = immediate.reason || 'the vendor reported a failure';
-      return finishTask(
-        deps,
-        task,
-        immediate.status === 'SUCCESS' ? { status: 'SUCCESS', facts } : { status: 'FAILURE', reason },
-        change,
-      );
-    }
-    return deps.store.transaction(async (tx) => {
-      const wait = firstPollDelayMs(deps.limits.pollIntervalMs);
-      const running = { ...change, status: 'SUBMITTED' as const, progress: immediate?.progress ?? '10%' };
-      if (!(await tx.tasks.advance(leaseOf(task), running, wait))) return false;
-      await tx.tasks.addEvent({ taskId: task.taskId, at: deps.clock.unix(), kind: 'transition', status: 'SUBMITTED' });
-      return true;
-    });
-  });
-  if (!stored) throw taskErrors.submission_interrupted({ doNotRetry: true });
-  const fresh = await deps.store.tasks.byTaskId(task.taskId);
-  if (!fresh) throw taskErrors.submission_interrupted({ doNotRetry: true });
-  return fresh;
+  const ending = immediate && (await immediateEnding(deps, submission, prepared, { ...task, ...accepted }, immediate));
+  const running = { ...accepted, status: 'SUBMITTED' as const, progress: immediate?.progress ?? '10%' };
+  const write = (): Promise<boolean> =>
+    ending
+      ? finishTask(deps, task, ending, accepted)
+      : deps.store.transaction(async (tx) => {
+          const wait = firstPollDelayMs(deps.limits.pollIntervalMs);
+          if (!(await tx.tasks.advance(leaseOf(task), running, wait))) return false;
+          const at = deps.clock.unix();
+          await tx.tasks.addEvent({ taskId: task.taskId, at, kind: 'transition', status: 'SUBMITTED' });
+          return true;
+        });
+  if (!(await persist(deps, task, result.taskId, write))) {
+    throw taskErrors.submission_interrupted({ doNotRetry: true });
+  }
+  if (!ending) return { ...task, ...running };
+  return (await deps.store.tasks.byTaskId(task.taskId)) ?? { ...task, ...accepted, status: ending.status };
+}
+
+/** How a job that the vendor answered at once has ended; undefined while it runs. */
+async function immediateEnding(
+  deps: TaskDeps,
+  { plugin }: Submission,
+  prepared: Prepared,
+  task: TaskRecord,
+  immediate: ParsedTask,
+): Promise<Ending | undefined> {
+  if (immediate.status === 'FAILURE') return { status: 'FAILURE', reason: immediate.reason || VENDOR_FAILURE };
+  if (immediate.status !== 'SUCCESS') return undefined;
+  const credential = credentialContext(plugin.manifest, prepared.secrets[0] ?? '');
+  const context = queryContext(task, prepared.channel, credential);
+  const facts = await completionFacts(deps, plugin, context, task, immediate, task.data, prepared.secrets);
+  return { status: 'SUCCESS', facts };
 }
 
 /** False: the lease was lost meanwhile, so recovery has refunded the task already. */
@@ -92,21 +101,8 @@ const orphan = (deps: TaskDeps, task: TaskRecord, why: string): void =>
     'an upstream job was accepted but could not be recorded; it is not billed and nobody follows it',
   );
 
-async function immediateFacts(
-  submission: Submission,
-  prepared: Prepared,
-  immediate: NonNullable<Extract<SendOutcome, { kind: 'accepted' }>['result']['immediate']>,
-  data: Json,
-): Promise<JsonObject> {
-  if (prepared.quote.snapshot.expression === null || !submission.plugin.has('extractUsageOnComplete')) return {};
-  const facts = await extractUsageOnComplete(submission.plugin, prepared.context, immediate, data, {
-    secrets: prepared.secrets,
-  });
-  return facts.ok ? (facts.value ?? {}) : {};
-}
-
-function fitting(deps: TaskDeps, task: TaskRecord, what: string, value: Json): Json {
-  if (snapshotBytes(value) <= MAX_SNAPSHOT_BYTES) return value;
-  deps.logger.warn({ task_id: task.taskId, what }, `${what} is larger than 1 MiB and was not stored`);
+function fitting(deps: TaskDeps, task: TaskRecord, data: Json): Json {
+  if (snapshotBytes(data) <= MAX_SNAPSHOT_BYTES) return data;
+  deps.logger.warn({ task_id: task.taskId }, 'data is larger than 1 MiB and was not stored');
   return null;
 }

@@ -1,12 +1,12 @@
-import { type AppError, type Json, parseJson, redactSecrets, sanitizeMessage } from '../kernel/index.ts';
-import { parseSubmitResponse, type SubmitResult } from '../plugins/index.ts';
+import { type AppError, parseJson, redactSecrets, sanitizeMessage } from '../kernel/index.ts';
+import { type ParsedSubmission, parseSubmitResponse } from '../plugins/index.ts';
 import { taskErrors } from './errors.ts';
 import { retryAfterMs } from './poll-schedule.ts';
 import type { Prepared } from './prepare-submission.ts';
 import type { Submission, TaskDeps } from './types.ts';
 
 export type SendOutcome =
-  | { kind: 'accepted'; result: SubmitResult; body: Json }
+  | { kind: 'accepted'; result: ParsedSubmission }
   /** `mayTryAnother`: the vendor provably has no job from this attempt, or its channel accepts the risk. */
   | { kind: 'failed'; error: AppError; mayTryAnother: boolean };
 
@@ -36,7 +36,7 @@ export async function sendSubmission(deps: TaskDeps, submission: Submission, pre
     { statusCode: status, headers, body },
     { secrets: prepared.secrets },
   );
-  if (parsed.ok) return { kind: 'accepted', result: parsed.value, body };
+  if (parsed.ok) return { kind: 'accepted', result: parsed.value };
   // A 2xx is never sent again, whatever the plugin says: the vendor may be working on the job.
   const make =
     parsed.error.kind === 'thrown'

@@ -1,4 +1,5 @@
 import { isObject, type Json, type JsonObject } from '../kernel/index.ts';
+import type { TaskView } from '../plugins/index.ts';
 import type { TaskRecord, TaskStatus } from '../store/ports/index.ts';
 
 /** What clients see of NOT_START: a task that waits, never an unknown one. */
@@ -31,7 +32,7 @@ export const submittedObject = (task: TaskRecord): JsonObject => ({
 });
 
 /** TaskView: what presenters and renderers see, with the vendor's task id replaced by the public one. */
-export function taskView(task: TaskRecord): JsonObject {
+export function taskView(task: TaskRecord): TaskView {
   const { originModelName, upstreamModelName, input } = task.properties;
   return {
     task_id: task.taskId,

@@ -1,7 +1,7 @@
-import { isObject, type Json } from '../kernel/index.ts';
-import { decodeVideoRequest, type LoadedPlugin } from '../plugins/index.ts';
+import { isObject } from '../kernel/index.ts';
+import { decodeProtocolRequest, type Generation, type LoadedPlugin } from '../plugins/index.ts';
 import type { TaskRecord } from '../store/ports/index.ts';
-import { decodeContext } from './build-contexts.ts';
+import { videoContext } from './build-contexts.ts';
 import { taskErrors } from './errors.ts';
 import { hookError } from './prepare-submission.ts';
 import { submitTask } from './submit-task.ts';
@@ -60,16 +60,11 @@ export async function submitVideo(
         param: 'model',
       });
     const { plugin } = owner;
-    const writtenAs = plugin.manifest.protocols.find(({ name }) => name === 'proto_video')?.writtenAs ?? 'proto_video';
-    const context = { ...decodeContext(request), protocol: writtenAs, operation: 'create', model, stream: false };
-    const decoded = await decodeVideoRequest(plugin, context, {});
+    const context = videoContext(plugin.manifest, request, 'create', model);
+    const decoded = await decodeProtocolRequest(plugin, 'proto_video', context);
     if (!decoded.ok) throw hookError(decoded.error);
-    if (decoded.value.model !== model) {
-      throw taskErrors.plugin_request_invalid({ message: 'The plugin decoded another model than the requested one.' });
-    }
-    const requestBody: Json | undefined =
-      decoded.value.requestBody ?? (request.body.kind === 'json' ? request.body.value : undefined);
-    const intent = { model, action: decoded.value.action ?? '', requestBody };
+    const { action = '', requestBody } = decoded.value;
+    const intent = { model, action, requestBody };
     return await submitTask(deps, {
       surface: 'proto_video',
       caller,
@@ -85,11 +80,7 @@ export async function submitVideo(
 }
 
 /** By claim, else by an enabled channel that lists the name and maps it into a plugin's claimed models (design 7.3). */
-function videoOwner(
-  deps: TaskDeps,
-  generation: ReturnType<TaskDeps['pin']>['generation'],
-  model: string,
-): { plugin: LoadedPlugin } | undefined {
+function videoOwner(deps: TaskDeps, generation: Generation, model: string): { plugin: LoadedPlugin } | undefined {
   const claimed = generation.protocolOwner('proto_video', model);
   if (claimed) return claimed;
   for (const channel of deps.channels.known()) {

@@ -90,7 +90,7 @@ async function openTask(
       quota,
       properties: {
         input: inputOf(intent.requestBody),
-        originModelName: intent.model,
+        originModelName: prepared.model,
         upstreamModelName: prepared.upstreamModel,
       },
       execution: {

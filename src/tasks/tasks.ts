@@ -2,7 +2,7 @@ import type { JsonObject } from '../kernel/index.ts';
 import { renderVideo } from '../plugins/index.ts';
 import type { LedgerEntryRecord, Page, Paged, TaskEventRecord, TaskRecord } from '../store/ports/index.ts';
 import { verifyCapability } from './artifact-links.ts';
-import { decodeContext } from './build-contexts.ts';
+import { videoContext } from './build-contexts.ts';
 import { taskErrors } from './errors.ts';
 import { type Content, type ContentRequest, openArtifact } from './open-artifact.ts';
 import { createPollEngine, type PollEngine } from './poll-engine.ts';
@@ -73,14 +73,7 @@ export function createTasks(deps: TaskDeps): Tasks {
       try {
         const plugin = pin.generation.plugins.get(task.platform);
         if (!plugin?.has('protocols.proto_video.render')) return videoObject(task);
-        const writtenAs =
-          plugin.manifest.protocols.find(({ name }) => name === 'proto_video')?.writtenAs ?? 'proto_video';
-        const context = {
-          ...decodeContext(request),
-          protocol: writtenAs,
-          operation: 'retrieve',
-          model: task.properties.originModelName,
-        };
+        const context = videoContext(plugin.manifest, request, 'retrieve', task.properties.originModelName);
         const rendered = await renderVideo(plugin, context, taskView(task), {});
         if (rendered.ok) return renderedVideo(task, rendered.value);
         // Retrieval always works: a plugin that renders badly costs its additions, not the answer.

@@ -1,0 +1,216 @@
+import { describe, expect, test } from 'bun:test';
+import type { Json } from '../../src/kernel/index.ts';
+import type { TaskRecord } from '../../src/store/ports/index.ts';
+import { artifactCapability, artifactUrl, verifyCapability } from '../../src/tasks/artifact-links.ts';
+import { inlineFiles } from '../../src/tasks/inline-files.ts';
+import { firstPollDelayMs, nextPollDelayMs, retryAfterMs } from '../../src/tasks/poll-schedule.ts';
+import { renderedVideo, replacePrivateIds, taskView, videoObject } from '../../src/tasks/show-task.ts';
+import { trimSnapshot } from '../../src/tasks/trim-data.ts';
+import type { RequestFile } from '../../src/tasks/types.ts';
+
+const file = (field: string, text: string, mimeType = 'image/png'): RequestFile => {
+  const bytes = new TextEncoder().encode(text);
+  return {
+    ref: `request_file:${field}`,
+    field,
+    filename: `${field}.png`,
+    mimeType,
+    size: bytes.byteLength,
+    stream: () => new Blob([bytes]).stream(),
+    bytes: async () => bytes,
+  };
+};
+
+const task = (change: Partial<TaskRecord> = {}): TaskRecord => ({
+  id: 1,
+  taskId: 'task_public',
+  platform: 'demo',
+  userId: 1,
+  apiKeyId: 1,
+  group: 'default',
+  channelId: 1,
+  action: 'text_to_video',
+  status: 'IN_PROGRESS',
+  progress: '42%',
+  failReason: '',
+  submitTime: 100,
+  startTime: 0,
+  finishTime: 0,
+  createdAt: 99,
+  updatedAt: 101,
+  quota: 0,
+  properties: { input: 'a cat', originModelName: 'alias', upstreamModelName: 'real' },
+  data: { id: 'vendor-1', nested: [{ task_id: 'vendor-1', url: 'https://x/vendor-1' }] },
+  state: null,
+  upstreamTaskId: 'vendor-1',
+  pollFailures: 0,
+  polls: 0,
+  nextPollAtMs: 0,
+  leaseOwner: null,
+  leaseUntilMs: 0,
+  leaseSeq: 1,
+  execution: { requestId: 'r', pluginKey: 'demo', pluginVersion: '1.0.0', generation: 1, surface: 'generic' },
+  billing: { expression: null, priceKey: null, facts: {}, groupRatio: 1, usd: 0, model: 'alias', action: '' },
+  ...change,
+});
+
+describe('file placeholders', () => {
+  const files = [file('image', 'pixels'), file('plain', 'text', '')];
+  const rows: [string, Json, Json][] = [
+    ['base64 at the top', { __fileRef: 'request_file:image', encoding: 'base64' }, btoa('pixels')],
+    [
+      'a data URL takes the part header',
+      { a: [{ __fileRef: 'request_file:image', encoding: 'dataUrl' }] },
+      { a: [`data:image/png;base64,${btoa('pixels')}`] },
+    ],
+    [
+      'an override wins',
+      { a: { __fileRef: 'request_file:image', encoding: 'dataUrl', mimeType: 'image/webp' } },
+      { a: `data:image/webp;base64,${btoa('pixels')}` },
+    ],
+    [
+      'no type at all',
+      { a: { __fileRef: 'request_file:plain', encoding: 'dataUrl' } },
+      { a: `data:application/octet-stream;base64,${btoa('text')}` },
+    ],
+  ];
+  for (const [name, body, expected] of rows) {
+    test(name, async () => expect(await inlineFiles(body, files, 100)).toEqual({ ok: true, value: expected }));
+  }
+
+  const faults: [string, Json, number, string][] = [
+    ['an unknown file', { __fileRef: 'request_file:nope', encoding: 'base64' }, 100, 'unknown file reference'],
+    ['another encoding', { __fileRef: 'request_file:image', encoding: 'hex' }, 100, 'encoding'],
+    ['another property', { __fileRef: 'request_file:image', encoding: 'base64', extra: 1 }, 100, 'extra'],
+    ['a blank type', { __fileRef: 'request_file:image', encoding: 'dataUrl', mimeType: ' ' }, 100, 'mimeType'],
+    ['a fraction of a byte', { __fileRef: 'request_file:image', encoding: 'base64', maxBytes: 1.5 }, 100, 'maxBytes'],
+    ['its own cap', { __fileRef: 'request_file:image', encoding: 'base64', maxBytes: 5 }, 100, 'larger than 5'],
+    ['the gateway cap', { __fileRef: 'request_file:image', encoding: 'base64' }, 5, 'larger than 5'],
+    [
+      'the cap of all files together',
+      [
+        { __fileRef: 'request_file:image', encoding: 'base64' },
+        { __fileRef: 'request_file:plain', encoding: 'base64' },
+      ],
+      8,
+      'together',
+    ],
+  ];
+  for (const [name, body, cap, word] of faults) {
+    test(`refuses ${name}`, async () => {
+      const result = await inlineFiles(body, files, cap);
+      expect(result.ok).toBe(false);
+      if (!result.ok) expect(result.error.message).toContain(word);
+    });
+  }
+});
+
+describe('the poll schedule', () => {
+  test('the first poll comes after min(3 s, interval)', () => {
+    expect(firstPollDelayMs(15_000)).toBe(3000);
+    expect(firstPollDelayMs(1000)).toBe(1000);
+  });
+  for (const [ageMs, low, high] of [
+    [0, 2700, 3300],
+    [100_000, 9000, 11_000],
+    [3_600_000, 13_500, 16_500],
+  ] as const) {
+    test(`at an age of ${ageMs} ms`, () => {
+      for (let round = 0; round < 200; round += 1) {
+        const delay = nextPollDelayMs(ageMs, 15_000);
+        expect(delay).toBeGreaterThanOrEqual(low);
+        expect(delay).toBeLessThanOrEqual(high);
+      }
+    });
+  }
+  test('Retry-After only makes it longer, up to five minutes', () => {
+    expect(nextPollDelayMs(0, 15_000, 60_000)).toBe(60_000);
+    expect(nextPollDelayMs(0, 15_000, 3_600_000)).toBe(300_000);
+    expect(nextPollDelayMs(0, 15_000, 1)).toBeGreaterThan(2000);
+  });
+  test('Retry-After in seconds, as a date, and as nonsense', () => {
+    const now = Date.parse('2026-01-01T00:00:00Z');
+    expect(retryAfterMs('7', now)).toBe(7000);
+    expect(retryAfterMs('Thu, 01 Jan 2026 00:00:10 GMT', now)).toBe(10_000);
+    expect(retryAfterMs('soon', now)).toBe(0);
+    expect(retryAfterMs(undefined, now)).toBe(0);
+  });
+});
+
+describe('what is stored of an answer', () => {
+  test('long Base64 is cut, other text stays', () => {
+    const media = 'QUJD'.repeat(8000);
+    const prose = 'a long story. '.repeat(3000);
+    expect(trimSnapshot({ media, prose, uri: `data:video/mp4;base64,${media}` })).toEqual({
+      media: media.slice(0, 256),
+      prose,
+      uri: `data:video/mp4;base64,${media}`.slice(0, 256),
+    });
+  });
+  test('a member named __proto__ stays data', () => {
+    const value = JSON.parse('{"__proto__":{"polluted":true}}') as Json;
+    expect(JSON.stringify(trimSnapshot(value))).toBe('{"__proto__":{"polluted":true}}');
+    expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
+  });
+});
+
+describe('what clients see', () => {
+  test('the vendor id leaves id fields only when it stands there exactly', () => {
+    expect(taskView(task()).data).toEqual({
+      id: 'task_public',
+      nested: [{ task_id: 'task_public', url: 'https://x/vendor-1' }],
+    });
+    expect(replacePrivateIds({ id: 'other' }, 'vendor-1', 'p')).toEqual({ id: 'other' });
+    expect(replacePrivateIds({ id: '' }, '', 'p')).toEqual({ id: '' });
+  });
+  test('NOT_START shows as queued', () => {
+    expect(taskView(task({ status: 'NOT_START' })).status).toBe('QUEUED');
+    expect(videoObject(task({ status: 'NOT_START' })).status).toBe('queued');
+  });
+  test('a rendered video keeps the standard members only, and the host wins', () => {
+    const rendered = renderedVideo(task({ status: 'SUCCESS', finishTime: 120, progress: '100%' }), {
+      id: 'vendor-1',
+      task_id: 'vendor-1',
+      status: 'failed',
+      seconds: 5,
+      size: '1280x720',
+      secret: 'x',
+      error: { message: 'no' },
+      metadata: { URL: 'https://vendor', Url: 'https://vendor', keep: 1 },
+    });
+    expect(rendered).toEqual({
+      id: 'task_public',
+      object: 'video',
+      model: 'alias',
+      status: 'completed',
+      progress: 100,
+      created_at: 99,
+      completed_at: 120,
+      seconds: '5',
+      size: '1280x720',
+      metadata: { keep: 1 },
+    });
+  });
+});
+
+describe('artifact capabilities', () => {
+  const access = artifactCapability('secret', 'task_a', 'video');
+  test('43 characters of base64url', () => expect(access).toMatch(/^[\w-]{43}$/));
+  test('the link carries it', () => {
+    expect(artifactUrl('https://x', 'secret', 'task_a', 'video')).toBe(
+      `https://x/v1/tasks/task_a/artifacts/video/content?access=${access}`,
+    );
+  });
+  test('a previous secret still verifies', () =>
+    expect(verifyCapability(['new', 'secret'], 'task_a', 'video', access)).toBe(true));
+  for (const [name, taskId, key, presented] of [
+    ['of another task', 'task_b', 'video', access],
+    ['of another artifact', 'task_a', 'cover', access],
+    ['moved across the boundary of its parts', 'task_a\0video', '', access],
+    ['cut short', 'task_a', 'video', access.slice(0, 42)],
+    ['empty', 'task_a', 'video', ''],
+  ] as const) {
+    test(`a capability ${name} is refused`, () =>
+      expect(verifyCapability(['secret'], taskId, key, presented)).toBe(false));
+  }
+});
