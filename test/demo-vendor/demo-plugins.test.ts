@@ -1,0 +1,179 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type { Json, JsonObject, PluginModule, RequestDescriptor, TaskQueryContext } from '../../contracts/v1.d.ts';
+import { createDemoVendor } from '../../src/app/demo-vendor/index.ts';
+import { sha256Hex, silentLogger, systemClock } from '../../src/kernel/index.ts';
+import fixture from '../../src/plugins/factory/demo.fixture.json';
+import { createUpstream, type MultipartPart, type Upstream, type UpstreamBody } from '../../src/upstream/index.ts';
+
+const load = async (path: string) => (await import(new URL(path, import.meta.url).href)) as PluginModule;
+const plugin = await load('../../src/plugins/factory/demo.js');
+const batchPlugin = await load('../fixtures/demo-batch.js');
+
+type Case = {
+  name: string;
+  hook: string;
+  member?: string;
+  path?: string[];
+  args: Json[];
+  expected?: Json;
+  expectedError?: string;
+};
+type Members = { [name: string]: Members | ((...args: Json[]) => Json) };
+
+describe('the fixture of the demo plugin', () => {
+  const cases = fixture.cases as Case[];
+  const pathOf = ({ hook, member, path }: Case) => [hook, ...(path ?? []), ...(member ? [member] : [])];
+
+  for (const entry of cases) {
+    test(entry.name, () => {
+      let hook: unknown = plugin;
+      for (const name of pathOf(entry)) hook = (hook as Members)[name];
+      const call = () => (hook as (...args: Json[]) => Json)(...structuredClone(entry.args));
+      if (entry.expectedError !== undefined) expect(call).toThrow(entry.expectedError);
+      else expect(JSON.parse(JSON.stringify(call()))).toEqual(entry.expected as JsonObject);
+    });
+  }
+
+  test('has a case for every hook', () => {
+    const covered = new Set(cases.map((entry) => pathOf(entry).join('.')));
+    const hooks = (value: Members, at: string): string[] =>
+      Object.entries(value).flatMap(([name, member]) =>
+        typeof member === 'function' ? [at + name] : hooks(member, `${at}${name}.`),
+      );
+    const { meta: _, ...exports } = plugin as unknown as Members & { meta: unknown };
+    expect(hooks(exports, '').filter((name) => !covered.has(name))).toEqual([]);
+  });
+});
+
+describe('the plugins against the demo vendor', () => {
+  const image = crypto.getRandomValues(new Uint8Array(70_000));
+  let upstream: Upstream;
+  let baseUrl = '';
+  let stop: () => Promise<void>;
+  beforeAll(async () => {
+    upstream = createUpstream({ allowPrivate: false, clock: systemClock, logger: silentLogger });
+    ({ url: baseUrl, stop } = await createDemoVendor({ clock: systemClock, durationMs: 100 }).start(0));
+  });
+  afterAll(async () => {
+    await upstream.close();
+    await stop();
+  });
+
+  /** Sends a descriptor as the host does, with one file at hand. */
+  async function send({ url, method = 'GET', headers = {}, body, bodyType, parts = [] }: RequestDescriptor) {
+    let outgoing: UpstreamBody = { kind: 'none' };
+    if (bodyType === 'multipart') {
+      const toPart = (part: (typeof parts)[number]): MultipartPart =>
+        'value' in part
+          ? { name: part.name, value: String(part.value) }
+          : {
+              name: part.name,
+              filename: 'cat.png',
+              contentType: 'image/png',
+              size: image.length,
+              stream: () => new Blob([image]).stream(),
+            };
+      outgoing = { kind: 'multipart', parts: parts.map(toPart) };
+    } else if (body !== undefined) outgoing = { kind: 'text', text: JSON.stringify(body) };
+    const result = await upstream.request({
+      url,
+      method,
+      headers,
+      body: outgoing,
+      privateHosts: [new URL(baseUrl).host],
+      maxRedirects: 0,
+      connectTimeoutMs: 5000,
+      headersTimeoutMs: 5000,
+      idleTimeoutMs: 5000,
+      maxResponseBytes: 2 ** 20,
+    });
+    if (!result.ok) throw new Error(result.error.message);
+    return result.value;
+  }
+  const sendJson = async (descriptor: RequestDescriptor) => {
+    const response = await send(descriptor);
+    const text = await response.text();
+    if (!text.ok) throw new Error(text.error.message);
+    return { status: response.status, body: JSON.parse(text.value) as Json };
+  };
+
+  const driver = (requestBody: Json, publicTaskId: string) =>
+    ({ requestBody, publicTaskId, model: 'demo-video', upstreamModel: 'demo-video', baseUrl, apiKey: 'key' }) as never;
+  const query = (taskId: string) =>
+    ({ taskId, baseUrl, apiKey: 'key', authHeader: 'key', data: null, state: null }) as unknown as TaskQueryContext;
+
+  async function submit(module: PluginModule, requestBody: Json, publicTaskId: string) {
+    const ctx = driver(requestBody, publicTaskId);
+    const answer = await sendJson({ method: 'POST', ...module.buildSubmitRequest(ctx) });
+    return module.parseSubmitResponse(ctx, { statusCode: answer.status, headers: {}, body: answer.body });
+  }
+
+  async function pollToTheEnd(taskId: string) {
+    for (let round = 0; round < 500; round += 1) {
+      const answer = await sendJson(plugin.buildQueryRequest!(query(taskId)));
+      const result = plugin.parseTaskResult(query(taskId), answer.body, { status: answer.status, headers: {} });
+      if (result.status === 'SUCCESS' || result.status === 'FAILURE') return { result, data: answer.body };
+      await Bun.sleep(5);
+    }
+    throw new Error('the job did not end');
+  }
+
+  test('submit, poll, usage, artifact', async () => {
+    const { taskId, immediate } = await submit(plugin, { prompt: 'a cat [seconds=3]', seconds: 8 }, 'task_a');
+    expect(immediate).toBeUndefined();
+    const { result, data } = await pollToTheEnd(taskId);
+    expect(result).toEqual({ status: 'SUCCESS', progress: '100%' });
+    expect(plugin.extractUsageOnComplete!(query(taskId), { status: 'SUCCESS' }, data)).toEqual({
+      seconds: 3,
+      resolution: '720p',
+    });
+    const content = plugin.buildContentRequest!({
+      artifactKey: 'video',
+      upstreamTaskId: taskId,
+      baseUrl,
+      apiKey: 'key',
+      clientRequest: { method: 'GET', headers: { Range: 'bytes=4-11' } },
+    } as never);
+    const response = await send(content);
+    expect([response.status, response.headers['content-type']]).toEqual([206, ['video/mp4']]);
+    expect(await response.text()).toEqual({ ok: true, value: 'ftypisom' });
+    const stats = await sendJson({ url: `${baseUrl}/stats?reference_id=task_a` });
+    expect(stats.body).toMatchObject({ creates: 1, jobs: [{ id: taskId, downloads: 1 }] });
+  });
+
+  test('done and failed at once', async () => {
+    expect((await submit(plugin, { prompt: 'a [instant]' }, 'task_b')).immediate).toEqual({
+      status: 'SUCCESS',
+      progress: '100%',
+    });
+    expect((await submit(plugin, { prompt: 'a', script: '[instant] [fail]' }, 'task_c')).immediate?.status).toBe(
+      'FAILURE',
+    );
+  });
+
+  test('an image as a streamed part arrives whole', async () => {
+    const made = await submit(
+      plugin,
+      { prompt: 'a', image: { ref: 'request_file:input_reference', field: 'input_reference' } },
+      'task_d',
+    );
+    expect(made.taskData).toMatchObject({ seconds: 4, image: { bytes: image.length, sha256: sha256Hex(image) } });
+  });
+
+  test('batch: several jobs in one request, each with its own state', async () => {
+    const ids: string[] = [];
+    for (const prompt of ['a [instant]', 'b [instant] [fail]', 'c', 'd [404]', 'e [garbage]']) {
+      ids.push((await submit(batchPlugin, { prompt }, `task_${prompt[0]}`)).taskId);
+    }
+    const tasks = ids.map((id, rounds) => ({ ...query(id), state: { rounds } }));
+    const ctx = { baseUrl, apiKey: 'key', authHeader: 'key', tasks };
+    const answer = await sendJson(batchPlugin.buildBatchQueryRequest!(ctx, tasks));
+    const items = batchPlugin.parseBatchResult!(ctx, answer.body, { status: answer.status, headers: {} });
+    expect(items.map(({ taskId, status, state }) => [ids.indexOf(taskId), status, state])).toEqual([
+      [0, 'SUCCESS', { rounds: 1 }],
+      [1, 'FAILURE', { rounds: 2 }],
+      [2, expect.stringMatching(/QUEUED|IN_PROGRESS|SUCCESS/), { rounds: 3 }],
+      [4, 'UNKNOWN', { rounds: 5 }],
+    ]);
+  });
+});
