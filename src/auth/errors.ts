@@ -7,7 +7,6 @@ export const authErrors = defineErrors('auth', {
   unauthorized: ['unauthenticated', 'Sign in to continue.'],
   token_expired: ['unauthenticated', 'The access token has expired. Refresh it.'],
   session_revoked: ['unauthenticated', 'This session has ended. Sign in again.'],
-  insufficient_privilege: ['forbidden', 'Your role does not allow this.'],
   session_required: [
     'forbidden',
     'This needs a signed-in browser session; an access token of another kind is not enough.',

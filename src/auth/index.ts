@@ -5,7 +5,7 @@
  */
 
 export { assertKeyAllows } from './api-keys/assert-key-allows.ts';
-export type { ApiKeyPurpose } from './api-keys/authenticate-api-key.ts';
+export type { ApiKeyUse } from './api-keys/authenticate-api-key.ts';
 export type { CreatedApiKey } from './api-keys/create-api-key.ts';
 export type { ApiKeyState, ApiKeyView } from './api-keys/describe-api-key.ts';
 export type { ApiKeyFields } from './api-keys/validate-api-key.ts';
@@ -14,8 +14,6 @@ export { type Auth, type AuthDeps, createAuth } from './create-auth.ts';
 export type { RequestLimit } from './limits/limit-requests.ts';
 export type { PasswordChange } from './passwords/change-password.ts';
 export type { LoginRequest, LoginResult, SecondFactorDue } from './passwords/log-in.ts';
-export { requireRole } from './require-role.ts';
-export { requireSession } from './require-session.ts';
 export type { LoginBundle, RotationBundle, SessionView, SignedIn } from './sessions/describe-session.ts';
 export type { LogoutRequest, LogoutResult } from './sessions/log-out.ts';
 export type { RefreshRequest } from './sessions/rotate-refresh.ts';

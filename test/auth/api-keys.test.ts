@@ -100,13 +100,13 @@ for (const dialect of DIALECTS) {
 
       expect((await auth.apiKeys.update(principal, id, { quota: 0 })).status).toBe(4);
       await refusal(auth.authenticateApiKey(key), 'auth.api_key_exhausted');
-      expect((await auth.authenticateApiKey(key, 'read')).key.id).toBe(id);
+      expect((await auth.authenticateApiKey(key, { purpose: 'read' })).key.id).toBe(id);
       await auth.apiKeys.update(principal, id, { unlimited_quota: true });
       await auth.authenticateApiKey(key);
 
       clock.advance(60);
       await refusal(auth.authenticateApiKey(key), 'auth.api_key_expired');
-      await refusal(auth.authenticateApiKey(key, 'read'), 'auth.api_key_expired');
+      await refusal(auth.authenticateApiKey(key, { purpose: 'read' }), 'auth.api_key_expired');
       expect((await auth.apiKeys.list(principal, { page: 1, pageSize: 10 })).items[0]?.status).toBe(3);
       expect((await auth.apiKeys.update(principal, id, { expires_at: 0 })).status).toBe(1);
       await auth.authenticateApiKey(key);
@@ -124,8 +124,11 @@ for (const dialect of DIALECTS) {
     test('an address outside the key’s list is refused', async () => {
       const fields = { name: 'k', unlimited_quota: true, allow_ips: ['203.0.113.0/24'] };
       const { key } = await auth.apiKeys.create(principal, fields);
-      await auth.authenticateApiKey(key, 'submit', '203.0.113.9');
-      const error = await refusal(auth.authenticateApiKey(key, 'read', '198.51.100.1'), 'auth.api_key_ip_not_allowed');
+      await auth.authenticateApiKey(key, { ip: '203.0.113.9' });
+      const error = await refusal(
+        auth.authenticateApiKey(key, { ip: '198.51.100.1', purpose: 'read' }),
+        'auth.api_key_ip_not_allowed',
+      );
       expect(error.kind).toBe('forbidden');
     });
 

@@ -7,18 +7,17 @@ import type { ApiPrincipal } from '../types.ts';
 import { assertKeyAllows } from './assert-key-allows.ts';
 import { apiKeyState } from './describe-api-key.ts';
 
-/**
- * `submit` for what costs money. `read` lets a key through whose budget is used up: the last task that it paid for must still be
- * readable.
- */
-export type ApiKeyPurpose = 'submit' | 'read';
+export type ApiKeyUse = {
+  /** Where the request comes from, checked against the key's list of addresses; left out where that is not known. */
+  ip?: string;
+  /**
+   * `submit` (the default) for what costs money. `read` lets a key through whose budget is used up: the last task that it paid
+   * for must still be readable.
+   */
+  purpose?: 'submit' | 'read';
+};
 
-export type AuthenticateApiKey = (
-  authorization: string | undefined,
-  purpose?: ApiKeyPurpose,
-  /** Where the request comes from, checked against the key's list of addresses; left out where that is checked later. */
-  ip?: string,
-) => Promise<ApiPrincipal>;
+export type AuthenticateApiKey = (authorization: string | undefined, use?: ApiKeyUse) => Promise<ApiPrincipal>;
 
 const KEY = /^sk-[A-Za-z0-9]{48}$/;
 /** `last_used_at` is told to the minute: one write a key and minute, not one a request. */
@@ -43,7 +42,7 @@ export function createAuthenticateApiKey(deps: { store: Store; clock: Clock; log
       .finally(() => touching.delete(key.id));
   }
 
-  return async (authorization, purpose = 'submit', ip) => {
+  return async (authorization, { ip, purpose = 'submit' } = {}) => {
     const credential = parseAuthorization(authorization);
     if (credential === undefined) throw authErrors.api_key_missing();
     const found = KEY.test(credential) ? await store.apiKeys.byHash(sha256Hex(credential)) : undefined;
