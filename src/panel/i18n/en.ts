@@ -27,7 +27,7 @@ export const en = {
   'setup.link': 'Set-up link or code',
   'setup.linkHint': 'Taskgate prints it in its terminal at every start, until this is done.',
   'setup.linkMissing': 'Paste the link or the code from the terminal.',
-  'setup.linkFound': 'Set-up link accepted',
+  'setup.linkFound': 'Set-up link found',
   'setup.username': 'User name',
   'setup.usernameHint': 'Letters, digits, dot, underscore and hyphen.',
   'setup.usernameInvalid': 'Use 1 to 32 letters, digits, dots, underscores or hyphens.',

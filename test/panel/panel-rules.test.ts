@@ -1,0 +1,72 @@
+import { describe, expect, test } from 'bun:test';
+import { en } from '../../src/panel/i18n/en.ts';
+import { zh } from '../../src/panel/i18n/zh.ts';
+import { describeDevice } from '../../src/panel/pages/home/describe-device.ts';
+import { objectToPassword, objectToUsername } from '../../src/panel/pages/setup/check-account.ts';
+import { readSetupToken } from '../../src/panel/pages/setup/read-setup-token.ts';
+import { safeRedirect } from '../../src/panel/session/safe-redirect.ts';
+
+describe('languages', () => {
+  test('have the same texts with the same placeholders', () => {
+    const placeholders = (text: string) => [...text.matchAll(/\{\{(\w+)\}\}/g)].map((match) => match[1]).sort();
+    expect(Object.keys(zh).sort()).toEqual(Object.keys(en).sort());
+    for (const [key, text] of Object.entries(en)) {
+      expect([key, placeholders(zh[key as keyof typeof en])]).toEqual([key, placeholders(text)]);
+    }
+  });
+});
+
+describe('where a sign-in leads', () => {
+  test.each([
+    ['/', '/'],
+    ['/tasks?page=2#row', '/tasks?page=2#row'],
+    [null, '/'],
+    ['', '/'],
+    ['tasks', '/'],
+  ])('%p → %p', (target, expected) => expect(safeRedirect(target)).toBe(expected));
+
+  test.each([
+    '//evil.example',
+    '/\\evil.example',
+    'https://evil.example/',
+    'javascript:alert(1)',
+    '/\t/evil.example',
+    '/..//evil.example',
+  ])('open redirect: %p leads to the start page', (target) => {
+    const url = new URL(safeRedirect(target), 'http://panel.test');
+    expect(url.origin).toBe('http://panel.test');
+  });
+});
+
+describe('set-up link', () => {
+  test.each([
+    ['http://localhost:3000/setup#token=aB3-_', 'aB3-_'],
+    ['  #token=aB3 ', 'aB3'],
+    ['aB3-_x', 'aB3-_x'],
+    ['#token=a%2Bb', 'a+b'],
+    ['http://localhost:3000/setup', ''],
+    ['two words', ''],
+    ['', ''],
+  ])('%p gives %p', (text, token) => expect(readSetupToken(text)).toBe(token));
+});
+
+describe('account rules', () => {
+  test.each(['root', 'a', 'A.b_c-9', 'x'.repeat(32)])('name %p is fine', (name) =>
+    expect(objectToUsername(name)).toBeNull(),
+  );
+  test.each(['', 'x'.repeat(33), 'two words', 'é', 'a/b'])('name %p is not', (name) =>
+    expect(objectToUsername(name)).not.toBeNull(),
+  );
+  test('passwords have 8 to 128 characters, counted as people count them', () => {
+    expect(objectToPassword('1234567')).toBe('setup.passwordTooShort');
+    expect(objectToPassword('12345678')).toBeNull();
+    expect(objectToPassword('密'.repeat(8))).toBeNull();
+    expect(objectToPassword('x'.repeat(129))).toBe('setup.passwordTooLong');
+  });
+});
+
+test('devices are named by browser and system', () => {
+  const firefox = 'Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:140.0) Gecko/20100101 Firefox/140.0';
+  expect(describeDevice(firefox)).toEqual({ browser: 'Firefox', system: 'Windows' });
+  expect(describeDevice('curl/8.5')).toBeNull();
+});

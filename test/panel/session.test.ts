@@ -1,0 +1,219 @@
+import { describe, expect, test } from 'bun:test';
+import { ApiError } from '../../src/panel/api/api-error.ts';
+import type { ApiRequest, SendRequest } from '../../src/panel/api/send-request.ts';
+import type { SessionBundle } from '../../src/panel/api/types.ts';
+import { createSession } from '../../src/panel/session/session.ts';
+import type { TabEvent } from '../../src/panel/session/sync-tabs.ts';
+
+const refreshPath = '/api/user/auth/refresh';
+const logoutPath = '/api/user/auth/logout';
+
+function bundle(sid: string, token = `token-of-${sid}`): SessionBundle {
+  return {
+    access_token: token,
+    user: {
+      id: 1,
+      username: 'root',
+      display_name: 'root',
+      role: 100,
+      group: 'default',
+      quota: 0,
+      used_quota: 0,
+      request_count: 0,
+    },
+    session: { sid, login_method: 'password', ip: '127.0.0.1', user_agent: '', created_at: 0, expires_at: 1 },
+  };
+}
+
+type Answer = unknown | ApiError | (() => Promise<unknown>);
+
+/** A session whose server gives these answers in turn, path by path; the last one is repeated. */
+function setUp(answers: Record<string, Answer[]>) {
+  const asked: ApiRequest[] = [];
+  const published: TabEvent[] = [];
+  let reloads = 0;
+  let hear: (event: TabEvent) => void = () => {};
+  const send = (async (request: ApiRequest) => {
+    asked.push(request);
+    const list = answers[request.path] ?? [];
+    const answer = list.length > 1 ? list.shift() : list[0];
+    if (answer instanceof ApiError) throw answer;
+    return typeof answer === 'function' ? answer() : answer;
+  }) as SendRequest;
+  const session = createSession({
+    send,
+    tabs: { publish: (event) => published.push(event), subscribe: (listener) => (hear = listener) },
+    reload: () => {
+      reloads += 1;
+    },
+  });
+  return { session, asked, published, hear: (event: TabEvent) => hear(event), reloads: () => reloads };
+}
+
+const refused = (status: number, code: string) => new ApiError(status, code, code);
+
+describe('cold start', () => {
+  test('restores the session of the cookie without naming one', async () => {
+    const { session, asked } = setUp({ [refreshPath]: [bundle('a')] });
+    await session.restore();
+    expect(session.read().bundle?.session.sid).toBe('a');
+    expect(asked[0]?.headers).toBeUndefined();
+  });
+
+  test('asks once, however many parts of the page want to know', async () => {
+    const { session, asked } = setUp({ [refreshPath]: [() => Bun.sleep(5).then(() => bundle('a'))] });
+    await Promise.all([session.restore(), session.restore(), session.restore()]);
+    await session.restore();
+    expect(asked).toHaveLength(1);
+  });
+
+  test('a refused cookie is a verdict: anonymous, and not asked again', async () => {
+    const { session, asked } = setUp({ [refreshPath]: [refused(401, 'AUTH_UNAUTHORIZED')] });
+    await session.restore();
+    await session.restore();
+    expect(session.read().phase).toBe('anonymous');
+    expect(asked).toHaveLength(1);
+  });
+
+  test.each([
+    [0, 'UNREACHABLE'],
+    [429, 'RATE_LIMITED'],
+    [503, 'AUTH_UNAVAILABLE'],
+  ])('trouble (%p %p) is no verdict: the next try may succeed', async (status, code) => {
+    const { session } = setUp({ [refreshPath]: [refused(status, code), bundle('a')] });
+    await expect(session.restore()).rejects.toThrow(code);
+    expect(session.read().phase).toBe('unknown');
+    await session.restore();
+    expect(session.read().phase).toBe('signed_in');
+  });
+});
+
+describe('renewal', () => {
+  async function signedIn(answers: Record<string, Answer[]>) {
+    const all = setUp({ '/api/user/login': [bundle('a')], ...answers });
+    await all.session.signIn('root', 'secret');
+    return all;
+  }
+
+  test('a refused access token is renewed once and the request sent again with the new one', async () => {
+    const { session, asked } = await signedIn({
+      '/api/user/self': [refused(401, 'AUTH_TOKEN_EXPIRED'), { id: 1 }],
+      [refreshPath]: [bundle('a', 'second')],
+    });
+    expect(await session.send<{ id: number }>({ method: 'GET', path: '/api/user/self' })).toEqual({ id: 1 });
+    expect(asked.at(-1)?.headers?.authorization).toBe('Bearer second');
+    expect(asked.find((request) => request.path === refreshPath)?.headers).toEqual({ 'x-auth-session': 'a' });
+  });
+
+  test('a second refusal ends it: no endless loop', async () => {
+    const { session, asked } = await signedIn({
+      '/api/user/self': [refused(401, 'AUTH_UNAUTHORIZED')],
+      [refreshPath]: [bundle('a', 'second')],
+    });
+    await expect(session.send({ method: 'GET', path: '/api/user/self' })).rejects.toThrow('AUTH_UNAUTHORIZED');
+    expect(asked.filter((request) => request.path === '/api/user/self')).toHaveLength(2);
+  });
+
+  test('a revoked session becomes anonymous and the other tabs hear of it', async () => {
+    const { session, published } = await signedIn({
+      '/api/user/self': [refused(401, 'AUTH_SESSION_REVOKED')],
+      [refreshPath]: [refused(401, 'AUTH_SESSION_REVOKED')],
+    });
+    await expect(session.send({ method: 'GET', path: '/api/user/self' })).rejects.toThrow();
+    expect(session.read().phase).toBe('anonymous');
+    expect(published.at(-1)).toEqual({ kind: 'signed_out', sid: 'a' });
+  });
+
+  test('a cookie of another login is taken over after one more question without the old session', async () => {
+    const { session, asked } = await signedIn({
+      '/api/user/self': [refused(401, 'AUTH_TOKEN_EXPIRED'), { id: 2 }],
+      [refreshPath]: [refused(409, 'AUTH_SESSION_MISMATCH'), bundle('b')],
+    });
+    await session.send({ method: 'GET', path: '/api/user/self' });
+    expect(session.read().bundle?.session.sid).toBe('b');
+    const refreshes = asked.filter((request) => request.path === refreshPath);
+    expect(refreshes.map((request) => request.headers)).toEqual([{ 'x-auth-session': 'a' }, undefined]);
+  });
+
+  test('a lost race is tried again', async () => {
+    const { session } = await signedIn({
+      '/api/user/self': [refused(401, 'AUTH_TOKEN_EXPIRED'), { id: 1 }],
+      [refreshPath]: [refused(409, 'AUTH_REFRESH_RACE'), refused(409, 'AUTH_REFRESH_RACE'), bundle('a', 'second')],
+    });
+    await session.send({ method: 'GET', path: '/api/user/self' });
+    expect(session.read().bundle?.access_token).toBe('second');
+  });
+
+  test('an answer that a logout overtook does not sign in again', async () => {
+    let release: (value: SessionBundle) => void = () => {};
+    const { session, asked } = await signedIn({
+      '/api/user/self': [refused(401, 'AUTH_TOKEN_EXPIRED')],
+      [refreshPath]: [() => new Promise<SessionBundle>((resolve) => (release = resolve))],
+      [logoutPath]: [null],
+    });
+    const pending = session.send({ method: 'GET', path: '/api/user/self' }).catch(() => null);
+    while (!asked.some((request) => request.path === refreshPath)) await Bun.sleep(1);
+    await session.signOut();
+    release(bundle('a', 'late'));
+    await pending;
+    expect(session.read().phase).toBe('anonymous');
+  });
+});
+
+describe('sign-out', () => {
+  test('is confirmed by the server, or the session stays', async () => {
+    const { session, published } = setUp({
+      '/api/user/login': [bundle('a')],
+      [logoutPath]: [refused(503, 'AUTH_UNAVAILABLE'), null],
+    });
+    await session.signIn('root', 'secret');
+    await expect(session.signOut()).rejects.toThrow('AUTH_UNAVAILABLE');
+    expect(session.read().phase).toBe('signed_in');
+    await session.signOut();
+    expect(session.read().phase).toBe('anonymous');
+    expect(published.map((event) => event.kind)).toEqual(['authenticated', 'signed_out']);
+  });
+
+  test('with a cookie of another login: renews first, then ends that one', async () => {
+    const { session, asked } = setUp({
+      '/api/user/login': [bundle('a')],
+      [logoutPath]: [refused(409, 'AUTH_SESSION_MISMATCH'), null],
+      [refreshPath]: [refused(409, 'AUTH_SESSION_MISMATCH'), bundle('b')],
+    });
+    await session.signIn('root', 'secret');
+    await session.signOut();
+    expect(asked.at(-1)?.headers?.['x-auth-session']).toBe('b');
+    expect(session.read().phase).toBe('anonymous');
+  });
+});
+
+describe('other tabs', () => {
+  test('tell which session began or ended, and never a token', async () => {
+    const { session, published } = setUp({ '/api/user/login': [bundle('a')], [logoutPath]: [null] });
+    await session.signIn('root', 'secret');
+    await session.signOut();
+    expect(published).toEqual([
+      { kind: 'authenticated', sid: 'a' },
+      { kind: 'signed_out', sid: 'a' },
+    ]);
+    expect(JSON.stringify(published)).not.toContain('token');
+  });
+
+  test('a logout elsewhere ends this one; that of another session does not', async () => {
+    const { session, hear } = setUp({ '/api/user/login': [bundle('a')] });
+    await session.signIn('root', 'secret');
+    hear({ kind: 'signed_out', sid: 'b' });
+    expect(session.read().phase).toBe('signed_in');
+    hear({ kind: 'signed_out', sid: 'a' });
+    expect(session.read().phase).toBe('anonymous');
+  });
+
+  test('a login as somebody else loads this page anew', async () => {
+    const { session, hear, reloads } = setUp({ '/api/user/login': [bundle('a')] });
+    await session.signIn('root', 'secret');
+    hear({ kind: 'authenticated', sid: 'a' });
+    expect(reloads()).toBe(0);
+    hear({ kind: 'authenticated', sid: 'b' });
+    expect(reloads()).toBe(1);
+  });
+});

@@ -1,0 +1,108 @@
+import { afterEach, describe, expect, test } from 'bun:test';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { checkLayers } from '../../scripts/check-layers.ts';
+import { checkSizes } from '../../scripts/check-sizes.ts';
+
+const trees: string[] = [];
+
+function tree(files: Record<string, string>): string {
+  const base = mkdtempSync(join(tmpdir(), 'taskgate-layers-'));
+  trees.push(base);
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(base, path)), { recursive: true });
+    writeFileSync(join(base, path), text);
+  }
+  return base;
+}
+
+afterEach(() => {
+  for (const base of trees.splice(0)) rmSync(base, { recursive: true, force: true });
+});
+
+describe('allowed', () => {
+  test.each([
+    ['src/auth/a.ts', "import { err } from '../kernel/index.ts';"],
+    ['src/auth/a.ts', "import type { Store } from '../store/ports/records.ts';"],
+    ['src/auth/sessions/a.ts', "import { x } from '../tokens/b.ts';"],
+    ['src/store/drivers/a.ts', "import sql from '../../../migrations/sqlite/0001.sql' with { type: 'text' };"],
+    ['src/http/a.ts', "import { manifest } from '../../build/panel/manifest.gen.ts';"],
+    ['src/app/a.ts', "import { openSqlite } from '../store/drivers/sqlite.ts';"],
+    ['src/app/version.ts', "import manifest from '../../package.json';"],
+    ['src/main.ts', "void import('./sandbox/child.ts'); void import('./app/index.ts');"],
+    ['src/panel/a.ts', "import type { App } from '../http/index.ts';"],
+    ['src/kernel/clock.ts', 'export const now = () => Date.now();'],
+    ['src/http/serve.ts', 'Bun.serve({\n  fetch(request) {\n    return handle(request);\n  },\n});'],
+    ['src/tasks/a.ts', "// import { x } from '../auth/index.ts';\n/**\n * import('../http/index.ts')\n */"],
+  ])('%s: %s', (path, text) => expect(checkLayers(tree({ [path]: text }))).toEqual([]));
+});
+
+describe('refused', () => {
+  test.each([
+    ['a room above', 'src/kernel/a.ts', "import { x } from '../auth/index.ts';", 'kernel may not import auth'],
+    [
+      'a type of a room above',
+      'src/auth/a.ts',
+      "import type { X } from '../http/index.ts';",
+      'auth may not import http',
+    ],
+    [
+      'an import over several lines',
+      'src/tasks/a.ts',
+      "import {\n  a,\n  type B,\n} from '../auth/index.ts';",
+      'a.ts:4: tasks may not import auth',
+    ],
+    ['a re-export', 'src/billing/a.ts', "export * from '../channels/index.ts';", 'billing may not import channels'],
+    ['a dynamic import', 'src/billing/a.ts', "const x = await import('../tasks/index.ts');", 'may not import tasks'],
+    ['an import type', 'src/billing/a.ts', "type X = import('../tasks/index.ts').X;", 'may not import tasks'],
+    ['an import for its effects', 'src/billing/a.ts', "import '../tasks/index.ts';", 'may not import tasks'],
+    [
+      'a side door',
+      'src/http/a.ts',
+      "import { x } from '../auth/sessions/rotate.ts';",
+      'auth is entered through its index.ts',
+    ],
+    [
+      'the store behind its ports',
+      'src/auth/a.ts',
+      "import { x } from '../store/index.ts';",
+      'auth may not import store',
+    ],
+    [
+      'whoever imports the panel',
+      'src/http/a.ts',
+      "import { x } from '../panel/main.tsx';",
+      'http may not import panel',
+    ],
+    ['server code in the panel', 'src/panel/a.ts', "import { x } from '../http/index.ts';", 'only types of http'],
+    ['tests', 'src/http/a.ts', "import { x } from '../../test/support/gateway.ts';", 'leads out of the rooms'],
+    ['an unknown room', 'src/extras/a.ts', '', 'lies in no room'],
+    [
+      'the sandbox from the gateway',
+      'src/tasks/a.ts',
+      "import { x } from '../sandbox/index.ts';",
+      'tasks may not import sandbox',
+    ],
+    ['Elysia outside of http', 'src/auth/a.ts', "import { Elysia } from 'elysia';", 'elysia does not belong into auth'],
+    ['the clock', 'src/auth/a.ts', 'const now = Date.now();', 'the current time'],
+    ['chance', 'src/auth/a.ts', 'const x = Math.random();', 'Math.random'],
+    ['the network', 'src/auth/a.ts', "await fetch('http://x');", 'fetch is not to be used'],
+    ['the environment', 'src/auth/a.ts', 'const x = process.env.HOME;', 'the environment'],
+  ])('%s', (_name, path, text, complaint) => {
+    const breaches = checkLayers(tree({ [path]: text }));
+    expect(breaches).toHaveLength(1);
+    expect(breaches[0]).toContain(complaint);
+  });
+});
+
+test('files over 400 lines are named, generated ones are not', () => {
+  const lines = (count: number): string => 'x;\n'.repeat(count);
+  const base = tree({
+    'src/auth/long.ts': lines(401),
+    'src/auth/full.ts': lines(400),
+    'src/http/long.gen.ts': lines(900),
+    'test/auth/long.test.ts': lines(900),
+  });
+  expect(checkSizes(base)).toEqual(['src/auth/long.ts: 401 lines, 400 is the ceiling']);
+});

@@ -1,0 +1,61 @@
+import { expect, test } from 'bun:test';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { addCounts, formatCounts, readCounts } from '../../scripts/test-counts.ts';
+
+/** What the runner really reports for these test files. */
+async function run(files: Record<string, string>) {
+  const folder = mkdtempSync(join(tmpdir(), 'taskgate-counts-'));
+  try {
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+    const report = join(folder, 'report.xml');
+    const names = Object.keys(files);
+    const child = Bun.spawn(
+      [
+        ...[process.execPath, 'test', '--parallel', '--reporter=junit', `--reporter-outfile=${report}`],
+        ...names.map((name) => `./${name}`),
+      ],
+      { cwd: folder, stdin: 'ignore', stdout: 'ignore', stderr: 'ignore' },
+    );
+    const code = await child.exited;
+    const text = (await Bun.file(report).exists()) ? await Bun.file(report).text() : '';
+    return readCounts(text, names, code);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+const good = "import { test } from 'bun:test'; test('a', () => {}); test('b <&>', () => {});";
+
+test('passed, failed and skipped tests are counted', async () => {
+  const mixed =
+    "import { test } from 'bun:test'; test('a', () => { throw new Error('x'); }); test.skip('b', () => {});";
+  expect(await run({ 'a.test.ts': good, 'b.test.ts': mixed })).toEqual({ passed: 2, failed: 1, skipped: 1 });
+});
+
+test('a file that cannot be loaded is a failure', async () => {
+  expect(await run({ 'a.test.ts': good, 'b.test.ts': "throw new Error('boom');" })).toEqual({
+    passed: 2,
+    failed: 1,
+    skipped: 0,
+  });
+});
+
+test('a file without a single test is a failure', async () => {
+  expect((await run({ 'a.test.ts': good, 'b.test.ts': 'export {};' })).failed).toBe(1);
+});
+
+test('a run that died without a report is a failure', () => {
+  expect(readCounts('', ['a.test.ts'], 137).failed).toBe(1);
+  expect(
+    readCounts('<testsuites tests="1" failures="0" skipped="0"><testsuite file="a.test.ts">', ['a.test.ts'], 1).failed,
+  ).toBe(1);
+});
+
+test('the last line names skipped tests only when there are any', () => {
+  expect(formatCounts(addCounts({ passed: 3, failed: 0, skipped: 0 }, { passed: 2, failed: 1, skipped: 0 }))).toBe(
+    '5 passed, 1 failed',
+  );
+  expect(formatCounts({ passed: 1, failed: 0, skipped: 2 })).toBe('1 passed, 0 failed, 2 skipped');
+});

@@ -1,0 +1,62 @@
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { findChromium } from './find-program.ts';
+
+/** Chromium without a window, with a profile of its own that ends with it. Throws when there is no Chromium. */
+export function launchBrowser(): Promise<Browser> {
+  const executablePath = findChromium();
+  if (executablePath === null)
+    throw new Error('The tests need Chromium: install the package chromium, or set CHROMIUM_PATH.');
+  return chromium.launch({
+    executablePath,
+    args: [
+      '--headless',
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+    ],
+  });
+}
+
+/** What must not happen on any page, collected while a test uses it. */
+export type WatchedPage = {
+  page: Page;
+  context: BrowserContext;
+  /** Breaches of the content security policy, thrown errors, requests to other origins. */
+  complaints: string[];
+  /** Method and path of every request to the API. */
+  apiCalls: string[];
+};
+
+/** A page in a fresh profile whose complaints are collected. */
+export async function openPage(
+  browser: Browser,
+  origin: string,
+  options: BrowserContextOptions = {},
+): Promise<WatchedPage> {
+  const context = await browser.newContext({ locale: 'en-US', ...options });
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  const apiCalls: string[] = [];
+  await page.exposeFunction('reportViolation', (text: string) => complaints.push(`policy: ${text}`));
+  await page.addInitScript(() => {
+    document.addEventListener('securitypolicyviolation', (event) => {
+      const report = (globalThis as unknown as { reportViolation(text: string): void }).reportViolation;
+      report(`${event.violatedDirective} ${event.blockedURI} ${event.sample}`);
+    });
+  });
+  page.on('pageerror', (error) => complaints.push(`error: ${error.message}`));
+  page.on('console', (message) => {
+    if (/Content Security Policy|Refused to/i.test(message.text())) complaints.push(`policy: ${message.text()}`);
+  });
+  page.on('request', (request) => {
+    const url = new URL(request.url());
+    if (!/^https?:$/.test(url.protocol)) return;
+    if (url.origin !== origin) complaints.push(`foreign request: ${request.url()}`);
+    if (url.pathname.startsWith('/api/')) apiCalls.push(`${request.method()} ${url.pathname}`);
+  });
+  return { page, context, complaints, apiCalls };
+}
