@@ -3,12 +3,12 @@
  * captured here, because a plugin may replace any built-in afterwards; for the same reason nothing below iterates, calls a
  * method of a prototype or stringifies an object of its own: each of these would run what the plugin put there.
  *
- * `boot(host, clock)` installs `utils`, `console`, `Date` and `Math.random` and returns the functions that the host calls.
+ * `boot(host)` installs `utils`, `console`, `Date` and `Math.random` and returns the functions that the host calls.
  * Answers are strings whose first letter is the outcome, so that no property a plugin can define decides how one is read:
  * `v`+JSON a value, `u` undefined, `t`/`i`+`["message","stack"]` thrown (`i`: by the engine), `n` not callable, `a` asynchronous,
  * `c` no JSON, `l` too large; the last four with a message.
  */
-export const guestSource = `(host, clock) => {
+export const guestSource = `(host) => {
 'use strict';
 const { parse, stringify } = JSON;
 const { apply, construct, ownKeys, getPrototypeOf, getOwnPropertyDescriptor } = Reflect;
@@ -37,6 +37,10 @@ const seed = (a, b, c) => {
 };
 Math.random = { random: () => (random32() * 2097152 + (random32() >>> 11)) / 9007199254740992 }.random;
 
+// The engine's clock tells only how much time has passed; what time it was is told by the host.
+const { now: engineNow } = DateOf;
+let baseMs = 0, frozen = false, startedAt = 0;
+const clock = () => (frozen ? baseMs : baseMs + engineNow() - startedAt);
 function HostDate(...parts) {
   if (new.target === undefined) return apply(dateToString, new DateOf(clock()), []);
   return construct(DateOf, parts.length === 0 ? [clock()] : parts, new.target);
@@ -92,9 +96,12 @@ globalThis.console = {
     host('console', stringify(line));
   },
 };
-const prepare = (a, b, c, consoleBytes) => {
-  seed(a, b, c);
-  consoleLeft = consoleBytes;
+const prepare = (call) => {
+  seed(call.seed[0], call.seed[1], call.seed[2]);
+  consoleLeft = call.consoleBytes;
+  baseMs = call.nowMs;
+  frozen = call.frozen;
+  startedAt = engineNow();
 };
 
 const describe = (thrown) => {
@@ -146,7 +153,9 @@ const shape = (value, name, depth) => {
 
 return {
   describe,
-  prepare,
+  prepare(request) {
+    prepare(parse(request));
+  },
   bind(module) {
     namespace = module;
   },
@@ -168,7 +177,7 @@ return {
   dispatch(request) {
     try {
       const call = parse(request);
-      prepare(call.seed[0], call.seed[1], call.seed[2], call.consoleBytes);
+      prepare(call);
       const path = call.path;
       let owner, target = namespace, name = '';
       for (let i = 0; i < path.length; i++) {

@@ -9,6 +9,9 @@ import { captureImage, type MemoryImage } from './memory-image.ts';
 const GUEST_STACK_BYTES = 262_144;
 /** An instance whose memory grew by more than this is dropped: clearing it would cost more than loading anew. */
 const MAX_GROWTH_BYTES = 16 * 1024 * 1024;
+/** What the library leaves behind per host call (measured), and how much of that and of copied text may pile up. */
+const HOST_CALL_BYTES = 4_096;
+const COLLECT_BYTES = 16 * 1024 * 1024;
 const PLUGIN_FILE = 'plugin.js';
 
 /** What a request comes to: the reply's head without its id, and its body. */
@@ -24,7 +27,7 @@ export interface Guest {
   heldBytes(): number;
 }
 
-type Running = { request: HookRequest; call: GuestCall; until: number; startedAt: number; interrupted: boolean };
+type Running = { request: HookRequest; call: GuestCall; until: number; interrupted: boolean };
 type Bridge = Record<'describe' | 'prepare' | 'bind' | 'inspect' | 'dispatch', QuickJSHandle>;
 
 /** The process's own clock in ms. */
@@ -45,7 +48,6 @@ export async function openGuest(
     request: next,
     call: newCall(next),
     until: deadline,
-    startedAt: monotonicMs(),
     interrupted: false,
   });
   let running = begin(request, until);
@@ -53,11 +55,7 @@ export async function openGuest(
     if (monotonicMs() >= running.until) running.interrupted = true;
     return running.interrupted;
   });
-  const nowMs = () => {
-    const { unixNow, nowMs: base } = running.request;
-    return unixNow === undefined ? Math.floor(base + monotonicMs() - running.startedAt) : unixNow * 1000;
-  };
-  const bridge = bootGuest(context, () => running.call, nowMs);
+  const bridge = bootGuest(context, () => running.call);
   // What goes wrong on the host's side of a guest call leaves the instance in no known state.
   let poisoned = false;
   const guarded = (act: () => Answer): Answer => {
@@ -78,8 +76,7 @@ export async function openGuest(
   };
 
   const loaded = guarded(() => {
-    const seeds = [...seedOf(request), request.consoleBytes].map((number) => context.newNumber(number));
-    context.callFunction(bridge.prepare, context.undefined, seeds);
+    context.callFunction(bridge.prepare, context.undefined, [context.newString(`{${encodeStart(request)}}`)]);
     const evaluated = context.evalCode(source, PLUGIN_FILE, { type: 'module', strict: true });
     if (evaluated.error) return ask(bridge.describe, [evaluated.error], 'compile');
     const state = context.getPromiseState(evaluated.value);
@@ -112,14 +109,22 @@ export async function openGuest(
   };
 }
 
-/** Evaluates the guest's own part, with a door to the host (`answerGuest`) and to the clock, and nothing else. */
-function bootGuest(context: QuickJSContext, call: () => GuestCall, nowMs: () => number): Bridge {
-  const host = context.newFunction('host', (name, json) =>
-    context.newString(answerGuest(call(), context.getString(name), context.getString(json))),
-  );
-  const clock = context.newFunction('clock', () => context.newNumber(nowMs()));
+/** Evaluates the guest's own part, with one door to the host (`answerGuest`). */
+function bootGuest(context: QuickJSContext, call: () => GuestCall): Bridge {
+  let garbage = 0;
+  const host = context.newFunction('host', (name, json) => {
+    const asked = context.getString(json);
+    const answer = answerGuest(call(), context.getString(name), asked);
+    garbage += HOST_CALL_BYTES + 2 * (asked.length + answer.length);
+    // Left to itself the runtime collects so late that a guest could make the process grow by hundreds of megabytes.
+    if (garbage > COLLECT_BYTES) {
+      garbage = 0;
+      Bun.gc(true);
+    }
+    return context.newString(answer);
+  });
   const boot = context.unwrapResult(context.evalCode(`(${guestSource})`, 'host.js', { type: 'global' }));
-  const bridge = context.unwrapResult(context.callFunction(boot, context.undefined, [host, clock]));
+  const bridge = context.unwrapResult(context.callFunction(boot, context.undefined, [host]));
   const part = (name: keyof Bridge) => context.getProp(bridge, name);
   return {
     describe: part('describe'),
@@ -144,9 +149,15 @@ const seedOf = (request: HookRequest): number[] =>
     ? [...crypto.getRandomValues(new Int32Array(3))]
     : [request.unixNow | 0, Math.floor(request.unixNow / 2 ** 32), 1];
 
+/** What the guest starts a call from, as members of a JSON object. */
+const encodeStart = (request: HookRequest): string =>
+  `"seed":[${seedOf(request).join()}],"consoleBytes":${request.consoleBytes},` +
+  (request.unixNow === undefined
+    ? `"nowMs":${request.nowMs},"frozen":false`
+    : `"nowMs":${request.unixNow * 1000},"frozen":true`);
+
 const encodeCall = (request: HookRequest, path: readonly string[], args: string): string =>
-  `{"path":${JSON.stringify(path)},"seed":[${seedOf(request).join()}],"consoleBytes":${request.consoleBytes},` +
-  `"maxResultBytes":${request.maxResultBytes},"args":${args}}`;
+  `{${encodeStart(request)},"path":${JSON.stringify(path)},"maxResultBytes":${request.maxResultBytes},"args":${args}}`;
 
 function checkResult(running: Running, runtime: QuickJSRuntime, path: readonly string[], answer: Answer): Answer {
   if (answer.reply.failure) return answer;

@@ -1,0 +1,124 @@
+import { afterAll, describe, expect, test } from 'bun:test';
+import { defaultLimits, hook, MEBIBYTE, plugin, residentBytes, startSandbox, valueOf } from './start-sandbox.ts';
+
+const DEADLINE_MS = 300;
+const MAX_RESIDENT_BYTES = 400 * MEBIBYTE;
+
+/** Each is the body of a hook. Whether it is stopped, fails or ends by itself is its own affair; it must end. */
+const attacks: Record<string, string> = {
+  'endless loop': 'while (true) {}',
+  'loop that catches everything': 'for (;;) { try { for (;;) {} } catch {} }',
+  'loop in finally': 'for (;;) { try { throw 1 } finally { continue } }',
+  'nested quantifiers': "return /(a+)+$/.test('a'.repeat(32) + 'b')",
+  'overlapping alternatives': "return /^(a|aa)+$/.test('a'.repeat(60) + 'b')",
+  'quadratic stars': "return /^.*.*.*.*.*.*=.*$/.test('x'.repeat(4000))",
+  'sort with a slow comparison': 'const a = Array.from({ length: 1e5 }, (_, i) => i); return a.sort(() => { for (let i = 0; i < 1e4; i++); return 1 }).length',
+  'flat without end': 'let a = []; for (let i = 0; i < 1e6; i++) a = [a]; return a.flat(Infinity).length',
+  'array of 1e9 holes as text': "return (new Array(1e9) + '').length",
+  'strings of 1 MB for ever': "const all = []; for (;;) all.push('x'.repeat(1 << 20) + all.length)",
+  'strings of 16 MB': "const all = []; for (let i = 0; i < 100; i++) all.push('x'.repeat(2 ** 24) + i); return all.length",
+  'small objects for ever': 'const all = []; for (;;) all.push({ a: all.length })',
+  'typed arrays for ever': 'const all = []; for (;;) all.push(new Uint8Array(1 << 20).fill(1))',
+  'array buffer of 1 GB': 'return new ArrayBuffer(2 ** 30).byteLength',
+  'needle of 2 MB in 4 MB': "return ('a'.repeat(4e6) + 'b').indexOf('a'.repeat(2e6) + 'c')",
+  'includes on 2**32-1 holes': 'return new Array(2 ** 32 - 1).includes(1)',
+  'join of 2**32-1 holes': "return new Array(2 ** 32 - 1).join('').length",
+  'reverse of 2**32-1 holes': 'return new Array(2 ** 32 - 1).reverse().length',
+  'indexOf on a length of 2**53-1': 'return Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1)',
+  'includes on a length of 2**53-1': 'return Array.prototype.includes.call({ length: 2 ** 53 - 1 }, 1)',
+  'repeat to 2**28': "return 'x'.repeat(2 ** 28).length",
+  'repeat to 2**29': "return 'x'.repeat(2 ** 29).length",
+  'power of BigInts': 'return String(2n ** (2n ** 26n)).length',
+  'text of a long BigInt': "return BigInt('9'.repeat(1e6)).toString().length",
+  'normalize of a long text': "return '\\u1e9b\\u0323'.repeat(1e6).normalize('NFKD').length",
+  'split of a long text': "return 'a,'.repeat(2e6).split(',').length",
+  'result of 100 MB': "return 'x'.repeat(1e8)",
+  'result of many strings': "return Array.from({ length: 400 }, () => 'y'.repeat(1e5))",
+  'deep recursion': 'const f = () => f() + 1; return f()',
+  'toString that calls itself': "const o = { toString() { return o + '' } }; return o + ''",
+  'getter that calls itself': 'const o = { get x() { return o.x } }; return o.x',
+  'proxies in proxies': 'let p = {}; for (let i = 0; i < 1e5; i++) p = new Proxy(p, {}); return p.x',
+  'deep JSON.parse': "return JSON.parse('['.repeat(2e5) + ']'.repeat(2e5)).length",
+  'deep JSON.stringify': 'let a = []; for (let i = 0; i < 2e5; i++) a = [a]; return a',
+  'deeply nested eval': "return eval('('.repeat(1e5) + '1' + ')'.repeat(1e5))",
+  'deeply nested regular expression': "return new RegExp('('.repeat(1e5) + ')'.repeat(1e5)).test('')",
+  'console without end': "for (;;) console.log('x'.repeat(1e5))",
+  'console of a huge object': "console.log({ a: 'x'.repeat(3e7) }, 'x'.repeat(3e7)); return 1",
+  'host functions without end': "for (;;) utils.base64('x'.repeat(1e6))",
+  'host function with 60 MB': "return utils.base64('x'.repeat(6e7)).length",
+  'host function with escapes': "return utils.base64('\\u0000'.repeat(2e6)).length",
+  'memory exhausted, then the host asked': `const all = [];
+    try { for (;;) all.push('x'.repeat(1 << 16) + all.length) } catch {}
+    try { for (;;) all.push([]) } catch {}
+    for (let i = 0; i < 50; i++) { try { utils.hmacSHA256('a'.repeat(5000), 'b') } catch {} try { console.log('a') } catch {} }
+    return all.length`,
+  'memory exhausted by catching': 'const all = []; for (;;) { try { for (;;) all.push(new Array(1000).fill(0)) } catch {} }',
+  'finalizers without end': 'const r = new FinalizationRegistry(() => {}); for (let i = 0; i < 1e5; i++) r.register({}, i); return 1',
+  'promise that waits for itself': 'const p = new Promise((r) => r()).then(() => p); return 1',
+  'stack and memory at once': "const f = (s) => f(s + s); return f('x')",
+};
+
+const source = `
+export function busy(ms) { const end = Date.now() + ms; while (Date.now() < end); }
+export function calm(value) { return { value, sum: 1 + 1 } }
+${Object.values(attacks)
+  .map((body, index) => `export function attack${index}() { ${body} }`)
+  .join('\n')}
+`;
+const attacker = plugin(source, 'attacker');
+const bystander = plugin("export function busy(ms) { const end = Date.now() + ms; while (Date.now() < end); } export function work(x) { return { x, sign: utils.hmacSHA256(String(x), 'k') } }", 'bystander');
+
+describe('every attack ends within the deadline and 0.5 s, and hurts nobody', () => {
+  const sandbox = startSandbox({ callTimeoutMs: DEADLINE_MS });
+  afterAll(() => sandbox.close());
+
+  /** Two calls of 40 ms that end together ran in two processes. */
+  async function bothProcessesUp(): Promise<void> {
+    for (let tries = 0; tries < 50; tries++) {
+      const began = performance.now();
+      await Promise.all([valueOf(sandbox, attacker, 'busy', [40]), valueOf(sandbox, bystander, 'busy', [40])]);
+      if (performance.now() - began < 75) return;
+    }
+    throw new Error('a second process never came up');
+  }
+
+  for (const [index, name] of Object.keys(attacks).entries()) {
+    test(name, async () => {
+      await bothProcessesUp();
+      let over = false;
+      let peak = 0;
+      let slowest = 0;
+      let served = 0;
+      const watch = (async () => {
+        while (!over) {
+          peak = Math.max(peak, residentBytes('self') + sandbox.stats().residentBytes);
+          await Bun.sleep(10);
+        }
+      })();
+      const neighbour = (async () => {
+        while (!over) {
+          const began = performance.now();
+          expect(await valueOf(sandbox, bystander, 'work', [served])).toMatchObject({ x: served });
+          slowest = Math.max(slowest, performance.now() - began);
+          served++;
+          await Bun.sleep(5);
+        }
+      })();
+      const began = performance.now();
+      const outcome = await sandbox.call(attacker, hook(`attack${index}`));
+      const took = performance.now() - began;
+      over = true;
+      await Promise.all([watch, neighbour]);
+
+      expect(took).toBeLessThan(DEADLINE_MS + 500);
+      expect(peak).toBeLessThan(MAX_RESIDENT_BYTES);
+      expect(slowest).toBeLessThan(DEADLINE_MS);
+      expect(served).toBeGreaterThan(0);
+      if (!outcome.ok) {
+        expect(['timeout', 'killed', 'memory', 'stack', 'thrown', 'too_large', 'async']).toContain(outcome.error.kind);
+      }
+      expect(await valueOf(sandbox, attacker, 'calm', [7])).toEqual({ value: 7, sum: 2 });
+      if (process.env.SHOW) console.log(name, Math.round(took), Math.round(peak / MEBIBYTE), Math.round(slowest), outcome.ok);
+    });
+  }
+});

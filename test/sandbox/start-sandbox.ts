@@ -1,0 +1,86 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Clock, type Result, sha256Hex, silentLogger, systemClock } from '../../src/kernel/index.ts';
+import {
+  createSandbox,
+  type HookCall,
+  type Sandbox,
+  type SandboxFailure,
+  type SandboxLimits,
+  type SandboxModule,
+} from '../../src/sandbox/index.ts';
+
+export const MEBIBYTE = 1024 * 1024;
+
+export const defaultLimits: SandboxLimits = {
+  processes: 2,
+  callTimeoutMs: 5_000,
+  killGraceMs: 250,
+  memoryBytes: 128 * MEBIBYTE,
+  sourceBytes: MEBIBYTE,
+  consoleBytes: 16_384,
+  callsPerPlugin: 8,
+  killsToSuspend: 1_000,
+  killWindowMs: 600_000,
+  suspendMs: 300_000,
+};
+
+export function startSandbox(limits: Partial<SandboxLimits> = {}, clock: Clock = systemClock): Sandbox {
+  return createSandbox({
+    limits: { ...defaultLimits, ...limits },
+    command: [process.execPath, join(import.meta.dir, '../../src/main.ts'), '__sandbox'],
+    clock,
+    logger: silentLogger,
+  });
+}
+
+export function plugin(source: string, key = 'plugin'): SandboxModule {
+  return { key, version: '1.0.0', source, sourceHash: sha256Hex(source) };
+}
+
+export function hook(name: string, args: readonly unknown[] = [], options: Partial<HookCall> = {}): HookCall {
+  return { path: name.split('.'), args, maxArgsBytes: MEBIBYTE, maxResultBytes: MEBIBYTE, ...options };
+}
+
+/** The value of a call that must succeed. */
+export async function valueOf(
+  sandbox: Sandbox,
+  module: SandboxModule,
+  name: string,
+  args: readonly unknown[] = [],
+  options: Partial<HookCall> = {},
+): Promise<unknown> {
+  const outcome = await sandbox.call(module, hook(name, args, options));
+  if (!outcome.ok) throw new Error(`${outcome.error.kind}: ${outcome.error.message}`);
+  return outcome.value.value;
+}
+
+/** The failure of what must fail. */
+export async function failureOf<T>(outcome: Promise<Result<T, SandboxFailure>>): Promise<SandboxFailure> {
+  const result = await outcome;
+  if (result.ok) throw new Error(`succeeded with ${JSON.stringify(result.value)}`);
+  return result.error;
+}
+
+/** Processes whose parent is this one and which serve as sandbox. */
+export function childrenOf(parent: number): number[] {
+  const listed = Bun.spawnSync(['ps', '-o', 'pid=,args=', '--ppid', String(parent)]).stdout.toString();
+  return listed
+    .split('\n')
+    .filter((line) => line.includes('__sandbox'))
+    .map((line) => Number(line.trim().split(' ')[0]));
+}
+
+export function residentBytes(pid: number | 'self'): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  return Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1] ?? 0) * 1024;
+}
+
+/** Waits until `check` holds, for at most `limitMs`. */
+export async function until(check: () => boolean, limitMs = 5_000): Promise<void> {
+  const end = performance.now() + limitMs;
+  while (!check()) {
+    if (performance.now() > end) throw new Error('the condition did not come true');
+    await Bun.sleep(5);
+  }
+}
