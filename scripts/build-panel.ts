@@ -133,7 +133,7 @@ function renderManifest(html: string, entries: readonly Entry[]): string {
     "import type { PanelManifest } from '../../src/http/panel-manifest.ts';",
     ...imports,
     '',
-    'export const manifest: PanelManifest = {',
+    'export const panelManifest: PanelManifest = {',
     '  files: [',
     ...files,
     '  ],',
