@@ -3,6 +3,7 @@ import { type ApiPrincipal, type Auth, assertKeyAllows } from '../auth/index.ts'
 import type { Billing } from '../billing/index.ts';
 import type { Channels } from '../channels/index.ts';
 import type { Clock, Logger } from '../kernel/index.ts';
+import type { PluginService } from '../plugins/index.ts';
 import type { Tasks } from '../tasks/index.ts';
 import { assemble, type HttpConfig, type RequestHandler } from './assemble.ts';
 import { createHealth, type ReadinessChecks } from './health.ts';
@@ -14,6 +15,7 @@ import { apiKeyRoutes } from './panel-api/api-keys.ts';
 import { channelRoutes } from './panel-api/channels.ts';
 import { type OperationDeps, operationRoutes } from './panel-api/operation.ts';
 import { type OptionsSource, optionRoutes } from './panel-api/options.ts';
+import { pluginRoutes } from './panel-api/plugins.ts';
 import { priceRoutes } from './panel-api/prices.ts';
 import { type RecordsSource, recordRoutes } from './panel-api/records.ts';
 import { setupRoutes } from './panel-api/setup.ts';
@@ -32,6 +34,7 @@ export type HttpDeps = {
     maxFileBytes: number;
   };
   auth: Auth;
+  plugins: PluginService;
   channels: Channels;
   billing: Billing;
   tasks: Tasks;
@@ -89,6 +92,7 @@ function joinRoutes(kit: Kit, deps: HttpDeps & { audit: RecordAudit }) {
     .use(accountRoutes(kit, deps))
     .use(apiKeyRoutes(kit, deps))
     .use(channelRoutes(kit, deps))
+    .use(pluginRoutes(kit, deps))
     .use(priceRoutes(kit, deps))
     .use(panelTaskRoutes(kit, deps))
     .use(recordRoutes(kit, deps))

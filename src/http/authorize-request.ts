@@ -1,10 +1,4 @@
-import {
-  type ApiKeyPurpose,
-  type ApiPrincipal,
-  type PanelPrincipal,
-  requireRole,
-  requireSession,
-} from '../auth/index.ts';
+import type { ApiPrincipal, PanelPrincipal } from '../auth/index.ts';
 import type { AccessLevel } from './access-levels.ts';
 import { httpErrors } from './errors.ts';
 import { guardOrigin, type OriginGuardConfig } from './guard-origin.ts';
@@ -13,7 +7,10 @@ import type { RequestScope } from './request-scope.ts';
 /** What the front door asks of the auth room. The argument is the `Authorization` header as sent. */
 export type Authenticators = {
   authenticatePanel(authorization: string | undefined): Promise<PanelPrincipal>;
-  authenticateApiKey(authorization: string | undefined, purpose: ApiKeyPurpose): Promise<ApiPrincipal>;
+  authenticateApiKey(
+    authorization: string | undefined,
+    use: { ip: string; purpose: 'submit' | 'read' },
+  ): Promise<ApiPrincipal>;
 };
 
 const ADMIN = 10;
@@ -33,7 +30,8 @@ export async function authorizeRequest(
 ): Promise<void> {
   const authorization = request.headers.get('authorization') ?? undefined;
   // A key whose budget is used up may still read what it has paid for.
-  const purpose = request.method === 'GET' || request.method === 'HEAD' ? 'read' : 'submit';
+  const reads = request.method === 'GET' || request.method === 'HEAD';
+  const use = { ip: scope.origin.ip, purpose: reads ? 'read' : 'submit' } as const;
   const panel = async (): Promise<PanelPrincipal> => {
     scope.panel = await deps.auth.authenticatePanel(authorization);
     return scope.panel;
@@ -45,7 +43,7 @@ export async function authorizeRequest(
       await panel();
       return;
     case 'session':
-      requireSession(await panel());
+      if ((await panel()).kind !== 'session') throw httpErrors.session_required();
       return;
     case 'admin':
       requireRole(await panel(), ADMIN);
@@ -54,11 +52,11 @@ export async function authorizeRequest(
       requireRole(await panel(), ROOT);
       return;
     case 'apiKey':
-      scope.api = await deps.auth.authenticateApiKey(authorization, purpose);
+      scope.api = await deps.auth.authenticateApiKey(authorization, use);
       return;
     case 'apiKeyOrCapability':
       // With a key the key decides, also when it is wrong; without one the controller checks the signed address.
-      if (authorization !== undefined) scope.api = await deps.auth.authenticateApiKey(authorization, purpose);
+      if (authorization !== undefined) scope.api = await deps.auth.authenticateApiKey(authorization, use);
       return;
     case 'refreshCookie':
       guardOrigin(request.headers, deps.originGuard);
@@ -70,4 +68,8 @@ export async function authorizeRequest(
       level satisfies never;
       throw httpErrors.not_found();
   }
+}
+
+function requireRole(principal: PanelPrincipal, role: number): void {
+  if (principal.user.role < role) throw httpErrors.insufficient_privilege();
 }

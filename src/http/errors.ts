@@ -1,5 +1,5 @@
 /** The only place that knows HTTP statuses, published codes and the two envelopes of a failure. */
-import { AppError, defineErrors, type ErrorKind, type Logger } from '../kernel/index.ts';
+import { AppError, defineErrors, type ErrorKind, isObject, type Logger } from '../kernel/index.ts';
 
 export const httpErrors = defineErrors('http', {
   validation_failed: ['invalid', 'The request is not valid.'],
@@ -9,6 +9,7 @@ export const httpErrors = defineErrors('http', {
   method_not_allowed: ['method_not_allowed', 'This address does not take this method.'],
   too_large: ['too_large', 'The body is too large.'],
   unsupported_media: ['unsupported_media', 'The body has a content type that this address does not take.'],
+  session_required: ['forbidden', 'This needs a signed-in browser session; a personal access token is not enough.'],
   insufficient_privilege: ['forbidden', 'Your role does not allow this.'],
   origin_forbidden: ['forbidden', 'The request does not come from a trusted origin.'],
   metrics_forbidden: ['unauthenticated', 'Metrics need the metrics token.'],
@@ -61,6 +62,7 @@ const PREFIX: Record<string, string> = {
 
 /** Codes that are not made of prefix and reason. */
 const EXCEPTIONS: Record<string, string> = {
+  'http.session_required': 'AUTH_SESSION_REQUIRED',
   'http.insufficient_privilege': 'AUTH_INSUFFICIENT_PRIVILEGE',
   'http.origin_forbidden': 'AUTH_ORIGIN_FORBIDDEN',
   'http.metrics_forbidden': 'AUTH_UNAUTHORIZED',
@@ -105,7 +107,7 @@ export function errorResponse(error: AppError, envelope: ErrorEnvelope, requestI
           success: false,
           code: panelCode(error.code),
           message: error.message,
-          ...(error.details === undefined ? {} : { details: error.details }),
+          ...(error.details === undefined ? {} : { details: publishDetails(error.details) }),
           request_id: requestId,
         }
       : {
@@ -118,6 +120,17 @@ export function errorResponse(error: AppError, envelope: ErrorEnvelope, requestI
         };
   return Response.json(body, { status: statusOf(error), headers });
 }
+
+/** Names in answers are snake_case; a room's own are not. */
+const publishDetails = (details: unknown): unknown =>
+  isObject(details)
+    ? Object.fromEntries(
+        Object.entries(details).map(([name, value]) => [
+          name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+          value,
+        ]),
+      )
+    : details;
 
 /** Writes a failure down with its cause: what is our fault as an error, what may be a neighbour's as a warning. */
 export function logFailure(log: Logger, error: AppError): void {

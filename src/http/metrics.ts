@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia';
-import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { constantTimeEqual } from '../kernel/index.ts';
 import { isLoopback } from './client-ip.ts';
 import { httpErrors } from './errors.ts';
@@ -14,7 +14,7 @@ const DURATION_BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.
 /** The gateway's metrics; other rooms' figures are registered in `registry` by the composition root. */
 export function createMetrics() {
   const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
+  registerProcessMetrics(registry);
   const requests = new Counter({
     name: 'taskgate_http_requests_total',
     help: 'Requests by method, declared route and status.',
@@ -35,6 +35,29 @@ export function createMetrics() {
       durations.observe({ route: answer.route }, answer.seconds);
     },
   };
+}
+
+/** The library's default set reads counters of Node's engine, which this runtime does not have. */
+function registerProcessMetrics(registry: Registry): void {
+  const registers = [registry];
+  new Gauge({
+    name: 'process_resident_memory_bytes',
+    help: 'Resident memory of the gateway process, without its sandbox processes.',
+    registers,
+    collect() {
+      this.set(process.memoryUsage.rss());
+    },
+  });
+  new Counter({
+    name: 'process_cpu_seconds_total',
+    help: 'User and system CPU time of the gateway process.',
+    registers,
+    collect() {
+      const { user, system } = process.cpuUsage();
+      this.reset();
+      this.inc((user + system) / 1e6);
+    },
+  });
 }
 
 export type Metrics = ReturnType<typeof createMetrics>;

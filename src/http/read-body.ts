@@ -20,7 +20,7 @@ export const mediaType = (headers: Headers): string =>
   (headers.get('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
 
 /** Refuses by `Content-Length` before a byte is read. @throws http.too_large */
-export function assertDeclaredLength(request: Request, cap: number): void {
+function assertDeclaredLength(request: Request, cap: number): void {
   const declared = Number(request.headers.get('content-length') ?? '0');
   if (declared > cap) throw tooLarge(cap);
 }
@@ -32,6 +32,7 @@ export function assertDeclaredLength(request: Request, cap: number): void {
  */
 export async function readBody(request: Request, cap: number): Promise<Uint8Array<ArrayBuffer>> {
   assertDeclaredLength(request, cap);
+  assertPlain(request);
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of limitBody(request, cap)) {
@@ -67,8 +68,15 @@ async function* limitBody(request: Request, cap: number): AsyncGenerator<Uint8Ar
   }
 }
 
+/** A few compressed bytes can stand for any number of them: compressed bodies are not taken. */
+function assertPlain(request: Request): void {
+  const encoding = request.headers.get('content-encoding')?.trim().toLowerCase() ?? 'identity';
+  if (encoding === 'identity' || encoding === '') return;
+  throw httpErrors.unsupported_media({ message: 'Compressed bodies are not taken: send it without Content-Encoding.' });
+}
+
 /** @throws http.unsupported_media naming what is taken */
-export function assertMediaType(request: Request, accepted: readonly string[]): void {
+function assertMediaType(request: Request, accepted: readonly string[]): void {
   const type = mediaType(request.headers);
   if (accepted.includes(type)) return;
   throw httpErrors.unsupported_media({

@@ -1,0 +1,68 @@
+import { describe, expect, test } from 'bun:test';
+import { createClientIp, isLoopback } from '../../src/http/client-ip.ts';
+import { call, openKit } from './kit-harness.ts';
+
+/** The specification's default list. */
+const DEFAULT = ['127.0.0.0/8', '::1', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'];
+
+describe('the client’s address', () => {
+  const rows: [name: string, trusted: string[], peer: string, chain: string | null, client: string][] = [
+    ['a direct client', DEFAULT, '203.0.113.9', null, '203.0.113.9'],
+    ['forged X-Forwarded-For of a direct client', DEFAULT, '203.0.113.9', '127.0.0.1', '203.0.113.9'],
+    ['behind one proxy', DEFAULT, '10.0.0.2', '203.0.113.9', '203.0.113.9'],
+    ['forged entry to the left of the proxy’s', DEFAULT, '10.0.0.2', '1.2.3.4, 203.0.113.9', '203.0.113.9'],
+    ['behind two proxies', DEFAULT, '10.0.0.2', '1.2.3.4, 203.0.113.9, 192.168.1.1', '203.0.113.9'],
+    ['all trusted', DEFAULT, '10.0.0.2', '10.0.0.4, 10.0.0.3', '10.0.0.4'],
+    ['garbage ends the reading', DEFAULT, '10.0.0.2', '203.0.113.9, unknown, 10.0.0.3', '10.0.0.3'],
+    ['garbage next to the peer', DEFAULT, '10.0.0.2', '203.0.113.9, <script>', '10.0.0.2'],
+    ['an empty header', DEFAULT, '10.0.0.2', '', '10.0.0.2'],
+    ['a port', DEFAULT, '10.0.0.2', '203.0.113.9:4711', '203.0.113.9'],
+    ['IPv6 with a port', DEFAULT, '::1', '[2001:db8::7]:4711', '2001:db8::7'],
+    ['IPv6', DEFAULT, 'fd00::1', '2001:db8:0:0::7', '2001:db8::7'],
+    ['IPv4 in IPv6 form', DEFAULT, '::ffff:10.0.0.2', '::ffff:203.0.113.9', '203.0.113.9'],
+    ['a decimal address', DEFAULT, '10.0.0.2', '3405803785', '10.0.0.2'],
+    ['a short address', DEFAULT, '10.0.0.2', '127.1', '10.0.0.2'],
+    ['no proxy is trusted', [], '127.0.0.1', '203.0.113.9', '127.0.0.1'],
+    ['one address alone is trusted', ['198.51.100.7'], '198.51.100.7', '203.0.113.9', '203.0.113.9'],
+    ['its neighbour is not', ['198.51.100.7'], '198.51.100.8', '203.0.113.9', '198.51.100.8'],
+    ['a load balancer that must be named', DEFAULT, '100.64.0.1', '203.0.113.9', '100.64.0.1'],
+    ['link-local is not in the default', DEFAULT, '169.254.1.1', '203.0.113.9', '169.254.1.1'],
+  ];
+  test.each(rows)('%s', (_name, trusted, peer, chain, client) => {
+    expect(createClientIp(trusted)(peer, chain)).toBe(client);
+  });
+
+  test('two headers count as one chain', async () => {
+    const app = openKit({ config: { trustedProxies: ['10.0.0.0/8'] } });
+    const headers = new Headers([
+      ['x-forwarded-for', '1.2.3.4'],
+      ['x-forwarded-for', '203.0.113.9'],
+    ]);
+    const answer = await app.handle(new Request('http://gateway.local/api/open', { headers }), {
+      address: '10.0.0.2',
+      keepOpen: () => {},
+    });
+    expect(await answer.json()).toMatchObject({ data: { ip: '203.0.113.9' } });
+  });
+
+  test('other forwarding headers say nothing', async () => {
+    const app = openKit({ config: { trustedProxies: ['10.0.0.0/8'] } });
+    const answer = await call(app, {
+      path: '/api/open',
+      peer: '10.0.0.2',
+      headers: { 'x-real-ip': '1.2.3.4', forwarded: 'for=1.2.3.4', 'cf-connecting-ip': '1.2.3.4' },
+    });
+    expect(answer.json.data.ip).toBe('10.0.0.2');
+  });
+});
+
+test.each([
+  ['127.0.0.1', true],
+  ['127.9.9.9', true],
+  ['::1', true],
+  ['::ffff:127.0.0.1', true],
+  ['10.0.0.1', false],
+  ['', false],
+])('%s is loopback: %p', (address, loopback) => {
+  expect(isLoopback(address)).toBe(loopback);
+});

@@ -1,0 +1,223 @@
+/** The front door with a few routes of every access behind it, and an auth room that knows four callers. */
+import { Elysia, t } from 'elysia';
+import type { ApiPrincipal, PanelPrincipal } from '../../src/auth/index.ts';
+import { assemble, type HttpConfig } from '../../src/http/assemble.ts';
+import { createHealth, type ReadinessChecks } from '../../src/http/health.ts';
+import { type Kit, ok, strictObject, whole } from '../../src/http/kit.ts';
+import { createMetrics, createMetricsRoute } from '../../src/http/metrics.ts';
+import type { PanelManifest } from '../../src/http/panel-manifest.ts';
+import { readBody } from '../../src/http/read-body.ts';
+import { createSessionCookies } from '../../src/http/session-cookies.ts';
+import { AppError, type Logger, systemClock } from '../../src/kernel/index.ts';
+import type { UserRecord } from '../../src/store/ports/index.ts';
+
+export const SECRET_CAUSE = 'SELECT password FROM users -- /home/secret/file.ts:1';
+export const V1_CAP = 2 * 1024 * 1024;
+
+export type LogLine = { level: string; fields: Record<string, unknown>; message: string };
+
+/** A logger that keeps its lines, with the fields of its parents. */
+export function recordingLogger(lines: LogLine[] = [], base: object = {}): { logger: Logger; lines: LogLine[] } {
+  const write = (level: string) => (fields: object, message: string) =>
+    void lines.push({ level, fields: { ...base, ...fields }, message });
+  const logger: Logger = {
+    debug: write('debug'),
+    info: write('info'),
+    warn: write('warn'),
+    error: write('error'),
+    child: (fields) => recordingLogger(lines, { ...base, ...fields }).logger,
+  };
+  return { logger, lines };
+}
+
+const user = (id: number, role: 1 | 10 | 100): UserRecord => ({
+  id,
+  username: `user${id}`,
+  displayName: '',
+  passwordHash: null,
+  role,
+  status: 1,
+  email: null,
+  group: 'default',
+  quota: 0,
+  usedQuota: 0,
+  requestCount: 0,
+  language: 'en',
+  authVersion: 1,
+  createdAt: 0,
+  lastLoginAt: 0,
+});
+
+const PANEL: Record<string, PanelPrincipal> = {
+  'Bearer user': { kind: 'session', user: user(1, 1), sid: 's1', sessionVersion: 1 },
+  'Bearer pat': { kind: 'pat', user: user(1, 1) },
+  'Bearer admin': { kind: 'session', user: user(2, 10), sid: 's2', sessionVersion: 1 },
+  'Bearer root': { kind: 'session', user: user(3, 100), sid: 's3', sessionVersion: 1 },
+};
+
+export type KitOptions = {
+  config?: Partial<HttpConfig>;
+  checks?: ReadinessChecks;
+  panel?: PanelManifest;
+  limitCritical?: () => Promise<void>;
+  routes?: (kit: Kit) => Elysia;
+};
+
+export function openKit(options: KitOptions = {}) {
+  const { logger, lines } = recordingLogger();
+  const metrics = createMetrics();
+  const config: HttpConfig = {
+    secureCookies: false,
+    trustedOrigins: [],
+    trustedProxies: [],
+    tls: false,
+    metricsToken: '',
+    ...options.config,
+  };
+  const app = assemble(
+    {
+      config,
+      metrics,
+      panel: options.panel ?? { files: [], indexHtml: '' },
+      clock: systemClock,
+      logger,
+      limits: { api: async () => {}, critical: options.limitCritical ?? (async () => {}) },
+      auth: {
+        async authenticatePanel(authorization) {
+          const principal = PANEL[authorization ?? ''];
+          if (!principal) throw new AppError('auth.unauthorized', 'unauthenticated', 'Sign in to continue.');
+          return principal;
+        },
+        async authenticateApiKey(authorization, use) {
+          if (authorization !== 'Bearer sk-good' || use.ip === undefined) {
+            throw new AppError('auth.api_key_invalid', 'unauthenticated', 'The API key is not valid.');
+          }
+          return { kind: 'api_key', user: user(4, 1), key: { id: 9 }, group: 'default' } as ApiPrincipal;
+        },
+      },
+    },
+    (kit) =>
+      new Elysia({ normalize: false })
+        .use(options.routes ? options.routes(kit) : new Elysia())
+        .use(sampleRoutes(kit, config))
+        .use(createHealth({ kit, checks: options.checks ?? {}, clock: systemClock, logger }))
+        .use(createMetricsRoute({ kit, metrics })),
+  );
+  return { ...app, lines };
+}
+
+function sampleRoutes(kit: Kit, config: HttpConfig) {
+  const cookies = createSessionCookies({ secure: config.secureCookies });
+  return new Elysia({ normalize: false })
+    .use(kit)
+    .get('/api/open', ({ origin }) => ok({ ip: origin.ip, agent: origin.userAgent }), { public: true })
+    .post('/api/open', ({ body }) => ok(body), { public: true, body: strictObject({ text: t.String() }) })
+    .post('/api/guess', () => ok(null), { public: true, critical: true })
+    .get('/api/self', ({ panel, requestId }) => ok({ id: panel.user.id, requestId }), { user: true })
+    .get('/api/self/:name', ({ params }) => ok(params.name), { user: true })
+    .get('/api/session', ({ panel }) => ok(panel.sid), { session: true })
+    .get('/api/admin', () => ok(null), { admin: true })
+    .get('/api/root', () => ok(null), { root: true })
+    .put('/api/thing', ({ body }) => ok(body), {
+      user: true,
+      body: strictObject({
+        name: t.String({ minLength: 2, maxLength: 5 }),
+        count: t.Optional(whole({ minimum: 1 })),
+        tags: t.Optional(t.Array(t.String())),
+        mode: t.Optional(t.Union([t.Literal('a'), t.Literal('b')])),
+      }),
+    })
+    .get(
+      '/api/crash',
+      () => {
+        throw new Error(SECRET_CAUSE);
+      },
+      { public: true },
+    )
+    .get(
+      '/api/busy',
+      () => {
+        throw new AppError('tasks.vendor_busy', 'rate_limited', 'Busy.', {
+          retryAfterSeconds: 6.2,
+          doNotRetry: true,
+          cause: SECRET_CAUSE,
+        });
+      },
+      { public: true },
+    )
+    .post(
+      '/api/cookies/write',
+      ({ cookie }) => {
+        cookies.write(cookie, 'sid.secret', 1_000_060, 1_000_000);
+        return ok(null);
+      },
+      { public: true },
+    )
+    .post(
+      '/api/cookies/refuse',
+      ({ cookie }) => {
+        cookies.clear(cookie);
+        throw new AppError('auth.session_revoked', 'unauthenticated', 'Ended.');
+      },
+      { public: true },
+    )
+    .get('/api/cookies/read', ({ cookie }) => ok(cookies.read(cookie) ?? null), { public: true })
+    .post('/api/refresh', () => ok(null), { refreshCookie: true })
+    .get('/v1/things/:id', ({ api, params }) => ({ user: api.user.id, id: params.id }), { apiKey: true })
+    .post('/v1/things', async ({ request }) => ({ bytes: (await readBody(request, V1_CAP)).byteLength }), {
+      apiKey: true,
+    })
+    .get('/v1/files/:id', ({ api }) => ({ user: api?.user.id ?? null }), { apiKeyOrCapability: true })
+    .get(
+      '/v1/crash',
+      () => {
+        throw new Error(SECRET_CAUSE);
+      },
+      { apiKey: true },
+    );
+}
+
+export type App = ReturnType<typeof openKit>;
+
+export type Call = {
+  method?: string;
+  path: string;
+  as?: string;
+  headers?: Record<string, string>;
+  body?: BodyInit | object;
+  peer?: string;
+};
+
+/** Sends one request through the front door; objects go as JSON. */
+export async function call(app: Pick<App, 'handle'>, request: Call) {
+  const json = isPlain(request.body);
+  const response = await app.handle(
+    new Request(`http://gateway.local${request.path}`, {
+      method: request.method ?? 'GET',
+      headers: {
+        host: 'gateway.local',
+        ...(request.as ? { authorization: `Bearer ${request.as}` } : {}),
+        ...(json ? { 'content-type': 'application/json' } : {}),
+        ...request.headers,
+      },
+      ...(request.body === undefined ? {} : { body: json ? JSON.stringify(request.body) : (request.body as BodyInit) }),
+    }),
+    { address: request.peer ?? '203.0.113.9', keepOpen: () => {} },
+  );
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, text, json: parse(text) };
+}
+
+const isPlain = (body: unknown): body is object =>
+  typeof body === 'object' &&
+  body !== null &&
+  [Object.prototype, Array.prototype].includes(Object.getPrototypeOf(body));
+
+// biome-ignore lint/suspicious/noExplicitAny: answers are compared field by field
+function parse(text: string): any {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
