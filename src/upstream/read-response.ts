@@ -8,6 +8,8 @@ import type { Deadlines } from './watch-deadlines.ts';
 
 export type ReadLimits = { idleTimeoutMs: number; maxResponseBytes: number; signal?: AbortSignal };
 
+// A text is a small thing: in all it may take this many times the idle time, so that a byte now and then cannot hold its reader.
+const TEXT_IDLE_TIMES = 4;
 // An answer up to this size is read to its end when nobody wants it, which keeps the connection; a larger one is cut off.
 const DRAIN_BYTES = 64 * 1024;
 
@@ -56,7 +58,7 @@ export function readResponse(
     if (limits.signal?.aborted) onAbort();
     else limits.signal?.addEventListener('abort', onAbort, { once: true });
     if (incoming.destroyed && !incoming.readableEnded) fail(brokenFailure());
-    return { deadline, cancel: () => finish(() => request.destroy()) };
+    return { deadline, fail, cancel: () => finish(() => request.destroy()) };
   }
 
   // A body that nobody asks for in time is given up, so that a forgotten answer cannot hold its connection for ever.
@@ -75,10 +77,17 @@ export function readResponse(
       take();
       const { promise, resolve } = Promise.withResolvers<Result<string, UpstreamFailure>>();
       const chunks: Buffer[] = [];
-      consume(
+      const whole = deadlines.watch(TEXT_IDLE_TIMES * limits.idleTimeoutMs, () => body.fail(tooSlow()));
+      const body = consume(
         (chunk) => chunks.push(chunk),
-        () => resolve(decodeText(chunks, headers['content-encoding'] ?? [], limits.maxResponseBytes)),
-        (reason) => resolve(err(reason)),
+        () => {
+          whole.stop();
+          resolve(decodeText(chunks, headers['content-encoding'] ?? [], limits.maxResponseBytes));
+        },
+        (reason) => {
+          whole.stop();
+          resolve(err(reason));
+        },
       );
       return promise;
     },
@@ -142,6 +151,7 @@ function groupHeaders(raw: readonly string[]): Record<string, string[]> {
   return headers;
 }
 
+const tooSlow = () => failure('timeout', false, "The vendor's answer took too long.");
 const tooLarge = (max: number) => failure('too_large', false, `The vendor's answer is larger than ${max} bytes.`);
 
 const DECODERS: Record<string, (data: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>> = {

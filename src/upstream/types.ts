@@ -23,14 +23,15 @@ export type UpstreamRequest = {
   privateHosts: readonly string[];
   /** 0: a redirect is handed back as it is. Otherwise each hop must satisfy `allowRedirect` and may not leave https. */
   maxRedirects: number;
+  /** Without it only the same origin is followed. No header and no body of the request go to another origin. */
   allowRedirect?: (url: URL) => boolean;
-  /** Sends no header of the request to a redirect target of another origin. */
+  /** Until the connection stands: name lookup, wait for a free connection, TCP, TLS. */
   connectTimeoutMs: number;
-  /** Until the response's headers. */
+  /** From then, or from the last piece of a body that was sent, until the response's headers. */
   headersTimeoutMs: number;
-  /** Between two chunks of the body. */
+  /** Between two chunks of the body; `text()` as a whole takes at most four times as long. */
   idleTimeoutMs: number;
-  /** Aborts the body beyond this; `Infinity` for streamed content. */
+  /** Aborts the body beyond this, decoded or not; `Infinity` for streamed content. */
   maxResponseBytes: number;
   signal?: AbortSignal;
 };
@@ -43,7 +44,7 @@ export type UpstreamResponse = {
   url: string;
   /** Reads all of it as UTF-8, up to `maxResponseBytes`. */
   text(): Promise<Result<string, UpstreamFailure>>;
-  /** For content that passes through; errors end the stream. */
+  /** For content that passes through, in the encoding that came; errors end the stream. */
   stream(): ReadableStream<Uint8Array>;
   /** Lets go of a body that nobody reads. */
   discard(): void;

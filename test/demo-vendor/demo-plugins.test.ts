@@ -1,46 +1,53 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import type { Json, JsonObject, PluginModule, RequestDescriptor, TaskQueryContext } from '../../contracts/v1.d.ts';
+import { readFileSync } from 'node:fs';
+import type { Json, PluginModule, RequestDescriptor, TaskQueryContext } from '../../contracts/v1.d.ts';
 import { createDemoVendor } from '../../src/app/demo-vendor/index.ts';
 import { sha256Hex, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import fixture from '../../src/plugins/factory/demo.fixture.json';
+import { lintPlugin, runFixture } from '../../src/plugins/index.ts';
+import type { Sandbox } from '../../src/sandbox/index.ts';
 import { createUpstream, type MultipartPart, type Upstream, type UpstreamBody } from '../../src/upstream/index.ts';
+import { startSandbox } from '../sandbox/start-sandbox.ts';
 
+const DEMO = '../../src/plugins/factory/demo.js';
+const DEMO_BATCH = '../fixtures/demo-batch.js';
 const load = async (path: string) => (await import(new URL(path, import.meta.url).href)) as PluginModule;
-const plugin = await load('../../src/plugins/factory/demo.js');
-const batchPlugin = await load('../fixtures/demo-batch.js');
+const plugin = await load(DEMO);
+const batchPlugin = await load(DEMO_BATCH);
 
-type Case = {
-  name: string;
-  hook: string;
-  member?: string;
-  path?: string[];
-  args: Json[];
-  expected?: Json;
-  expectedError?: string;
-};
-type Members = { [name: string]: Members | ((...args: Json[]) => Json) };
+type Case = { hook: string; member?: string; path?: string[] };
 
-describe('the fixture of the demo plugin', () => {
-  const cases = fixture.cases as Case[];
-  const pathOf = ({ hook, member, path }: Case) => [hook, ...(path ?? []), ...(member ? [member] : [])];
+const sourceOf = (path: string) => readFileSync(new URL(path, import.meta.url), 'utf8');
 
-  for (const entry of cases) {
-    test(entry.name, () => {
-      let hook: unknown = plugin;
-      for (const name of pathOf(entry)) hook = (hook as Members)[name];
-      const call = () => (hook as (...args: Json[]) => Json)(...structuredClone(entry.args));
-      if (entry.expectedError !== undefined) expect(call).toThrow(entry.expectedError);
-      else expect(JSON.parse(JSON.stringify(call()))).toEqual(entry.expected as JsonObject);
-    });
-  }
+describe('the plugins in the sandbox', () => {
+  let sandbox: Sandbox;
+  beforeAll(() => {
+    sandbox = startSandbox();
+  });
+  afterAll(() => sandbox.close());
 
-  test('has a case for every hook', () => {
-    const covered = new Set(cases.map((entry) => pathOf(entry).join('.')));
-    const hooks = (value: Members, at: string): string[] =>
+  test('keep every rule of the contract, without a warning', async () => {
+    for (const path of [DEMO, DEMO_BATCH]) {
+      expect(await lintPlugin(sourceOf(path), sandbox)).toMatchObject({ ok: true, faults: [], warnings: [] });
+    }
+  });
+
+  test('the fixture passes', async () => {
+    const report = await runFixture(sourceOf(DEMO), fixture, sandbox);
+    expect(report.cases.filter(({ ok }) => !ok)).toEqual([]);
+    expect(report).toMatchObject({ ok: true, total: fixture.cases.length, faults: [] });
+  });
+
+  test('the fixture has a case for every hook', () => {
+    const cases: Case[] = fixture.cases;
+    const covered = new Set(
+      cases.map(({ hook, path = [], member }) => [hook, ...path, ...(member ? [member] : [])].join('.')),
+    );
+    const hooks = (value: object, at: string): string[] =>
       Object.entries(value).flatMap(([name, member]) =>
         typeof member === 'function' ? [at + name] : hooks(member, `${at}${name}.`),
       );
-    const { meta: _, ...exports } = plugin as unknown as Members & { meta: unknown };
+    const { meta: _, ...exports } = plugin;
     expect(hooks(exports, '').filter((name) => !covered.has(name))).toEqual([]);
   });
 });

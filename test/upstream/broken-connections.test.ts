@@ -158,6 +158,14 @@ describe('the vendor may have seen the request', () => {
     await until(() => server?.open.size === 0, 'the socket is closed');
   });
 
+  test('closing ends what is under way', async () => {
+    const { url } = await start(() => {});
+    const pending = upstream.request(get(url));
+    await until(() => server?.exchanges.length === 1, 'the request has arrived');
+    await upstream.close();
+    expect(await pending).toMatchObject({ ok: false, error: { kind: 'broken', notSent: false } });
+  });
+
   test('cancelled while the vendor thinks', async () => {
     const cancel = new AbortController();
     const { url } = await start(() => cancel.abort());

@@ -177,13 +177,13 @@ describe('multipart', () => {
       streamFrom(
         (async function* () {
           for (let i = 0; i < 10; i += 1) {
-            await Bun.sleep(20);
+            await Bun.sleep(60);
             yield new Uint8Array(10);
           }
         })(),
       );
     const part: MultipartPart = { name: 'f', filename: 'x', contentType: 'image/png', size: 100, stream };
-    expect((await send(url, [part], { headersTimeoutMs: 120 })).ok).toBe(true);
+    expect((await send(url, [part], { headersTimeoutMs: 400 })).ok).toBe(true);
   });
 
   test('memory exhaustion: an upload goes at the pace of the vendor', async () => {

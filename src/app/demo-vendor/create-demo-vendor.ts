@@ -1,4 +1,5 @@
 import { type Clock, constantTimeEqual, randomAlnum } from '../../kernel/index.ts';
+import { describeApi } from './describe-api.ts';
 import { createJobs, type Job } from './jobs.ts';
 import { readOrder } from './read-order.ts';
 import { serveVideo } from './serve-video.ts';
@@ -170,6 +171,7 @@ export function createDemoVendor(options: DemoVendorOptions): DemoVendor {
     const url = new URL(request.url);
     const { method } = request;
     if (url.pathname === '/stats' && method === 'GET') return stats(url.searchParams.get('reference_id'));
+    if (url.pathname === '/' && method === 'GET') return new Response(describeApi());
     const match = /^\/v1\/jobs(?:\/([^/]+)(\/content)?)?$/.exec(url.pathname);
     if (!match) return failed(404, 'not_found', 'There is nothing here. The API is under /v1/jobs.');
     if (!isAuthorized(request)) {
