@@ -79,6 +79,8 @@ async function startServer(): Promise<string> {
     execFileSync(...as(join(bin, 'pg_ctl'), ['stop', '-D', data, '-m', 'immediate', '-w']), options);
     rmSync(folder, { recursive: true, force: true });
   });
+  // An interrupted run ends through `exit` too.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
   await waitUntilReady(url);
   return url;

@@ -60,5 +60,3 @@ export function createTransactionGuard() {
     },
   };
 }
-
-export type TransactionGuard = ReturnType<typeof createTransactionGuard>;

@@ -126,9 +126,5 @@ export async function openPostgres(options: {
 }
 
 async function rows(client: SQL, text: string, params: unknown[]): Promise<unknown[][]> {
-  return (await client.unsafe(text, params.map(storable)).values()) as unknown[][];
+  return (await client.unsafe(text, params).values()) as unknown[][];
 }
-
-/** PostgreSQL's text knows no NUL, which a client may well send; nothing that is stored can match the replacement by accident. */
-const storable = (param: unknown): unknown =>
-  typeof param === 'string' && param.includes('\0') ? param.replaceAll('\0', '\uFFFD') : param;

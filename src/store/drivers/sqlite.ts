@@ -69,10 +69,16 @@ export function openSqlite(options: {
   const writer = createGroupWriter(writing);
   const changes = createChangeListeners(options.logger);
   let scope: Scope | undefined;
+  let closed = false;
 
-  const root = options.bind((text, params) => {
+  function read(text: string, params: unknown[]): unknown[][] {
+    if (closed) throw storeErrors.unavailable({ message: 'The database has been closed.' });
+    return values(reading, text, params);
+  }
+
+  const root = options.bind(async (text, params) => {
     guard.requireOutside();
-    if (READS.test(text)) return Promise.resolve(values(reading, text, params));
+    if (READS.test(text)) return read(text, params);
     return writer.submit(async () => values(writing, text, params), false);
   });
 
@@ -94,13 +100,15 @@ export function openSqlite(options: {
     subscribe: changes.subscribe,
     async ping() {
       try {
-        reading.query('select 1').values();
+        read('select 1', []);
       } catch (error) {
         throw toStoreError(error);
       }
     },
     async close() {
+      if (closed) return;
       await writer.close();
+      closed = true;
       reading.close();
       writing.close();
       options.release();

@@ -51,6 +51,14 @@ export function createLedgerStore({ db, tables, statement }: Context): LedgerSto
       .returning({ id: users.id })
       .prepare(),
   );
+  async function moveBalances(userId: number, apiKeyId: number | null, amount: number): Promise<void> {
+    // A key may have been deleted since; a user never is.
+    if (apiKeyId !== null) await moveKey().execute({ apiKeyId, amount });
+    if ((await moveUser().execute({ userId, amount })).length === 0) {
+      throw storeErrors.broken_invariant({ message: 'Money was to move for a user that does not exist.' });
+    }
+  }
+
   const takeFromKey = lazy(() =>
     db
       .update(keys)
@@ -133,8 +141,7 @@ export function createLedgerStore({ db, tables, statement }: Context): LedgerSto
       requireInteger(amount, true);
       const row = { userId, apiKeyId, taskId, kind, attempt, amount, note, grantKey: null, at: createdAt };
       if ((await line().execute(row)).length === 0) return false;
-      if (apiKeyId !== null) await moveKey().execute({ apiKeyId, amount });
-      await moveUser().execute({ userId, amount });
+      await moveBalances(userId, apiKeyId, amount);
       return true;
     },
 
@@ -152,7 +159,7 @@ export function createLedgerStore({ db, tables, statement }: Context): LedgerSto
         at: createdAt,
       };
       if ((await line().execute(row)).length === 0) return false;
-      await moveUser().execute({ userId, amount });
+      await moveBalances(userId, null, amount);
       return true;
     },
 

@@ -1,0 +1,159 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe } from 'bun:test';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { newTaskId, newUuid, randomAlnum, silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { openStore } from '../../src/store/index.ts';
+import type {
+  ApiKeyRecord,
+  NewTask,
+  SessionRecord,
+  Store,
+  TaskRecord,
+  UserRecord,
+} from '../../src/store/ports/index.ts';
+import { testDatabaseUrl } from '../support/postgres.ts';
+
+export type OpenedStore = {
+  store: Store;
+  databaseUrl: string;
+  dataDir: string;
+  /** A second `Store` on the same database, as another process has it. */
+  openAnother(): Promise<Store>;
+};
+
+/**
+ * Runs `suite` over both dialects; `opened()` is valid inside its tests. `fresh` says how long a database serves: the suite, whose
+ * tests then look at rows of their own only, or each test.
+ */
+export function describeEachStore(
+  name: string,
+  suite: (opened: () => OpenedStore) => void,
+  { fresh = 'suite' }: { fresh?: 'suite' | 'test' } = {},
+) {
+  for (const dialect of ['sqlite', 'postgres'] as const) {
+    describe(`${name} on ${dialect}`, () => {
+      let current: OpenedStore;
+      const stores: Store[] = [];
+      const start = async () => {
+        const databaseUrl = dialect === 'postgres' ? await testDatabaseUrl() : '';
+        const dataDir = await mkdtemp(join(tmpdir(), 'taskgate-store-'));
+        const openAnother = async () => {
+          const options = {
+            databaseUrl,
+            dataDir,
+            synchronous: 'NORMAL',
+            clock: systemClock,
+            logger: silentLogger,
+          } as const;
+          const store = await openStore(options);
+          stores.push(store);
+          return store;
+        };
+        current = { store: await openAnother(), databaseUrl, dataDir, openAnother };
+      };
+      const stop = async () => {
+        for (const store of stores.splice(0)) await store.close();
+        await rm(current.dataDir, { recursive: true, force: true });
+      };
+      if (fresh === 'suite') {
+        beforeAll(start);
+        afterAll(stop);
+      } else {
+        beforeEach(start);
+        afterEach(stop);
+      }
+      suite(() => current);
+    });
+  }
+}
+
+/** A user of a name of his own, with `balance` granted. */
+export async function addUser(store: Store, balance = 0, change: Partial<UserRecord> = {}): Promise<UserRecord> {
+  const user = await store.users.insert({
+    username: `user-${randomAlnum(12)}`,
+    displayName: 'Someone',
+    passwordHash: null,
+    role: 1,
+    status: 1,
+    email: null,
+    group: 'default',
+    language: 'en',
+    createdAt: 100,
+    ...change,
+  });
+  if (!user) throw new Error('the name is taken');
+  if (balance > 0) {
+    await store.ledger.grant({ userId: user.id, kind: 'grant', key: newUuid(), amount: balance, at: 100 });
+  }
+  return { ...user, quota: balance };
+}
+
+export const addKey = (store: Store, userId: number, change: Partial<ApiKeyRecord> = {}): Promise<ApiKeyRecord> =>
+  store.apiKeys.insert({
+    userId,
+    name: 'a key',
+    keyHash: randomAlnum(64),
+    prefix: 'sk-test',
+    status: 1,
+    unlimitedQuota: true,
+    quota: 0,
+    models: [],
+    allowIps: [],
+    expiresAt: 0,
+    group: null,
+    createdAt: 100,
+    ...change,
+  });
+
+export const newTask = (change: Partial<NewTask> = {}): NewTask => ({
+  taskId: newTaskId(),
+  platform: 'demo',
+  userId: 1,
+  apiKeyId: null,
+  group: 'default',
+  channelId: 1,
+  action: 'text_to_video',
+  quota: 0,
+  properties: { input: 'a cat', originModelName: 'demo-1', upstreamModelName: 'demo-1' },
+  execution: { requestId: 'r', pluginKey: 'demo', pluginVersion: '1.0.0', generation: 1, surface: 'generic' },
+  billing: { expression: null, priceKey: null, facts: {}, groupRatio: 1, usd: 0, model: 'demo-1', action: '' },
+  createdAt: 100,
+  leaseOwner: 'submitter',
+  leaseForMs: 60_000,
+  ...change,
+});
+
+/** The lease that a task was inserted or claimed under. */
+export const leaseOf = ({ taskId, leaseOwner, leaseSeq }: TaskRecord) => ({
+  taskId,
+  leaseOwner: leaseOwner ?? '',
+  leaseSeq,
+});
+
+/** A task that runs and is due at once. */
+export async function addRunningTask(store: Store, change: Partial<NewTask> = {}): Promise<TaskRecord> {
+  const task = await store.tasks.insert(newTask(change));
+  await store.tasks.advance(leaseOf(task), { status: 'SUBMITTED', submitTime: 200 }, 0);
+  return (await store.tasks.byTaskId(task.taskId)) as TaskRecord;
+}
+
+export const newSession = (userId: number, change: Partial<SessionRecord> = {}): SessionRecord => ({
+  sid: newUuid(),
+  userId,
+  version: 1,
+  userAuthVersion: 1,
+  status: 'active',
+  refreshHash: randomAlnum(64),
+  previousRefreshHash: null,
+  previousValidUntil: 0,
+  loginMethod: 'password',
+  ip: '203.0.113.1',
+  userAgent: 'test',
+  createdAt: 1000,
+  lastActiveAt: 1000,
+  expiresAt: 5000,
+  revokedAt: 0,
+  revokedReason: '',
+  ...change,
+});

@@ -1,0 +1,206 @@
+import { expect, test } from 'bun:test';
+import { newTaskId } from '../../src/kernel/index.ts';
+import type { Store } from '../../src/store/ports/index.ts';
+import { addKey, addUser, describeEachStore, leaseOf, newTask } from './each-store.ts';
+
+describeEachStore('ledger', (opened) => {
+  const balance = async (userId: number) => (await opened().store.users.byId(userId))?.quota;
+  const reserve = (
+    userId: number,
+    amount: number,
+    change: { apiKeyId?: number; taskId?: string; attempt?: number } = {},
+  ) =>
+    opened().store.ledger.reserve({
+      userId,
+      apiKeyId: null,
+      taskId: newTaskId(),
+      attempt: 0,
+      amount,
+      at: 1,
+      ...change,
+    });
+  const requireBalanced = async (store: Store, userId: number) => {
+    const { users } = await store.ledger.imbalances(1000);
+    expect(users.filter((row) => row.userId === userId)).toEqual([]);
+  };
+
+  test('of 50 reservations of the last money at once, one wins', async () => {
+    const { store } = opened();
+    const user = await addUser(store, 1000);
+    const results = await Promise.all(Array.from({ length: 50 }, () => reserve(user.id, 1000)));
+    expect(results.filter((result) => result === 'ok')).toHaveLength(1);
+    expect(results.filter((result) => result === 'user_insufficient')).toHaveLength(49);
+    expect(await balance(user.id)).toBe(0);
+    expect((await store.ledger.list(user.id, { page: 1, pageSize: 100 })).total).toBe(2);
+    await requireBalanced(store, user.id);
+  });
+
+  test('of 50 reservations of a key’s last budget at once, one wins and the balance moves once', async () => {
+    const { store } = opened();
+    const user = await addUser(store, 100_000);
+    const key = await addKey(store, user.id, { unlimitedQuota: false, quota: 70 });
+    const results = await Promise.all(Array.from({ length: 50 }, () => reserve(user.id, 70, { apiKeyId: key.id })));
+    expect(results.filter((result) => result === 'ok')).toHaveLength(1);
+    expect(results.filter((result) => result === 'key_insufficient')).toHaveLength(49);
+    expect(await balance(user.id)).toBe(99_930);
+    expect((await store.apiKeys.byId(key.id))?.quota).toBe(0);
+  });
+
+  test('a refused reservation leaves the key’s budget as it was', async () => {
+    const { store } = opened();
+    const user = await addUser(store, 10);
+    const key = await addKey(store, user.id, { unlimitedQuota: false, quota: 500 });
+    expect(await reserve(user.id, 100, { apiKeyId: key.id })).toBe('user_insufficient');
+    expect((await store.apiKeys.byId(key.id))?.quota).toBe(500);
+    expect(await balance(user.id)).toBe(10);
+  });
+
+  test('an unlimited key spends the user’s balance alone', async () => {
+    const { store } = opened();
+    const user = await addUser(store, 10);
+    const key = await addKey(store, user.id, { unlimitedQuota: true, quota: 0 });
+    const taskId = newTaskId();
+    expect(await reserve(user.id, 10, { apiKeyId: key.id, taskId })).toBe('ok');
+    expect((await store.apiKeys.byId(key.id))?.quota).toBe(0);
+    expect(await store.ledger.byTask(taskId)).toMatchObject([
+      { apiKeyId: key.id, kind: 'reserve', amount: -10, attempt: 0 },
+    ]);
+  });
+
+  test('a disabled user, a missing one and a stranger’s key reserve nothing; nothing to pay is fine', async () => {
+    const { store } = opened();
+    const disabled = await addUser(store, 100, { status: 2 });
+    const user = await addUser(store, 100);
+    const strangersKey = await addKey(store, disabled.id);
+    expect(await reserve(disabled.id, 1)).toBe('user_insufficient');
+    expect(await reserve(999_999, 1)).toBe('user_insufficient');
+    expect(await reserve(user.id, 1, { apiKeyId: strangersKey.id })).toBe('key_insufficient');
+    const taskId = newTaskId();
+    expect(await reserve(user.id, 0, { taskId })).toBe('ok');
+    expect(Object.is((await store.ledger.byTask(taskId))[0]?.amount, 0)).toBe(true);
+    expect(await balance(user.id)).toBe(100);
+  });
+
+  test.each([-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53])('an amount of %p is refused', async (amount) => {
+    const user = await addUser(opened().store, 100);
+    await expect(reserve(user.id, amount)).rejects.toMatchObject({ code: 'store.broken_invariant' });
+    expect(await balance(user.id)).toBe(100);
+  });
+
+  test('the same attempt is not reserved twice: the second throws and moves nothing', async () => {
+    const { store } = opened();
+    const user = await addUser(store, 100);
+    const taskId = newTaskId();
+    expect(await reserve(user.id, 10, { taskId })).toBe('ok');
+    await expect(reserve(user.id, 10, { taskId })).rejects.toMatchObject({ code: 'store.broken_invariant' });
+    expect(await reserve(user.id, 10, { taskId, attempt: 1 })).toBe('ok');
+    expect(await balance(user.id)).toBe(80);
+  });
+
+  test('20 equal postings at once move the money once, below zero too', async () => {
+    const { store } = opened();
+    const user = await addUser(store, 100);
+    const key = await addKey(store, user.id, { unlimitedQuota: false, quota: 100 });
+    const post = {
+      userId: user.id,
+      apiKeyId: key.id,
+      taskId: newTaskId(),
+      kind: 'settle',
+      attempt: 0,
+      amount: -130,
+      at: 1,
+    } as const;
+    const moved = await Promise.all(Array.from({ length: 20 }, () => store.ledger.post(post)));
+    expect(moved.filter(Boolean)).toHaveLength(1);
+    expect([await balance(user.id), (await store.apiKeys.byId(key.id))?.quota]).toEqual([-30, -30]);
+    expect(await store.ledger.post({ ...post, kind: 'refund', amount: 130 })).toBe(true);
+    expect([await balance(user.id), (await store.apiKeys.byId(key.id))?.quota]).toEqual([100, 100]);
+    await requireBalanced(store, user.id);
+  });
+
+  test('a posting for a key deleted since still moves the user’s money; one for nobody throws', async () => {
+    const { store } = opened();
+    const user = await addUser(store, 100);
+    const post = {
+      userId: user.id,
+      apiKeyId: 999_999,
+      taskId: newTaskId(),
+      kind: 'refund',
+      attempt: 0,
+      amount: 5,
+      at: 1,
+    } as const;
+    expect(await store.ledger.post(post)).toBe(true);
+    expect(await balance(user.id)).toBe(105);
+    await expect(store.ledger.post({ ...post, userId: 999_999, attempt: 1 })).rejects.toMatchObject({
+      code: 'store.broken_invariant',
+    });
+    expect(await store.ledger.byTask(post.taskId)).toHaveLength(1);
+  });
+
+  test('a grant is given once under its key, at once and again later', async () => {
+    const { store } = opened();
+    const user = await addUser(store);
+    const grant = { userId: user.id, kind: 'grant', key: `set-up ${user.id}`, amount: 100_000_000, at: 1 } as const;
+    const given = await Promise.all(Array.from({ length: 20 }, () => store.ledger.grant(grant)));
+    expect(given.filter(Boolean)).toHaveLength(1);
+    expect(await store.ledger.grant(grant)).toBe(false);
+    expect(await balance(user.id)).toBe(100_000_000);
+    expect(
+      await store.ledger.grant({ ...grant, kind: 'topup', key: `top-up ${user.id}`, amount: 5, note: 'paid' }),
+    ).toBe(true);
+    const { items } = await store.ledger.list(user.id, { page: 1, pageSize: 10 });
+    expect(items).toMatchObject([
+      { kind: 'topup', amount: 5, note: 'paid', taskId: null, apiKeyId: null },
+      { kind: 'grant', amount: 100_000_000 },
+    ]);
+    expect(Object.keys(items[0] ?? {})).not.toContain('grantKey');
+  });
+
+  test('usage counts with user, key and channel', async () => {
+    const { store } = opened();
+    const user = await addUser(store, 100);
+    const key = await addKey(store, user.id);
+    await Promise.all(
+      Array.from({ length: 10 }, () =>
+        store.ledger.addUsage({ userId: user.id, apiKeyId: key.id, channelId: 1, quota: 3 }),
+      ),
+    );
+    await store.ledger.addUsage({ userId: user.id, apiKeyId: null, channelId: 1, quota: 0 });
+    expect(await store.users.byId(user.id)).toMatchObject({ usedQuota: 30, requestCount: 11, quota: 100 });
+    expect((await store.apiKeys.byId(key.id))?.usedQuota).toBe(30);
+  });
+
+  test('imbalances name users and ended tasks whose lines do not add up, and only those', async () => {
+    const { store } = opened();
+    const user = await addUser(store, 1000);
+    const ended = async (quota: number, lines: number[]) => {
+      const task = await store.tasks.insert(newTask({ userId: user.id, quota }));
+      for (const [attempt, amount] of lines.entries()) {
+        await store.ledger.post({
+          userId: user.id,
+          apiKeyId: null,
+          taskId: task.taskId,
+          kind: 'settle',
+          attempt,
+          amount,
+          at: 1,
+        });
+      }
+      await store.tasks.advance(leaseOf(task), { status: 'SUCCESS' }, null);
+      return task.taskId;
+    };
+    await ended(10, [-30, 20]);
+    await ended(0, []);
+    const unbilled = await ended(7, []);
+    const double = await ended(5, [-5, -5]);
+    await store.tasks.insert(newTask({ userId: user.id, quota: 99 }));
+    const found = await store.ledger.imbalances(100);
+    expect(found.tasks).toEqual([
+      { taskId: unbilled, quota: 7, ledger: 0 },
+      { taskId: double, quota: 5, ledger: -10 },
+    ]);
+    expect(found.users).toEqual([]);
+    expect((await store.ledger.imbalances(1)).tasks).toHaveLength(1);
+  });
+});

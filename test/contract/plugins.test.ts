@@ -1,0 +1,87 @@
+import { expect, test } from 'bun:test';
+import { randomAlnum } from '../../src/kernel/index.ts';
+import type { NewPlugin, PluginRecord, Store } from '../../src/store/ports/index.ts';
+import { describeEachStore } from './each-store.ts';
+
+const plugin = (key: string, version: string, change: Partial<NewPlugin> = {}): NewPlugin => ({
+  key,
+  version,
+  apiVersion: 1,
+  source: `export const meta = { key: '${key}' }; // “ü”`,
+  sourceHash: 'h',
+  icon: null,
+  enabled: true,
+  remark: '',
+  narrowedModels: null,
+  createdAt: 100,
+  ...change,
+});
+
+const serving = async (store: Store, key: string) =>
+  (await store.plugins.active()).filter((row) => row.key === key).map(({ version }) => version);
+
+describeEachStore('plugins', (opened) => {
+  const newKey = () => `p-${randomAlnum(8).toLowerCase()}`;
+
+  test('the first version serves, later ones wait, the same version again is refused', async () => {
+    const { store } = opened();
+    const key = newKey();
+    const first = await store.plugins.insert(plugin(key, '1.0.0', { narrowedModels: ['m'] }));
+    expect(first).toMatchObject({ active: true, narrowedModels: ['m'] });
+    expect(await store.plugins.insert(plugin(key, '1.1.0'))).toMatchObject({ active: false, narrowedModels: null });
+    expect(await store.plugins.insert(plugin(key, '1.1.0', { source: 'other' }))).toBeUndefined();
+    expect(await store.plugins.byVersion(key, '1.0.0')).toEqual(first as PluginRecord);
+    expect((await store.plugins.versions(key)).map(({ version }) => version)).toEqual(['1.1.0', '1.0.0']);
+    expect(await serving(store, key)).toEqual(['1.0.0']);
+  });
+
+  test('of ten first versions at once, all are stored and one serves', async () => {
+    const { store } = opened();
+    const key = newKey();
+    const rows = await Promise.all(Array.from({ length: 10 }, (_, i) => store.plugins.insert(plugin(key, `1.0.${i}`))));
+    expect(rows.filter((row) => row !== undefined)).toHaveLength(10);
+    expect(await serving(store, key)).toHaveLength(1);
+  });
+
+  test('activations at once leave one version serving; an unknown one changes nothing', async () => {
+    const { store } = opened();
+    const key = newKey();
+    for (let i = 0; i < 5; i += 1) await store.plugins.insert(plugin(key, `1.0.${i}`, { enabled: false }));
+    const done = await Promise.all([0, 1, 2, 3, 4].map((i) => store.plugins.activate(key, `1.0.${i}`)));
+    expect(done).toEqual([true, true, true, true, true]);
+    expect(await serving(store, key)).toHaveLength(1);
+    await store.plugins.activate(key, '1.0.3');
+    expect(await store.plugins.activate(key, '9.9.9')).toBe(false);
+    expect(await serving(store, key)).toEqual(['1.0.3']);
+    expect(await store.plugins.byVersion(key, '1.0.3')).toMatchObject({ enabled: true });
+  });
+
+  test('when the serving version is deleted the newest that remains serves', async () => {
+    const { store } = opened();
+    const key = newKey();
+    for (const version of ['1.0.0', '2.0.0', '3.0.0']) await store.plugins.insert(plugin(key, version));
+    expect(await store.plugins.delete(key, '1.0.0')).toBe(true);
+    expect(await serving(store, key)).toEqual(['3.0.0']);
+    expect(await store.plugins.delete(key, '2.0.0')).toBe(true);
+    expect(await serving(store, key)).toEqual(['3.0.0']);
+    expect(await store.plugins.delete(key, '3.0.0')).toBe(true);
+    expect(await store.plugins.delete(key, '3.0.0')).toBe(false);
+    expect(await serving(store, key)).toEqual([]);
+  });
+
+  test('remarks, icons and narrowed models change; enabling reaches all versions', async () => {
+    const { store } = opened();
+    const key = newKey();
+    const row = (await store.plugins.insert(plugin(key, '1.0.0'))) as PluginRecord;
+    await store.plugins.insert(plugin(key, '1.0.1'));
+    const change = { remark: 'ours', icon: 'data:image/png;base64,AA==', narrowedModels: ['a'] };
+    expect(await store.plugins.update(row.id, change)).toBe(true);
+    expect(await store.plugins.byVersion(key, '1.0.0')).toEqual({ ...row, ...change });
+    expect(await store.plugins.update(row.id, { narrowedModels: null })).toBe(true);
+    expect(await store.plugins.update(row.id, {})).toBe(true);
+    expect(await store.plugins.update(999_999, { remark: 'x' })).toBe(false);
+    expect(await store.plugins.setEnabled(key, false)).toBe(true);
+    expect((await store.plugins.versions(key)).map(({ enabled }) => enabled)).toEqual([false, false]);
+    expect(await store.plugins.setEnabled('no such key', false)).toBe(false);
+  });
+});

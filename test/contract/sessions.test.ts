@@ -1,0 +1,125 @@
+import { expect, test } from 'bun:test';
+import type { SessionRecord, Store } from '../../src/store/ports/index.ts';
+import { addUser, describeEachStore, newSession } from './each-store.ts';
+
+const rotation = (session: SessionRecord, newHash: string) => ({
+  sid: session.sid,
+  expectedHash: session.refreshHash,
+  newHash,
+  previousValidUntil: 2030,
+  ip: '198.51.100.7',
+  userAgent: 'newer',
+  now: 2000,
+});
+
+describeEachStore('sessions', (opened) => {
+  async function addSession(store: Store, change: Partial<SessionRecord> = {}): Promise<SessionRecord> {
+    const session = newSession((await addUser(store)).id, change);
+    await store.sessions.insert(session);
+    return session;
+  }
+
+  test('comes back as stored; an unknown one is undefined', async () => {
+    const { store } = opened();
+    const session = await addSession(store, { previousRefreshHash: 'a'.repeat(64) });
+    expect(await store.sessions.bySid(session.sid)).toEqual(session);
+    expect(await store.sessions.bySid('unknown')).toBeUndefined();
+  });
+
+  test('a previous hash that an older column padded is read without its blanks', async () => {
+    const { store } = opened();
+    const session = await addSession(store, { previousRefreshHash: 'abc   ' });
+    expect((await store.sessions.bySid(session.sid))?.previousRefreshHash).toBe('abc');
+  });
+
+  test('rotation swaps the hash, keeps the old one and stores where it came from', async () => {
+    const { store } = opened();
+    const session = await addSession(store);
+    expect(await store.sessions.rotate(rotation(session, 'next'))).toBe(true);
+    expect(await store.sessions.bySid(session.sid)).toEqual({
+      ...session,
+      refreshHash: 'next',
+      previousRefreshHash: session.refreshHash,
+      previousValidUntil: 2030,
+      lastActiveAt: 2000,
+      ip: '198.51.100.7',
+      userAgent: 'newer',
+    });
+  });
+
+  test('of 50 rotations of one token at once, one wins', async () => {
+    const { store } = opened();
+    const session = await addSession(store);
+    const won = await Promise.all(
+      Array.from({ length: 50 }, (_, i) => store.sessions.rotate(rotation(session, `n${i}`))),
+    );
+    expect(won.filter(Boolean)).toHaveLength(1);
+    expect((await store.sessions.bySid(session.sid))?.refreshHash).toBe(`n${won.indexOf(true)}`);
+  });
+
+  test.each([
+    ['revoked', { status: 'revoked' }],
+    ['expired', { expiresAt: 2000 }],
+    ['already rotated', { refreshHash: 'other' }],
+  ] as const)('a %s session does not rotate', async (_, change) => {
+    const { store } = opened();
+    const session = await addSession(store, change);
+    expect(await store.sessions.rotate({ ...rotation(session, 'next'), expectedHash: 'expected' })).toBe(false);
+    expect(await store.sessions.bySid(session.sid)).toEqual(session);
+  });
+
+  test('follows a change of the auth version once, from the versions it had', async () => {
+    const { store } = opened();
+    const session = await addSession(store);
+    const change = { sid: session.sid, expectedVersion: 1, expectedUserAuthVersion: 1, userAuthVersion: 2, now: 2000 };
+    expect((await Promise.all([1, 2, 3].map(() => store.sessions.advance(change)))).filter(Boolean)).toHaveLength(1);
+    expect(await store.sessions.bySid(session.sid)).toMatchObject({
+      version: 2,
+      userAuthVersion: 2,
+      refreshHash: session.refreshHash,
+    });
+    expect(await store.sessions.advance({ ...change, expectedVersion: 2, expectedUserAuthVersion: 2, now: 5000 })).toBe(
+      false,
+    );
+  });
+
+  test('revocation happens once; revoking all spares one and other users', async () => {
+    const { store } = opened();
+    const user = await addUser(store);
+    const mine = [newSession(user.id), newSession(user.id), newSession(user.id)];
+    for (const session of mine) await store.sessions.insert(session);
+    const [first, kept, third] = mine.map(({ sid }) => sid) as [string, string, string];
+    const stranger = await addSession(store);
+
+    expect(await store.sessions.revoke(first, 'logout', 3000)).toBe(true);
+    expect(await store.sessions.revoke(first, 'again', 3001)).toBe(false);
+    expect(await store.sessions.bySid(first)).toMatchObject({
+      status: 'revoked',
+      revokedAt: 3000,
+      revokedReason: 'logout',
+    });
+    expect(await store.sessions.revokeAll(user.id, kept, 'password', 3002)).toEqual([third]);
+    expect(await store.sessions.revokeAll(user.id, null, 'password', 3003)).toEqual([kept]);
+    expect((await store.sessions.bySid(stranger.sid))?.status).toBe('active');
+  });
+
+  test('counts and lists what the rules ask for', async () => {
+    const { store } = opened();
+    const { id } = await addUser(store);
+    for (const change of [
+      { sid: `${id}-a`, lastActiveAt: 10 },
+      { sid: `${id}-b`, lastActiveAt: 30 },
+      { sid: `${id}-older-auth`, userAuthVersion: 0 },
+      { sid: `${id}-expired`, expiresAt: 2000 },
+      { sid: `${id}-revoked`, status: 'revoked' as const, createdAt: 500 },
+    ]) {
+      await store.sessions.insert(newSession(id, change));
+    }
+    expect(await store.sessions.countActive(id, 2000)).toBe(3);
+    expect(await store.sessions.countIssued(id, 499)).toBe(5);
+    expect(await store.sessions.countIssued(id, 500)).toBe(4);
+    const listed = await store.sessions.list(id, 1, 2000, 100);
+    expect(listed.map(({ sid }) => sid)).toEqual([`${id}-b`, `${id}-a`]);
+    expect(await store.sessions.list(id, 1, 2000, 1)).toHaveLength(1);
+  });
+});

@@ -1,0 +1,119 @@
+import { expect, test } from 'bun:test';
+import type { NewChannel } from '../../src/store/ports/index.ts';
+import { addUser, describeEachStore } from './each-store.ts';
+
+const channel = (change: Partial<NewChannel> = {}): NewChannel => ({
+  name: 'vendor',
+  type: 61,
+  keySealed: 'v1.a.b.c',
+  keyHint: '1234',
+  baseUrl: 'https://vendor.example',
+  models: ['m1', 'm2'],
+  groups: ['default'],
+  priority: 0,
+  weight: 1,
+  modelMapping: { z: '1', a: '2' },
+  taskPluginKey: 'demo',
+  settings: { retry_on_5xx: true, odd: 'a\u0000b' },
+  status: 1,
+  createdAt: 1,
+  updatedAt: 1,
+  ...change,
+});
+
+describeEachStore('channels, prices, options, nodes and logs', (opened) => {
+  test('a channel comes back as stored, the order of its JSON keys included', async () => {
+    const { channels } = opened().store;
+    const row = await channels.insert(channel());
+    expect(row).toEqual({ ...channel(), id: row.id, usedQuota: 0 });
+    expect(Object.keys((await channels.byId(row.id))?.modelMapping ?? {})).toEqual(['z', 'a']);
+    expect(await channels.update(row.id, { models: ['m3'], taskPluginKey: null, updatedAt: 2 })).toEqual({
+      ...row,
+      models: ['m3'],
+      taskPluginKey: null,
+      updatedAt: 2,
+    });
+    expect(await channels.update(row.id, {})).toMatchObject({ models: ['m3'] });
+    await Promise.all(Array.from({ length: 10 }, () => channels.addUsedQuota(row.id, 3)));
+    expect((await channels.byId(row.id))?.usedQuota).toBe(30);
+    const other = await channels.insert(channel({ name: 'second' }));
+    expect((await channels.all()).map(({ id }) => id)).toEqual([row.id, other.id]);
+    expect(await channels.list({ page: 2, pageSize: 1 })).toEqual({ total: 2, items: [other] });
+    expect(await channels.delete(row.id)).toBe(true);
+    expect(await channels.delete(row.id)).toBe(false);
+    expect(await channels.update(row.id, { name: 'gone' })).toBeUndefined();
+  });
+
+  test('a price is written over and deleted by plugin and model', async () => {
+    const { prices } = opened().store;
+    await prices.put({ pluginKey: '*', model: 'm', expression: '1', updatedAt: 1 });
+    await prices.put({ pluginKey: 'demo', model: 'm', expression: '2', updatedAt: 1 });
+    await prices.put({ pluginKey: '*', model: 'm', expression: 'u("seconds") * 0.1', updatedAt: 2 });
+    expect(await prices.all()).toEqual([
+      { pluginKey: '*', model: 'm', expression: 'u("seconds") * 0.1', updatedAt: 2 },
+      { pluginKey: 'demo', model: 'm', expression: '2', updatedAt: 1 },
+    ]);
+    expect(await prices.delete('*', 'm')).toBe(true);
+    expect(await prices.delete('*', 'm')).toBe(false);
+  });
+
+  test('50 set-ups at once: one writes the option', async () => {
+    const { options } = opened().store;
+    const won = await Promise.all(Array.from({ length: 50 }, (_, i) => options.putIfAbsent('setup', `${i}`)));
+    expect(won.filter(Boolean)).toHaveLength(1);
+    expect(await options.get('setup')).toBe(`${won.indexOf(true)}`);
+    await options.put('setup', 'done');
+    expect(await options.all()).toEqual([{ key: 'setup', value: 'done' }]);
+    expect(await options.get('absent')).toBeUndefined();
+  });
+
+  test('a node lives as long as its heartbeat', async () => {
+    const { nodes } = opened().store;
+    const node = { id: 'n1', role: 'master', version: '1.0.0', startedAt: 5, fingerprints: ['a'] };
+    await nodes.heartbeat(node, 100);
+    await nodes.heartbeat({ ...node, fingerprints: ['a', 'b'] }, 200);
+    expect(await nodes.alive(200)).toEqual([{ ...node, fingerprints: ['a', 'b'], heartbeatAt: 200 }]);
+    expect(await nodes.alive(201)).toEqual([]);
+    await nodes.remove('n1');
+    expect(await nodes.alive(0)).toEqual([]);
+  });
+
+  test('usage and audit rows are listed, the newest first', async () => {
+    const { store } = opened();
+    const user = await addUser(store);
+    const usage = {
+      userId: user.id,
+      apiKeyId: 3,
+      taskId: 't',
+      channelId: 1,
+      pluginKey: 'demo',
+      model: 'm',
+      kind: 'settle' as const,
+      quota: 5,
+      detail: { seconds: 4 },
+      createdAt: 1,
+    };
+    await store.logs.addUsage(usage);
+    await store.logs.addUsage({ ...usage, apiKeyId: null, kind: 'refund' });
+    const all = await store.logs.listUsage({ userId: user.id }, { page: 1, pageSize: 10 });
+    expect(all.items.map(({ kind }) => kind)).toEqual(['refund', 'settle']);
+    expect((await store.logs.listUsage({ apiKeyId: 3 }, { page: 1, pageSize: 10 })).items).toMatchObject([usage]);
+    expect((await store.logs.listUsage({ userId: 999_999 }, { page: 1, pageSize: 10 })).total).toBe(0);
+
+    const audit = {
+      userId: null,
+      username: 'system',
+      authMethod: 'cli',
+      ip: '',
+      action: 'user.create',
+      target: '1',
+      detail: { after: { name: 'x' } },
+      createdAt: 1,
+    };
+    await store.logs.addAudit(audit);
+    await store.logs.addAudit({ ...audit, userId: user.id, action: 'channel.create' });
+    const page = await store.logs.listAudit({ page: 1, pageSize: 10 });
+    expect(page.items.map(({ action }) => action)).toEqual(['channel.create', 'user.create']);
+    expect(page.items[1]).toMatchObject(audit);
+  });
+});

@@ -1,0 +1,272 @@
+import { expect, test } from 'bun:test';
+import { newTaskId } from '../../src/kernel/index.ts';
+import type { TaskRecord, TaskStatus } from '../../src/store/ports/index.ts';
+import { addRunningTask, addUser, describeEachStore, leaseOf, newTask, type OpenedStore } from './each-store.ts';
+
+const CLAIM = { owner: 'poller', limit: 1000, leaseForMs: 60_000 };
+
+function suite(opened: () => OpenedStore): void {
+  const claimDue = (change: { owner?: string; limit?: number; leaseForMs?: number; exceptChannels?: number[] } = {}) =>
+    opened().store.tasks.claimDue({ ...CLAIM, exceptChannels: [], ...change });
+  const reload = async (task: TaskRecord) => (await opened().store.tasks.byTaskId(task.taskId)) as TaskRecord;
+
+  test('a new task comes back as stored, under a submit lease', async () => {
+    const { tasks } = opened().store;
+    const task = newTask({ userId: 7, apiKeyId: 3, quota: 50_000_000_000, createdAt: 1_763_700_000 });
+    const before = Date.now();
+    const row = await tasks.insert(task);
+    const { leaseForMs, ...given } = task;
+    expect(row).toMatchObject({
+      ...given,
+      status: 'NOT_START',
+      progress: '0%',
+      leaseSeq: 1,
+      updatedAt: 1_763_700_000,
+      data: null,
+      state: null,
+    });
+    expect(row.leaseUntilMs).toBeGreaterThanOrEqual(before + leaseForMs - 5);
+    expect(row.leaseUntilMs).toBeLessThan(before + leaseForMs + 60_000);
+    expect(await tasks.byTaskId(task.taskId)).toEqual(row);
+    expect(await tasks.byUser(7, task.taskId)).toEqual(row);
+    expect(await tasks.byUser(8, task.taskId)).toBeUndefined();
+    expect(await tasks.byTaskId('task_unknown')).toBeUndefined();
+    await expect(tasks.insert(task)).rejects.toMatchObject({ code: 'store.broken_invariant' });
+  });
+
+  test.each([
+    [null],
+    [0],
+    [false],
+    ['\u0000 nul, “quotes”, \u{1F600}'],
+    [[1, [2, { z: 1, a: [] }]]],
+    [{ '\u0000': 'b', a: 1e300, b: -0.1, nested: { deep: [true, null] } }],
+  ])('the JSON value %j survives as data and as state', async (value) => {
+    const { tasks } = opened().store;
+    const task = await addRunningTask(opened().store);
+    const [claimed] = (await claimDue()).filter(({ taskId }) => taskId === task.taskId) as [TaskRecord];
+    expect(await tasks.advance(leaseOf(claimed), { data: value, state: value }, 60_000)).toBe(true);
+    const row = await reload(task);
+    expect(JSON.stringify([row.data, row.state])).toBe(JSON.stringify([value, value]));
+  });
+
+  test('a claim takes what is due, the longest overdue first, and leaves what is not', async () => {
+    const { store } = opened();
+    const submitted = await store.tasks.insert(newTask());
+    const later = await store.tasks.insert(newTask());
+    const ended = await store.tasks.insert(newTask());
+    await store.tasks.advance(leaseOf(later), { status: 'SUBMITTED' }, 60_000);
+    await store.tasks.advance(leaseOf(ended), { status: 'FAILURE' }, null);
+    const due: TaskRecord[] = [];
+    for (const [i, status] of (['SUBMITTED', 'QUEUED', 'IN_PROGRESS'] as const).entries()) {
+      const task = await store.tasks.insert(newTask());
+      await store.tasks.advance(leaseOf(task), { status }, -1000 * (i + 1));
+      due.unshift(task);
+    }
+    const first = await claimDue({ limit: 2 });
+    const second = await claimDue({ limit: 2 });
+    expect([...first, ...second].map(({ taskId }) => taskId)).toEqual(due.map(({ taskId }) => taskId));
+    expect(first[0]).toMatchObject({ leaseOwner: 'poller', leaseSeq: 2 });
+    expect(await claimDue()).toEqual([]);
+    expect((await reload(submitted)).leaseOwner).toBe('submitter');
+  });
+
+  test('a claim passes over the channels that it is told', async () => {
+    const { store } = opened();
+    const here = await addRunningTask(store, { channelId: 101 });
+    const there = await addRunningTask(store, { channelId: 102 });
+    expect((await claimDue({ exceptChannels: [101, 103] })).map(({ taskId }) => taskId)).toEqual([there.taskId]);
+    expect((await claimDue()).map(({ taskId }) => taskId)).toEqual([here.taskId]);
+  });
+
+  test('20 claims at once never get the same task, and miss none', async () => {
+    const { store } = opened();
+    const wanted = new Set<string>();
+    for (let i = 0; i < 100; i += 1) wanted.add((await addRunningTask(store)).taskId);
+    const got: string[] = [];
+    while (got.length < 100) {
+      const batches = await Promise.all(Array.from({ length: 20 }, (_, i) => claimDue({ owner: `o${i}`, limit: 3 })));
+      got.push(...batches.flat().map(({ taskId }) => taskId));
+    }
+    expect(got).toHaveLength(100);
+    expect(new Set(got)).toEqual(wanted);
+  });
+
+  test('a lease that ran out goes to the next claim, and the earlier holder writes nothing more', async () => {
+    const { store } = opened();
+    const task = await addRunningTask(store);
+    const [stale] = (await claimDue({ owner: 'slow', leaseForMs: 0 })) as [TaskRecord];
+    const [fresh] = (await claimDue({ owner: 'quick' })) as [TaskRecord];
+    expect([stale.taskId, fresh.taskId, fresh.leaseSeq]).toEqual([task.taskId, task.taskId, stale.leaseSeq + 1]);
+    const before = await reload(task);
+    const end = { status: 'SUCCESS', progress: '100%' } as const;
+    expect(await store.tasks.advance(leaseOf(stale), end, null)).toBe(false);
+    expect(await store.tasks.amend(leaseOf(stale), end)).toBe(false);
+    expect(await store.tasks.renew(leaseOf(stale), 60_000)).toBe(false);
+    // The same owner's earlier claim is fenced off too.
+    expect(await store.tasks.advance({ ...leaseOf(stale), leaseOwner: 'quick' }, end, null)).toBe(false);
+    expect(await reload(task)).toEqual(before);
+    expect(await store.tasks.advance(leaseOf(fresh), end, null)).toBe(true);
+  });
+
+  test('of ten writers under one lease, one ends the task, and nothing changes it after', async () => {
+    const { store } = opened();
+    await addRunningTask(store);
+    const [task] = (await claimDue()) as [TaskRecord];
+    const ends = await Promise.all(
+      Array.from({ length: 10 }, (_, i) =>
+        store.tasks.advance(leaseOf(task), { status: 'SUCCESS', progress: `${i}%` }, null),
+      ),
+    );
+    expect(ends.filter(Boolean)).toHaveLength(1);
+    const ended = await reload(task);
+    expect(ended).toMatchObject({ status: 'SUCCESS', leaseOwner: null, leaseUntilMs: 0 });
+    for (const status of ['FAILURE', 'IN_PROGRESS'] satisfies TaskStatus[]) {
+      expect(await store.tasks.advance(leaseOf(task), { status }, 0)).toBe(false);
+      expect(await store.tasks.amend({ ...leaseOf(task), leaseOwner: '' }, { status })).toBe(false);
+    }
+    expect(await reload(task)).toEqual(ended);
+  });
+
+  test('advancing writes the given fields alone and sets the next due time', async () => {
+    const { store } = opened();
+    const task = await store.tasks.insert(newTask());
+    await store.tasks.amend(leaseOf(task), { channelId: 9, data: { a: 1 }, state: { s: 1 } });
+    expect(await reload(task)).toMatchObject({ channelId: 9, leaseOwner: 'submitter', leaseSeq: 1 });
+    const before = Date.now();
+    expect(
+      await store.tasks.advance(
+        leaseOf(task),
+        { status: 'QUEUED', progress: '10%', failReason: undefined, state: null },
+        5000,
+      ),
+    ).toBe(true);
+    const row = await reload(task);
+    expect(row).toMatchObject({
+      status: 'QUEUED',
+      progress: '10%',
+      channelId: 9,
+      data: { a: 1 },
+      state: null,
+      failReason: '',
+    });
+    expect(row.nextPollAtMs - before).toBeGreaterThan(4900);
+    expect(row.nextPollAtMs - before).toBeLessThan(65_000);
+    expect(row.updatedAt).toBeGreaterThan(1_700_000_000);
+  });
+
+  test('a submission whose process died is claimed once its lease has run out', async () => {
+    const { store } = opened();
+    const dead = await store.tasks.insert(newTask({ leaseForMs: 0 }));
+    const alive = await store.tasks.insert(newTask());
+    const renewed = await store.tasks.insert(newTask({ leaseForMs: 0 }));
+    expect(await store.tasks.renew(leaseOf(renewed), 60_000)).toBe(true);
+    const claimed = await store.tasks.claimInterrupted(CLAIM);
+    expect(claimed.map(({ taskId }) => taskId)).toEqual([dead.taskId]);
+    expect(claimed[0]).toMatchObject({ leaseOwner: 'poller', leaseSeq: 2, status: 'NOT_START' });
+    expect(await store.tasks.advance(leaseOf(dead), { status: 'SUBMITTED' }, 0)).toBe(false);
+    expect((await reload(alive)).leaseSeq).toBe(1);
+  });
+
+  test('the age sweep claims old tasks, due or not, unless one holds them', async () => {
+    const { store } = opened();
+    const old = await store.tasks.insert(newTask());
+    await store.tasks.advance(leaseOf(old), { status: 'IN_PROGRESS', submitTime: 50 }, 60_000);
+    const young = await store.tasks.insert(newTask());
+    await store.tasks.advance(leaseOf(young), { status: 'IN_PROGRESS', submitTime: 51 }, 60_000);
+    const sweep = () => store.tasks.claimOverdue({ ...CLAIM, submittedBefore: 50 });
+    expect((await sweep()).map(({ taskId }) => taskId)).toEqual([old.taskId]);
+    expect(await sweep()).toEqual([]);
+  });
+
+  test('a node that stops gives back its polls, and its submissions only when told', async () => {
+    const { store } = opened();
+    const poll = await addRunningTask(store);
+    await claimDue({ owner: 'leaving' });
+    const submit = await store.tasks.insert(newTask({ leaseOwner: 'leaving' }));
+    const other = await store.tasks.insert(newTask({ leaseOwner: 'staying' }));
+    expect(await store.tasks.releaseOwner('leaving', { expireSubmits: false })).toBe(1);
+    expect(await reload(poll)).toMatchObject({ leaseOwner: null, leaseUntilMs: 0 });
+    expect(await reload(submit)).toMatchObject({ leaseOwner: 'leaving' });
+    expect(await store.tasks.releaseOwner('leaving', { expireSubmits: true })).toBe(1);
+    expect((await store.tasks.claimInterrupted(CLAIM)).map(({ taskId }) => taskId)).toEqual([submit.taskId]);
+    expect((await claimDue()).map(({ taskId }) => taskId)).toEqual([poll.taskId]);
+    expect(await reload(other)).toMatchObject({ leaseOwner: 'staying' });
+  });
+
+  test('all leases end at once', async () => {
+    const { store } = opened();
+    const poll = await addRunningTask(store);
+    const [held] = (await claimDue()) as [TaskRecord];
+    const submit = await store.tasks.insert(newTask());
+    expect(await store.tasks.expireAllLeases()).toBe(2);
+    expect(await store.tasks.advance(leaseOf(held), { status: 'SUCCESS' }, null)).toBe(false);
+    expect((await claimDue({ limit: 1000 })).map(({ taskId }) => taskId)).toContain(poll.taskId);
+    expect((await store.tasks.claimInterrupted(CLAIM)).map(({ taskId }) => taskId)).toContain(submit.taskId);
+  });
+
+  test('counts what is unfinished, due and late', async () => {
+    const { store } = opened();
+    const before = await store.tasks.queueDepth();
+    const late = await store.tasks.insert(newTask({ platform: 'counted', channelId: 77 }));
+    await store.tasks.advance(leaseOf(late), { status: 'QUEUED' }, -90_000);
+    await store.tasks.insert(newTask({ platform: 'counted' }));
+    const after = await store.tasks.queueDepth();
+    expect([before.due, before.latestLatenessMs]).toEqual([0, 0]);
+    expect([after.unfinished - before.unfinished, after.due]).toEqual([2, 1]);
+    expect(after.latestLatenessMs).toBeGreaterThanOrEqual(90_000);
+    expect(after.latestLatenessMs).toBeLessThan(150_000);
+    expect(await store.tasks.countUnfinished({ platform: 'counted' })).toBe(2);
+    expect(await store.tasks.countUnfinished({ platform: 'counted', channelId: 77 })).toBe(1);
+    expect(await store.tasks.countUnfinished({})).toBe(after.unfinished);
+  });
+
+  test('lists newest first, by every filter, and text literally', async () => {
+    const { store } = opened();
+    const user = await addUser(store);
+    const properties = { input: '50% of a Dog', originModelName: 'm', upstreamModelName: 'm' };
+    const first = await store.tasks.insert(newTask({ userId: user.id, platform: 'p1', channelId: 55, properties }));
+    const second = await addRunningTask(store, { userId: user.id, platform: 'p2' });
+    const ids = async (filter: Parameters<typeof store.tasks.list>[0]) =>
+      (await store.tasks.list({ userId: user.id, ...filter }, { page: 1, pageSize: 10 })).items.map(({ id }) => id);
+    expect(await ids({})).toEqual([second.id, first.id]);
+    expect(await ids({ status: 'SUBMITTED' })).toEqual([second.id]);
+    expect(await ids({ status: 'nonsense' })).toEqual([]);
+    expect(await ids({ platform: 'p1' })).toEqual([first.id]);
+    expect(await ids({ channelId: 55 })).toEqual([first.id]);
+    expect(await ids({ query: '50% OF A DOG' })).toEqual([first.id]);
+    expect(await ids({ query: '50_' })).toEqual([]);
+    expect(await ids({ query: second.taskId })).toEqual([second.id]);
+    expect(await ids({ query: '\0' })).toEqual([]);
+    expect(await store.tasks.list({ userId: user.id }, { page: 2, pageSize: 1 })).toMatchObject({
+      total: 2,
+      items: [{ id: first.id }],
+    });
+  });
+
+  test('the timeline keeps 50 rows, and what ends a task or moves its money beyond', async () => {
+    const { tasks } = opened().store;
+    const taskId = newTaskId();
+    const note = {
+      taskId,
+      at: 1,
+      kind: 'poll_failure',
+      status: 'QUEUED',
+      class: 'transient',
+      httpStatus: 503,
+    } as const;
+    await tasks.addEvent({ taskId, at: 0, kind: 'created', status: 'NOT_START', detail: 'it’s “made”' });
+    for (let i = 0; i < 60; i += 1) await tasks.addEvent({ ...note, at: i });
+    await tasks.addEvent({ taskId, at: 61, kind: 'transition', status: 'IN_PROGRESS' });
+    await tasks.addEvent({ taskId, at: 62, kind: 'transition', status: 'SUCCESS' });
+    await tasks.addEvent({ taskId, at: 63, kind: 'settled', status: 'SUCCESS' });
+    await tasks.addEvent({ taskId, at: 64, kind: 'refunded', status: 'FAILURE' });
+    const events = await tasks.events(taskId);
+    expect(events).toHaveLength(53);
+    expect(events[0]).toMatchObject({ kind: 'created', class: '', httpStatus: 0, detail: 'it’s “made”' });
+    expect(events[1]).toMatchObject({ ...note, at: 0, detail: '' });
+    expect(events.slice(50).map(({ at }) => at)).toEqual([62, 63, 64]);
+  });
+}
+
+describeEachStore('tasks', suite, { fresh: 'test' });
