@@ -123,7 +123,7 @@ describe('text', () => {
     });
 
     test(`decompression bomb, ${name}`, async () => {
-      const bomb = encode(Buffer.alloc(50_000_000));
+      const bomb = encode(Buffer.alloc(5_000_000));
       const response = await ask(({ socket }) => void socket.write(reply(bomb, `Content-Encoding: ${encoding}\r\n`)));
       expect(await response.text()).toMatchObject({ ok: false, error: { kind: 'too_large' } });
     });
