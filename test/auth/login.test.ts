@@ -70,8 +70,10 @@ for (const dialect of DIALECTS) {
         const passwordless = await addUser(store, { passwordHash: null });
         const logins = [user.username, 'nobody-at-all', disabled.username, passwordless.username];
         const times = logins.map((): number[] => []);
-        // Taken in turns, so that a busy machine slows all of them alike; the shortest is the work itself.
-        for (let round = 0; round < 5; round += 1) {
+        // The shortest of several is the work itself; taken in turns, and more often on a busy machine.
+        const shortest = () => times.map((each) => Math.min(...each));
+        const ratio = () => Math.max(...shortest()) / Math.min(...shortest());
+        for (let round = 0; round < 3 || (round < 30 && ratio() > 1.5); round += 1) {
           const auth = openAuth(store);
           for (const [i, login] of logins.entries()) {
             const begun = performance.now();
@@ -79,10 +81,9 @@ for (const dialect of DIALECTS) {
             times[i]?.push(performance.now() - begun);
           }
         }
-        const shortest = times.map((each) => Math.min(...each));
-        expect(Math.max(...shortest) / Math.min(...shortest)).toBeLessThan(1.6);
-        expect(Math.min(...shortest)).toBeGreaterThan(5);
-      });
+        expect(ratio()).toBeLessThan(1.5);
+        expect(Math.min(...shortest())).toBeGreaterThan(5);
+      }, 30_000);
 
       test('password guessing: five failures stop the address, for unknown accounts alike', async () => {
         const auth = openAuth(store);
@@ -214,7 +215,7 @@ for (const dialect of DIALECTS) {
         expect((await store.users.byId(user.id))?.authVersion).toBe(user.authVersion + 1);
         expect((await logIn(auth, user.username, `new password ${winner}`)).kind).toBe('session');
         await refreshWith(auth, signedIn.refreshToken);
-      });
+      }, 30_000);
     });
 
     describe('reset from the command line', () => {
