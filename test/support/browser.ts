@@ -1,6 +1,9 @@
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { findChromium } from './find-program.ts';
 
+/** A name for 127.0.0.1 that is no secure context, as a gateway on a local network without TLS is none. */
+export const insecureHost = 'gateway.test';
+
 /** Chromium without a window, with a profile of its own that ends with it. Throws when there is no Chromium. */
 export function launchBrowser(): Promise<Browser> {
   const executablePath = findChromium();
@@ -17,6 +20,7 @@ export function launchBrowser(): Promise<Browser> {
       '--disable-background-networking',
       '--disable-component-update',
       '--disable-sync',
+      `--host-resolver-rules=MAP ${insecureHost} 127.0.0.1`,
     ],
   });
 }
