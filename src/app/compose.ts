@@ -17,7 +17,7 @@ import type { Config } from './config-variables.ts';
 import type { Secrets } from './load-secrets.ts';
 import { createPluginFacts } from './plugin-facts.ts';
 import { createPublicAddress } from './public-address.ts';
-import { registerMetrics } from './register-metrics.ts';
+import { measurePolls, registerMetrics } from './register-metrics.ts';
 import type { StopList } from './stop-list.ts';
 import { VERSION } from './version.ts';
 
@@ -77,6 +77,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
     logger,
     config: authConfig(config, secrets),
   });
+  const metrics = createMetrics();
   const tasks = createTasks({
     store,
     clock,
@@ -97,8 +98,8 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
     },
     cryptoSecrets: secrets.crypto,
     publicAddress: () => publicAddress.current(),
+    onPoll: measurePolls(metrics.registry),
   });
-  const metrics = createMetrics();
   registerMetrics(metrics.registry, { tasks, sandbox });
 
   const http = createHttpApp({

@@ -1,6 +1,20 @@
-import { Gauge, type Registry } from 'prom-client';
+import { Gauge, Histogram, type Registry } from 'prom-client';
 import type { Sandbox } from '../sandbox/index.ts';
 import type { Tasks } from '../tasks/index.ts';
+
+/** Seconds; fine where the aim lies (99 of 100 polls within a second of their due time). */
+const LATENESS_BUCKETS = [0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.25, 1.5, 2, 3, 5, 10, 30, 60];
+
+/** Counts how late polls are sent; gives the function that takes each lateness in ms. */
+export function measurePolls(registry: Registry): (latenessMs: number) => void {
+  const lateness = new Histogram({
+    name: 'taskgate_poll_delay_seconds',
+    help: 'How far behind its due time each poll of this node was sent.',
+    buckets: LATENESS_BUCKETS,
+    registers: [registry],
+  });
+  return (latenessMs) => lateness.observe(latenessMs / 1000);
+}
 
 /** Adds the figures of polling and of the sandbox to `/metrics`; they are read whenever somebody asks. */
 export function registerMetrics(registry: Registry, rooms: { tasks: Tasks; sandbox: Sandbox }): void {

@@ -118,6 +118,8 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
     const group = await keepOwned(claimed);
     const [first] = group;
     if (!first) return;
+    const now = clock.nowMs();
+    for (const { task } of group) deps.onPoll(Math.max(0, now - task.nextPollAtMs));
     const channel = deps.channels.find(channelId) ?? (await store.channels.byId(channelId));
     if (!channel) {
       for (const { task } of group)

@@ -34,6 +34,8 @@ export type TaskDeps = {
   /** This process's name in leases; unique a start. */
   nodeId: string;
   limits: TaskLimits;
+  /** Hears how far behind its due time each poll was sent, in ms. */
+  onPoll: (latenessMs: number) => void;
   /** CRYPTO_SECRET and its predecessors: sign and verify artifact links. */
   cryptoSecrets: readonly [string, ...string[]];
   /** TaskPublicAddress, else ServerAddress; without a trailing slash. */
