@@ -1,13 +1,17 @@
+import { join } from 'node:path';
 import type { SandboxLimits } from '../sandbox/index.ts';
 import type { Config } from './config-variables.ts';
 
 /** A compiled binary sees its own files under this path. */
 const EMBEDDED = '/$bunfs/';
 
-/** The command that starts a sandbox process: this same program. */
+/**
+ * The command that starts a sandbox process: this same program. From source it names `main.ts` itself, whatever script was
+ * started: another one would take `__sandbox` for nothing special and start a gateway with a sandbox of its own, without end.
+ */
 export function sandboxCommand(): readonly string[] {
-  const main = Bun.main;
-  return main.startsWith(EMBEDDED) ? [process.execPath, '__sandbox'] : [process.execPath, main, '__sandbox'];
+  if (import.meta.path.startsWith(EMBEDDED)) return [process.execPath, '__sandbox'];
+  return [process.execPath, join(import.meta.dir, '../main.ts'), '__sandbox'];
 }
 
 export type SandboxSettings = Pick<

@@ -1,8 +1,11 @@
 import { Database } from 'bun:sqlite';
-import { describe, expect, test } from 'bun:test';
+import { describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { runTaskgate, spawnTaskgate, temporaryFolder } from './run-taskgate.ts';
+
+// Each case starts processes of its own, several at once on a busy machine.
+setDefaultTimeout(30_000);
 
 const PASSWORD = 'correct horse battery';
 

@@ -1,8 +1,11 @@
-import { afterAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runTaskgate } from './run-taskgate.ts';
+
+// Each case starts processes of its own, several at once on a busy machine.
+setDefaultTimeout(30_000);
 
 let ready = true;
 const answer = () => new Response(JSON.stringify({ ready }), { status: ready ? 200 : 503 });

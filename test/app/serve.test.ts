@@ -1,8 +1,11 @@
-import { afterEach, describe, expect, test } from 'bun:test';
-import { chmodSync, chownSync, existsSync, readFileSync, statSync } from 'node:fs';
+import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { chmodSync, chownSync, readFileSync, statSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { type RunningGateway, runTaskgate, startTaskgate, temporaryFolder } from './run-taskgate.ts';
+
+// Each case starts processes of its own, several at once on a busy machine.
+setDefaultTimeout(30_000);
 
 const running: RunningGateway[] = [];
 const start = async (environment: Record<string, string> = {}, dataDir?: string) => {
@@ -143,7 +146,7 @@ describe('a start that cannot succeed says why and exits 1', () => {
       CRYPTO_SECRET: secret,
     });
     expect(code).toBe(1);
-    expect(err).toContain('database');
+    expect(err).toContain('PostgreSQL cannot be reached');
     expect(err).not.toContain('unexpected error');
     expect(err).not.toContain('hunter2');
   });
@@ -168,7 +171,6 @@ describe('stop', () => {
     expect(await request.answer).toMatch(/^HTTP\/1\.1 401 /);
     expect(await gateway.exited).toBe(0);
     expect(gateway.log()).toContain('"stopped"');
-    expect(existsSync(`/proc/${gateway.pid}`)).toBe(false);
   });
 
   test('takes no new connection while it drains', async () => {
@@ -219,10 +221,19 @@ describe('stop', () => {
       expect(children.length).toBeGreaterThan(0);
       gateway.signal(end);
       await gateway.exited;
-      while (children.some((pid) => existsSync(`/proc/${pid}`))) await Bun.sleep(10);
+      while (children.some(isRunning)) await Bun.sleep(10);
     }
   });
 });
+
+/** A process that ended and that nobody has waited for yet counts as gone. */
+function isRunning(pid: number): boolean {
+  try {
+    return !/^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
 
 function childrenOf(pid: number): number[] {
   const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
