@@ -41,8 +41,8 @@ export interface Registry {
   /** Reads the database and publishes a generation if anything changed. Never rejects; trouble is in the status. */
   rebuild(): Promise<void>;
   status(): RuntimeStatus;
-  /** Lets go of sources that were only looked at. */
-  forgetUnused(): void;
+  /** Resolves when no rebuild runs or waits. */
+  idle(): Promise<void>;
 }
 
 type Deps = {
@@ -233,6 +233,6 @@ export function createRegistry(deps: Deps): Registry {
       return queued;
     },
     status: () => structuredClone(status),
-    forgetUnused,
+    idle: () => queued ?? running,
   };
 }

@@ -80,17 +80,17 @@ export function createPluginService(deps: Deps): PluginService {
   return {
     async start() {
       await store.ping();
-      await registry.rebuild();
       unsubscribe = store.subscribe((topic) => {
         if (topic === 'plugins') void registry.rebuild();
       });
+      await registry.rebuild();
       following = follow();
     },
     async stop() {
       stopping.abort();
       unsubscribe?.();
       await following;
-      await registry.rebuild();
+      await registry.idle();
     },
     pin: registry.pin,
     current: registry.current,

@@ -106,9 +106,6 @@ export function checkSource(source: string): SourceCheck {
 }
 
 function syntaxFault(error: unknown): PluginFault {
-  if (error instanceof RangeError) {
-    return { path: 'source', rule: 'source.syntax', message: 'is nested too deeply to be parsed' };
-  }
   const { message, loc } = error as Error & { loc?: { line: number; column: number } };
   const text = message.replace(/ \(\d+:\d+\)$/, '');
   return {

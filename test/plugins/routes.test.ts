@@ -1,0 +1,106 @@
+import { describe, expect, test } from 'bun:test';
+import { createRouteIndex } from '../../src/plugins/routes/build-route-index.ts';
+import { pathsIntersect, reservedBy, routeShape } from '../../src/plugins/routes/route-paths.ts';
+import type { LoadedPlugin, PluginRoute, RouteMethod } from '../../src/plugins/types.ts';
+
+/** Only what the index looks at. */
+const plugin = (key: string, ...routes: [RouteMethod, string][]): LoadedPlugin =>
+  ({
+    key,
+    manifest: {
+      routes: routes.map(
+        ([method, path]): PluginRoute => ({
+          method,
+          path,
+          type: 'submit',
+          render: 'r',
+          decode: 'd',
+          taskIdParam: 'task_id',
+        }),
+      ),
+    },
+  }) as unknown as LoadedPlugin;
+
+const index = createRouteIndex();
+index.add(
+  plugin(
+    'acme',
+    ['POST', '/acme/jobs'],
+    ['GET', '/acme/jobs/:task_id'],
+    ['GET', '/acme/jobs/latest'],
+    ['DELETE', '/acme/jobs/:id'],
+    ['GET', '/acme/files/*path'],
+  ),
+);
+index.add(plugin('slash', ['POST', '/jimeng/'], ['GET', '/acme/files/:name/meta']));
+
+const found = (method: string, path: string): unknown => {
+  const match = index.match(method, path);
+  if (match?.kind !== 'route') return match?.allow;
+  return [match.plugin.key, match.route.path, match.params];
+};
+
+const table: [method: string, path: string, outcome: unknown][] = [
+  ['POST', '/acme/jobs', ['acme', '/acme/jobs', {}]],
+  ['GET', '/acme/jobs/task_1', ['acme', '/acme/jobs/:task_id', { task_id: 'task_1' }]],
+  ['GET', '/acme/jobs/latest', ['acme', '/acme/jobs/latest', {}]],
+  ['DELETE', '/acme/jobs/latest', ['acme', '/acme/jobs/:id', { id: 'latest' }]],
+  ['GET', '/acme/jobs/a%2Fb%20c', ['acme', '/acme/jobs/:task_id', { task_id: 'a/b c' }]],
+  ['GET', '/acme/files/a/b/c', ['acme', '/acme/files/*path', { path: 'a/b/c' }]],
+  ['GET', '/acme/files/a/meta', ['slash', '/acme/files/:name/meta', { name: 'a' }]],
+  ['GET', '/acme/files/a/', ['acme', '/acme/files/*path', { path: 'a/' }]],
+  ['POST', '/jimeng/', ['slash', '/jimeng/', {}]],
+  ['POST', '/jimeng', undefined],
+  ['POST', '/acme/jobs/', undefined],
+  ['GET', '/acme/jobs/', undefined],
+  ['GET', '/acme/files/', undefined],
+  ['GET', '/other', undefined],
+  ['GET', '/acme/jobs/%E0%A4%A', undefined],
+  ['GET', '', undefined],
+  ['PATCH', '/acme/jobs', ['POST']],
+  ['PUT', '/acme/jobs/1', ['DELETE', 'GET']],
+  ['GET', '/__proto__/constructor', undefined],
+];
+
+describe('native routes', () => {
+  test.each(table)('%s %s', (method, path, outcome) => {
+    expect(found(method, path)).toEqual(outcome);
+  });
+});
+
+test('the owner of a method and shape is known whatever the parameters are called', () => {
+  const route = { method: 'GET', path: '/acme/jobs/:other' } as PluginRoute;
+  expect(index.ownerOf(route)).toBe('acme');
+  expect(index.ownerOf({ ...route, method: 'POST' })).toBeUndefined();
+  expect(routeShape('/a/:b/*c')).toBe('/a/:/*');
+});
+
+test('patterns intersect where one request path matches both', () => {
+  const pairs: [string, string, boolean][] = [
+    ['/a/b', '/a/b', true],
+    ['/a/:x', '/a/b', true],
+    ['/a/:x', '/:y/b', true],
+    ['/a/*x', '/a/b/c', true],
+    ['/a/*x', '/a', false],
+    ['/a/*x', '/a/', false],
+    ['/a/:x', '/a/', false],
+    ['/a/b', '/a/c', false],
+    ['/a/b', '/a/b/', false],
+    ['/*x', '/:y/z', true],
+  ];
+  for (const [a, b, intersects] of pairs) {
+    expect([a, b, pathsIntersect(a, b)]).toEqual([a, b, intersects]);
+    expect([b, a, pathsIntersect(b, a)]).toEqual([b, a, intersects]);
+  }
+});
+
+test('namespaces are reserved by segment, also from below a parameter', () => {
+  expect(reservedBy('/api')).toBe('/api');
+  expect(reservedBy('/api/x')).toBe('/api');
+  expect(reservedBy('/apis')).toBeUndefined();
+  expect(reservedBy('/v1/:any')).toBe('/v1/tasks');
+  expect(reservedBy('/v1/acme')).toBeUndefined();
+  expect(reservedBy('/v1/videos/')).toBe('/v1/videos');
+  expect(reservedBy('/v1/videos/:id/content')).toBe('/v1/videos/:task_id/content');
+  expect(reservedBy('/metrics')).toBe('/metrics');
+});

@@ -1,0 +1,109 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Meta } from '../../contracts/v1.d.ts';
+import { AppError, silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { createPluginService, type PluginService } from '../../src/plugins/index.ts';
+import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts';
+import { openStore } from '../../src/store/index.ts';
+import type { Store } from '../../src/store/ports/index.ts';
+import { testDatabaseUrl } from '../support/postgres.ts';
+
+const MEBIBYTE = 1024 * 1024;
+
+export const demoSource = readFileSync(join(import.meta.dir, '../../src/plugins/factory/demo.js'), 'utf8');
+
+export const startSandbox = (): Sandbox =>
+  createSandbox({
+    limits: {
+      processes: 2,
+      callTimeoutMs: 5_000,
+      killGraceMs: 250,
+      memoryBytes: 128 * MEBIBYTE,
+      sourceBytes: MEBIBYTE,
+      consoleBytes: 16_384,
+      callsPerPlugin: 8,
+      killsToSuspend: 1_000,
+      killWindowMs: 600_000,
+      suspendMs: 300_000,
+    },
+    command: [process.execPath, join(import.meta.dir, '../../src/main.ts'), '__sandbox'],
+    clock: systemClock,
+    logger: silentLogger,
+  });
+
+export const baseMeta: Meta = {
+  apiVersion: 1,
+  key: 'acme',
+  name: 'Acme',
+  version: '1.0.0',
+  author: { name: 'Acme Inc.' },
+  models: ['acme-1', 'acme-2'],
+  fetchMode: 'per_task',
+};
+
+/** A plugin's text: `meta` as JSON, the hooks that every plugin has, and what `more` adds. */
+export function pluginSource(meta: object = {}, more = ''): string {
+  return `export const meta = ${JSON.stringify({ ...baseMeta, ...meta })};
+export function buildSubmitRequest(ctx) { return { url: ctx.baseUrl + '/jobs', body: ctx.requestBody }; }
+export function parseSubmitResponse(ctx, response) { return { taskId: response.body.id }; }
+export function buildQueryRequest(ctx) { return { url: ctx.baseUrl + '/jobs/' + ctx.taskId }; }
+export function parseTaskResult(ctx, body) { return { status: body.status }; }
+${more}`;
+}
+
+/** The hooks that a claim on proto_video asks for. */
+export const VIDEO_HOOKS = `export const protocols = { proto_video: {
+  decodeRequest(ctx) { return { kind: 'submit', model: ctx.model }; },
+  render(ctx, task) { return { id: task.task_id }; },
+} };`;
+
+export type OpenedStore = { store: Store; close(): Promise<void> };
+
+/** An empty, migrated database of its own. */
+export async function openTestStore(dialect: 'sqlite' | 'postgres'): Promise<OpenedStore> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'taskgate-plugins-'));
+  const databaseUrl = dialect === 'postgres' ? await testDatabaseUrl() : '';
+  const store = await openStore({
+    databaseUrl,
+    dataDir,
+    synchronous: 'NORMAL',
+    clock: systemClock,
+    logger: silentLogger,
+  });
+  return {
+    store,
+    async close() {
+      await store.close();
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+export function makeService(
+  store: Store,
+  sandbox: Sandbox,
+  factory: readonly { source: string }[] = [],
+  syncFrequencyMs = 60_000,
+): PluginService {
+  return createPluginService({ store, sandbox, clock: systemClock, logger: silentLogger, factory, syncFrequencyMs });
+}
+
+/** The error that a call must end with. */
+export async function refusal(work: Promise<unknown>): Promise<AppError> {
+  try {
+    await work;
+  } catch (error) {
+    if (error instanceof AppError) return error;
+    throw error;
+  }
+  throw new Error('was not refused');
+}
+
+export async function until(check: () => boolean | Promise<boolean>, limitMs = 5_000): Promise<void> {
+  const end = performance.now() + limitMs;
+  while (!(await check())) {
+    if (performance.now() > end) throw new Error('the condition did not come true');
+    await Bun.sleep(5);
+  }
+}
