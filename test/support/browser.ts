@@ -25,6 +25,9 @@ export function launchBrowser(): Promise<Browser> {
   });
 }
 
+/** How long one wait on a page may take; shorter than a test's own limit. */
+const patienceMs = 25_000;
+
 /** What must not happen on any page, collected while a test uses it. */
 export type WatchedPage = {
   page: Page;
@@ -42,6 +45,7 @@ export async function openPage(
   options: BrowserContextOptions = {},
 ): Promise<WatchedPage> {
   const context = await browser.newContext({ locale: 'en-US', ...options });
+  context.setDefaultTimeout(patienceMs);
   const page = await context.newPage();
   const complaints: string[] = [];
   const apiCalls: string[] = [];
