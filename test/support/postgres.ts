@@ -1,13 +1,14 @@
 /**
  * A fresh PostgreSQL database for each caller, in the server that `TEST_DATABASE_URL` names or else in one that is started once a
- * process on a free loopback port, with its data in a temporary folder, and stopped when the process ends.
+ * process on a free loopback port, with its data in a temporary folder.
  */
 import { execFileSync, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SQL } from 'bun';
+import { postgresFolders } from './find-program.ts';
 
 let server: Promise<string> | undefined;
 let counter = 0;
@@ -27,6 +28,12 @@ export async function testDatabaseUrl(): Promise<string> {
   return base.href;
 }
 
+/**
+ * Keeps the server of a test process: when that process ends, however it ends, its end of the pipe closes, and the server and
+ * its data go. A test runner tells nobody of its end.
+ */
+const KEEPER = 'folder=$1; shift; "$@" & cat > /dev/null; kill -QUIT $!; wait; rm -rf "$folder"';
+
 async function startServer(): Promise<string> {
   const bin = findBinaries();
   const port = await freePort();
@@ -34,65 +41,32 @@ async function startServer(): Promise<string> {
   const data = join(folder, 'data');
   const asRoot = process.getuid?.() === 0;
   // PostgreSQL refuses to run as root, so its own system user gets the folder and the process.
-  const as = (program: string, args: string[]): [string, string[]] =>
-    asRoot
-      ? ['setpriv', ['--reuid=postgres', '--regid=postgres', '--clear-groups', program, ...args]]
-      : [program, args];
+  const as = asRoot ? ['setpriv', '--reuid=postgres', '--regid=postgres', '--clear-groups'] : [];
   if (asRoot) execFileSync('chown', ['postgres:postgres', folder]);
-  const options = {
-    stdio: 'ignore' as const,
+  const env = { PATH: process.env.PATH ?? '/usr/bin:/bin', LC_ALL: 'C.UTF-8' };
+
+  const keeper = spawn('sh', ['-c', KEEPER, 'sh', folder, ...as, 'sh', '-c', START, bin, data, `${port}`], {
+    stdio: ['pipe', 'ignore', 'inherit'],
     cwd: '/',
-    env: { PATH: process.env.PATH ?? '/usr/bin:/bin', LC_ALL: 'C.UTF-8' },
-  };
-  execFileSync(
-    ...as(join(bin, 'initdb'), [
-      '-D',
-      data,
-      '-U',
-      'postgres',
-      '-A',
-      'trust',
-      '-E',
-      'UTF8',
-      '--locale=C.UTF-8',
-      '--no-sync',
-    ]),
-    options,
-  );
-  const settings = {
-    port,
-    listen_addresses: '127.0.0.1',
-    unix_socket_directories: '',
-    fsync: 'off',
-    max_connections: 200,
-  };
-  const child = spawn(
-    ...as(join(bin, 'postgres'), [
-      '-D',
-      data,
-      ...Object.entries(settings).flatMap(([key, value]) => ['-c', `${key}=${value}`]),
-    ]),
-    options,
-  );
-  child.unref();
-  process.on('exit', () => {
-    execFileSync(...as(join(bin, 'pg_ctl'), ['stop', '-D', data, '-m', 'immediate', '-w']), options);
-    rmSync(folder, { recursive: true, force: true });
+    env,
+    detached: true,
   });
-  // An interrupted run ends through `exit` too.
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+  keeper.unref();
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
   await waitUntilReady(url);
   return url;
 }
 
+/** Run as PostgreSQL's user with the folder of its programs, a data folder to make, and a port. */
+const START = `
+  "$0/initdb" -D "$1" -U postgres -A trust -E UTF8 --locale=C.UTF-8 --no-sync > /dev/null || exit 1
+  exec "$0/postgres" -D "$1" -c port="$2" -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=off \
+    -c max_connections=200 -c log_min_messages=fatal
+`;
+
 function findBinaries(): string {
-  const root = '/usr/lib/postgresql';
-  const versions = existsSync(root) ? readdirSync(root).sort((a, b) => Number(b) - Number(a)) : [];
-  for (const version of versions) {
-    const bin = join(root, version, 'bin');
-    if (existsSync(join(bin, 'initdb'))) return bin;
-  }
+  const bin = postgresFolders().find((folder) => existsSync(join(folder, 'initdb')));
+  if (bin) return bin;
   throw new Error('PostgreSQL is not installed: set TEST_DATABASE_URL, or install it (apt-get install postgresql).');
 }
 
