@@ -8,8 +8,10 @@ import type { SandboxFailure, SandboxLimits, SandboxModule } from './types.ts';
 const CHILD_OVERHEAD_BYTES = 128 * 1024 * 1024;
 /** How often busy children are looked at, in ms. */
 const WATCH_MS = 25;
-/** A call that waits this long for a process has one started, in ms; one that runs longer than `WATCH_MS` has a spare started. */
+/** A call that waits this long for a process has one started, in ms. */
 const GROW_AFTER_MS = 10;
+/** A call that runs this long has a spare process started, in ms. */
+const SLOW_MS = 50;
 /** A process beyond the first ends after being idle this long, in ms. */
 const IDLE_STOP_MS = 60_000;
 /** A child that does not come up within this many ms is started anew. */
@@ -158,7 +160,8 @@ export function createPool({ limits, command, clock, logger, onKill }: PoolOptio
     }
     if (calls >= limits.callsPerPlugin) return undefined;
     if (idle && held < share) return idle;
-    return queue.plugins === 1 && quick.get(job.key) ? ahead : undefined;
+    // Ahead only where nobody else waits, and where another process is left for who comes next.
+    return queue.plugins === 1 && limits.processes > 1 && quick.get(job.key) ? ahead : undefined;
   }
 
   function send(worker: Worker, job: Job): void {
@@ -223,7 +226,7 @@ export function createPool({ limits, command, clock, logger, onKill }: PoolOptio
       const working = worker.state !== 'ready' || worker.running.length > 0;
       busy ||= working;
       idle ||= !working;
-      slow ||= worker.running.length > 0 && age > WATCH_MS;
+      slow ||= worker.running.length > 0 && age > SLOW_MS;
     }
     // Who comes next shall not wait for a slow call to end, nor for a process to start.
     if (slow && !idle) startSpare();

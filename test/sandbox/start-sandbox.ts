@@ -25,13 +25,14 @@ export const defaultLimits: SandboxLimits = {
   suspendMs: 300_000,
 };
 
-export function startSandbox(limits: Partial<SandboxLimits> = {}, clock: Clock = systemClock): Sandbox {
-  return createSandbox({
-    limits: { ...defaultLimits, ...limits },
-    command: [process.execPath, join(import.meta.dir, '../../src/main.ts'), '__sandbox'],
-    clock,
-    logger: silentLogger,
-  });
+const mainProgram = [process.execPath, join(import.meta.dir, '../../src/main.ts'), '__sandbox'];
+
+export function startSandbox(
+  limits: Partial<SandboxLimits> = {},
+  clock: Clock = systemClock,
+  command: string[] = mainProgram,
+): Sandbox {
+  return createSandbox({ limits: { ...defaultLimits, ...limits }, command, clock, logger: silentLogger });
 }
 
 export function plugin(source: string, key = 'plugin'): SandboxModule {
@@ -43,7 +44,7 @@ export function hook(name: string, args: readonly unknown[] = [], options: Parti
 }
 
 /** The value of a call that must succeed. */
-export async function valueOf(
+export async function resultOf(
   sandbox: Sandbox,
   module: SandboxModule,
   name: string,
@@ -56,7 +57,7 @@ export async function valueOf(
 }
 
 /** The failure of what must fail. */
-export async function failureOf<T>(outcome: Promise<Result<T, SandboxFailure>>): Promise<SandboxFailure> {
+export async function failureOf(outcome: Promise<Result<unknown, SandboxFailure>>): Promise<SandboxFailure> {
   const result = await outcome;
   if (result.ok) throw new Error(`succeeded with ${JSON.stringify(result.value)}`);
   return result.error;

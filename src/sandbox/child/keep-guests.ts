@@ -5,6 +5,8 @@ import { type Answer, type Guest, type MonotonicMs, openGuest } from './open-gue
 /** Plugins loaded at once in a process, and the memory that they may hold together: the longest unused goes first. */
 const MAX_GUESTS = 32;
 const MAX_HELD_BYTES = 48 * 1024 * 1024;
+/** Memory of dropped guests that may wait for its collection. */
+const MAX_GARBAGE_BYTES = 8 * 1024 * 1024;
 
 /** The plugins of one process. */
 export interface Guests {
@@ -22,10 +24,12 @@ export function createGuests(engine: Engine, monotonicMs: MonotonicMs): Guests {
   // In the order of their last use.
   const guests = new Map<string, Guest>();
   let last: { hash: string; guest: Guest } | undefined;
-  let garbage = false;
+  let garbageBytes = 0;
 
   const drop = (hash: string): void => {
-    if (guests.delete(hash)) garbage = true;
+    garbageBytes += guests.get(hash)?.heldBytes() ?? 0;
+    guests.delete(hash);
+    if (last?.hash === hash) last = undefined;
   };
   const forget = (hash: string): void => {
     sources.delete(hash);
@@ -50,7 +54,7 @@ export function createGuests(engine: Engine, monotonicMs: MonotonicMs): Guests {
   const load = async (request: HookRequest, source: string, args: string, until: number): Promise<Answer> => {
     const opened = await openGuest(engine, source, request, until, monotonicMs);
     if ('reply' in opened) {
-      garbage = true;
+      garbageBytes += MAX_GARBAGE_BYTES;
       return opened;
     }
     sources.set(request.sourceHash, source);
@@ -70,12 +74,16 @@ export function createGuests(engine: Engine, monotonicMs: MonotonicMs): Guests {
       if (!last) return;
       const { hash, guest } = last;
       last = undefined;
-      if (!guest.restore()) drop(hash);
-      else makeRoom(hash);
+      if (guest.restore()) {
+        makeRoom(hash);
+      } else {
+        drop(hash);
+        garbageBytes += MAX_GARBAGE_BYTES;
+      }
     },
     async collect() {
-      if (!garbage) return;
-      garbage = false;
+      if (garbageBytes < MAX_GARBAGE_BYTES) return;
+      garbageBytes = 0;
       // After a turn of the event loop the stack holds no trace of the guest that would keep it alive.
       await Bun.sleep(0);
       Bun.gc(true);

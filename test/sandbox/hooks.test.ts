@@ -1,0 +1,274 @@
+import { afterAll, describe, expect, test } from 'bun:test';
+import { failureOf, hook, plugin, resultOf, startSandbox } from './start-sandbox.ts';
+
+const sandbox = startSandbox();
+afterAll(() => sandbox.close());
+
+const echo = plugin(`
+  export function back(...args) { return args }
+  export function nothing() {}
+  export function context() { return this === undefined }
+  export const group = { name: 'g', who() { return this.name } };
+  export const protocols = { proto_video: { render(view) { return { id: view.id } } } };
+`);
+
+describe('arguments and results', () => {
+  test('JSON goes in and out unchanged', async () => {
+    const values = [
+      null,
+      true,
+      -0.5,
+      1e21,
+      '',
+      'ü ✓ \u0000 \u2028 \ud83d\ude00 "\\',
+      [1, [2]],
+      { a: { b: [null] }, __proto__x: 1 },
+    ];
+    expect(await resultOf(sandbox, echo, 'back', values)).toEqual(values);
+  });
+  test('lone surrogates survive or are replaced, but break nothing', async () => {
+    const [text] = (await resultOf(sandbox, echo, 'back', ['a\ud800b'])) as [string];
+    expect(text).toHaveLength(3);
+  });
+  test('undefined at the end is left out, in the middle it is null', async () => {
+    expect(await resultOf(sandbox, echo, 'back', [1, undefined, 2, undefined, undefined])).toEqual([1, null, 2]);
+  });
+  test('nothing returned is undefined', async () => {
+    expect(await sandbox.call(echo, hook('nothing'))).toMatchObject({
+      ok: true,
+      value: { value: undefined, console: [] },
+    });
+  });
+  test('a member is called on its object, an export on nothing', async () => {
+    expect(await resultOf(sandbox, echo, 'group.who')).toBe('g');
+    expect(await resultOf(sandbox, echo, 'context')).toBe(true);
+    expect(await resultOf(sandbox, echo, 'protocols.proto_video.render', [{ id: 7 }])).toEqual({ id: 7 });
+  });
+  test('3 MB in and out', async () => {
+    const large = { maxArgsBytes: 16 << 20, maxResultBytes: 16 << 20 };
+    const text = 'ab✓'.repeat(600_000);
+    expect(await resultOf(sandbox, echo, 'back', [text], large)).toEqual([text]);
+  });
+  test('what is no JSON is said to be none', async () => {
+    const odd = plugin(`
+      export function cycle() { const a = {}; a.a = a; return a }
+      export function bigint() { return 10n }
+      export function fn() { return () => 1 }
+      export function symbol() { return Symbol('x') }
+      export function toJson() { return { toJSON() { throw new Error('mine') } } }`);
+    for (const name of ['cycle', 'bigint', 'fn', 'symbol', 'toJson']) {
+      expect((await failureOf(sandbox.call(odd, hook(name)))).kind).toBe('codec');
+    }
+    const cyclic: unknown[] = [];
+    cyclic.push(cyclic);
+    expect((await failureOf(sandbox.call(echo, hook('back', [cyclic])))).kind).toBe('codec');
+  });
+});
+
+describe('every limit is named in its error', () => {
+  test('source', async () => {
+    const small = startSandbox({ sourceBytes: 1_000 });
+    const long = plugin(`export const x = '${'é'.repeat(500)}'`);
+    for (const outcome of [small.inspect(long), small.call(long, hook('x'))]) {
+      expect(await failureOf(outcome)).toMatchObject({
+        kind: 'too_large',
+        message: 'the source is over the limit of 1000 bytes',
+      });
+    }
+    await small.close();
+  });
+  test('arguments, in bytes', async () => {
+    const exact = JSON.stringify(['é'.repeat(100)]);
+    const limit = Buffer.byteLength(exact);
+    expect(await resultOf(sandbox, echo, 'back', ['é'.repeat(100)], { maxArgsBytes: limit })).toEqual([
+      'é'.repeat(100),
+    ]);
+    expect(
+      await failureOf(sandbox.call(echo, hook('back', ['é'.repeat(100)], { maxArgsBytes: limit - 1 }))),
+    ).toMatchObject({
+      kind: 'too_large',
+      message: `the arguments of back are over the limit of ${limit - 1} bytes`,
+    });
+  });
+  test('result, in bytes', async () => {
+    for (const [text, bytes] of [
+      ['x'.repeat(1_000), 1_004],
+      ['é'.repeat(500), 1_004],
+    ] as const) {
+      expect(await resultOf(sandbox, echo, 'back', [text], { maxResultBytes: bytes })).toEqual([text]);
+      expect(await failureOf(sandbox.call(echo, hook('back', [text], { maxResultBytes: bytes - 1 })))).toMatchObject({
+        kind: 'too_large',
+        message: `the result of back is over the limit of ${bytes - 1} bytes`,
+      });
+    }
+  });
+  test('deadline, memory and stack', async () => {
+    const tight = startSandbox({ callTimeoutMs: 150, killGraceMs: 5_000, memoryBytes: 24 << 20 });
+    const bad = plugin(`
+      export function loop() { for (;;); }
+      export function fill() { return new Uint8Array(100 << 20).length }
+      export function deep() { return deep() + 1 }`);
+    expect(await failureOf(tight.call(bad, hook('loop')))).toMatchObject({
+      kind: 'timeout',
+      message: 'did not end within the limit of 150 ms',
+    });
+    expect(await failureOf(tight.call(bad, hook('fill')))).toMatchObject({
+      kind: 'memory',
+      message: `needed more memory than the limit of ${24 << 20} bytes`,
+    });
+    expect(await failureOf(tight.call(bad, hook('deep')))).toMatchObject({
+      kind: 'stack',
+      message: 'nested deeper than the stack limit of 262144 bytes allows',
+    });
+    await tight.close();
+  });
+});
+
+describe('console', () => {
+  const chatty = plugin(`
+    export function talk() { console.log('a', 1, null, undefined, { b: [1] }, new Error('e')); console.log(); return 1 }
+    export function fails() { console.log('before'); throw new Error('x') }
+    export function odd() { const a = {}; a.a = a; console.log(a, Symbol('s'), { toString() { throw 1 }, toJSON() { throw 2 } }); return 1 }
+    export function flood() { for (let i = 0; i < 5000; i++) console.log('line ' + i); return 1 }
+    export function long() { console.log('x'.repeat(1e6)); return 1 }
+    console.log('while loading')`);
+  test('lines come back, in failures too', async () => {
+    expect(await sandbox.call(chatty, hook('talk'))).toMatchObject({
+      ok: true,
+      value: { value: 1, console: ['a 1 null undefined {"b":[1]} Error: e', ''] },
+    });
+    expect((await failureOf(sandbox.call(chatty, hook('fails')))).console).toEqual(['before']);
+    expect(await sandbox.call(chatty, hook('odd'))).toMatchObject({
+      ok: true,
+      value: { console: ['[unprintable] Symbol(s) [unprintable]'] },
+    });
+  });
+  test('is cut at its limit, which it names', async () => {
+    for (const name of ['flood', 'long']) {
+      const outcome = await sandbox.call(chatty, hook(name));
+      if (!outcome.ok) throw new Error(outcome.error.message);
+      const lines = outcome.value.console;
+      expect(lines.at(-1)).toBe('[console output over the limit of 16384 bytes was cut]');
+      expect(lines.slice(0, -1).join('\n').length).toBeLessThanOrEqual(16_384);
+    }
+  });
+});
+
+describe('inspect', () => {
+  test('tells the exports by what they are', async () => {
+    const module = plugin(`
+      export const meta = { key: 'x', list: [1], nested: { deep: { deeper: { deepest: { no: 1 } } } } };
+      export function plain() {} export const arrow = () => 1; export async function waits() {} export const waitsToo = async () => 1;
+      export function* many() {} export async function* manyAsync() {} export class Thing {} export const list = [1]; export const text = 'a';
+      export const group = { a() {}, async b() {}, sub: { c() {} } };
+      export default function () {}`);
+    const info = await sandbox.inspect(module);
+    if (!info.ok) throw new Error(info.error.message);
+    expect(info.value.meta).toEqual({ key: 'x', list: [1], nested: { deep: { deeper: { deepest: { no: 1 } } } } });
+    expect(info.value.exports).toMatchObject({
+      plain: { type: 'function' },
+      arrow: { type: 'function' },
+      waits: { type: 'async_function' },
+      waitsToo: { type: 'async_function' },
+      many: { type: 'generator' },
+      manyAsync: { type: 'generator' },
+      Thing: { type: 'class' },
+      list: { type: 'array' },
+      text: { type: 'other' },
+      default: { type: 'function' },
+      group: {
+        type: 'object',
+        members: {
+          a: { type: 'function' },
+          b: { type: 'async_function' },
+          sub: { type: 'object', members: { c: { type: 'function' } } },
+        },
+      },
+    });
+  });
+  test('without meta there is none', async () => {
+    expect(await sandbox.inspect(plugin('export const a = 1'))).toEqual({
+      ok: true,
+      value: { exports: { a: { type: 'other' } }, meta: undefined },
+    });
+  });
+  test('says where the source is wrong', async () => {
+    expect(await failureOf(sandbox.inspect(plugin('const a = 1;\nconst b = ;')))).toMatchObject({
+      kind: 'compile',
+      line: 2,
+      column: 11,
+    });
+    expect(await failureOf(sandbox.inspect(plugin("\n\nthrow new Error('top')")))).toMatchObject({
+      kind: 'compile',
+      message: 'top',
+      line: 3,
+    });
+    expect(await failureOf(sandbox.call(plugin('export function a() {\n null.x }'), hook('a')))).toMatchObject({
+      kind: 'thrown',
+      line: 2,
+    });
+  });
+  test('an endless or greedy module ends too', async () => {
+    const tight = startSandbox({ callTimeoutMs: 300 });
+    expect((await failureOf(tight.inspect(plugin('for (;;);')))).kind).toBeOneOf(['timeout', 'killed']);
+    expect((await failureOf(tight.inspect(plugin('const a = new Array(2 ** 32 - 1).includes(1)')))).kind).toBe(
+      'killed',
+    );
+    expect((await tight.inspect(plugin('export const a = 1'))).ok).toBe(true);
+    await tight.close();
+  });
+  test('an export that is too long a list of names is cut, not refused', async () => {
+    const info = await sandbox.inspect(plugin('export const big = {}; for (let i = 0; i < 1e4; i++) big[`k${i}`] = i'));
+    expect(info.ok).toBe(true);
+  });
+});
+
+describe('what is asynchronous is refused', () => {
+  const refused = (source: string) => failureOf(sandbox.inspect(plugin(source)));
+  test('modules', async () => {
+    for (const source of [
+      'await 1',
+      'export const a = Promise.resolve(1)',
+      'export const a = { b: { then() {} } }',
+      'Promise.resolve().then(() => 1)',
+      'export const a = new Promise(() => {})',
+      'eval(\'import("x")\')',
+    ]) {
+      expect((await refused(source)).kind).toBe('async');
+    }
+  });
+  test('calls', async () => {
+    const module = plugin(`
+      export async function a() { return 1 }
+      export function* b() { yield 1 }
+      export function c() { return Promise.resolve(1) }
+      export function d() { return { then() {} } }
+      export function e() { Promise.resolve().then(() => 1); return 1 }
+      export function f() { (async () => { await 1 })(); return 1 }
+      export function g() { eval('import("x")'); return 1 }
+      let hidden = async () => 1; Object.setPrototypeOf(hidden, null); export { hidden }`);
+    for (const name of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'hidden']) {
+      expect((await failureOf(sandbox.call(module, hook(name)))).kind).toBe('async');
+    }
+  });
+  test('imports do not compile', async () => {
+    for (const source of [
+      "import a from 'a'",
+      "import 'node:fs'",
+      "export * from 'a'",
+      "export function a() { return import('a') }",
+      "const x = 'a'; import(x + 1)",
+    ]) {
+      expect((await refused(source)).kind).toBe('compile');
+    }
+    expect(
+      (
+        await sandbox.inspect(
+          plugin(
+            "export const a = 'import(1)'; // import(2)\nexport const b = /import(3)/; export const c = import.meta",
+          ),
+        )
+      ).ok,
+    ).toBe(true);
+  });
+});

@@ -1,0 +1,240 @@
+import { afterEach, describe, expect, test } from 'bun:test';
+import { type Clock, systemClock } from '../../src/kernel/index.ts';
+import type { Sandbox, SandboxLimits } from '../../src/sandbox/index.ts';
+import { childrenOf, failureOf, hook, MEBIBYTE, plugin, resultOf, startSandbox, until } from './start-sandbox.ts';
+
+const open: Sandbox[] = [];
+afterEach(async () => {
+  for (const sandbox of open.splice(0)) await sandbox.close();
+});
+function start(limits: Partial<SandboxLimits> = {}, clock?: Clock, command?: string[]): Sandbox {
+  const sandbox = startSandbox(limits, clock, command);
+  open.push(sandbox);
+  return sandbox;
+}
+
+const source = `
+  export function id(x) { return x }
+  export function busy(ms) { const end = Date.now() + ms; while (Date.now() < end); return ms }
+  export function stuck() { return new Array(2 ** 32 - 1).includes(1) }
+  export function stuckOn(bad, x) { return x === bad ? new Array(2 ** 32 - 1).includes(1) : x }`;
+const one = plugin(source, 'one');
+const two = plugin(source, 'two');
+
+describe('slots', () => {
+  test('one slow plugin never takes the whole pool', async () => {
+    const sandbox = start();
+    const slow = Promise.all(Array.from({ length: 12 }, () => sandbox.call(one, hook('busy', [150]))));
+    await Bun.sleep(50);
+    const began = performance.now();
+    for (let i = 0; i < 20; i++) expect(await resultOf(sandbox, two, 'id', [i])).toBe(i);
+    // Twelve slow calls take 1.8 s one after another; the other plugin had a process of its own.
+    expect(performance.now() - began).toBeLessThan(1_200);
+    expect((await slow).every((outcome) => outcome.ok)).toBe(true);
+    expect(sandbox.stats().processes).toBe(2);
+  });
+
+  test('a quick plugin that turns slow holds up nobody else', async () => {
+    const sandbox = start({ callTimeoutMs: 1_500 });
+    for (let i = 0; i < 20; i++)
+      await Promise.all([resultOf(sandbox, one, 'id', [i]), resultOf(sandbox, two, 'id', [i])]);
+    const mixed = Array.from({ length: 16 }, (_, i) => sandbox.call(one, hook('stuckOn', [3, i])));
+    await Bun.sleep(20);
+    const began = performance.now();
+    expect(await resultOf(sandbox, two, 'id', ['free'])).toBe('free');
+    expect(performance.now() - began).toBeLessThan(1_000);
+    const outcomes = await Promise.all(mixed);
+    for (const [i, outcome] of outcomes.entries()) {
+      if (i === 3) expect(outcome).toMatchObject({ ok: false, error: { kind: 'killed' } });
+      else expect(outcome).toMatchObject({ ok: true, value: { value: i } });
+    }
+  });
+
+  test('with a single process everybody still gets a turn', async () => {
+    const sandbox = start({ processes: 1 });
+    const results = await Promise.all(
+      Array.from({ length: 40 }, (_, i) => resultOf(sandbox, i % 2 ? one : two, 'id', [i])),
+    );
+    expect(results).toEqual(Array.from({ length: 40 }, (_, i) => i));
+    expect(sandbox.stats()).toMatchObject({ processes: 1, calls: 40, queued: 0 });
+  });
+
+  test('waiting ends with the admission time, which the error names', async () => {
+    const sandbox = start();
+    const running = sandbox.call(one, hook('busy', [600]));
+    const failure = await failureOf(sandbox.call(one, hook('id', [1], { admissionTimeoutMs: 100 })));
+    expect(failure).toMatchObject({ kind: 'overloaded', message: 'no slot was free within the limit of 100 ms' });
+    expect((await running).ok).toBe(true);
+    expect(await resultOf(sandbox, one, 'id', [2], { admissionTimeoutMs: 5_000 })).toBe(2);
+  });
+
+  test('a caller that gives up waits no longer, one that is served is served', async () => {
+    const sandbox = start();
+    await sandbox.ready();
+    const controller = new AbortController();
+    const { signal } = controller;
+    const running = sandbox.call(one, hook('busy', [300], { signal }));
+    const waiting = sandbox.call(one, hook('id', [1], { signal }));
+    await until(() => sandbox.stats().queued === 1);
+    controller.abort();
+    expect((await failureOf(waiting)).kind).toBe('overloaded');
+    expect((await running).ok).toBe(true);
+    expect(sandbox.stats().queued).toBe(0);
+  });
+
+  test('a deadline counts from admission, not from the time in the queue', async () => {
+    const sandbox = start({ callTimeoutMs: 500 });
+    const outcomes = await Promise.all(Array.from({ length: 6 }, () => sandbox.call(one, hook('busy', [200]))));
+    expect(outcomes.map((outcome) => outcome.ok)).toEqual(Array.from({ length: 6 }, () => true));
+  });
+});
+
+describe('processes that die', () => {
+  test('a process killed in mid-traffic loses no call', async () => {
+    const sandbox = start();
+    await sandbox.ready();
+    let stop = false;
+    const killer = (async () => {
+      for (let kills = 0; kills < 5; kills++) {
+        await Bun.sleep(60);
+        const [pid] = childrenOf(process.pid).reverse();
+        if (pid) process.kill(pid, 'SIGKILL');
+      }
+      stop = true;
+    })();
+    let served = 0;
+    await Promise.all(
+      Array.from({ length: 16 }, async (_, lane) => {
+        while (!stop) {
+          expect(await resultOf(sandbox, lane % 2 ? one : two, 'id', [lane])).toBe(lane);
+          served++;
+        }
+      }),
+    );
+    await killer;
+    expect(served).toBeGreaterThan(50);
+  });
+
+  test('an idle process that dies is replaced', async () => {
+    const sandbox = start();
+    await sandbox.ready();
+    const [pid = 0] = childrenOf(process.pid);
+    process.kill(pid, 'SIGKILL');
+    await until(() => childrenOf(process.pid).some((child) => child !== pid));
+    await sandbox.ready();
+    expect(await resultOf(sandbox, one, 'id', [1])).toBe(1);
+  });
+
+  test('a call whose process dies twice is given up', async () => {
+    const sandbox = start({ callTimeoutMs: 20_000 });
+    await sandbox.ready();
+    const outcome = sandbox.call(one, hook('stuck'));
+    let over = false;
+    void outcome.then(() => {
+      over = true;
+    });
+    while (!over) {
+      for (const pid of childrenOf(process.pid)) process.kill(pid, 'SIGKILL');
+      await Bun.sleep(50);
+    }
+    expect(await failureOf(outcome)).toMatchObject({ kind: 'killed', message: 'ended its process 2 times' });
+    expect(await resultOf(sandbox, one, 'id', [1])).toBe(1);
+  });
+
+  test('a program that is no sandbox fails the calls in time, and close ends it', async () => {
+    const sandbox = start({}, systemClock, ['/bin/false']);
+    expect((await failureOf(sandbox.call(one, hook('id', [1], { admissionTimeoutMs: 300 })))).kind).toBe('overloaded');
+  });
+});
+
+describe('suspension', () => {
+  test('a plugin that had to be killed too often is refused for a while', async () => {
+    let shift = 0;
+    const clock: Clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + shift };
+    const sandbox = start(
+      { callTimeoutMs: 100, killGraceMs: 50, killsToSuspend: 3, killWindowMs: 600_000, suspendMs: 300_000 },
+      clock,
+    );
+    for (let i = 0; i < 3; i++) {
+      expect(sandbox.isSuspended('one')).toBe(false);
+      expect((await failureOf(sandbox.call(one, hook('stuck')))).kind).toBe('killed');
+    }
+    expect(sandbox.isSuspended('one')).toBe(true);
+    expect(sandbox.stats()).toMatchObject({ kills: 3, suspended: ['one'] });
+    const refused = await failureOf(sandbox.call(one, hook('id', [1])));
+    expect(refused.kind).toBe('suspended');
+    expect(refused.message).toContain('3 times within 600000 ms');
+    // Nobody else is, and a corrected version can be inspected.
+    expect(await resultOf(sandbox, two, 'id', [1])).toBe(1);
+    expect((await sandbox.inspect(one)).ok).toBe(true);
+    shift = 300_000;
+    expect(sandbox.isSuspended('one')).toBe(false);
+    expect(await resultOf(sandbox, one, 'id', [1])).toBe(1);
+    expect(sandbox.stats().suspended).toEqual([]);
+  });
+
+  test('kills that lie longer apart than the window do not add up', async () => {
+    let shift = 0;
+    const clock: Clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + shift };
+    const sandbox = start({ callTimeoutMs: 100, killGraceMs: 50, killsToSuspend: 2, killWindowMs: 60_000 }, clock);
+    for (let i = 0; i < 3; i++) {
+      expect((await failureOf(sandbox.call(one, hook('stuck')))).kind).toBe('killed');
+      shift += 60_001;
+    }
+    expect(sandbox.isSuspended('one')).toBe(false);
+  });
+
+  test('killing an inspection suspends nothing', async () => {
+    const sandbox = start({ callTimeoutMs: 100, killGraceMs: 50, killsToSuspend: 1 });
+    const bad = plugin('const x = new Array(2 ** 32 - 1).includes(1)', 'one');
+    expect((await failureOf(sandbox.inspect(bad))).kind).toBe('killed');
+    expect(sandbox.isSuspended('one')).toBe(false);
+  });
+});
+
+describe('memory stays flat', () => {
+  test('over 10,000 calls', async () => {
+    const sandbox = start();
+    const work = plugin(
+      "export function work(x) { console.log('n'); return { x, sign: utils.hmacSHA256(x.text, 'k'), n: Math.random() } }",
+    );
+    const calls = async (count: number) => {
+      let left = count;
+      await Promise.all(
+        Array.from({ length: 16 }, async () => {
+          while (left-- > 0) await resultOf(sandbox, work, 'work', [{ text: 'x'.repeat(2_000) }]);
+        }),
+      );
+    };
+    await calls(3_000);
+    const before = sandbox.stats().residentBytes;
+    await calls(10_000);
+    expect(sandbox.stats().residentBytes - before).toBeLessThan(24 * MEBIBYTE);
+  }, 60_000);
+
+  test('with more plugins than a process keeps', async () => {
+    const sandbox = start();
+    const many = Array.from({ length: 50 }, (_, i) => plugin(`${source} // ${i}`, `plugin${i}`));
+    for (const module of many) expect(await resultOf(sandbox, module, 'id', [1])).toBe(1);
+    const before = sandbox.stats().residentBytes;
+    for (const module of many) expect(await resultOf(sandbox, module, 'id', [2])).toBe(2);
+    for (const module of many) sandbox.forget(module.sourceHash);
+    for (const module of many) expect(await resultOf(sandbox, module, 'id', [3])).toBe(3);
+    expect(sandbox.stats().residentBytes - before).toBeLessThan(48 * MEBIBYTE);
+  }, 60_000);
+});
+
+describe('close', () => {
+  test('fails what waits and runs, ends the processes, refuses what comes', async () => {
+    const sandbox = start();
+    await sandbox.ready();
+    const running = sandbox.call(one, hook('stuck'));
+    const waiting = sandbox.call(one, hook('id', [1]));
+    const pids = childrenOf(process.pid);
+    await sandbox.close();
+    for (const outcome of [running, waiting, sandbox.call(one, hook('id')), sandbox.inspect(one)]) {
+      expect((await failureOf(outcome)).kind).toBe('closed');
+    }
+    for (const pid of pids) expect(() => process.kill(pid, 0)).toThrow();
+  });
+});

@@ -1,0 +1,98 @@
+import { afterAll, describe, expect, test } from 'bun:test';
+import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { childrenOf, hook, plugin, residentBytes, resultOf, startSandbox, until } from './start-sandbox.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'sandbox-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const gone = (pid: number): boolean => {
+  try {
+    return /^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return true;
+  }
+};
+
+describe('a child process', () => {
+  const sandbox = startSandbox();
+  afterAll(() => sandbox.close());
+  const child = async (): Promise<number> => {
+    await resultOf(sandbox, plugin('export function id() { return 1 }'), 'id');
+    const [pid] = childrenOf(process.pid);
+    if (!pid) throw new Error('there is no child');
+    return pid;
+  };
+
+  test("has an empty environment, whatever the gateway's holds", async () => {
+    process.env.SANDBOX_TEST_SECRET = 'hidden';
+    expect(readFileSync(`/proc/${await child()}/environ`, 'utf8')).toBe('');
+  });
+
+  test('has no descriptor of the gateway but its channel', async () => {
+    const server = Bun.serve({ port: 0, fetch: () => new Response('') });
+    const pid = await child();
+    const open = readdirSync(`/proc/${pid}/fd`).map((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`));
+    await server.stop(true);
+    expect(open.filter((target) => target === '/dev/null')).toHaveLength(3);
+    expect(open.filter((target) => target.startsWith('socket:'))).toHaveLength(1);
+    expect(open.filter((target) => !/^(\/dev\/null|socket:|anon_inode:)/.test(target))).toEqual([]);
+  });
+
+  test('may write no file, dump no core and open next to nothing', async () => {
+    const limits = readFileSync(`/proc/${await child()}/limits`, 'utf8');
+    expect(limits).toMatch(/Max file size\s+0\s+0/);
+    expect(limits).toMatch(/Max core file size\s+0\s+0/);
+    expect(limits).toMatch(/Max open files\s+32\s+32/);
+  });
+
+  test('names nothing but the program on its command line', async () => {
+    const line = readFileSync(`/proc/${await child()}/cmdline`, 'utf8')
+      .split('\0')
+      .filter(Boolean);
+    expect(line.at(-1)).toBe('__sandbox');
+    expect(line).toHaveLength(3);
+  });
+
+  test('is small', async () => {
+    expect(residentBytes(await child())).toBeLessThan(110 * 1024 * 1024);
+  });
+});
+
+describe('when the gateway is killed', () => {
+  for (const state of ['idle', 'busy']) {
+    test(`its ${state} child ends at once`, async () => {
+      const parent = Bun.spawn([process.execPath, join(import.meta.dir, 'run-parent.ts'), state], { stdout: 'pipe' });
+      const { value } = await parent.stdout.getReader().read();
+      const pids = new TextDecoder().decode(value).trim().split(',').map(Number);
+      expect(pids.length).toBeGreaterThan(0);
+      parent.kill('SIGKILL');
+      await parent.exited;
+      await until(() => pids.every(gone), 2_000);
+    });
+  }
+});
+
+test('a compiled program runs hooks in copies of itself, in an empty folder without environment', async () => {
+  const program = join(folder, 'program');
+  const built = Bun.spawnSync([
+    process.execPath,
+    ...['build', '--compile', '--minify', '--bytecode', '--format', 'esm', '--outfile', program],
+    join(import.meta.dir, 'run-compiled.ts'),
+  ]);
+  expect(built.exitCode).toBe(0);
+  const ran = Bun.spawnSync([program], { cwd: folder, env: {} });
+  expect(JSON.parse(ran.stdout.toString())).toEqual({
+    sum: 42,
+    sign: 'cb448b440c42ac8ad084fc8a8795c98f5b7802359c305eabd57ecdb20e248896',
+  });
+}, 60_000);
+
+test('the hook of one call is not answered by another', async () => {
+  const sandbox = startSandbox();
+  const echo = plugin('export function id(x) { return x }');
+  const answers = await Promise.all(Array.from({ length: 500 }, (_, i) => sandbox.call(echo, hook('id', [i]))));
+  expect(answers.map((answer) => answer.ok && answer.value.value)).toEqual(Array.from({ length: 500 }, (_, i) => i));
+  await sandbox.close();
+});

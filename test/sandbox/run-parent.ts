@@ -1,0 +1,11 @@
+/** A parent to be killed: starts a sandbox, optionally a call that never ends, and prints the children's pids. */
+import { childrenOf, hook, plugin, resultOf, startSandbox } from './start-sandbox.ts';
+
+const sandbox = startSandbox({ callTimeoutMs: 60_000 });
+const module = plugin(
+  'export function id(x) { return x } export function stuck() { return new Array(2 ** 32 - 1).includes(1) }',
+);
+await resultOf(sandbox, module, 'id', [1]);
+if (process.argv[2] === 'busy') void sandbox.call(module, hook('stuck'));
+await Bun.sleep(200);
+console.log(childrenOf(process.pid).join());
