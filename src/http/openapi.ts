@@ -43,14 +43,18 @@ const DESCRIPTION = [
 
 /** The document of every route, with what it takes to call it. */
 export function describeApi(app: AnyElysia, version: string): OpenApiDocument {
-  const generated = toOpenAPISchema(app) as unknown as Pick<OpenApiDocument, 'paths' | 'components'>;
-  for (const [path, operations] of Object.entries(generated.paths)) {
+  const generated = toOpenAPISchema(app, { staticFile: false }) as unknown as Pick<
+    OpenApiDocument,
+    'paths' | 'components'
+  >;
+  const paths = mergeShapes(generated.paths);
+  for (const [path, operations] of Object.entries(paths)) {
     for (const operation of Object.values(operations)) complete(operation, path);
   }
   return {
     openapi: '3.1.0',
     info: { title: 'Taskgate', version, description: DESCRIPTION },
-    paths: generated.paths,
+    paths,
     components: {
       ...generated.components,
       securitySchemes: {
@@ -82,6 +86,32 @@ export function describeApi(app: AnyElysia, version: string): OpenApiDocument {
       },
     },
   };
+}
+
+/** OpenAPI knows one path of a shape: `/v1/tasks/{pluginKey}` and `/v1/tasks/{taskId}` become one, with the first's names. */
+function mergeShapes(paths: OpenApiDocument['paths']): OpenApiDocument['paths'] {
+  const merged: OpenApiDocument['paths'] = {};
+  const firstOfShape = new Map<string, string>();
+  for (const [path, operations] of Object.entries(paths)) {
+    const shape = path.replaceAll(/\{[^}]+\}/g, '{}');
+    const first = firstOfShape.get(shape) ?? path;
+    firstOfShape.set(shape, first);
+    const names = namesOf(path).map((name, i): [string, string] => [name, namesOf(first)[i] ?? name]);
+    for (const operation of Object.values(operations)) renameParameters(operation, new Map(names));
+    merged[first] = { ...merged[first], ...operations };
+  }
+  return merged;
+}
+
+const namesOf = (path: string): string[] => [...path.matchAll(/\{([^}]+)\}/g)].map((match) => match[1] ?? '');
+
+function renameParameters(operation: Operation, names: ReadonlyMap<string, string>): void {
+  if (!Array.isArray(operation.parameters)) return;
+  operation.parameters = operation.parameters.map((parameter: unknown) =>
+    isObject(parameter) && parameter.in === 'path' && typeof parameter.name === 'string'
+      ? { ...parameter, name: names.get(parameter.name) ?? parameter.name }
+      : parameter,
+  );
 }
 
 function complete(operation: Operation, path: string): void {
