@@ -61,7 +61,7 @@ async function startServer(): Promise<string> {
 const START = `
   "$0/initdb" -D "$1" -U postgres -A trust -E UTF8 --locale=C.UTF-8 --no-sync > /dev/null || exit 1
   exec "$0/postgres" -D "$1" -c port="$2" -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=off \
-    -c max_connections=200 -c log_min_messages=fatal
+    -c max_connections=200 -c log_min_messages=panic
 `;
 
 function findBinaries(): string {

@@ -11,7 +11,7 @@ const MAX_TRANSACTION_MS = 10_000;
  * Keeps statements in the transaction that they belong to, in both dialects alike: the store itself is refused inside a
  * transaction (on SQLite it would wait for itself), and `tx` is refused outside its own (it would write into a stranger's).
  */
-export function createTransactionGuard() {
+export function createTransactionGuard(maxMs = MAX_TRANSACTION_MS) {
   const current = new AsyncLocalStorage<Scope>();
   return {
     requireOutside(): void {
@@ -41,11 +41,8 @@ export function createTransactionGuard() {
       let timer: ReturnType<typeof setTimeout> | undefined;
       const tooLong = new Promise<never>((_, reject) => {
         timer = setTimeout(
-          () =>
-            reject(
-              storeErrors.misused({ message: `A transaction was not over after ${MAX_TRANSACTION_MS / 1000} s.` }),
-            ),
-          MAX_TRANSACTION_MS,
+          () => reject(storeErrors.misused({ message: `A transaction was not over after ${maxMs} ms.` })),
+          maxMs,
         );
       });
       try {

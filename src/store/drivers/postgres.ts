@@ -110,11 +110,16 @@ export async function openPostgres(options: {
     subscribe: changes.subscribe,
 
     async ping() {
-      const late = options.clock.sleep(CONNECT_TIMEOUT_S * 1000).then(() => Promise.reject(storeErrors.unavailable()));
+      const answered = new AbortController();
+      const late = options.clock
+        .sleep(CONNECT_TIMEOUT_S * 1000, answered.signal)
+        .then(() => Promise.reject(storeErrors.unavailable()));
       try {
         await Promise.race([rows(pool, 'select 1', []), late]);
       } catch (error) {
         throw toStoreError(error);
+      } finally {
+        answered.abort();
       }
     },
 

@@ -1,5 +1,5 @@
 import { type SQLQueryBindings, Database as SqliteFile } from 'bun:sqlite';
-import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Logger } from '../../kernel/index.ts';
 import { storeErrors, toStoreError } from '../errors.ts';
@@ -44,10 +44,17 @@ export function openSqliteFile(dataDir: string, synchronous: 'FULL' | 'NORMAL'):
   }
 }
 
-/** A readable copy of the database next to it, for the case that a migration goes wrong. Gives its path. */
+/**
+ * Copies the database to `target`, for the case that a migration goes wrong; readable by its owner alone. An earlier copy of
+ * that name is replaced once the new one is whole.
+ */
 export function copySqliteFile(file: SqliteFile, target: string): void {
-  file.query('vacuum into ?').run(target);
-  chmodSync(target, 0o600);
+  const part = `${target}.part`;
+  rmSync(part, { force: true });
+  // SQLite fills an empty file that exists, and so keeps its mode.
+  closeSync(openSync(part, 'wx', 0o600));
+  file.query('vacuum into ?').run(part);
+  renameSync(part, target);
 }
 
 /**

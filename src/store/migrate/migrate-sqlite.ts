@@ -28,7 +28,7 @@ export function migrateSqlite(options: { dataDir: string; clock: Clock; logger: 
     const pending = pendingMigrations(migrations, applied);
     const first = pending[0];
     if (first && applied.length > 0) {
-      const copy = `${sqlitePath(options.dataDir)}.before-${first.name}-${options.clock.unix()}`;
+      const copy = `${sqlitePath(options.dataDir)}.before-${first.name}`;
       copySqliteFile(file, copy);
       options.logger.info({ copy }, 'copied the database before its migration');
     }

@@ -1,0 +1,210 @@
+import { Database as SqliteFile } from 'bun:sqlite';
+import { afterAll, expect, test } from 'bun:test';
+import { readdirSync, rmSync, statSync } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { SQL } from 'bun';
+import { migrations } from '../../migrations/index.ts';
+import { sha256Hex, silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { migrateStore, openStore } from '../../src/store/index.ts';
+import { testDatabaseUrl } from '../support/postgres.ts';
+
+/** A database under the hands of a test, below the store. */
+type Raw = {
+  run(text: string): Promise<void>;
+  rows(text: string): Promise<Record<string, unknown>[]>;
+  close(): Promise<void>;
+};
+type Setup = Parameters<typeof openStore>[0];
+
+const folders: string[] = [];
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
+async function setUp(dialect: 'sqlite' | 'postgres'): Promise<Setup> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'taskgate-migrate-'));
+  folders.push(dataDir);
+  const databaseUrl = dialect === 'postgres' ? await testDatabaseUrl() : '';
+  return { databaseUrl, dataDir, synchronous: 'NORMAL', clock: systemClock, logger: silentLogger };
+}
+
+function openRaw({ databaseUrl, dataDir }: Setup): Raw {
+  if (databaseUrl) {
+    const sql = new SQL({ url: databaseUrl, max: 1 });
+    return {
+      run: async (text) => void (await sql.unsafe(text)),
+      rows: async (text) => [...((await sql.unsafe(text)) as Record<string, unknown>[])],
+      close: () => sql.close(),
+    };
+  }
+  const file = new SqliteFile(join(dataDir, 'taskgate.db'), { create: true });
+  return {
+    run: async (text) => void file.run(text),
+    rows: async (text) => file.query(text).all() as Record<string, unknown>[],
+    close: async () => file.close(),
+  };
+}
+
+/** The layout of `0001` with `extra` done to it, as an older program left it. */
+async function anOldDatabase(setup: Setup, ...extra: string[]): Promise<void> {
+  const raw = openRaw(setup);
+  const [first] = migrations;
+  await raw.run((setup.databaseUrl ? first?.sql.postgres : first?.sql.sqlite) ?? '');
+  await raw.run(
+    'create table schema_migrations (number integer primary key not null, name text not null, applied_at bigint not null)',
+  );
+  await raw.run("insert into schema_migrations values (1, '0001_gateway', 1)");
+  for (const text of extra) await raw.run(text);
+  await raw.close();
+}
+
+const addOldUser = (name: string, more: Record<string, string> = {}): string => {
+  const columns = ['username', 'role', 'status', 'created_at', ...Object.keys(more)].join(', ');
+  const values = [`'${name}'`, '1', '1', '77', ...Object.values(more).map((value) => `'${value}'`)].join(', ');
+  return `insert into users (${columns}) values (${values})`;
+};
+
+const versions = migrations.map(({ name }) => name);
+
+for (const dialect of ['sqlite', 'postgres'] as const) {
+  test(`${dialect}: an empty database gets every migration, then none; a dry run only names them`, async () => {
+    const setup = await setUp(dialect);
+    expect(await migrateStore({ ...setup, dryRun: true })).toEqual(versions);
+    expect(await migrateStore({ ...setup, dryRun: true })).toEqual(versions);
+    if (dialect === 'sqlite') expect(readdirSync(setup.dataDir)).toEqual([]);
+    await expect(openStore({ ...setup, migrate: false })).rejects.toMatchObject({ code: 'store.schema_outdated' });
+    expect(await migrateStore(setup)).toEqual(versions);
+    expect(await migrateStore(setup)).toEqual([]);
+    expect(await migrateStore({ ...setup, dryRun: true })).toEqual([]);
+    await (await openStore({ ...setup, migrate: false })).close();
+  });
+
+  test(`${dialect}: a filled database of the earlier layout keeps everything and gains what sessions need`, async () => {
+    const setup = await setUp(dialect);
+    const pat = 'clear-text-access-token-of-an-older-gateway';
+    await anOldDatabase(
+      setup,
+      addOldUser('anna', { access_token: pat, telegram_id: '4711', github_id: 'gh-1', quota: '5000' }),
+      addOldUser('bert', { access_token: '', telegram_id: '', github_id: 'gh-1' }),
+      addOldUser('carl', { oidc_id: 'sub-3' }),
+      `insert into ledger_entries (user_id, kind, amount, grant_key, created_at) values (1, 'grant', 5000, 'g', 77)`,
+    );
+    expect(await migrateStore({ ...setup, dryRun: true })).toEqual(versions.slice(1));
+    const store = await openStore(setup);
+    expect(await store.users.byLogin('ANNA')).toMatchObject({ authVersion: 1, quota: 5000 });
+    expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
+    await store.close();
+
+    const raw = openRaw(setup);
+    const tokens = await raw.rows('select username, access_token from users order by id');
+    expect(tokens.map(({ access_token }) => access_token)).toEqual([sha256Hex(pat), null, null]);
+    const claims = await raw.rows('select provider, subject, user_id from external_identity_claims order by provider');
+    expect(claims.map((row) => [row.provider, row.subject, Number(row.user_id)])).toEqual([
+      ['github', 'gh-1', 1],
+      ['oidc', 'sub-3', 3],
+      ['telegram', '4711', 1],
+    ]);
+    await raw.close();
+  });
+
+  test(`${dialect}: sessions of a layout with char(64) survive, without the blanks`, async () => {
+    const setup = await setUp(dialect);
+    await anOldDatabase(
+      setup,
+      addOldUser('anna'),
+      `create table user_sessions (sid varchar(64) primary key not null, user_id bigint not null, version bigint not null default 1,
+        user_auth_version bigint not null, status varchar(16) not null, refresh_hash char(64) not null,
+        previous_refresh_hash char(64), previous_valid_until bigint not null default 0, login_method varchar(32) not null,
+        ip varchar(64) not null, user_agent text not null, created_at bigint not null, last_active_at bigint not null,
+        expires_at bigint not null, revoked_at bigint not null default 0, revoked_reason varchar(64) not null default '')`,
+      `insert into user_sessions (sid, user_id, user_auth_version, status, refresh_hash, previous_refresh_hash, login_method, ip,
+        user_agent, created_at, last_active_at, expires_at)
+        values ('s1', 1, 1, 'active', '${'r'.repeat(64)}', 'short   ', 'password', '', '', 1, 1, 9), ('s2', 1, 1, 'active', 'x', null,
+        'password', '', '', 1, 1, 9)`,
+    );
+    const store = await openStore(setup);
+    expect(await store.sessions.bySid('s1')).toMatchObject({
+      previousRefreshHash: 'short',
+      refreshHash: 'r'.repeat(64),
+    });
+    expect(await store.sessions.bySid('s2')).toMatchObject({ previousRefreshHash: null });
+    await store.close();
+    const raw = openRaw(setup);
+    const lengths = await raw.rows(`select length(previous_refresh_hash) as n from user_sessions where sid = 's1'`);
+    expect(Number(lengths[0]?.n)).toBe(5);
+    await raw.close();
+  });
+
+  test(`${dialect}: a Telegram ID of two users refuses the migration, names it and changes nothing`, async () => {
+    const setup = await setUp(dialect);
+    await anOldDatabase(setup, addOldUser('anna', { telegram_id: '42' }), addOldUser('bert', { telegram_id: '42' }));
+    const refusal = { code: 'store.migration_refused', message: expect.stringContaining('42') };
+    await expect(openStore(setup)).rejects.toMatchObject(refusal);
+    await expect(migrateStore(setup)).rejects.toMatchObject(refusal);
+    // However often a start is refused, one copy is kept.
+    if (dialect === 'sqlite') {
+      const files = readdirSync(setup.dataDir).filter((name) => name.includes('before'));
+      expect(files).toEqual(['taskgate.db.before-0002_panel_sessions']);
+    }
+    const raw = openRaw(setup);
+    await expect(raw.rows('select auth_version from users')).rejects.toThrow();
+    expect(await raw.rows('select number from schema_migrations')).toEqual([{ number: 1 }]);
+    await raw.run(`update users set telegram_id = null where username = 'bert'`);
+    await raw.close();
+    await (await openStore(setup)).close();
+  });
+
+  test(`${dialect}: a database newer than the program is refused, untouched`, async () => {
+    const setup = await setUp(dialect);
+    await (await openStore(setup)).close();
+    const raw = openRaw(setup);
+    await raw.run(`insert into schema_migrations values (${versions.length + 1}, 'from_the_future', 1)`);
+    await raw.close();
+    const newer = { code: 'store.schema_newer', message: expect.stringContaining('newer program') };
+    await expect(openStore(setup)).rejects.toMatchObject(newer);
+    await expect(openStore({ ...setup, migrate: false })).rejects.toMatchObject(newer);
+    await expect(migrateStore({ ...setup, dryRun: true })).rejects.toMatchObject(newer);
+  });
+
+  test(`${dialect}: eight nodes that start at once migrate once`, async () => {
+    const setup = await setUp(dialect);
+    const stores = await Promise.all(Array.from({ length: 8 }, () => openStore(setup)));
+    const raw = openRaw(setup);
+    expect(await raw.rows('select count(*) as n from schema_migrations')).toMatchObject([
+      { n: dialect === 'sqlite' ? versions.length : `${versions.length}` },
+    ]);
+    await raw.close();
+    for (const store of stores) await store.close();
+  });
+}
+
+test('sqlite: an existing file is copied before it is migrated, for its owner alone; a new one is not', async () => {
+  const setup = await setUp('sqlite');
+  await anOldDatabase(setup, addOldUser('anna'));
+  await (await openStore(setup)).close();
+  await (await openStore(setup)).close();
+  const copies = readdirSync(setup.dataDir).filter((name) => name.includes('.before-'));
+  expect(copies).toHaveLength(1);
+  const copy = join(setup.dataDir, copies[0] ?? '');
+  expect(statSync(copy).mode & 0o777).toBe(0o600);
+  const file = new SqliteFile(copy, { readonly: true });
+  expect(file.query('select username from users').values()).toEqual([['anna']]);
+  expect(file.query('select number from schema_migrations').values()).toEqual([[1]]);
+  file.close();
+
+  const fresh = await setUp('sqlite');
+  await (await openStore(fresh)).close();
+  expect(readdirSync(fresh.dataDir)).toEqual(['taskgate.db']);
+  expect(statSync(join(fresh.dataDir, 'taskgate.db')).mode & 0o777).toBe(0o600);
+});
+
+test('migrations count from 1 without gaps, in both dialects', () => {
+  expect(migrations.map(({ number }) => number)).toEqual(migrations.map((_, i) => i + 1));
+  for (const { number, name, sql } of migrations) {
+    expect(name).toStartWith(`${number}`.padStart(4, '0'));
+    expect(sql.sqlite.length).toBeGreaterThan(100);
+    expect(sql.postgres.length).toBeGreaterThan(100);
+  }
+});

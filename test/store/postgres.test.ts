@@ -1,0 +1,201 @@
+import { afterEach, expect, test } from 'bun:test';
+import { SQL } from 'bun';
+import { AppError, silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { openStore } from '../../src/store/index.ts';
+import type { ChangeTopic, Store, TaskRecord } from '../../src/store/ports/index.ts';
+import { addRunningTask, addUser, leaseOf, newSession } from '../contract/each-store.ts';
+import { testDatabaseUrl } from '../support/postgres.ts';
+import { type Relay, startRelay } from '../support/relay.ts';
+import { until } from '../support/until.ts';
+
+const stores: Store[] = [];
+const relays: Relay[] = [];
+afterEach(async () => {
+  for (const store of stores.splice(0)) await store.close();
+  for (const relay of relays.splice(0)) await relay.stop();
+});
+
+async function openNode(databaseUrl: string): Promise<Store> {
+  const store = await openStore({
+    databaseUrl,
+    dataDir: '',
+    synchronous: 'FULL',
+    clock: systemClock,
+    logger: silentLogger,
+  });
+  stores.push(store);
+  return store;
+}
+
+async function openTwoNodes(): Promise<[Store, Store]> {
+  const url = await testDatabaseUrl();
+  return [await openNode(url), await openNode(url)];
+}
+
+test('two nodes that claim at once never get the same task, and miss none', async () => {
+  const nodes = await openTwoNodes();
+  const wanted = new Set<string>();
+  for (let i = 0; i < 200; i += 1) wanted.add((await addRunningTask(nodes[0])).taskId);
+  const got: TaskRecord[] = [];
+  while (got.length < 200) {
+    const claims = Array.from({ length: 10 }, (_, i) =>
+      nodes[i % 2]?.tasks.claimDue({ owner: `node-${i % 2}`, limit: 7, leaseForMs: 60_000, exceptChannels: [] }),
+    );
+    got.push(...(await Promise.all(claims)).flatMap((tasks) => tasks ?? []));
+  }
+  expect(got).toHaveLength(200);
+  expect(new Set(got.map(({ taskId }) => taskId))).toEqual(wanted);
+  // Each task can be ended by its holder alone.
+  const ends = await Promise.all(
+    got.flatMap((task) => [
+      nodes[0].tasks.advance(leaseOf(task), { status: 'SUCCESS' }, null),
+      nodes[1].tasks.advance({ ...leaseOf(task), leaseOwner: 'another' }, { status: 'FAILURE' }, null),
+    ]),
+  );
+  expect(ends.filter(Boolean)).toHaveLength(200);
+});
+
+test('leases run by the database’s clock: a node whose clock is an hour ahead takes nothing early', async () => {
+  const url = await testDatabaseUrl();
+  const node = await openNode(url);
+  const ahead = {
+    ...systemClock,
+    nowMs: () => Date.now() + 3_600_000,
+    unix: () => Math.floor(Date.now() / 1000) + 3600,
+  };
+  const other = await openStore({
+    databaseUrl: url,
+    dataDir: '',
+    synchronous: 'FULL',
+    clock: ahead,
+    logger: silentLogger,
+  });
+  stores.push(other);
+  const claim = { owner: 'a', limit: 10, leaseForMs: 60_000, exceptChannels: [] };
+  await addRunningTask(node);
+  expect(await node.tasks.claimDue(claim)).toHaveLength(1);
+  expect(await other.tasks.claimDue(claim)).toHaveLength(0);
+});
+
+test('one refresh token on two nodes: one rotation; the last money on two nodes: one reservation', async () => {
+  const nodes = await openTwoNodes();
+  const user = await addUser(nodes[0], 100);
+  const session = newSession(user.id);
+  await nodes[0].sessions.insert(session);
+  const rotated = await Promise.all(
+    Array.from({ length: 30 }, (_, i) =>
+      nodes[i % 2]?.sessions.rotate({
+        sid: session.sid,
+        expectedHash: session.refreshHash,
+        newHash: `n${i}`,
+        previousValidUntil: 2030,
+        ip: '',
+        userAgent: '',
+        now: 2000,
+      }),
+    ),
+  );
+  expect(rotated.filter(Boolean)).toHaveLength(1);
+  const reserved = await Promise.all(
+    Array.from({ length: 50 }, (_, i) =>
+      nodes[i % 2]?.ledger.reserve({
+        userId: user.id,
+        apiKeyId: null,
+        taskId: `t${i}`,
+        attempt: 0,
+        amount: 100,
+        at: 1,
+      }),
+    ),
+  );
+  expect(reserved.filter((result) => result === 'ok')).toHaveLength(1);
+});
+
+test('a change on one node is heard once by each, and of nothing else', async () => {
+  const nodes = await openTwoNodes();
+  const heard: [number, ChangeTopic][] = [];
+  for (const [i, node] of nodes.entries()) node.subscribe((topic) => heard.push([i, topic]));
+  await nodes[0].publish('plugins');
+  await until(() => heard.length >= 2);
+  await nodes[1].publish('prices');
+  await until(() => heard.length >= 4);
+  expect(heard.sort()).toEqual([
+    [0, 'plugins'],
+    [0, 'prices'],
+    [1, 'plugins'],
+    [1, 'prices'],
+  ]);
+});
+
+test('a server that goes away makes everything unavailable at once and nobody dies; when it is back, so is the store', async () => {
+  const url = await testDatabaseUrl();
+  const relay = await startRelay(url);
+  relays.push(relay);
+  const node = await openNode(relay.url);
+  const direct = await openNode(url);
+  const heard: ChangeTopic[] = [];
+  node.subscribe((topic) => heard.push(topic));
+  await node.options.put('before', 'x');
+
+  const unfinished = node.transaction(async (tx) => {
+    await tx.options.put('lost', 'x');
+    await relay.cut();
+    await tx.options.put('lost', 'y');
+  });
+  const unavailable = { code: 'store.unavailable', kind: 'unavailable' };
+  await expect(unfinished).rejects.toMatchObject(unavailable);
+  await expect(node.options.get('before')).rejects.toMatchObject(unavailable);
+  await expect(node.transaction((tx) => tx.options.put('k', 'v'))).rejects.toMatchObject(unavailable);
+  await expect(node.ping()).rejects.toMatchObject(unavailable);
+  await node.publish('channels');
+  expect(heard).toEqual(['channels']);
+
+  await relay.mend();
+  await until(() =>
+    node.ping().then(
+      () => true,
+      () => false,
+    ),
+  );
+  expect(await node.options.get('before')).toBe('x');
+  expect(await node.options.get('lost')).toBeUndefined();
+  await node.transaction((tx) => tx.options.put('after', 'x'));
+  // Other nodes are heard again without anyone asking.
+  await until(async () => {
+    await direct.publish('plugins');
+    return heard.includes('plugins');
+  });
+}, 30_000);
+
+test('a session that the server ends in the middle of a transaction leaves nothing of it', async () => {
+  const url = await testDatabaseUrl();
+  const node = await openNode(url);
+  const admin = new SQL({ url, max: 1 });
+  const attempt = node.transaction(async (tx) => {
+    await tx.options.put('half', 'x');
+    await admin`select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and state like 'idle in%'`;
+    await tx.options.put('whole', 'x');
+  });
+  await expect(attempt).rejects.toMatchObject({ kind: 'unavailable' });
+  expect(await node.options.all()).toEqual([]);
+  await admin.close();
+});
+
+test('a database that cannot be had is said plainly, and the password is never repeated', async () => {
+  const good = new URL(await testDatabaseUrl());
+  const variants: [string, (url: URL) => void][] = [
+    ['cannot be reached', (url) => (url.port = '1')],
+    ['refused the sign-in', (url) => (url.username = 'no_such_user')],
+    ['no database of the name', (url) => (url.pathname = '/no_such_database')],
+  ];
+  for (const [message, change] of variants) {
+    const url = new URL(good);
+    url.password ||= 'hunter2hunter2';
+    change(url);
+    const error = await openNode(url.href).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(AppError);
+    expect((error as AppError).code).toBe('store.unavailable');
+    expect((error as AppError).message).toContain(message);
+    expect(Bun.inspect(error)).not.toContain(url.password);
+  }
+});

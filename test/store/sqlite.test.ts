@@ -1,0 +1,214 @@
+import { Database as SqliteFile } from 'bun:sqlite';
+import { afterEach, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { createTransactionGuard } from '../../src/store/drivers/guard-transactions.ts';
+import { createGroupWriter } from '../../src/store/drivers/write-in-groups.ts';
+import { migrateStore, openStore } from '../../src/store/index.ts';
+import { until } from '../support/until.ts';
+
+const folders: string[] = [];
+const processes: Bun.Subprocess[] = [];
+afterEach(async () => {
+  for (const child of processes.splice(0)) {
+    child.kill('SIGKILL');
+    await child.exited;
+  }
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+});
+
+function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'taskgate-sqlite-'));
+  folders.push(folder);
+  return folder;
+}
+
+const setup = (dataDir: string) =>
+  ({ databaseUrl: '', dataDir, synchronous: 'FULL', clock: systemClock, logger: silentLogger }) as const;
+
+/** A program of this folder, and the lines that it has printed. */
+function run(command: string[]): { child: Bun.Subprocess; lines: string[] } {
+  const child = Bun.spawn(command, { stdout: 'pipe', stderr: 'inherit' });
+  processes.push(child);
+  const lines: string[] = [];
+  void (async () => {
+    let rest = '';
+    for await (const chunk of child.stdout) {
+      const parts = (rest + new TextDecoder().decode(chunk)).split('\n');
+      rest = parts.pop() ?? '';
+      lines.push(...parts);
+    }
+  })();
+  return { child, lines };
+}
+
+const program = (name: string, dataDir: string) => [process.execPath, join(import.meta.dir, name), dataDir];
+
+test('one gateway a data directory: the second is refused, commands beside it are not, and a killed one leaves no lock', async () => {
+  const dataDir = newFolder();
+  const inUse = { code: 'store.in_use', message: expect.stringContaining(dataDir) };
+  const { child, lines } = run(program('hold-data-dir.ts', dataDir));
+  await until(() => lines.includes('holding'));
+  await expect(openStore({ ...setup(dataDir), exclusive: true })).rejects.toMatchObject(inUse);
+  await expect(migrateStore(setup(dataDir))).rejects.toMatchObject(inUse);
+
+  const beside = await openStore({ ...setup(dataDir), migrate: false });
+  expect(await beside.users.byLogin('spender')).toMatchObject({ username: 'spender' });
+  await beside.options.put('from-a-command', 'x');
+  expect(await beside.options.get('from-a-command')).toBe('x');
+  await beside.close();
+
+  child.kill('SIGKILL');
+  await child.exited;
+  const next = await openStore({ ...setup(dataDir), exclusive: true });
+  await expect(openStore({ ...setup(dataDir), exclusive: true })).rejects.toMatchObject(inUse);
+  await next.close();
+  await (await openStore({ ...setup(dataDir), exclusive: true })).close();
+}, 30_000);
+
+test('killed in the middle of writing: whatever was answered is there, whole, and the money adds up', async () => {
+  const dataDir = newFolder();
+  const { child, lines } = run(program('hold-data-dir.ts', dataDir));
+  await until(() => lines.length > 200);
+  child.kill('SIGKILL');
+  await child.exited;
+  const store = await openStore(setup(dataDir));
+  const kept = new Set((await store.options.all()).map(({ key }) => key));
+  for (const taskId of lines.slice(1)) expect(kept.has(taskId)).toBe(true);
+  const user = await store.users.byLogin('spender');
+  expect(user?.quota).toBe(1_000_000_000 - 7 * kept.size);
+  expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
+  await store.close();
+}, 30_000);
+
+test('a disk without room: works are refused with advice, nothing of them stays, reading goes on, and room heals it', async () => {
+  const dataDir = newFolder();
+  // A file may grow to 2 MiB (1024-byte blocks); the signal that a longer one brings is ignored, so that writing fails instead.
+  const limited = `trap '' XFSZ; ulimit -S -f 2048; exec "$@"`;
+  const { child, lines } = run(['bash', '-c', limited, 'bash', ...program('write-until-full.ts', dataDir)]);
+  const events = () =>
+    lines.map((line) => JSON.parse(line) as { event: string; keys?: string[]; told?: string[][]; reads?: number });
+  await until(() => events().some(({ event }) => event === 'refused'));
+  const refused = events().find(({ event }) => event === 'refused');
+  for (const [code, message] of refused?.told ?? []) {
+    expect(code).toBe('store.unavailable');
+    expect(message).toMatch(/free space|Free some space/);
+  }
+  const durable = events().flatMap(({ keys }) => keys ?? []);
+  expect(refused?.reads).toBeGreaterThan(0);
+  expect(child.exitCode).toBeNull();
+
+  Bun.spawnSync(['prlimit', `--pid=${child.pid}`, '--fsize=unlimited']);
+  await until(() => events().some(({ event }) => event === 'done'));
+  const store = await openStore(setup(dataDir));
+  const kept = (await store.options.all()).map(({ key }) => key).sort();
+  const written = events().flatMap(({ keys }) => keys ?? []);
+  expect(written.length).toBeGreaterThan(durable.length);
+  expect(kept).toEqual(written.sort());
+  await store.close();
+}, 30_000);
+
+test('a commit that fails rejects the whole group and leaves nothing of it; the next group works', async () => {
+  const file = new SqliteFile(':memory:');
+  // A deferred constraint fails at the commit and not before.
+  file.run('pragma foreign_keys = on; create table a (id integer primary key);');
+  file.run('create table b (a integer references a (id) deferrable initially deferred)');
+  const writer = createGroupWriter(file);
+  const insert = (text: string) => writer.submit(async () => void file.run(text), true);
+  const group = await Promise.allSettled([
+    insert('insert into a values (1)'),
+    insert('insert into b values (99)'),
+    writer.submit(() => Promise.reject(new Error('its own')), true),
+    insert('insert into a values (2)'),
+  ]);
+  expect(group.map((result) => result.status)).toEqual(['rejected', 'rejected', 'rejected', 'rejected']);
+  expect(group[2]).toMatchObject({ reason: { message: 'its own' } });
+  expect(file.query('select * from a').values()).toEqual([]);
+  await insert('insert into a values (3)');
+  expect(file.query('select * from a').values()).toEqual([[3]]);
+  await writer.close();
+  await expect(insert('insert into a values (4)')).rejects.toMatchObject({ code: 'store.unavailable' });
+  file.close();
+});
+
+test('works that wait together share one commit, at most 64 of them', async () => {
+  const file = new SqliteFile(':memory:');
+  file.run('create table a (id integer primary key)');
+  const begun: string[] = [];
+  const counted = new Proxy(file, {
+    get(target, name) {
+      if (name === 'run')
+        return (text: string) => {
+          begun.push(text);
+          return target.run(text);
+        };
+      const value: unknown = Reflect.get(target, name);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+  const writer = createGroupWriter(counted);
+  await Promise.all(
+    Array.from({ length: 130 }, (_, i) =>
+      writer.submit(async () => void file.run(`insert into a values (${i})`), true),
+    ),
+  );
+  expect(begun.filter((text) => text === 'begin immediate')).toHaveLength(3);
+  expect(begun.filter((text) => text === 'commit')).toHaveLength(3);
+  expect(file.query('select count(*) from a').values()).toEqual([[130]]);
+  await writer.close();
+  file.close();
+});
+
+test('a work that never ends is given up, undone, and holds up nobody for long', async () => {
+  const file = new SqliteFile(':memory:');
+  file.run('create table a (id integer primary key)');
+  const guard = createTransactionGuard(50);
+  const writer = createGroupWriter(file);
+  const stuck = writer.submit(
+    () =>
+      guard.run({ open: true, failure: undefined }, async () => {
+        file.run('insert into a values (1)');
+        await new Promise(() => undefined);
+      }),
+    true,
+  );
+  const next = writer.submit(async () => void file.run('insert into a values (2)'), true);
+  await expect(stuck).rejects.toMatchObject({ code: 'store.misused' });
+  await next;
+  expect(file.query('select id from a').values()).toEqual([[2]]);
+  await writer.close();
+  file.close();
+});
+
+test('another process that holds the file too long makes a write unavailable, not the process dead', async () => {
+  const dataDir = newFolder();
+  const store = await openStore(setup(dataDir));
+  const other = new SqliteFile(join(dataDir, 'taskgate.db'));
+  other.run('begin immediate');
+  await expect(store.options.put('k', 'v')).rejects.toMatchObject({
+    code: 'store.unavailable',
+    message: expect.stringContaining('Another process'),
+  });
+  expect(await store.options.get('k')).toBeUndefined();
+  other.run('rollback');
+  await store.options.put('k', 'v');
+  other.close();
+  await store.close();
+}, 30_000);
+
+test('a data directory that cannot be made, or a file that is no database, is said plainly', async () => {
+  const folder = newFolder();
+  writeFileSync(join(folder, 'file'), '');
+  await expect(openStore(setup(join(folder, 'file', 'data')))).rejects.toMatchObject({
+    code: 'store.unavailable',
+    message: expect.stringContaining('cannot be written'),
+  });
+  const damaged = newFolder();
+  writeFileSync(join(damaged, 'taskgate.db'), 'this is no database, '.repeat(100));
+  await expect(openStore(setup(damaged))).rejects.toMatchObject({
+    code: 'store.unavailable',
+    message: expect.stringContaining('Restore it from a backup'),
+  });
+});
