@@ -11,17 +11,35 @@ const logoutPath = '/api/user/auth/logout';
 function bundle(sid: string, token = `token-of-${sid}`): SessionBundle {
   return {
     access_token: token,
+    token_type: 'Bearer',
+    access_expires_at: 1,
     user: {
       id: 1,
       username: 'root',
       display_name: 'root',
       role: 100,
+      status: 1,
+      email: null,
+      language: 'en',
+      has_password: true,
+      two_factor: false,
+      passkeys: 0,
+      bindings: [],
       group: 'default',
       quota: 0,
       used_quota: 0,
       request_count: 0,
     },
-    session: { sid, login_method: 'password', ip: '127.0.0.1', user_agent: '', created_at: 0, expires_at: 1 },
+    session: {
+      sid,
+      current: true,
+      login_method: 'password',
+      ip: '127.0.0.1',
+      user_agent: '',
+      created_at: 0,
+      last_active_at: 0,
+      expires_at: 1,
+    },
   };
 }
 

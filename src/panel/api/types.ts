@@ -1,29 +1,18 @@
-/** What the panel reads of the API's answers. Times are unix seconds, quota is an integer, 500,000 of it are one US dollar. */
+import type { Routes } from '../../http/index.ts';
 
-export type User = {
-  id: number;
-  username: string;
-  display_name: string;
-  role: number;
-  group: string;
-  quota: number;
-  used_quota: number;
-  request_count: number;
-};
-
-export type LoginSession = {
-  sid: string;
-  login_method: string;
-  ip: string;
-  user_agent: string;
-  created_at: number;
-  expires_at: number;
-};
-
-/** The answer to a login and to a refresh. */
-export type SessionBundle = { access_token: string; user: User; session: LoginSession };
+/**
+ * What the panel reads of the API's answers, taken from the server's routes: a change there that the panel does not follow fails
+ * the type check. Times are unix seconds; quota is an integer, 500,000 of it are one US dollar.
+ */
+type Api = Routes['~Routes']['api'];
+type DataOf<Route extends { response: { 200: unknown } }> = Route['response'][200] extends { data: infer Data }
+  ? Data
+  : never;
 
 /** `status` is true once a root account exists. */
-export type SetupState = { status: boolean };
-
-export type GatewayStatus = { version: string; server_address?: string };
+export type SetupState = DataOf<Api['setup']['get']>;
+export type GatewayStatus = DataOf<Api['status']['get']>;
+/** The answer to a login and to a refresh. */
+export type SessionBundle = DataOf<Api['user']['auth']['refresh']['post']>;
+export type User = DataOf<Api['user']['self']['get']>;
+export type LoginSession = SessionBundle['session'];
