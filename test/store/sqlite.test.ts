@@ -44,12 +44,14 @@ function run(command: string[]): { child: Bun.Subprocess; lines: string[] } {
   return { child, lines };
 }
 
-const program = (name: string, dataDir: string) => [process.execPath, join(import.meta.dir, name), dataDir];
+const program = (url: string, dataDir: string) => [process.execPath, Bun.fileURLToPath(url), dataDir];
+const holdDataDir = (dataDir: string) => program(import.meta.resolve('./hold-data-dir.ts'), dataDir);
+const writeUntilFull = (dataDir: string) => program(import.meta.resolve('./write-until-full.ts'), dataDir);
 
 test('one gateway a data directory: the second is refused, commands beside it are not, and a killed one leaves no lock', async () => {
   const dataDir = newFolder();
   const inUse = { code: 'store.in_use', message: expect.stringContaining(dataDir) };
-  const { child, lines } = run(program('hold-data-dir.ts', dataDir));
+  const { child, lines } = run(holdDataDir(dataDir));
   await until(() => lines.includes('holding'));
   await expect(openStore({ ...setup(dataDir), exclusive: true })).rejects.toMatchObject(inUse);
   await expect(migrateStore(setup(dataDir))).rejects.toMatchObject(inUse);
@@ -70,7 +72,7 @@ test('one gateway a data directory: the second is refused, commands beside it ar
 
 test('killed in the middle of writing: whatever was answered is there, whole, and the money adds up', async () => {
   const dataDir = newFolder();
-  const { child, lines } = run(program('hold-data-dir.ts', dataDir));
+  const { child, lines } = run(holdDataDir(dataDir));
   await until(() => lines.length > 200);
   child.kill('SIGKILL');
   await child.exited;
@@ -87,7 +89,7 @@ test('a disk without room: works are refused with advice, nothing of them stays,
   const dataDir = newFolder();
   // A file may grow to 2 MiB (1024-byte blocks); the signal that a longer one brings is ignored, so that writing fails instead.
   const limited = `trap '' XFSZ; ulimit -S -f 2048; exec "$@"`;
-  const { child, lines } = run(['bash', '-c', limited, 'bash', ...program('write-until-full.ts', dataDir)]);
+  const { child, lines } = run(['bash', '-c', limited, 'bash', ...writeUntilFull(dataDir)]);
   const events = () =>
     lines.map((line) => JSON.parse(line) as { event: string; keys?: string[]; told?: string[][]; reads?: number });
   await until(() => events().some(({ event }) => event === 'refused'));

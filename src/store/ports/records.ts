@@ -118,7 +118,6 @@ export type PluginRecord = {
   createdAt: number;
 };
 
-export const TERMINAL_STATUSES = ['SUCCESS', 'FAILURE'] as const;
 export type TaskStatus = 'NOT_START' | 'SUBMITTED' | 'QUEUED' | 'IN_PROGRESS' | 'SUCCESS' | 'FAILURE';
 
 export type TaskProperties = {
