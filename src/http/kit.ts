@@ -1,5 +1,5 @@
 import { Elysia, t } from 'elysia';
-import type { ApiPrincipal, PanelPrincipal } from '../auth/types.ts';
+import type { ApiPrincipal, PanelPrincipal } from '../auth/index.ts';
 import { isAnonymous } from './access-levels.ts';
 import { BODY_CAPS, readJson } from './read-body.ts';
 import type { RequestScope, RequestScopes } from './request-scope.ts';

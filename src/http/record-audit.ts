@@ -22,7 +22,10 @@ export type AuditEntry = {
   detail: JsonObject;
 };
 
-export type RecordAudit = (who: { panel: PanelPrincipal; origin: RequestOrigin }, entry: AuditEntry) => Promise<void>;
+/** A signed-in user, or the account that the set-up link made. */
+export type Actor = { panel: PanelPrincipal } | { setup: { userId: number; username: string } };
+
+export type RecordAudit = (who: Actor & { origin: RequestOrigin }, entry: AuditEntry) => Promise<void>;
 
 /**
  * Writes who did what, by which credential and from where. The write itself has happened by then: a row that cannot be stored goes to
@@ -33,19 +36,18 @@ export function createRecordAudit(deps: {
   clock: Clock;
   logger: Logger;
 }): RecordAudit {
-  return async ({ panel, origin }, entry) => {
-    const row: AuditRow = {
-      userId: panel.user.id,
-      username: panel.user.username,
-      authMethod: panel.kind === 'session' ? 'session' : 'access_token',
-      ip: origin.ip,
-      ...entry,
-      createdAt: deps.clock.unix(),
-    };
+  return async (who, entry) => {
+    const row: AuditRow = { ...describeActor(who), ip: who.origin.ip, ...entry, createdAt: deps.clock.unix() };
     try {
       await deps.addAudit(row);
     } catch (error) {
       deps.logger.error({ err: error, audit: row }, 'an audit row could not be stored');
     }
   };
+}
+
+function describeActor(who: Actor): Pick<AuditRow, 'userId' | 'username' | 'authMethod'> {
+  if ('setup' in who) return { ...who.setup, authMethod: 'setup' };
+  const { user, kind } = who.panel;
+  return { userId: user.id, username: user.username, authMethod: kind === 'session' ? 'session' : 'access_token' };
 }

@@ -1,4 +1,4 @@
-import type { ApiPrincipal, PanelPrincipal, RequestOrigin } from '../auth/types.ts';
+import type { ApiPrincipal, PanelPrincipal, RequestOrigin } from '../auth/index.ts';
 import type { Logger } from '../kernel/index.ts';
 import type { DeclaredRoute } from './route-index.ts';
 

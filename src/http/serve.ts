@@ -30,6 +30,11 @@ export function listen(handle: (request: Request, peer: Peer) => Promise<Respons
     // The caps are the readers' (`readBody`), which answer in the gateway's own words; what nobody reads is not buffered.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     ...(options.tls ? { tls: { cert: Bun.file(options.tls.certFile), key: Bun.file(options.tls.keyFile) } } : {}),
+    // Nothing reaches this but a fault of the listener itself; its own page would show the stack.
+    development: false,
+    // Outside development the runtime would share the port with another gateway instead of refusing it.
+    reusePort: false,
+    error: () => new Response(null, { status: 500 }),
     fetch: (request, bunServer) =>
       handle(request, {
         address: bunServer.requestIP(request)?.address ?? '',

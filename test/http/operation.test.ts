@@ -147,6 +147,13 @@ describe('the listener', () => {
     expect(await answer).toBe('cut');
   });
 
+  test('shows no stack when the handler itself breaks', async () => {
+    const server = listen(() => Promise.reject(new Error('SELECT secret')), { host: '127.0.0.1', port: 0 });
+    const response = await fetch(server.url);
+    expect([response.status, await response.text()]).toEqual([500, '']);
+    await server.stop(0);
+  });
+
   test('says which port it got and refuses one in use', () => {
     const server = listen(async () => new Response(''), { host: '127.0.0.1', port: 0 });
     expect(server.url).toBe(`http://127.0.0.1:${server.port}`);

@@ -459,6 +459,11 @@ describe('prices and options', () => {
     expect((await send({ method: 'DELETE', path, token })).status).toBe(404);
   });
 
+  test('the set-up is the first row of the trail', async () => {
+    const { json } = await send({ path: '/api/audit?page_size=100', token: await root() });
+    expect(json.data.items.at(-1)).toMatchObject({ action: 'setup.complete', auth_method: 'setup', username: 'root' });
+  });
+
   test('an option is checked, stored and audited', async () => {
     const token = await root();
     const set = (key: string, value: string) =>

@@ -1,4 +1,5 @@
 import { Elysia, t } from 'elysia';
+import type { PanelPrincipal, RequestOrigin } from '../../auth/index.ts';
 import type { Json } from '../../kernel/index.ts';
 import type { PluginDetail, PluginService, PluginSummary, PluginVersion, RuntimeStatus } from '../../plugins/index.ts';
 import { httpErrors } from '../errors.ts';
@@ -24,8 +25,8 @@ const uploadOptions = {
 export function pluginRoutes(kit: Kit, { plugins, audit }: { plugins: PluginService; audit: RecordAudit }) {
   type Upload = {
     body: typeof uploadOptions.body.static;
-    panel: Parameters<RecordAudit>[0]['panel'];
-    origin: Parameters<RecordAudit>[0]['origin'];
+    panel: PanelPrincipal;
+    origin: RequestOrigin;
   };
   async function upload({ body, panel, origin }: Upload) {
     const detail = await plugins.upload(body);

@@ -1,8 +1,9 @@
 import { Elysia, t } from 'elysia';
 import type { Auth } from '../../auth/index.ts';
 import { type Kit, ok, strictObject } from '../kit.ts';
+import type { RecordAudit } from '../record-audit.ts';
 
-export function setupRoutes(kit: Kit, { auth }: { auth: Auth }) {
+export function setupRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: RecordAudit }) {
   return new Elysia({ normalize: false, tags: ['Set-up'] })
     .use(kit)
     .get('/api/setup', async () => ok({ status: !(await auth.setup.needed()) }), {
@@ -11,9 +12,12 @@ export function setupRoutes(kit: Kit, { auth }: { auth: Auth }) {
     })
     .post(
       '/api/setup',
-      async ({ body, origin, log }) => {
+      async ({ body, origin }) => {
         const root = await auth.setup.complete(body);
-        log.info({ user_id: root.userId, ip: origin.ip }, 'the root account was made through the set-up link');
+        await audit(
+          { setup: root, origin },
+          { action: 'setup.complete', target: `user:${root.userId}`, detail: { username: root.username } },
+        );
         return ok({ username: root.username });
       },
       {
