@@ -216,10 +216,10 @@ for (const dialect of DIALECTS) {
       });
       const node = openAuth(counting, { clock });
       const lastUsed = async () => (await store.apiKeys.byId(id))?.lastUsedAt;
-      await Promise.all(Array.from({ length: 20 }, () => node.authenticateApiKey(key)));
+      await node.authenticateApiKey(key);
       await until(async () => (await lastUsed()) === clock.unix());
       clock.advance(59);
-      await node.authenticateApiKey(key);
+      await Promise.all(Array.from({ length: 20 }, () => node.authenticateApiKey(key)));
       expect(touches).toBe(1);
       clock.advance(1);
       await node.authenticateApiKey(key);

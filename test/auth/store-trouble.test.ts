@@ -151,23 +151,22 @@ test('a PostgreSQL server that goes away: refresh is 503, and the same token wor
 
   await relay.cut();
   for (const work of [
-    refreshWith(auth, signedIn.refreshToken),
-    auth.authenticatePanel(bearer(signedIn)),
-    signIn(auth, user),
+    () => refreshWith(auth, signedIn.refreshToken),
+    () => auth.authenticatePanel(bearer(signedIn)),
+    () => signIn(auth, user),
   ]) {
-    const error = await refusal(work, 'auth.unavailable');
+    const error = await refusal(work(), 'auth.unavailable');
     expect(error.retryAfterSeconds).toBeGreaterThan(0);
     expect(error.message).not.toContain('postgres');
   }
 
   await relay.mend();
   await until(() =>
-    store.ping().then(
+    refreshWith(auth, signedIn.refreshToken).then(
       () => true,
       () => false,
     ),
   );
-  await refreshWith(auth, signedIn.refreshToken);
   await stop();
   await relay.stop();
 }, 30_000);

@@ -40,11 +40,13 @@ for (const [name, open] of [
     test('a key counts from its first addition and tells when its window ends', async () => {
       const key = newKey();
       expect(await counters.peek(key)).toBeUndefined();
-      expect(await counters.add(key, 1, 60)).toEqual({ count: 1, resetsInSeconds: 60 });
+      const first = await counters.add(key, 1, 60);
+      expect(first.count).toBe(1);
+      expect(first.resetsInSeconds).toBeWithin(55, 61);
       expect((await counters.add(key, 2, 60)).count).toBe(3);
       const peeked = await counters.peek(key);
       expect(peeked?.count).toBe(3);
-      expect(peeked?.resetsInSeconds).toBeGreaterThanOrEqual(59);
+      expect(peeked?.resetsInSeconds).toBeGreaterThan(50);
     });
 
     test('what is given back does not count, and no count falls below zero', async () => {
