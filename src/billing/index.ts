@@ -10,4 +10,5 @@ export {
   type Quote,
   type QuoteRequest,
 } from './billing.ts';
+export { billingErrors } from './errors.ts';
 export type { DeclaredFact } from './price-book.ts';

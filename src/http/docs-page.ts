@@ -21,6 +21,7 @@ p { margin: .5rem 0; max-width: 46rem; } .soft { color: var(--soft); }
 details { border-top: 1px solid var(--line); } summary { display: flex; flex-wrap: wrap; gap: .25rem 1rem; padding: .6rem 0; cursor: pointer; }
 summary::marker { content: ''; } code, pre { font: .875rem/1.5 ui-monospace, monospace; }
 .method { font-weight: 700; min-width: 4.5rem; } .access { margin-left: auto; font-size: .8rem; color: var(--soft); }
+table { border-collapse: collapse; font-size: .875rem; } th, td { text-align: left; vertical-align: top; padding: .35rem .75rem .35rem 0; border-top: 1px solid var(--line); }
 pre { overflow-x: auto; padding: .75rem; border: 1px solid var(--line); border-radius: .4rem; }
 `;
 
@@ -50,6 +51,7 @@ export function renderDocs(document: OpenApiDocument): { html: string; contentSe
 <p class="soft">Version ${escapeHtml(document.info.version)} · <a href="/api/openapi.json">openapi.json</a></p>
 ${intro.join('\n')}
 ${sections.join('\n')}
+${renderCodes(document['x-codes'])}
 </main>
 </body>
 </html>
@@ -71,6 +73,14 @@ function renderOperation(method: string, path: string, operation: Operation): st
   )}</span><span class="access">${access ? ACCESS_LABEL[access] : ''}</span></summary>${
     parts || '<p class="soft">No parameters, no body.</p>'
   }</details>`;
+}
+
+function renderCodes(codes: OpenApiDocument['x-codes']): string {
+  const rows = codes.map(
+    ({ panel, openai, status, message }) =>
+      `<tr><td>${status}</td><td><code>${escapeHtml(panel)}</code></td><td><code>${escapeHtml(openai)}</code></td><td>${escapeHtml(message)}</td></tr>`,
+  );
+  return `<section><h2>Codes</h2><table><thead><tr><th>Status</th><th>/api</th><th>/v1</th><th>Meaning</th></tr></thead><tbody>${rows.join('')}</tbody></table></section>`;
 }
 
 function describePart(title: string, value: unknown): string {

@@ -81,7 +81,7 @@ export function panelCode(code: string): string {
 }
 
 /** The code of `/v1` and native routes: the reason alone. */
-const openAiCode = (code: string): string => code.slice(code.indexOf('.') + 1);
+export const openAiCode = (code: string): string => code.slice(code.indexOf('.') + 1);
 
 /** `panel`: the envelope of `/api`; `openai`: that of `/v1` and of native routes. */
 export type ErrorEnvelope = 'panel' | 'openai';

@@ -2,6 +2,7 @@ import { toOpenAPISchema } from '@elysiajs/openapi/openapi';
 import { type AnyElysia, Elysia } from 'elysia';
 import { isObject } from '../kernel/index.ts';
 import type { AccessLevel } from './access-levels.ts';
+import { describeCodes, type PublishedCode } from './describe-codes.ts';
 import { renderDocs } from './docs-page.ts';
 import type { Kit } from './kit.ts';
 
@@ -21,6 +22,8 @@ export type OpenApiDocument = {
   info: { title: string; version: string; description: string };
   paths: Record<string, Record<string, Operation>>;
   components: Record<string, unknown>;
+  /** What each code means. */
+  'x-codes': PublishedCode[];
 };
 
 const SECURITY: Record<AccessLevel, object[]> = {
@@ -47,6 +50,7 @@ export function describeApi(app: AnyElysia, version: string): OpenApiDocument {
     OpenApiDocument,
     'paths' | 'components'
   >;
+  const codes = describeCodes();
   const paths = mergeShapes(generated.paths);
   for (const [path, operations] of Object.entries(paths)) {
     for (const operation of Object.values(operations)) complete(operation, path);
@@ -55,6 +59,7 @@ export function describeApi(app: AnyElysia, version: string): OpenApiDocument {
     openapi: '3.1.0',
     info: { title: 'Taskgate', version, description: DESCRIPTION },
     paths,
+    'x-codes': codes,
     components: {
       ...generated.components,
       securitySchemes: {
@@ -67,7 +72,7 @@ export function describeApi(app: AnyElysia, version: string): OpenApiDocument {
       responses: {
         PanelFailure: failure('A failure on a panel route.', {
           success: { const: false },
-          code: { type: 'string' },
+          code: { type: 'string', enum: codes.map(({ panel }) => panel) },
           message: { type: 'string' },
           details: {},
           request_id: { type: 'string' },

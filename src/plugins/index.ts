@@ -5,6 +5,7 @@
 export type * from '../../contracts/v1.d.ts';
 export { type LintReport, lintPlugin } from './author/lint-plugin.ts';
 export { type FixtureCaseReport, type FixtureReport, runFixture } from './author/run-fixture.ts';
+export { pluginErrors } from './errors.ts';
 export {
   buildBatchQueryRequest,
   buildQueryRequest,

@@ -3,6 +3,7 @@
  * billing, the store, upstream. Never touches: HTTP requests and cookies, sessions. A task ends in `finish-task.ts` and nowhere else.
  */
 
+export { taskErrors } from './errors.ts';
 export type { Content, ContentRequest } from './open-artifact.ts';
 export { submittedObject, taskObject, videoObject } from './show-task.ts';
 export { createTasks, type TaskDetail, type TaskFilter, type Tasks } from './tasks.ts';

@@ -298,6 +298,25 @@ describe('every route states who may call it', () => {
     });
   });
 
+  test('and every code is documented', async () => {
+    const { json } = await send({ path: '/api/openapi.json' });
+    const codes = new Map(json['x-codes'].map((code: { panel: string; status: number }) => [code.panel, code.status]));
+    for (const [code, status] of [
+      ['AUTH_INVALID_CREDENTIALS', 401],
+      ['AUTH_SESSION_MISMATCH', 409],
+      ['AUTH_ORIGIN_FORBIDDEN', 403],
+      ['VALIDATION_FAILED', 400],
+      ['RATE_LIMITED', 429],
+      ['PLUGIN_INVALID', 422],
+      ['CHANNEL_NOT_FOUND', 404],
+      ['TASK_NOT_FOUND', 404],
+      ['STORE_UNAVAILABLE', 503],
+    ] as const) {
+      expect([code, codes.get(code)]).toEqual([code, status]);
+    }
+    expect([...codes.keys()].every((code) => /^[A-Z][A-Z0-9_]+$/.test(String(code)))).toBe(true);
+  });
+
   test('the interface’s page loads nothing', async () => {
     const { status, text, headers } = await send({ path: '/api/docs' });
     expect(status).toBe(200);
