@@ -18,8 +18,8 @@ export function buildSubmitRequest(ctx) {
   return {
     method: 'POST',
     url: ctx.baseUrl + '/v1/jobs',
-    headers: { authorization: 'Bearer ' + ctx.apiKey, 'x-signature': utils.hmacSHA256(ctx.input.prompt, ctx.apiKey) },
-    body: { model: ctx.model, prompt: ctx.input.prompt.slice(0, 700), seconds: Number(ctx.input.seconds) || 5 },
+    headers: { authorization: 'Bearer ' + ctx.apiKey, 'content-type': 'application/json' },
+    body: { model: ctx.model, prompt: ctx.input.prompt.slice(0, 850), seconds: Number(ctx.input.seconds) || 5 },
   };
 }`;
 const plugin: SandboxModule = { key: 'bench', version: '1.0.0', source, sourceHash: sha256Hex(source) };

@@ -4,8 +4,12 @@ import { type CallQueue, createCallQueue } from './queue-calls.ts';
 import { type ChildProcess, spawnChild } from './spawn-child.ts';
 import type { SandboxFailure, SandboxLimits, SandboxModule } from './types.ts';
 
-/** What a child's process needs beside the guest's memory: the runtime, the engine, copies of arguments and results. */
+/**
+ * What a child's process needs beside the guest's memory (the runtime, the engine, copies of arguments and results): at the
+ * most, and as each one's share of what all may hold together. Together they may hold one guest at its limit.
+ */
 const CHILD_OVERHEAD_BYTES = 128 * 1024 * 1024;
+const CHILD_SHARE_BYTES = 80 * 1024 * 1024;
 /** How often busy children are looked at, in ms. */
 const WATCH_MS = 25;
 /** A call that waits this long for a process has one started, in ms. */
@@ -222,12 +226,15 @@ export function createPool({ limits, command, clock, logger, onKill }: PoolOptio
     for (const worker of workers) {
       const age = now - worker.since;
       if (worker.state === 'booting' && age > BOOT_TIMEOUT_MS) worker.child.kill();
-      if (worker.state === 'ready' && worker.running.length > 0) examine(worker, age);
+      if (worker.state === 'ready' && worker.running.length > 0 && age > limits.callTimeoutMs + limits.killGraceMs) {
+        kill(worker, { kind: 'killed', message: `did not stop at the limit of ${limits.callTimeoutMs} ms` });
+      }
       const working = worker.state !== 'ready' || worker.running.length > 0;
       busy ||= working;
       idle ||= !working;
       slow ||= worker.running.length > 0 && age > SLOW_MS;
     }
+    if (busy) weigh();
     // Who comes next shall not wait for a slow call to end, nor for a process to start.
     if (slow && !idle) startSpare();
     const spare = [...workers].find((worker) => worker.running.length === 0 && now - worker.since > IDLE_STOP_MS);
@@ -241,13 +248,23 @@ export function createPool({ limits, command, clock, logger, onKill }: PoolOptio
     }
   }
 
-  function examine(worker: Worker, age: number): void {
-    const resident = limits.memoryBytes + CHILD_OVERHEAD_BYTES;
-    if (age > limits.callTimeoutMs + limits.killGraceMs) {
-      kill(worker, { kind: 'killed', message: `did not stop at the limit of ${limits.callTimeoutMs} ms` });
-    } else if (worker.child.residentBytes() > resident) {
-      kill(worker, { kind: 'killed', message: `its process grew over the limit of ${resident} bytes` });
+  /** Ends the largest working process where it, or all together, hold too much. */
+  function weigh(): void {
+    const each = limits.memoryBytes + CHILD_OVERHEAD_BYTES;
+    const all = limits.memoryBytes + limits.processes * CHILD_SHARE_BYTES;
+    let total = 0;
+    let largest: { worker: Worker; bytes: number } | undefined;
+    for (const worker of workers) {
+      const bytes = worker.child.residentBytes();
+      total += bytes;
+      if (worker.state === 'ready' && worker.running.length > 0 && bytes > (largest?.bytes ?? 0))
+        largest = { worker, bytes };
     }
+    if (!largest) return;
+    const { worker, bytes } = largest;
+    if (bytes > each) kill(worker, { kind: 'killed', message: `its process grew over the limit of ${each} bytes` });
+    else if (total > all)
+      kill(worker, { kind: 'killed', message: `the processes grew over their limit of ${all} bytes` });
   }
 
   function kill(worker: Worker, reason: PoolFailure): void {

@@ -125,8 +125,29 @@ describe('every attack ends within the deadline and 0.5 s, and hurts nobody', ()
         expect(['timeout', 'killed', 'memory', 'stack', 'thrown', 'too_large', 'async']).toContain(outcome.error.kind);
       }
       expect(await resultOf(sandbox, attacker, 'calm', [7])).toEqual({ value: 7, sum: 2 });
-      if (process.env.SHOW)
-        console.log(name, Math.round(took), Math.round(peak / MEBIBYTE), Math.round(slowest), outcome.ok);
     });
   }
+
+  test('two plugins exhaust their memory at the same time', async () => {
+    await bothProcessesUp();
+    let over = false;
+    let peak = 0;
+    const watch = (async () => {
+      while (!over) {
+        peak = Math.max(peak, residentBytes('self') + sandbox.stats().residentBytes);
+        await Bun.sleep(5);
+      }
+    })();
+    const greedy = 'export function fill() { const all = []; for (;;) all.push(new Uint8Array(1 << 20).fill(1)) }';
+    const outcomes = await Promise.all(
+      ['first', 'second'].map((key) => sandbox.call(plugin(greedy, key), hook('fill'))),
+    );
+    over = true;
+    await watch;
+    for (const outcome of outcomes) {
+      expect(outcome.ok ? 'ok' : outcome.error.kind).toBeOneOf(['memory', 'killed', 'timeout']);
+    }
+    expect(peak).toBeLessThan(MAX_RESIDENT_BYTES);
+    expect(await resultOf(sandbox, bystander, 'work', [1])).toMatchObject({ x: 1 });
+  });
 });

@@ -24,13 +24,16 @@ const two = plugin(source, 'two');
 describe('slots', () => {
   test('one slow plugin never takes the whole pool', async () => {
     const sandbox = start();
-    const slow = Promise.all(Array.from({ length: 12 }, () => sandbox.call(one, hook('busy', [150]))));
+    let ended = 0;
+    const slow = Array.from({ length: 12 }, async () => {
+      expect(await resultOf(sandbox, one, 'busy', [200])).toBe(200);
+      ended++;
+    });
     await Bun.sleep(50);
-    const began = performance.now();
     for (let i = 0; i < 20; i++) expect(await resultOf(sandbox, two, 'id', [i])).toBe(i);
-    // Twelve slow calls take 1.8 s one after another; the other plugin had a process of its own.
-    expect(performance.now() - began).toBeLessThan(1_200);
-    expect((await slow).every((outcome) => outcome.ok)).toBe(true);
+    // Twelve slow calls take 2.4 s one after another; the other plugin had a process of its own.
+    expect(ended).toBeLessThan(12);
+    await Promise.all(slow);
     expect(sandbox.stats().processes).toBe(2);
   });
 
@@ -133,13 +136,14 @@ describe('processes that die', () => {
     void outcome.then(() => {
       over = true;
     });
-    while (!over) {
+    // Ever longer, for a process that is killed while it starts does not count.
+    for (let pause = 200; !over; pause *= 1.5) {
+      await Promise.race([outcome, Bun.sleep(pause)]);
       for (const pid of childrenOf(process.pid)) process.kill(pid, 'SIGKILL');
-      await Bun.sleep(50);
     }
     expect(await failureOf(outcome)).toMatchObject({ kind: 'killed', message: 'ended its process 2 times' });
     expect(await resultOf(sandbox, one, 'id', [1])).toBe(1);
-  });
+  }, 30_000);
 
   test('a program that is no sandbox fails the calls in time, and close ends it', async () => {
     const sandbox = start({}, systemClock, ['/bin/false']);
@@ -194,7 +198,7 @@ describe('suspension', () => {
 
 describe('memory stays flat', () => {
   test('over 10,000 calls', async () => {
-    const sandbox = start();
+    const sandbox = start({ processes: 1 });
     const work = plugin(
       "export function work(x) { console.log('n'); return { x, sign: utils.hmacSHA256(x.text, 'k'), n: Math.random() } }",
     );
@@ -213,7 +217,7 @@ describe('memory stays flat', () => {
   }, 60_000);
 
   test('with more plugins than a process keeps', async () => {
-    const sandbox = start();
+    const sandbox = start({ processes: 1 });
     const many = Array.from({ length: 50 }, (_, i) => plugin(`${source} // ${i}`, `plugin${i}`));
     for (const module of many) expect(await resultOf(sandbox, module, 'id', [1])).toBe(1);
     const before = sandbox.stats().residentBytes;
