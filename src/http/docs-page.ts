@@ -1,4 +1,4 @@
-import { randomToken } from '../kernel/index.ts';
+import { isObject, randomToken } from '../kernel/index.ts';
 import type { OpenApiDocument, Operation } from './openapi.ts';
 
 const ACCESS_LABEL: Record<NonNullable<Operation['x-access']>, string> = {
@@ -64,7 +64,7 @@ ${renderCodes(document['x-codes'])}
 
 function renderOperation(method: string, path: string, operation: Operation): string {
   const parts = [
-    describePart('Parameters', operation.parameters),
+    describePart('Parameters', operation.parameters && listParameters(operation.parameters)),
     describePart('Body', operation.requestBody && jsonSchemaOf(operation.requestBody)),
   ].join('');
   const access = operation['x-access'];
@@ -84,15 +84,26 @@ function renderCodes(codes: OpenApiDocument['x-codes']): string {
 }
 
 function describePart(title: string, value: unknown): string {
-  if (value === undefined || (Array.isArray(value) && value.length === 0)) return '';
+  if (value === undefined || (isObject(value) && Object.keys(value).length === 0)) return '';
   return `<p>${title}</p><pre>${escapeHtml(JSON.stringify(value, null, 2))}</pre>`;
 }
 
-/** The JSON form of a body; the framework lists the same schema for every media type. */
+/** The schema of a body. */
 function jsonSchemaOf(body: unknown): unknown {
   const { content } = body as { content?: Record<string, { schema?: unknown }> };
   return content?.['application/json']?.schema ?? body;
 }
+
+/** `{ "id (path)": {schema} }`: what a reader needs of the parameters. */
+const listParameters = (parameters: unknown): unknown =>
+  Array.isArray(parameters)
+    ? Object.fromEntries(
+        parameters.map((parameter: { name: string; in: string; required?: boolean; schema?: unknown }) => [
+          `${parameter.name} (${parameter.in}${parameter.required ? '' : ', optional'})`,
+          parameter.schema ?? {},
+        ]),
+      )
+    : parameters;
 
 const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
 const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (char) => ENTITIES[char] ?? char);

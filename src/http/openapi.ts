@@ -51,6 +51,7 @@ export function describeApi(app: AnyElysia, version: string): OpenApiDocument {
     'paths' | 'components'
   >;
   const codes = describeCodes();
+  describeBodies(app, generated.paths);
   const paths = mergeShapes(generated.paths);
   for (const [path, operations] of Object.entries(paths)) {
     for (const operation of Object.values(operations)) complete(operation, path);
@@ -91,6 +92,15 @@ export function describeApi(app: AnyElysia, version: string): OpenApiDocument {
       },
     },
   };
+}
+
+/** Bodies are read by a parser of our own, of which the generator does not know that it takes JSON and nothing else. */
+function describeBodies(app: AnyElysia, paths: OpenApiDocument['paths']): void {
+  for (const { method, path, hooks } of app.routes) {
+    const operation = paths[path.replaceAll(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()];
+    if (!operation || !hooks.body) continue;
+    operation.requestBody = { required: true, content: { 'application/json': { schema: hooks.body } } };
+  }
 }
 
 /** OpenAPI knows one path of a shape: `/v1/tasks/{pluginKey}` and `/v1/tasks/{taskId}` become one, with the first's names. */

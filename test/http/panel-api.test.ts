@@ -298,6 +298,25 @@ describe('every route states who may call it', () => {
     });
   });
 
+  test('and every body is described', async () => {
+    const { paths } = (await send({ path: '/api/openapi.json' })).json;
+    const { schema } = paths['/api/channel'].post.requestBody.content['application/json'];
+    expect(schema).toMatchObject({
+      type: 'object',
+      additionalProperties: false,
+      required: ['name', 'type', 'key', 'models'],
+    });
+    expect(paths['/api/price'].put.requestBody.content['application/json'].schema.required).toEqual([
+      'model',
+      'expression',
+    ]);
+    expect(paths['/v1/tasks/{pluginKey}'].get.parameters[0]).toMatchObject({
+      name: 'pluginKey',
+      in: 'path',
+      required: true,
+    });
+  });
+
   test('and every code is documented', async () => {
     const { json } = await send({ path: '/api/openapi.json' });
     const codes = new Map(json['x-codes'].map((code: { panel: string; status: number }) => [code.panel, code.status]));
@@ -624,7 +643,7 @@ describe('plugins', () => {
 describe('tasks in the panel', () => {
   let vendor: { url: string; stop(): Promise<void> };
   beforeAll(async () => {
-    vendor = await createDemoVendor({ clock: systemClock, durationMs: 1 }).start(0);
+    vendor = await createDemoVendor({ clock: systemClock, durationMs: 500 }).start(0);
   });
   afterAll(() => vendor.stop());
 
