@@ -61,11 +61,11 @@ async function main(): Promise<number> {
     step(5, 'The gateway polls the vendor to the end');
     const done = await waitForEnd(gateway.url, key, id);
     const detail = await admin.call<{
-      events: { kind: string; status: string }[];
+      timeline: { kind: string; status: string }[];
       ledger: { kind: string; amount: number }[];
     }>('GET', `/api/task/${id}`);
     say(
-      `   ${detail.events
+      `   ${detail.timeline
         .filter(({ kind }) => kind === 'transition')
         .map(({ status }) => status)
         .join(' → ')}`,

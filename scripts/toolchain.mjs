@@ -1,6 +1,7 @@
 // What has to run on plain Node before anything of ours is installed: dependencies, then Bun from its npm package.
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { constants } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -64,17 +65,29 @@ export function findBun() {
   return fail(`Bun ${wanted} is not usable in node_modules. Remove node_modules and try again.`);
 }
 
-/** Runs a program to its end with our own terminal, forwarding the signals that ask for an end. Resolves its exit code. */
+/**
+ * Runs a program to its end with our own terminal and passes on what asks for an end. Resolves its exit code.
+ * npm runs us below a shell that dies of SIGTERM without passing it on: a parent that is gone counts as that signal.
+ */
 export function runToEnd(program, args) {
   return new Promise((resolve) => {
     const child = spawn(program, args, { cwd: root, stdio: 'inherit' });
-    const forward = (signal) => child.kill(signal);
-    const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
-    for (const signal of signals) process.on(signal, forward);
+    const parent = process.ppid;
+    const watch = setInterval(() => {
+      if (process.ppid === parent) return;
+      clearInterval(watch);
+      child.kill('SIGTERM');
+    }, 500);
+    const forward = (signal) => {
+      // A terminal sends its interrupt to the whole group: passed on, the child would see a second one.
+      if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal);
+    };
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, forward);
     child.on('error', (error) => fail(`${program}: ${error.message}`));
     child.on('exit', (code, signal) => {
-      for (const name of signals) process.off(name, forward);
-      resolve(code ?? 128 + (signal === 'SIGINT' ? 2 : signal === 'SIGKILL' ? 9 : 15));
+      clearInterval(watch);
+      for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.off(name, forward);
+      resolve(code ?? 128 + (constants.signals[signal] ?? 0));
     });
   });
 }
