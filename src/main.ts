@@ -8,6 +8,7 @@ if (argv[0] === '__sandbox') {
   void import('./sandbox/child.ts').then((child) => child.runSandboxChild());
 } else {
   void import('./app/index.ts').then(async (app) => {
-    process.exitCode = await app.runCli(argv);
+    // Explicitly: what a library leaves open (a pooled connection, a timer) must not keep a finished command alive.
+    process.exit(await app.runCli(argv));
   });
 }

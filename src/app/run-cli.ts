@@ -5,8 +5,17 @@ import { parseCommand } from './cli/parse-command.ts';
 
 const STDIN_LIMIT = 64 * 1024;
 
-/** Runs one command line (without the program's own name) and gives its exit code. Never rejects. */
+/**
+ * Runs one command line (without the program's own name) and gives its exit code once everything printed has been handed to the
+ * system. Never rejects.
+ */
 export async function runCli(argv: readonly string[], io: CommandIo = processIo()): Promise<ExitCode> {
+  const code = await runCommand(argv, io);
+  await io.flush();
+  return code;
+}
+
+async function runCommand(argv: readonly string[], io: CommandIo): Promise<ExitCode> {
   const json = argv.includes('--json');
   try {
     const parsed = parseCommand(argv);
@@ -38,6 +47,9 @@ function processIo(): CommandIo {
   return {
     out: (text) => void process.stdout.write(text),
     err: (text) => void process.stderr.write(text),
+    async flush() {
+      await Promise.all([drained(process.stdout), drained(process.stderr)]);
+    },
     isTerminal: process.stderr.isTTY === true,
     async readStdin() {
       const chunks: Buffer[] = [];
@@ -52,3 +64,7 @@ function processIo(): CommandIo {
     },
   };
 }
+
+/** Resolves when all that was written before has left the process; a reader that has gone away is no fault of the command. */
+const drained = (stream: NodeJS.WriteStream): Promise<void> =>
+  new Promise((resolve) => stream.write('', () => resolve()));

@@ -16,6 +16,7 @@ async function run(...argv: string[]) {
       err += text;
     },
     readStdin: async () => '',
+    flush: async () => {},
     isTerminal: false,
   };
   const code = await runCli(argv, io);

@@ -5,6 +5,8 @@ export type CommandIo = {
   err(text: string): void;
   /** All of standard input, at most 64 KiB. */
   readStdin(): Promise<string>;
+  /** Resolves when what was printed has left the process. */
+  flush(): Promise<void>;
   /** Whether standard error is a terminal. */
   isTerminal: boolean;
 };
