@@ -83,12 +83,12 @@ for (const dialect of ['SQLite', 'PostgreSQL'] as const) {
 
       const stats = await vendor.stats(id);
       expect(stats.creates).toBe(1);
-      const detail = await admin.call<{ ledger: { kind: string; amount: number }[]; events: { status: string }[] }>(
+      const detail = await admin.call<{ ledger: { kind: string; amount: number }[]; timeline: { status: string }[] }>(
         'GET',
         `/api/task/${id}`,
       );
       expect(detail.ledger.reduce((sum, line) => sum + line.amount, 0)).toBe(-BILL);
-      expect(detail.events.map((event) => event.status)).toContain('SUCCESS');
+      expect(detail.timeline.map((event) => event.status)).toContain('SUCCESS');
     }, 40_000);
 
     test('a failed job is refunded', async () => {

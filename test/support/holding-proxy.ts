@@ -12,6 +12,8 @@ export type HoldingProxy = {
   match: string;
   /** Conversations held so far. */
   held(): number;
+  /** Passes on what is held, and everything after it. */
+  release(): void;
   /** Cuts all connections. */
   cut(): void;
   stop(): Promise<void>;
@@ -19,13 +21,20 @@ export type HoldingProxy = {
 
 export async function startHoldingProxy(target: { host: string; port: number }): Promise<HoldingProxy> {
   const sockets = new Set<Socket>();
+  const releases = new Set<() => void>();
   let held = 0;
   const proxy: HoldingProxy = {
     url: '',
     mode: 'pass',
     match: '',
     held: () => held,
+    release() {
+      proxy.mode = 'pass';
+      for (const release of releases) release();
+      releases.clear();
+    },
     cut() {
+      releases.clear();
       for (const socket of sockets) socket.destroy();
     },
     stop() {
@@ -45,14 +54,22 @@ export async function startHoldingProxy(target: { host: string; port: number }):
       const matches = chunk.toString('latin1').includes(proxy.match);
       if (matches && proxy.mode === 'hold_requests') {
         held += 1;
+        releases.add(() => vendor.write(chunk));
         return;
       }
       if (matches && proxy.mode === 'hold_answers') holdAnswer = true;
       vendor.write(chunk);
     });
     vendor.on('data', (chunk) => {
-      if (holdAnswer) held += 1;
-      else client.write(chunk);
+      if (!holdAnswer) {
+        client.write(chunk);
+        return;
+      }
+      held += 1;
+      releases.add(() => {
+        holdAnswer = false;
+        client.write(chunk);
+      });
     });
     client.on('close', () => vendor.destroy());
     vendor.on('close', () => {
