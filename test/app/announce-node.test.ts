@@ -1,0 +1,114 @@
+import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { announceNode, type NodePresence } from '../../src/app/announce-node.ts';
+import { fingerprintSecrets } from '../../src/app/load-secrets.ts';
+import { newUuid, silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { openStore } from '../../src/store/index.ts';
+import type { Store } from '../../src/store/ports/index.ts';
+import { testDatabaseUrl } from '../support/postgres.ts';
+import { runTaskgate, startTaskgate, temporaryFolder } from './run-taskgate.ts';
+
+setDefaultTimeout(60_000);
+
+const ends: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+async function open(databaseUrl: string): Promise<Store> {
+  const store = await openStore({
+    databaseUrl,
+    dataDir: temporaryFolder(),
+    synchronous: 'NORMAL',
+    clock: systemClock,
+    logger: silentLogger,
+  });
+  ends.push(() => store.close());
+  return store;
+}
+
+async function announce(store: Store, session: readonly string[], crypto: readonly string[]): Promise<NodePresence> {
+  const secrets = { session: session as [string], crypto: crypto as [string] };
+  const node = await announceNode({
+    store,
+    clock: systemClock,
+    logger: silentLogger,
+    id: newUuid(),
+    role: 'master',
+    version: '0.0.0',
+    fingerprints: fingerprintSecrets(secrets),
+  });
+  ends.push(() => node.stop());
+  return node;
+}
+
+describe('nodes on one PostgreSQL', () => {
+  test('with the same secrets run side by side', async () => {
+    const store = await open(await testDatabaseUrl());
+    await announce(store, ['s'], ['c']);
+    await announce(store, ['s'], ['c']);
+    expect(await store.nodes.alive(systemClock.unix() - 60)).toHaveLength(2);
+  });
+
+  test.each([
+    ['SESSION_SECRET', ['other'], ['c']],
+    ['CRYPTO_SECRET', ['s'], ['other']],
+  ] as const)('a differing %s is refused by name', async (name, session, crypto) => {
+    const store = await open(await testDatabaseUrl());
+    await announce(store, ['s'], ['c']);
+    const refused = announce(store, session, crypto);
+    expect(refused).rejects.toThrow(`${name} differs`);
+    await refused.catch(() => undefined);
+    expect(await store.nodes.alive(systemClock.unix() - 60)).toHaveLength(1);
+  });
+
+  test('a rotation passes: the former secret is named by either side', async () => {
+    const store = await open(await testDatabaseUrl());
+    await announce(store, ['s1'], ['c1']);
+    await announce(store, ['s2', 's1'], ['c2', 'c1']);
+    await announce(store, ['s1'], ['c1', 'c2']);
+    expect(await store.nodes.alive(systemClock.unix() - 60)).toHaveLength(3);
+  });
+
+  test('a node that stopped, or whose heartbeat is old, refuses nobody', async () => {
+    const store = await open(await testDatabaseUrl());
+    await (await announce(store, ['s1'], ['c1'])).stop();
+    const dead = { id: newUuid(), role: 'master', version: '0', startedAt: 1, fingerprints: ['session:x', 'crypto:x'] };
+    await store.nodes.heartbeat(dead, systemClock.unix() - 36);
+    await announce(store, ['s2'], ['c2']);
+  });
+});
+
+test('on SQLite a row that a crash left behind refuses nobody', async () => {
+  const store = await open('');
+  const crashed = {
+    id: newUuid(),
+    role: 'master',
+    version: '0',
+    startedAt: 1,
+    fingerprints: ['session:x', 'crypto:x'],
+  };
+  await store.nodes.heartbeat(crashed, systemClock.unix());
+  await announce(store, ['s'], ['c']);
+});
+
+test('a gateway on PostgreSQL starts, refuses a stranger, answers doctor, and stops', async () => {
+  const environment = {
+    DATABASE_URL: await testDatabaseUrl(),
+    SESSION_SECRET: 'a-secret-of-thirty-two-characters',
+    CRYPTO_SECRET: 'another-secret-of-thirty-two-chars',
+  };
+  const gateway = await startTaskgate(environment);
+  ends.push(async () => gateway.signal('SIGKILL'));
+  expect(gateway.created).toEqual([]);
+  const stranger = await runTaskgate(['serve', '--port', '0'], {
+    environment: { ...environment, CRYPTO_SECRET: 'a-secret-that-nobody-else-has-here' },
+  });
+  expect(stranger.code).toBe(1);
+  expect(stranger.err).toContain('CRYPTO_SECRET differs');
+  expect(stranger.err).not.toContain('a-secret-that-nobody');
+  const doctor = await runTaskgate(['doctor'], { environment });
+  expect([doctor.code, doctor.out]).toEqual([0, expect.stringContaining(`running: ${nodeOf(gateway.log())}`)]);
+  expect(await gateway.stop()).toBe(0);
+});
+
+const nodeOf = (log: string): string => /"node":"([0-9a-f-]{36})"/.exec(log)?.[1] ?? 'unknown';
