@@ -55,8 +55,9 @@ export async function authorizeRequest(
       scope.api = await deps.auth.authenticateApiKey(authorization, use);
       return;
     case 'apiKeyOrCapability':
-      // With a key the key decides, also when it is wrong; without one the controller checks the signed address.
-      if (authorization !== undefined) scope.api = await deps.auth.authenticateApiKey(authorization, use);
+      // A signed address decides alone, whatever key comes along; the controller verifies it before anything is read.
+      if (!new URL(request.url).searchParams.has('access'))
+        scope.api = await deps.auth.authenticateApiKey(authorization, use);
       return;
     case 'refreshCookie':
       guardOrigin(request.headers, deps.originGuard);

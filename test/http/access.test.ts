@@ -72,7 +72,9 @@ describe('who may pass', () => {
     ['/v1/things/7', '', 401, 'api_key_invalid'],
     ['/v1/things/7', 'user', 401, 'api_key_invalid'],
     ['/v1/things/7', 'sk-good', 200, ''],
-    ['/v1/files/7', '', 200, ''],
+    ['/v1/files/7', '', 401, 'api_key_invalid'],
+    ['/v1/files/7?access=signed', '', 200, ''],
+    ['/v1/files/7?access=', 'sk-wrong', 200, ''],
     ['/v1/files/7', 'sk-good', 200, ''],
     ['/v1/files/7', 'sk-wrong', 401, 'api_key_invalid'],
   ];

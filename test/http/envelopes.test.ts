@@ -163,7 +163,7 @@ describe('request ids', () => {
 describe('the log', () => {
   test('never holds a query: capabilities and one-time codes travel there', async () => {
     const app = openKit();
-    await call(app, { path: '/v1/files/7?access=c4pability-s3cret&turnstile=t0ken', as: 'sk-good' });
+    await call(app, { path: '/v1/things/7?access=c4pability-s3cret&turnstile=t0ken', as: 'sk-good' });
     await call(app, { path: '/api/none?access=c4pability-s3cret', headers: { authorization: 'Bearer n0t-logged' } });
     const log = JSON.stringify(app.lines);
     for (const secret of ['c4pability', 't0ken', 'n0t-logged', 'sk-good']) expect(log).not.toContain(secret);
@@ -172,7 +172,7 @@ describe('the log', () => {
         .filter((line) => line.message === 'request')
         .map(({ fields }) => [fields.method, fields.path, fields.status, fields.user_id, fields.ip]),
     ).toEqual([
-      ['GET', '/v1/files/7', 200, 4, '203.0.113.9'],
+      ['GET', '/v1/things/7', 200, 4, '203.0.113.9'],
       ['GET', '/api/none', 404, undefined, '203.0.113.9'],
     ]);
   });
