@@ -46,13 +46,13 @@ export async function finishTask(
     const event = { taskId: task.taskId, at: now, status: ending.status };
     const cause = succeeded ? {} : { class: ending.class ?? '', httpStatus: ending.httpStatus ?? 0 };
     await tx.tasks.addEvent({ ...event, kind: 'transition', detail: reason, ...cause });
-    if (bill) {
-      await billing.settle(tx, task, bill);
-      await tx.tasks.addEvent({ ...event, kind: 'settled', detail: `${bill.quota}` });
-    } else {
-      await billing.refund(tx, task, reason);
-      await tx.tasks.addEvent({ ...event, kind: 'refunded', detail: `${task.quota}` });
-    }
+    const money = bill
+      ? { kind: 'settled' as const, detail: `${bill.quota}` }
+      : { kind: 'refunded' as const, detail: `${task.quota}` };
+    await tx.tasks.addEvent({ ...event, ...money });
+    // Last: it locks the rows of user, key and channel, which all their other tasks wait for.
+    if (bill) await billing.settle(tx, task, bill);
+    else await billing.refund(tx, task, reason);
     return true;
   });
 }

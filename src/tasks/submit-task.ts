@@ -79,7 +79,6 @@ async function openTask(
   const { quota, snapshot } = prepared.quote;
   const owner = { taskId, userId: caller.user.id, apiKeyId: caller.key?.id ?? null };
   return deps.store.transaction(async (tx) => {
-    await deps.billing.reserve(tx, { ...owner, quota }, 1);
     const createdAt = deps.clock.unix();
     const task = await tx.tasks.insert({
       ...owner,
@@ -106,6 +105,8 @@ async function openTask(
       leaseForMs: SUBMIT_LEASE_MS,
     });
     await tx.tasks.addEvent({ taskId, at: createdAt, kind: 'created', status: 'NOT_START', detail: `${quota}` });
+    // Last: it locks the user's row, and every other submission of his waits for the end of this transaction.
+    await deps.billing.reserve(tx, { ...owner, quota }, 1);
     return task;
   });
 }

@@ -57,13 +57,17 @@ describe('the official openai client', () => {
   }, 40_000);
 
   test('errors are of the client’s own classes', async () => {
-    await expect(client.videos.create({ model: 'nobody-serves-this' as typeof model, prompt: 'x' })).rejects.toBeInstanceOf(
-      OpenAI.NotFoundError,
-    );
+    await expect(
+      client.videos.create({ model: 'nobody-serves-this' as typeof model, prompt: 'x' }),
+    ).rejects.toBeInstanceOf(OpenAI.NotFoundError);
     await expect(client.videos.retrieve('task_unknown')).rejects.toBeInstanceOf(OpenAI.NotFoundError);
     const stranger = new OpenAI({ apiKey: 'sk-wrong', baseURL: `${gateway.url}/v1`, maxRetries: 0 });
     await expect(stranger.videos.retrieve('task_unknown')).rejects.toBeInstanceOf(OpenAI.AuthenticationError);
-    await expect(client.videos.create({ model, prompt: 'x [submit=429]' })).rejects.toBeInstanceOf(OpenAI.RateLimitError);
-    await expect(client.videos.create({ model, prompt: 'x [submit=400]' })).rejects.toBeInstanceOf(OpenAI.BadRequestError);
+    await expect(client.videos.create({ model, prompt: 'x [submit=429]' })).rejects.toBeInstanceOf(
+      OpenAI.RateLimitError,
+    );
+    await expect(client.videos.create({ model, prompt: 'x [submit=400]' })).rejects.toBeInstanceOf(
+      OpenAI.BadRequestError,
+    );
   }, 40_000);
 });

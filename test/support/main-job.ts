@@ -6,7 +6,7 @@ export type FinishedTask = { id: string; status: string; progress: string; fail_
 export const submit = (url: string, key: string, body: Record<string, unknown>, plugin = 'demo'): Promise<Answer> =>
   ask(`${url}/v1/tasks/${plugin}`, {
     token: key,
-    body: { model: 'demo-video', prompt: 'a cat on a roof [duration=1]', ...body },
+    body: { model: 'demo-video', prompt: 'a cat on a roof [duration=0.3]', ...body },
   });
 
 export async function waitForEnd(url: string, key: string, id: string, ms = 30_000): Promise<FinishedTask> {
