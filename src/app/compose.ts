@@ -68,7 +68,8 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
   for (const [name, room] of Object.entries({ plugins, channels, billing, publicAddress })) {
     stops.add(name, () => room.stop());
   }
-  await Promise.all([plugins.start(), channels.start(), billing.start(), publicAddress.start()]);
+  // The plugins wait for the first sandbox process; what follows is built meanwhile.
+  const started = Promise.all([plugins.start(), channels.start(), billing.start(), publicAddress.start()]);
 
   const auth = createAuth({
     store,
@@ -137,6 +138,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
     logger,
   });
 
+  await started;
   // Before the listener opens: on SQLite the start of polling ends the leases of an earlier process, and a submission that had
   // come in by then would lose its own.
   if (config.updateTask) {

@@ -86,7 +86,7 @@ export function createRegistry(deps: Deps): Registry {
   /** Compiles the factory's sources until all of them could be judged; they never change afterwards. */
   async function factory(): Promise<ReadonlyMap<string, CompiledPlugin>> {
     if (factoryComplete) return factoryPlugins;
-    const results = await Promise.all(deps.factory.map(({ source }) => compiler.compile(source)));
+    const results = await Promise.all(deps.factory.map(({ source }) => compiler.compileOwn(source)));
     const plugins = new Map<string, CompiledPlugin>();
     const errors: Record<string, string> = {};
     let complete = true;
