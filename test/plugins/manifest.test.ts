@@ -168,6 +168,11 @@ const invalid: [name: string, meta: unknown, fault: string][] = [
     '/protocols/0/supports/1 protocol.supports.item.value',
   ],
   [
+    'a number as mode',
+    withMeta({ protocols: [{ name: 'proto_responses', supports: ['sync', 1] }] }),
+    '/protocols/0/supports/1 protocol.supports.item.type',
+  ],
+  [
     'a mode twice',
     withMeta({ protocols: [{ name: 'proto_responses', supports: ['sync', 'sync'] }] }),
     '/protocols/0/supports/1 protocol.supports.unique',
@@ -551,6 +556,37 @@ describe('a manifest is accepted, and accepted again in its published form', () 
     const published = publishMeta(first.value);
     expect(check(published)).toEqual(first);
   });
+});
+
+test('manifest bombs: long texts and endless lists are judged without delay', () => {
+  const long = 'a'.repeat(1_000_000);
+  const many = Array.from({ length: 100_000 }, (_, index) => `h${index}`);
+  const started = process.cpuUsage();
+  for (const meta of [
+    {
+      key: long,
+      version: `1.0.0-${long}!`,
+      description: `${' '.repeat(1_000_000)}\u0001`,
+      icon: long,
+      website: `https://${long} `,
+    },
+    {
+      baseUrl: `https://${long}@`,
+      allowedHosts: [`${long}!`, `a${'.-'.repeat(500_000)}`],
+      routes: [{ ...submit, path: `/${long}!` }],
+    },
+    {
+      description: { en: 'x', [`aa${'-bb'.repeat(300_000)}!`]: 'y' },
+      routes: [{ ...submit, path: `${'/a'.repeat(500_000)}!` }],
+    },
+    { allowedHosts: many.map((host) => `${host}/`), models: many, channelTypes: many },
+    { allowedHosts: many.map((host) => `${host}:0`), protocols: [{ name: 'proto_responses', supports: many }] },
+  ]) {
+    const faults = faultsOf(withMeta(meta));
+    expect(faults.length).toBeGreaterThan(1);
+    expect(faults.length).toBeLessThanOrEqual(500);
+  }
+  expect(process.cpuUsage(started).user / 1000).toBeLessThan(4_000);
 });
 
 test('every fault is reported at once, each with a message and some with a hint', () => {

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:tes
 import { randomBytes } from 'node:crypto';
 import { sha256Hex, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { createPluginService, type PluginService } from '../../src/plugins/index.ts';
+import type { Sandbox } from '../../src/sandbox/index.ts';
 import type { NewChannel, NewTask, Store } from '../../src/store/ports/index.ts';
 import {
   demoSource,
@@ -502,7 +503,13 @@ describe.each(['sqlite', 'postgres'] as const)('plugins on %s', (dialect) => {
 test('sources that nobody serves any more are forgotten, those of a pinned generation not before it ends', async () => {
   const opened = await openTestStore('sqlite');
   const forgotten: string[] = [];
-  const watched = { ...sandbox, forget: (hash: string) => (forgotten.push(hash), sandbox.forget(hash)) };
+  const watched: Sandbox = {
+    ...sandbox,
+    forget(hash) {
+      forgotten.push(hash);
+      sandbox.forget(hash);
+    },
+  };
   const service = createPluginService({
     store: opened.store,
     sandbox: watched,

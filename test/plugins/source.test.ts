@@ -82,3 +82,15 @@ test('parser bomb: brackets nested without end are a fault, not a crash', () => 
     expect(faultsOf(bomb)).toEqual([expect.stringMatching(/^source\.syntax 1:\d+$/)]);
   }
 });
+
+test('quadratic bombs: names, labels and groups by the ten thousand do not hold the gateway', () => {
+  const many = (line: (index: number) => string): string =>
+    Array.from({ length: 20_000 }, (_, index) => line(index)).join('');
+  const started = process.cpuUsage();
+  expect(faultsOf(many((i) => `let a${i};\n`))).toEqual([]);
+  expect(faultsOf(`${many((i) => `l${i}:`)};`)).toEqual([expect.stringMatching(/^source\.syntax 1:\d+$/)]);
+  expect(faultsOf(`const r = /${many((i) => `(?<n${i}>a)`)}/;`)).toEqual([
+    expect.stringMatching(/^source\.syntax 1:\d+$/),
+  ]);
+  expect(process.cpuUsage(started).user / 1000).toBeLessThan(2_000);
+});

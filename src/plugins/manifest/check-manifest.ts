@@ -27,7 +27,7 @@ export function checkManifest(
   }
   const translated = translateProtocols(meta as Json, exports);
   const list = new FaultList();
-  list.faults.push(...explainSchemaFaults(checkSchema(translated)));
+  list.addAll(explainSchemaFaults(checkSchema(translated)));
 
   // From here on each part is read only where the schema found it sound.
   const sound = translated as Meta & Json;

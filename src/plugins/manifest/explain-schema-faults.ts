@@ -81,8 +81,11 @@ function explainUnknown(error: ErrorObject): PluginFault {
 /** Schema errors in the product's words, one a rule that is broken. Errors of `if` and of wrapping keywords say nothing new. */
 export function explainSchemaFaults(errors: readonly ErrorObject[]): PluginFault[] {
   const faults: PluginFault[] = [];
+  const mistyped = new Set(errors.filter(({ keyword }) => keyword === 'type').map(({ instancePath }) => instancePath));
   for (const error of errors) {
     if (error.keyword === 'if' || error.keyword === 'propertyNames') continue;
+    // A value of the wrong type is said to be that, not to be no known value as well.
+    if (error.keyword === 'enum' && mistyped.has(error.instancePath)) continue;
     const schema = isObject(error.parentSchema) ? error.parentSchema : {};
     if (error.keyword === 'additionalProperties') {
       faults.push(explainUnknown(error));

@@ -8,24 +8,40 @@ const pointerSegment = (segment: string | number): string =>
 export const pointer = (...segments: readonly (string | number)[]): string =>
   segments.map((segment) => `/${pointerSegment(segment)}`).join('');
 
-/** Gathers faults; a later check asks `clean` first, so that one mistake is reported once. */
+/** The pointers above one, without the manifest itself: `/a/b/c` lies in `/a/b` and `/a`. */
+function ancestorsOf(path: string): string[] {
+  const ancestors: string[] = [];
+  for (let end = path.lastIndexOf('/'); end > 0; end = path.lastIndexOf('/', end - 1))
+    ancestors.push(path.slice(0, end));
+  return ancestors;
+}
+
+/** Far more than anyone reads, and few enough that a manifest made of mistakes costs nothing to refuse. */
+const MAX_FAULTS = 500;
+
+/** Gathers faults, the first 500 of them; a later check asks `clean` first, so that one mistake is reported once. */
 export class FaultList {
   readonly faults: PluginFault[] = [];
+  private readonly at = new Set<string>();
+  private readonly above = new Set<string>();
 
   add(path: string, rule: string, message: string, hint?: string): void {
-    this.faults.push(hint === undefined ? { path, rule, message } : { path, rule, message, hint });
+    this.addAll([hint === undefined ? { path, rule, message } : { path, rule, message, hint }]);
   }
 
-  /** True when nothing at, above or below these pointers is at fault. The manifest's own level (missing or unknown names) does not count. */
+  addAll(faults: readonly PluginFault[]): void {
+    for (const fault of faults.slice(0, MAX_FAULTS - this.faults.length)) {
+      this.faults.push(fault);
+      this.at.add(fault.path);
+      for (const path of ancestorsOf(fault.path)) this.above.add(path);
+    }
+  }
+
+  /** True when nothing at, above or below these pointers is at fault. */
   clean(...paths: readonly string[]): boolean {
     return paths.every(
       (path) =>
-        !this.faults.some(
-          (fault) =>
-            fault.path === path ||
-            fault.path.startsWith(`${path}/`) ||
-            (fault.path !== '' && path.startsWith(`${fault.path}/`)),
-        ),
+        !this.at.has(path) && !this.above.has(path) && !ancestorsOf(path).some((ancestor) => this.at.has(ancestor)),
     );
   }
 }

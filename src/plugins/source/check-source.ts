@@ -1,4 +1,4 @@
-import { type Node, parse } from 'acorn';
+import { type Node, Parser } from 'acorn';
 import type { PluginFault } from '../types.ts';
 
 /** Largest source of a plugin, in bytes of UTF-8 (plugin-facts §1). */
@@ -10,14 +10,44 @@ export type SourceCheck = { faults: PluginFault[]; program?: Node };
 const SYNC_HINT = 'A plugin is one synchronous module: it describes requests and the gateway makes them.';
 const SINGLE_HINT = 'A plugin is one file and cannot load others.';
 
+/** Labels around one statement, and named groups in one regular expression: both cost the square of their number. */
+const MAX_LABELS = 32;
+const MAX_NAMED_GROUPS = 100;
+
+type Internals = { labels: unknown[]; start: number; raise(position: number, message: string): never };
+type ParseLabelled = (this: unknown, ...args: unknown[]) => unknown;
+const { parseLabeledStatement } = Parser.prototype as unknown as { parseLabeledStatement: ParseLabelled };
+
+/**
+ * Acorn without what costs the square of the source's length: its book of declared names (20,000 held the gateway for five seconds) and its own
+ * check of regular expressions (20,000 named groups: a minute, and as long in the engine's). What is left out the sandbox's compiler finds too,
+ * and there a deadline holds.
+ */
+class ModuleParser extends Parser {
+  declareName(): void {}
+  checkLocalExport(): void {}
+  validateRegExpPattern({ source, start }: { source: string; start: number }): void {
+    if (source.split('(?<').length > MAX_NAMED_GROUPS) {
+      (this as unknown as Internals).raise(start, 'Too many groups in a regular expression');
+    }
+  }
+  parseLabeledStatement(...args: unknown[]): unknown {
+    const { labels, start } = this as unknown as Internals;
+    if (labels.length > MAX_LABELS) (this as unknown as Internals).raise(start, 'Too many labels');
+    return parseLabeledStatement.apply(this, args);
+  }
+}
+
 /** Child nodes of a syntax node, in no particular order. */
 export function childNodes(node: Node): Node[] {
   const children: Node[] = [];
+  const take = (value: unknown): void => {
+    if (typeof value === 'object' && value !== null && typeof (value as Node).type === 'string')
+      children.push(value as Node);
+  };
   for (const value of Object.values(node)) {
-    for (const item of Array.isArray(value) ? value : [value]) {
-      if (typeof item === 'object' && item !== null && typeof (item as Node).type === 'string')
-        children.push(item as Node);
-    }
+    if (Array.isArray(value)) for (const item of value) take(item);
+    else take(value);
   }
   return children;
 }
@@ -75,7 +105,7 @@ export function checkSource(source: string): SourceCheck {
   }
   let program: Node;
   try {
-    program = parse(source, {
+    program = ModuleParser.parse(source, {
       ecmaVersion: 'latest',
       sourceType: 'module',
       locations: true,
