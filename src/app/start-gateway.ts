@@ -1,9 +1,7 @@
 import { type Clock, createSecretBox, type Logger, newUuid } from '../kernel/index.ts';
 import { createSandbox } from '../sandbox/index.ts';
-import { openStore } from '../store/index.ts';
 import { announceNode } from './announce-node.ts';
 import { CommandError } from './cli/command.ts';
-import { composeRooms } from './compose.ts';
 import type { Config } from './config-variables.ts';
 import { fingerprintSecrets, loadSecrets, SECRETS_FILE } from './load-secrets.ts';
 import { prepareDataDir } from './prepare-data-dir.ts';
@@ -43,11 +41,12 @@ export async function startGateway(deps: { config: Config; clock: Clock; logger:
     for (const warning of folder?.warnings ?? []) logger.warn({}, warning);
     const dataDir = folder?.path ?? config.dataDir;
 
-    // Its first process boots while the database opens.
+    // Its first process takes longest to boot, so it begins before most of the program is even loaded.
     const sandbox = createSandbox({ limits: sandboxLimits(config), command: sandboxCommand(), clock, logger });
     stops.add('sandbox', () => sandbox.close());
     passed('sandbox_begun_ms');
 
+    const { openStore } = await import('../store/index.ts');
     const store = await openStore({
       databaseUrl: config.databaseUrl,
       dataDir,
@@ -75,6 +74,7 @@ export async function startGateway(deps: { config: Config; clock: Clock; logger:
     });
     stops.add('node', () => node.stop());
 
+    const { composeRooms } = await import('./compose.ts');
     const rooms = await composeRooms({
       config,
       clock,
