@@ -100,17 +100,17 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
     const first = lane.waiting.shift() as Waiting;
     const platform = first.task.platform;
     if (pin.generation.plugins.get(platform)?.manifest.fetchMode !== 'batch') return [first];
-    const suspect = first.task.pollFailures >= SUSPECT_AFTER;
-    // Half the size with every further failure, until the id that spoils its batch stands alone.
-    const size = suspect ? Math.max(1, BATCH_SIZE >> (first.task.pollFailures - SUSPECT_AFTER + 1)) : BATCH_SIZE;
-    const group = [first];
-    const rest: Waiting[] = [];
-    for (const entry of lane.waiting) {
-      const fits = entry.task.platform === platform && entry.task.pollFailures >= SUSPECT_AFTER === suspect;
-      if (fits && group.length < size) group.push(entry);
-      else rest.push(entry);
-    }
-    lane.waiting = rest;
+    const isSuspect = ({ task }: Waiting) => task.pollFailures >= SUSPECT_AFTER;
+    const alike = lane.waiting.filter(
+      (entry) => entry.task.platform === platform && isSuspect(entry) === isSuspect(first),
+    );
+    // Smaller with every further failure, until the id that spoils its batch stands alone.
+    const size = isSuspect(first)
+      ? Math.min(BATCH_SIZE >> (first.task.pollFailures - SUSPECT_AFTER + 1), Math.ceil((alike.length + 1) / 2))
+      : BATCH_SIZE;
+    const group = [first, ...alike.slice(0, Math.max(size, 1) - 1)];
+    const taken = new Set(group);
+    lane.waiting = lane.waiting.filter((entry) => !taken.has(entry));
     return group;
   }
 

@@ -1,0 +1,139 @@
+/** The task engine with everything real below it: store, sandbox, outbound HTTP, and the demo vendor on a socket. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createDemoVendor } from '../../src/app/demo-vendor/index.ts';
+import { createPluginFacts } from '../../src/app/plugin-facts.ts';
+import { createBilling } from '../../src/billing/index.ts';
+import { type ChannelInput, createChannels } from '../../src/channels/index.ts';
+import { createSecretBox, type Json, type Logger, newUuid, silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { createPluginService } from '../../src/plugins/index.ts';
+import type { Sandbox } from '../../src/sandbox/index.ts';
+import type { Store, TaskRecord, UserRecord } from '../../src/store/ports/index.ts';
+import { type ClientRequest, createTasks, type TaskLimits } from '../../src/tasks/index.ts';
+import { createUpstream } from '../../src/upstream/index.ts';
+import { addKey, addUser } from '../contract/each-store.ts';
+import { demoSource } from '../plugins/support.ts';
+
+const batchSource = readFileSync(join(import.meta.dir, '../fixtures/demo-batch.js'), 'utf8');
+
+/** 0.02 USD a second. */
+export const PRICE = '0.02 * u("seconds")';
+export const billFor = (seconds: number): number => seconds * 0.02 * 500_000;
+export const BALANCE = 10_000_000;
+
+export type Engine = Awaited<ReturnType<typeof startEngine>>;
+
+export async function startEngine(store: Store, sandbox: Sandbox, limits: Partial<TaskLimits> = {}) {
+  const warnings: string[] = [];
+  const logger: Logger = {
+    ...silentLogger,
+    warn: (fields, message) => warnings.push(`${message} ${JSON.stringify(fields)}`),
+    error: (fields, message) => warnings.push(`${message} ${JSON.stringify(fields)}`),
+    child: () => logger,
+  };
+  const common = { store, clock: systemClock, logger, syncFrequencyMs: 60_000 };
+  const plugins = createPluginService({
+    ...common,
+    sandbox,
+    factory: [{ source: demoSource }, { source: batchSource }],
+  });
+  await plugins.start();
+  const facts = createPluginFacts(plugins);
+  const secretBox = createSecretBox(['crypto-secret-of-the-tests']);
+  const channels = createChannels({ ...common, secretBox, plugins: facts });
+  const billing = createBilling({ ...common, declaredFacts: facts.declaredFacts });
+  const upstream = createUpstream({ allowPrivate: false, clock: systemClock, logger });
+  await Promise.all([channels.start(), billing.start()]);
+  const tasks = createTasks({
+    ...common,
+    upstream,
+    channels,
+    billing,
+    pin: () => plugins.pin(),
+    nodeId: newUuid(),
+    limits: {
+      pollIntervalMs: 100,
+      pollChannelConcurrency: 16,
+      pollMaxFailures: 5,
+      taskTimeoutMinutes: 1440,
+      claimLimit: 1000,
+      submitTimeoutMs: 10_000,
+      maxFileBytes: 1024 * 1024,
+      ...limits,
+    },
+    onPoll: () => {},
+    cryptoSecrets: ['crypto-secret-of-the-tests'],
+    publicAddress: () => 'http://gateway.example',
+  });
+  const vendor = createDemoVendor({ clock: systemClock, key: 'vendor-key-0123456789' });
+  const listening = await vendor.start(0);
+
+  const addChannel = async (change: Partial<ChannelInput> = {}): Promise<number> => {
+    const { channel } = await channels.create({
+      name: 'demo',
+      type: 61,
+      key: 'vendor-key-0123456789',
+      baseUrl: listening.url,
+      models: ['demo-video'],
+      taskPluginKey: 'demo',
+      ...change,
+    });
+    return channel.id;
+  };
+  for (const model of ['demo-video', 'demo-batch-video']) {
+    await billing.prices.save({ pluginKey: '*', model, expression: PRICE });
+  }
+
+  return {
+    store,
+    tasks,
+    channels,
+    billing,
+    plugins,
+    vendorUrl: listening.url,
+    warnings,
+    addChannel,
+    /** What the vendor counted for one task. */
+    async counted(task: {
+      taskId: string;
+    }): Promise<{ creates: number; jobs: { id: string; polls: number; status: string }[] }> {
+      return (await fetch(`${listening.url}/stats?reference_id=${task.taskId}`)).json() as never;
+    },
+    async stop() {
+      await tasks.stop(1000);
+      await plugins.stop();
+      channels.stop();
+      billing.stop();
+      await upstream.close();
+      await listening.stop();
+    },
+  };
+}
+
+export const addCaller = async (store: Store, balance = BALANCE, change: Partial<UserRecord> = {}) => {
+  const user = await addUser(store, balance, change);
+  return { user, key: await addKey(store, user.id), group: 'default' };
+};
+
+export const jsonRequest = (value: Json): ClientRequest => ({
+  method: 'POST',
+  path: '/v1/tasks/demo',
+  params: {},
+  query: {},
+  contentType: 'application/json',
+  accept: '*/*',
+  body: { kind: 'json', value },
+});
+
+export const balanceOf = async (store: Store, userId: number): Promise<number> =>
+  (await store.users.byId(userId))?.quota ?? Number.NaN;
+
+export async function ended(store: Store, taskId: string, ms = 15_000): Promise<TaskRecord> {
+  const deadline = performance.now() + ms;
+  for (;;) {
+    const task = await store.tasks.byTaskId(taskId);
+    if (task && (task.status === 'SUCCESS' || task.status === 'FAILURE')) return task;
+    if (performance.now() > deadline) throw new Error(`${taskId} has not ended: ${JSON.stringify(task)}`);
+    await Bun.sleep(10);
+  }
+}
