@@ -1,5 +1,6 @@
 import { checkConfig } from './check-config.ts';
-import { type Config, VARIABLES, type Variable, type VariableName } from './config-variables.ts';
+import { type Config, VARIABLES, type VariableName } from './config-variables.ts';
+import type { Variable } from './define-variable.ts';
 
 /** A flag of the command line that stands above an environment variable: `--port` above `PORT`. */
 export type ConfigOverrides = Partial<Record<VariableName, { flag: string; value: string }>>;

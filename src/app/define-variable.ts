@@ -1,0 +1,33 @@
+import type { ValueKind } from './config-kinds.ts';
+
+export const CONFIG_GROUPS = {
+  server: 'Server',
+  storage: 'Database and cache',
+  secrets: 'Secrets',
+  sessions: 'Panel sessions',
+  limits: 'Rate limits',
+  tasks: 'Tasks and polling',
+  artifacts: 'Files and artifacts',
+  sandbox: 'Plugin sandbox',
+} as const;
+
+export type ConfigGroup = keyof typeof CONFIG_GROUPS;
+
+export type Variable<T> = {
+  /** Name of the environment variable. */
+  env: string;
+  group: ConfigGroup;
+  /** One or two sentences for `serve --help` and docs/configuration.md. */
+  doc: string;
+  kind: ValueKind<T>;
+  default: NoInfer<T>;
+  /** How the default reads in the tables where its value does not say it. */
+  defaultText?: string;
+  /** Its value never appears in a message. */
+  secret?: true;
+  /** An invalid value takes the default with a warning instead of stopping the start. */
+  fallback?: true;
+};
+
+/** The kind alone says the type; the default must fit it. */
+export const variable = <T>(definition: Variable<T>): Variable<T> => definition;
