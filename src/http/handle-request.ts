@@ -53,6 +53,7 @@ export function createRequestHandler(door: FrontDoor): (request: Request, peer: 
       log,
       keepOpen: peer.keepOpen,
       route: route ?? NOWHERE,
+      headersOnly: request.method === 'HEAD',
     };
     const openToOtherSites = route ? isOpenToOtherSites(route.access) : isBelow(path, '/v1');
 
@@ -103,16 +104,14 @@ export function createRequestHandler(door: FrontDoor): (request: Request, peer: 
       request,
       scope,
     );
-    if (request.method === route.method) {
+    if (request.method !== 'HEAD') {
       door.scopes.put(request, scope);
       return door.app.fetch(request);
     }
-    // HEAD on a route that declares GET alone.
+    // HEAD runs the handler of GET: the framework's own HEAD would give the length of an empty body for that of the resource.
     const get = new Request(request.url, { method: 'GET', headers: request.headers, signal: request.signal });
     door.scopes.put(get, scope);
-    const response = await door.app.fetch(get);
-    await response.body?.cancel();
-    return new Response(null, { status: response.status, headers: response.headers });
+    return withoutBody(await door.app.fetch(get));
   }
 
   function servePanelOr404(request: Request, path: string): Response {
@@ -161,6 +160,15 @@ const allowed = (methods: readonly string[]): string[] => [
 function readRequestId(headers: Headers): string | undefined {
   const given = headers.get('x-request-id');
   return given !== null && REQUEST_ID.test(given) ? given : undefined;
+}
+
+/** Keeps the length that GET would announce: without it the listener says 0. */
+async function withoutBody(response: Response): Promise<Response> {
+  const { headers, status } = response;
+  const endless = headers.get('content-type')?.startsWith('text/event-stream');
+  if (response.body === null || headers.has('content-length') || endless) await response.body?.cancel();
+  else headers.set('content-length', String((await response.arrayBuffer()).byteLength));
+  return new Response(null, { status, headers });
 }
 
 const isBelow = (path: string, prefix: string): boolean => path === prefix || path.startsWith(`${prefix}/`);

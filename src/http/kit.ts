@@ -5,7 +5,7 @@ import { BODY_CAPS, readJson } from './read-body.ts';
 import type { RequestScope, RequestScopes } from './request-scope.ts';
 
 /**
- * What every controller begins with: `new Elysia().use(kit)`. It gives each handler `requestId`, `origin`, `log`, `keepOpen`, and
+ * What every controller begins with: `new Elysia().use(kit)`. It gives each handler `requestId`, `origin`, `log`, `keepOpen`, `headersOnly`, and
  * by the access that the route declares (`{ user: true }`, `{ apiKey: true }`, …) `panel` or `api`, fully typed.
  *
  * Authentication itself happens at the front door, before a body is read; here a route only says what it needs. Panel routes
@@ -27,8 +27,8 @@ export function createKit(scopes: RequestScopes) {
 
   return new Elysia({ name: 'kit', normalize: false })
     .derive({ as: 'global' }, ({ request }) => {
-      const { requestId, origin, log, keepOpen } = scopes.of(request);
-      return { requestId, origin, log, keepOpen };
+      const { requestId, origin, log, keepOpen, headersOnly } = scopes.of(request);
+      return { requestId, origin, log, keepOpen, headersOnly };
     })
     .macro({
       public: { parse, detail: access('public') },

@@ -11,6 +11,8 @@ export type RequestScope = {
   /** Takes the idle timeout off this connection: for answers that stream or wait for minutes. */
   readonly keepOpen: () => void;
   readonly route: DeclaredRoute;
+  /** The client asked with HEAD; its handler runs under GET and need not open a body. */
+  readonly headersOnly: boolean;
   panel?: PanelPrincipal;
   api?: ApiPrincipal;
 };

@@ -127,6 +127,8 @@ describe('answers to what goes wrong', () => {
       '',
       'application/json;charset=utf-8',
     ]);
+    const { text } = await call(app, { path: '/api/self', as: 'user' });
+    expect(answer.headers.get('content-length')).toBe(String(Buffer.byteLength(text)));
     expect((await call(app, { method: 'HEAD', path: '/api/self' })).status).toBe(401);
   });
 

@@ -9,9 +9,9 @@ const SAFETY_HEADERS = {
 };
 
 /** The client's side of a content request; its disconnect ends the vendor's transfer. */
-export function contentRequest(request: Request): ContentRequest {
+export function contentRequest(request: Request, headersOnly: boolean): ContentRequest {
   return {
-    method: request.method === 'HEAD' ? 'HEAD' : 'GET',
+    method: headersOnly ? 'HEAD' : 'GET',
     headers: Object.fromEntries(request.headers),
     signal: request.signal,
   };

@@ -19,19 +19,25 @@ export const callerOf = (api: ApiPrincipal): Caller => ({ user: api.user, key: a
 export function taskRoutes(kit: Kit, deps: V1Deps) {
   const { tasks } = deps;
 
-  type ContentScope = { request: Request; params: { taskId: string; key: string }; api: ApiPrincipal | undefined };
+  type ContentScope = {
+    request: Request;
+    params: { taskId: string; key: string };
+    api: ApiPrincipal | undefined;
+    headersOnly: boolean;
+  };
 
-  async function sendArtifact({ request, params, api }: ContentScope): Promise<Response> {
+  async function sendArtifact({ request, params, api, headersOnly }: ContentScope): Promise<Response> {
+    const client = contentRequest(request, headersOnly);
     const access = new URL(request.url).searchParams.getAll('access');
     // A capability that is there decides alone: an invalid one never falls back to a key.
     if (access.length > 0) {
       const presented = access.length === 1 ? (access[0] ?? '') : '';
-      return contentResponse(await tasks.contentByLink(params.taskId, params.key, presented, contentRequest(request)));
+      return contentResponse(await tasks.contentByLink(params.taskId, params.key, presented, client));
     }
     if (!api)
       throw new AppError('auth.api_key_missing', 'unauthenticated', 'An API key or a signed artifact link is needed.');
     const task = await tasks.own(api.user.id, params.taskId);
-    return contentResponse(await tasks.content(task, params.key, contentRequest(request)));
+    return contentResponse(await tasks.content(task, params.key, client));
   }
 
   return new Elysia({ name: 'v1-tasks', tags: ['Tasks'] })

@@ -10,10 +10,10 @@ import { callerOf, type V1Deps } from './task-routes.ts';
 export function videoRoutes(kit: Kit, deps: V1Deps) {
   const { tasks } = deps;
 
-  type ContentScope = { request: Request; params: { task_id: string }; api: ApiPrincipal };
-  const sendVideo = async ({ request, params, api }: ContentScope): Promise<Response> => {
+  type ContentScope = { request: Request; params: { task_id: string }; api: ApiPrincipal; headersOnly: boolean };
+  const sendVideo = async ({ request, params, api, headersOnly }: ContentScope): Promise<Response> => {
     const task = await tasks.own(api.user.id, params.task_id);
-    return contentResponse(await tasks.content(task, null, contentRequest(request)));
+    return contentResponse(await tasks.content(task, null, contentRequest(request, headersOnly)));
   };
 
   return new Elysia({ name: 'v1-videos', tags: ['Videos'] })
