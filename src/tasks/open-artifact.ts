@@ -28,6 +28,8 @@ const VENDOR_HEADERS = [
 /** Until the vendor's headers; the body has no deadline of its own, only between chunks (plugin facts §1). */
 const HEADERS_TIMEOUT_MS = 60_000;
 const IDLE_TIMEOUT_MS = 60_000;
+/** Up to here a body of announced length is read before it is answered: the listener sends streams chunked, without their length. */
+const WHOLE_BODY_BYTES = 1024 * 1024;
 
 export type ContentRequest = {
   method: 'GET' | 'HEAD';
@@ -128,7 +130,7 @@ function contentRequest(
   };
 }
 
-function passThrough(deps: TaskDeps, response: UpstreamResponse, method: 'GET' | 'HEAD'): Content {
+async function passThrough(deps: TaskDeps, response: UpstreamResponse, method: 'GET' | 'HEAD'): Promise<Content> {
   const { status } = response;
   if (![200, 206, 304, 416].includes(status)) {
     response.discard();
@@ -149,7 +151,16 @@ function passThrough(deps: TaskDeps, response: UpstreamResponse, method: 'GET' |
     response.discard();
     return { status, headers, body: null };
   }
-  return { status, headers, body: response.stream() };
+  const length = Number(headers['content-length'] ?? Number.POSITIVE_INFINITY);
+  return { status, headers, body: length <= WHOLE_BODY_BYTES ? await readWhole(response) : response.stream() };
+}
+
+async function readWhole(response: UpstreamResponse): Promise<Uint8Array> {
+  try {
+    return await new Response(response.stream()).bytes();
+  } catch (cause) {
+    throw taskErrors.artifact_upstream_error({ cause });
+  }
 }
 
 function contentFailure(failure: UpstreamFailure): Error {

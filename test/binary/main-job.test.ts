@@ -66,6 +66,7 @@ for (const dialect of ['SQLite', 'PostgreSQL'] as const) {
       expect(whole.headers.get('content-type')).toBe('video/mp4');
       expect(whole.headers.get('x-content-type-options')).toBe('nosniff');
       const bytes = new Uint8Array(await whole.arrayBuffer());
+      expect(whole.headers.get('content-length')).toBe(String(bytes.byteLength));
       expect(bytes.byteLength).toBeGreaterThan(500);
 
       const byKey = await fetch(`${gateway.url}${link.pathname}`, {
