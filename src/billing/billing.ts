@@ -5,7 +5,7 @@ import { createPriceBook, type DeclaredFact, type PriceBook } from './price-book
 import { parsePriceExpression } from './price-expression.ts';
 
 /** Quota units in one USD (design section 5). */
-export const QUOTA_PER_USD = 500_000;
+const QUOTA_PER_USD = 500_000;
 
 export type QuoteRequest = {
   pluginKey: string;

@@ -6,7 +6,6 @@ export {
   type Billing,
   createBilling,
   type FinalBill,
-  QUOTA_PER_USD,
   type Quote,
   type QuoteRequest,
 } from './billing.ts';

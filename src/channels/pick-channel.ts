@@ -33,7 +33,7 @@ export function pickChannel(channels: readonly ChannelRecord[], request: PickReq
 }
 
 /** True when the channel is driven by the plugin: bound by key, or of a type that the plugin declares. */
-export const isDrivenBy = (channel: ChannelRecord, pluginKey: string, channelTypes: readonly number[]): boolean =>
+const isDrivenBy = (channel: ChannelRecord, pluginKey: string, channelTypes: readonly number[]): boolean =>
   channel.type === TASK_PLUGIN_TYPE ? channel.taskPluginKey === pluginKey : channelTypes.includes(channel.type);
 
 const serves = (channel: ChannelRecord, request: PickRequest): boolean =>

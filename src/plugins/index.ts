@@ -21,7 +21,7 @@ export {
   decodeNativeRequest,
   decodeProtocolRequest,
 } from './hooks/decode-requests.ts';
-export { extractUsage, extractUsageOnComplete, extractUsageOnSubmit } from './hooks/extract-usage.ts';
+export { extractUsage, extractUsageOnComplete } from './hooks/extract-usage.ts';
 export {
   type ParsedBatchItem,
   type ParsedSubmission,

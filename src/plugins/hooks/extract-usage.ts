@@ -16,14 +16,6 @@ function extract(plugin: LoadedPlugin, hook: string, args: readonly unknown[], o
 export const extractUsage = (plugin: LoadedPlugin, ctx: DriverContext, options: HookOptions = {}): ExtractedUsage =>
   extract(plugin, 'extractUsage', [{ ...ctx, usagePurpose: 'facts' }], options);
 
-/** Facts that the vendor's answer to the submission tells. */
-export const extractUsageOnSubmit = (
-  plugin: LoadedPlugin,
-  ctx: DriverContext,
-  taskData: Json,
-  options: HookOptions = {},
-): ExtractedUsage => extract(plugin, 'extractUsageOnSubmit', [ctx, taskData], options);
-
 /** Facts of a finished task, to overlay those of its reservation. */
 export const extractUsageOnComplete = (
   plugin: LoadedPlugin,
