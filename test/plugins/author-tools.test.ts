@@ -1,8 +1,11 @@
-import { afterAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { lintPlugin, runFixture } from '../../src/plugins/index.ts';
 import { demoSource, pluginSource, startSandbox, VIDEO_HOOKS } from './support.ts';
+
+// A busy machine starts processes and databases slowly; nothing here waits for time to pass.
+setDefaultTimeout(60_000);
 
 const sandbox = startSandbox();
 afterAll(() => sandbox.close());

@@ -1,6 +1,9 @@
-import { afterAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { createCompiler } from '../../src/plugins/source/compile-plugin.ts';
 import { pluginSource, startSandbox, VIDEO_HOOKS } from './support.ts';
+
+// A busy machine starts processes and databases slowly; nothing here waits for time to pass.
+setDefaultTimeout(60_000);
 
 const sandbox = startSandbox();
 afterAll(() => sandbox.close());
@@ -210,4 +213,4 @@ test('an endless top level is a fault that names the time, and is judged anew th
   } finally {
     await slow.close();
   }
-}, 15_000);
+});

