@@ -3,6 +3,8 @@ import { sha256Hex, silentLogger, systemClock } from '../src/kernel/index.ts';
 import { createGuests } from '../src/sandbox/child/keep-guests.ts';
 import { loadEngine } from '../src/sandbox/child/load-engine.ts';
 import { createSandbox, type HookCall, type SandboxModule } from '../src/sandbox/index.ts';
+import { BINARY } from '../test/support/gateway.ts';
+import { atMost, percentile, type Row } from './row.ts';
 
 type Spread = { p50: number; p99: number };
 
@@ -43,9 +45,7 @@ async function measure(call: () => unknown): Promise<Spread> {
     await call();
     times.push((performance.now() - startedAt) * 1000);
   }
-  times.sort((a, b) => a - b);
-  const at = (share: number) => Math.round(times[Math.floor(CALLS * share)] ?? 0);
-  return { p50: at(0.5), p99: at(0.99) };
+  return { p50: percentile(times, 0.5), p99: percentile(times, 0.99) };
 }
 
 async function measureInProcess(): Promise<Spread> {
@@ -69,15 +69,34 @@ async function measureInProcess(): Promise<Spread> {
 }
 
 /**
- * Times hook calls with fresh state, 2 KB in and 1 KB out, in microseconds: QuickJS alone in this process, and through a child
- * process that `command` starts; then calls per second with 32 in flight.
+ * Times hook calls with fresh state, 2 KB in and 1 KB out: QuickJS alone in this process, and through a sandbox process of the
+ * executable; then calls per second with 32 in flight.
  */
-export async function benchHookCalls(
-  command: string[],
-): Promise<{ inProcess: Spread; child: Spread; callsPerSecond: number }> {
+export async function benchHookCalls(): Promise<Row[]> {
   const inProcess = await measureInProcess();
+  const { child, callsPerSecond } = await measureChild();
+  return [
+    { what: 'hook call, in process', measured: show(inProcess), figures: figuresOf(inProcess) },
+    {
+      what: 'hook call, through a sandbox process',
+      measured: show(child),
+      aim: atMost(child.p50, 250, 'µs p50'),
+      figures: figuresOf(child),
+    },
+    {
+      what: `hook calls, ${IN_FLIGHT} in flight`,
+      measured: `${callsPerSecond.toFixed(0)}/s`,
+      figures: { per_second: callsPerSecond },
+    },
+  ];
+}
+
+const show = ({ p50, p99 }: Spread): string => `p50 ${p50.toFixed(0)} µs, p99 ${p99.toFixed(0)} µs`;
+const figuresOf = ({ p50, p99 }: Spread) => ({ p50_us: p50, p99_us: p99 });
+
+async function measureChild(): Promise<{ child: Spread; callsPerSecond: number }> {
   const sandbox = createSandbox({
-    command,
+    command: [BINARY, '__sandbox'],
     clock: systemClock,
     logger: silentLogger,
     limits: {
@@ -103,17 +122,18 @@ export async function benchHookCalls(
     const outcome = await sandbox.call(plugin, hook);
     if (!outcome.ok) throw new Error(outcome.error.message);
   };
-  await sandbox.ready();
-  const child = await measure(call);
-
-  let left = BURST;
-  const startedAt = performance.now();
-  await Promise.all(
-    Array.from({ length: IN_FLIGHT }, async () => {
-      while (left-- > 0) await call();
-    }),
-  );
-  const callsPerSecond = Math.round((BURST / (performance.now() - startedAt)) * 1000);
-  await sandbox.close();
-  return { inProcess, child, callsPerSecond };
+  try {
+    await sandbox.ready();
+    const child = await measure(call);
+    let left = BURST;
+    const startedAt = performance.now();
+    await Promise.all(
+      Array.from({ length: IN_FLIGHT }, async () => {
+        while (left-- > 0) await call();
+      }),
+    );
+    return { child, callsPerSecond: (BURST / (performance.now() - startedAt)) * 1000 };
+  } finally {
+    await sandbox.close();
+  }
 }

@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-const BINARY = process.env.TASKGATE_BINARY ?? new URL('../../dist/taskgate', import.meta.url).pathname;
+export const BINARY = process.env.TASKGATE_BINARY ?? new URL('../../dist/taskgate', import.meta.url).pathname;
 
 /** A loopback port that was free a moment ago. */
 export function freePort(): Promise<number> {

@@ -1,0 +1,51 @@
+import { readdirSync, readFileSync } from 'node:fs';
+
+/** Linux counts processor time in hundredths of a second for its users, on every machine. */
+const TICKS_PER_SECOND = 100;
+
+type Stat = { parent: number; cpuTicks: number };
+
+/** Fields of /proc/PID/stat, counted behind the name in parentheses, which may hold anything. Undefined: the process is gone. */
+function readStat(pid: number): Stat | undefined {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+    // State, parent, … own time in user and system mode, then that of children that have ended.
+    const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
+    return { parent: Number(fields[1]), cpuTicks: ticks };
+  } catch {
+    return undefined;
+  }
+}
+
+/** A process and its direct children: the gateway and its sandbox processes. */
+export function familyOf(pid: number): number[] {
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  return [pid, ...pids.map(Number).filter((candidate) => readStat(candidate)?.parent === pid)];
+}
+
+/** Processor seconds that a process and its children have used, ended children included. */
+export const cpuSeconds = (pid: number): number =>
+  familyOf(pid).reduce((sum, member) => sum + (readStat(member)?.cpuTicks ?? 0), 0) / TICKS_PER_SECOND;
+
+export type Memory = { processes: number; rssMb: number; pssMb: number };
+
+/** Resident memory of a process and its children in MB (10^6); PSS counts what they share once. */
+export function readMemory(pid: number): Memory {
+  const family = familyOf(pid);
+  const sum = (file: string, name: string) =>
+    family.reduce((total, member) => total + readKib(`/proc/${member}/${file}`, name), 0) * 1024;
+  return {
+    processes: family.length,
+    rssMb: sum('status', 'VmRSS') / 1e6,
+    pssMb: sum('smaps_rollup', 'Pss') / 1e6,
+  };
+}
+
+function readKib(path: string, name: string): number {
+  try {
+    return Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(readFileSync(path, 'utf8'))?.[1] ?? 0);
+  } catch {
+    return 0;
+  }
+}
