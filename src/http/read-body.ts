@@ -1,4 +1,4 @@
-import type { Json } from '../kernel/index.ts';
+import { type Json, MAX_JSON_DEPTH, nestsTooDeep } from '../kernel/index.ts';
 import { httpErrors } from './errors.ts';
 
 /** Bytes. Anonymous callers get the smallest share of memory; multipart is bound by MAX_FILE_DOWNLOAD_MB instead. */
@@ -92,17 +92,16 @@ export async function readJson(request: Request, cap: number = BODY_CAPS.json): 
   return parseJsonBody(await readBody(request, cap));
 }
 
-/** Strict UTF-8, then JSON. @throws http.bad_json */
+/** Strict UTF-8, then JSON of at most `MAX_JSON_DEPTH` levels. @throws http.bad_json */
 export function parseJsonBody(bytes: Uint8Array): Json {
+  if (bytes.byteLength === 0) throw httpErrors.bad_json({ message: 'The body is empty: send a JSON object.' });
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)) as Json;
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    if (!nestsTooDeep(text)) return JSON.parse(text) as Json;
   } catch (cause) {
-    throw httpErrors.bad_json({
-      message:
-        bytes.byteLength === 0 ? 'The body is empty: send a JSON object.' : 'The body is no valid JSON in UTF-8.',
-      cause,
-    });
+    throw httpErrors.bad_json({ message: 'The body is no valid JSON in UTF-8.', cause });
   }
+  throw httpErrors.bad_json({ message: `The body nests too deep: at most ${MAX_JSON_DEPTH} levels are taken.` });
 }
 
 /**

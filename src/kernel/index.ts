@@ -14,7 +14,7 @@ export {
 } from './crypto.ts';
 export { AppError, defineErrors, type ErrorKind } from './errors.ts';
 export { jitter, newTaskId, newUuid, randomAlnum, randomBelow, randomToken } from './ids.ts';
-export { isObject, type Json, type JsonObject, parseJson } from './json.ts';
+export { isObject, type Json, type JsonObject, MAX_JSON_DEPTH, nestsTooDeep, parseJson } from './json.ts';
 export { type Logger, silentLogger } from './logger.ts';
 export { redactSecrets, sanitizeMessage } from './redact.ts';
 export { err, ok, type Result } from './result.ts';

@@ -1,14 +1,55 @@
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 export type JsonObject = { [key: string]: Json };
 
+/**
+ * Levels of arrays and objects. Deeper JSON is no data but an attack on whoever walks it by recursion: validators, the sandbox's parser, the
+ * receiver's own.
+ */
+export const MAX_JSON_DEPTH = 256;
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+/** The bit by which `[` differs from `{`, and `]` from `}`. */
+const CURLY = 0x20;
+const OPENING = 0x7b;
+const CLOSING = 0x7d;
+
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** The parsed value, or `undefined` when the text is no JSON. */
+/** The parsed value, or `undefined` when the text is no JSON or nests deeper than `MAX_JSON_DEPTH`. */
 export function parseJson(text: string): Json | undefined {
+  if (nestsTooDeep(text)) return undefined;
   try {
     return JSON.parse(text) as Json;
   } catch {
     return undefined;
   }
+}
+
+/** Whether JSON text nests deeper than `MAX_JSON_DEPTH`; for text that is no JSON the answer means nothing. */
+export function nestsTooDeep(text: string): boolean {
+  // So many levels need as many brackets twice.
+  if (text.length <= 2 * MAX_JSON_DEPTH) return false;
+  let depth = 0;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code === QUOTE) i = endOfString(text, i);
+    else if ((code | CURLY) === CLOSING) depth -= 1;
+    else if ((code | CURLY) === OPENING) {
+      depth += 1;
+      if (depth > MAX_JSON_DEPTH) return true;
+    }
+  }
+  return false;
+}
+
+/** The index of the quote that closes the string opened at `start`. */
+function endOfString(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
+    let escapes = 0;
+    while (text.charCodeAt(end - 1 - escapes) === BACKSLASH) escapes += 1;
+    if (escapes % 2 === 0) return end;
+  }
+  return text.length;
 }

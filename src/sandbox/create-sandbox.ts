@@ -3,6 +3,7 @@ import {
   err,
   type Json,
   type Logger,
+  MAX_JSON_DEPTH,
   ok,
   parseJson,
   type Result,
@@ -138,7 +139,12 @@ export function createSandbox({ limits, command, clock, logger }: SandboxOptions
       const { reply, body } = answered.value;
       const value = body === '' ? undefined : parseJson(body);
       if (body !== '' && value === undefined) {
-        return err(toFailure({ kind: 'codec', message: 'the result is no JSON' }, reply.console));
+        return err(
+          toFailure(
+            { kind: 'codec', message: `the result is no JSON of at most ${MAX_JSON_DEPTH} levels` },
+            reply.console,
+          ),
+        );
       }
       return ok({ value, console: reply.console, ms: reply.ms ?? 0 });
     },

@@ -29,6 +29,7 @@ describe('bad input has a clear answer', () => {
     says: string,
   ][] = [
     ['broken JSON', '{"name": "ab"', JSON_TYPE, 400, 'BAD_JSON', 'no valid JSON'],
+    ['endless nesting', `${'['.repeat(300)}${' '.repeat(9)}${']'.repeat(300)}`, JSON_TYPE, 400, 'BAD_JSON', 'too deep'],
     ['an empty body', '', JSON_TYPE, 400, 'BAD_JSON', 'empty'],
     ['a body that is no UTF-8', new Uint8Array([0x22, 0xff, 0x22]), JSON_TYPE, 400, 'BAD_JSON', 'UTF-8'],
     ['a text', 'name=ab', { 'content-type': 'text/plain' }, 415, 'UNSUPPORTED_MEDIA', 'application/json'],
