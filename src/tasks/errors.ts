@@ -3,6 +3,7 @@ import { defineErrors } from '../kernel/index.ts';
 export const taskErrors = defineErrors('tasks', {
   task_not_found: ['not_found', 'Task not found.'],
   plugin_not_found: ['invalid', 'There is no task plugin with this key.'],
+  body_required: ['invalid', 'The body is missing: send one, with its Content-Type.'],
   model_required: ['invalid', 'model is required and must be a text.'],
   model_not_found: ['not_found', 'No plugin serves this model here.'],
   model_not_served: ['invalid', 'This model is not served by the plugin.'],

@@ -15,6 +15,7 @@ export async function submitGeneric(
   pluginKey: string,
   request: ClientRequest,
 ): Promise<TaskRecord> {
+  if (request.body.kind === 'none') throw taskErrors.body_required();
   if (request.body.kind !== 'json') throw taskErrors.unsupported_media({ message: 'This route requires a JSON body.' });
   const model = modelOf(request);
   if (model === undefined) throw taskErrors.model_required({ param: 'model' });
@@ -46,6 +47,7 @@ export async function submitVideo(
   requestId: string,
   request: ClientRequest,
 ): Promise<TaskRecord> {
+  if (request.body.kind === 'none') throw taskErrors.body_required();
   if (request.body.kind !== 'json' && request.body.kind !== 'multipart') {
     throw taskErrors.unsupported_media({ message: 'This route takes a JSON or multipart/form-data body.' });
   }
