@@ -1,6 +1,8 @@
 import { Elysia } from 'elysia';
 import type { ApiPrincipal } from '../../auth/index.ts';
-import { videoObject } from '../../tasks/index.ts';
+import { AppError } from '../../kernel/index.ts';
+import { type Tasks, videoObject } from '../../tasks/index.ts';
+import { httpErrors } from '../errors.ts';
 import type { Kit } from '../kit.ts';
 import { readClientRequest, requestedModel } from './read-client-request.ts';
 import { contentRequest, contentResponse } from './send-content.ts';
@@ -12,7 +14,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
 
   type ContentScope = { request: Request; params: { task_id: string }; api: ApiPrincipal; headersOnly: boolean };
   const sendVideo = async ({ request, params, api, headersOnly }: ContentScope): Promise<Response> => {
-    const task = await tasks.own(api.user.id, params.task_id);
+    const task = await ownVideo(tasks, api, params.task_id);
     return contentResponse(await tasks.content(task, null, contentRequest(request, headersOnly)));
   };
 
@@ -31,11 +33,23 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
     .get(
       '/v1/videos/:task_id',
       async ({ request, params, api }) => {
-        const task = await tasks.own(api.user.id, params.task_id);
+        const task = await ownVideo(tasks, api, params.task_id);
         return tasks.renderVideo(task, await readClientRequest(request, params, deps.maxFileBytes));
       },
       { apiKey: true, detail: { summary: 'Read a video' } },
     )
     .get('/v1/videos/:task_id/content', sendVideo, { apiKey: true, detail: { summary: 'Download a video' } })
     .head('/v1/videos/:task_id/content', sendVideo, { apiKey: true, detail: { summary: 'Headers of a video' } });
+}
+
+/** One's own task in the words of this surface (design 7.7): what is not there is `not_found`. */
+async function ownVideo(tasks: Tasks, api: ApiPrincipal, id: string): ReturnType<Tasks['own']> {
+  try {
+    return await tasks.own(api.user.id, id);
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'tasks.task_not_found') {
+      throw httpErrors.not_found({ message: 'There is no such video.' });
+    }
+    throw error;
+  }
 }
