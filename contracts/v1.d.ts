@@ -243,7 +243,7 @@ export interface SubmitResponse {
 }
 
 export interface SubmitResult {
-  /** The vendor's id of the task. */
+  /** The vendor's id of the task, at most 4096 characters. */
   taskId: string;
   /** The first snapshot of task.data. */
   taskData?: Json;

@@ -10,8 +10,11 @@ import type { HookFailure, LoadedPlugin } from '../types.ts';
 import { callHook, type HookOptions } from './call-hook.ts';
 import { type ParsedTask, readState, readTaskResult, type StateChange } from './read-task-result.ts';
 
+/** It stands in every query's URL and in the task's row; the longest known are operation names of some hundred characters. */
+const MAX_TASK_ID = 4096;
+
 export type ParsedSubmission = {
-  /** The vendor's id, not blank. */
+  /** The vendor's id, not blank, at most 4096 characters. */
   taskId: string;
   /** The first snapshot; `undefined` when the plugin gave none. */
   taskData?: Json;
@@ -31,6 +34,7 @@ export function parseSubmitResponse(
     if (Object.hasOwn(value, 'clientResponse')) return err('clientResponse is not allowed');
     const { taskId, taskData, immediate } = value;
     if (typeof taskId !== 'string' || taskId.trim() === '') return err('taskId must be a string that is not blank');
+    if (taskId.length > MAX_TASK_ID) return err(`taskId must have at most ${MAX_TASK_ID} characters`);
     const submission: ParsedSubmission = { taskId, state: readState(value) };
     if (taskData !== undefined) submission.taskData = taskData as Json;
     if (immediate !== undefined && immediate !== null) {
