@@ -8,8 +8,8 @@ import { addCounts, type Counts, formatCounts, readCounts } from './test-counts.
 
 /**
  * npm test [-- files or folders]: builds what is stale, provides PostgreSQL, Redis and Chromium, runs the tests and ends with
- * one line of counts. Files run side by side in processes of their own. Those named `*.serial.test.ts` measure time,
- * memory or crashes and run afterwards, one by one on an otherwise idle machine.
+ * one line of counts. Files run side by side in processes of their own. Those of the sandbox and those named
+ * `*.serial.test.ts` measure time or memory and run afterwards, one by one on an otherwise idle machine.
  */
 async function main(args: string[]): Promise<number> {
   const files = selectFiles(args);
@@ -66,7 +66,7 @@ async function main(args: string[]): Promise<number> {
 }
 
 function isSerial(file: string): boolean {
-  return file.endsWith('.serial.test.ts');
+  return file.endsWith('.serial.test.ts') || file.startsWith('test/sandbox/');
 }
 
 function selectFiles(args: readonly string[]): string[] {
