@@ -377,6 +377,14 @@ describe('API keys', () => {
     expect((await send({ method: 'DELETE', path: `/api/token/${id}`, token })).status).toBe(200);
     expect((await send({ path: '/v1/tasks/task_x', token: key })).json.error.code).toBe('api_key_invalid');
     expect((await send({ method: 'DELETE', path: `/api/token/${id}`, token })).status).toBe(404);
+    const audit = await send({ path: '/api/audit?page_size=100', token });
+    const rows = audit.json.data.items.filter((row: { target: string }) => row.target === `api_key:${id}`);
+    expect(rows.map((row: { action: string }) => row.action)).toEqual([
+      'api_key.delete',
+      'api_key.update',
+      'api_key.create',
+    ]);
+    expect(audit.text).not.toContain(key);
   });
 
   test('an access token is never accepted on /v1, nor a key on /api', async () => {

@@ -2,6 +2,7 @@ import { Elysia, t } from 'elysia';
 import type { Auth } from '../../auth/index.ts';
 import { type Kit, ok, strictObject, whole } from '../kit.ts';
 import { paged, pageQuery, readId, readPage } from '../paging.ts';
+import type { RecordAudit } from '../record-audit.ts';
 
 const fields = {
   unlimited_quota: t.Optional(t.Boolean({ description: 'The key draws on the account without a budget of its own.' })),
@@ -13,7 +14,7 @@ const fields = {
 };
 
 /** The caller's own API keys. */
-export function apiKeyRoutes(kit: Kit, { auth }: { auth: Auth }) {
+export function apiKeyRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: RecordAudit }) {
   return new Elysia({ normalize: false, tags: ['API keys'] })
     .use(kit)
     .get(
@@ -24,14 +25,29 @@ export function apiKeyRoutes(kit: Kit, { auth }: { auth: Auth }) {
       },
       { user: true, query: strictObject(pageQuery), detail: { summary: "One's own API keys" } },
     )
-    .post('/api/token', async ({ panel, body }) => ok(await auth.apiKeys.create(panel, body)), {
-      user: true,
-      body: strictObject({ name: t.String(), ...fields }),
-      detail: { summary: 'Make an API key; the answer alone shows it' },
-    })
+    .post(
+      '/api/token',
+      async ({ panel, origin, body }) => {
+        const made = await auth.apiKeys.create(panel, body);
+        // The prefix, never the key.
+        const after = { ...body, prefix: made.prefix };
+        await audit({ panel, origin }, { action: 'api_key.create', target: `api_key:${made.id}`, detail: { after } });
+        return ok(made);
+      },
+      {
+        user: true,
+        body: strictObject({ name: t.String(), ...fields }),
+        detail: { summary: 'Make an API key; the answer alone shows it' },
+      },
+    )
     .put(
       '/api/token/:id',
-      async ({ panel, params, body }) => ok(await auth.apiKeys.update(panel, readId(params.id), body)),
+      async ({ panel, origin, params, body }) => {
+        const id = readId(params.id);
+        const changed = await auth.apiKeys.update(panel, id, body);
+        await audit({ panel, origin }, { action: 'api_key.update', target: `api_key:${id}`, detail: { after: body } });
+        return ok(changed);
+      },
       {
         user: true,
         body: strictObject({
@@ -44,8 +60,10 @@ export function apiKeyRoutes(kit: Kit, { auth }: { auth: Auth }) {
     )
     .delete(
       '/api/token/:id',
-      async ({ panel, params }) => {
-        await auth.apiKeys.delete(panel, readId(params.id));
+      async ({ panel, origin, params }) => {
+        const id = readId(params.id);
+        await auth.apiKeys.delete(panel, id);
+        await audit({ panel, origin }, { action: 'api_key.delete', target: `api_key:${id}`, detail: {} });
         return ok(null);
       },
       { user: true, detail: { summary: 'Delete an API key' } },
