@@ -1,3 +1,4 @@
+import { mapModel } from '../channels/index.ts';
 import { isObject } from '../kernel/index.ts';
 import { decodeProtocolRequest, type Generation, type LoadedPlugin } from '../plugins/index.ts';
 import type { TaskRecord } from '../store/ports/index.ts';
@@ -91,8 +92,7 @@ function videoOwner(deps: TaskDeps, generation: Generation, model: string): { pl
       ? generation.plugins.get(channel.taskPluginKey)
       : generation.byChannelType(channel.type);
     const claim = plugin?.manifest.protocols.find(({ name }) => name === 'proto_video');
-    const mapped = channel.modelMapping[model];
-    if (plugin && claim && mapped !== undefined && claim.models.includes(mapped)) return { plugin };
+    if (plugin && claim?.models.includes(mapModel(channel.modelMapping, model))) return { plugin };
   }
   return undefined;
 }

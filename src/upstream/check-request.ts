@@ -3,7 +3,8 @@ import { refused } from './failures.ts';
 import type { UpstreamFailure, UpstreamRequest } from './types.ts';
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
-const MAX_HEADERS = 64;
+/** Headers that one request may carry (plugin facts §2.4). */
+export const MAX_HEADERS = 64;
 const MAX_HEADER_VALUE = 8192;
 // RFC 9110 5.6.2 (token) and 5.5 (field value): CR, LF, NUL and the other control characters never pass.
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
@@ -24,6 +25,11 @@ const FORBIDDEN_HEADERS = new Set([
   'upgrade',
 ]);
 
+export const isHeaderName = (name: string): boolean => TOKEN.test(name);
+
+/** The names that the client writes itself and nobody else may. */
+export const isHostHeader = (name: string): boolean => FORBIDDEN_HEADERS.has(name.toLowerCase());
+
 export const isFieldValue = (value: string): boolean => value.length <= MAX_HEADER_VALUE && FIELD_VALUE.test(value);
 
 /** The parsed URL of a request whose URL, method and headers keep the rules; otherwise which rule was broken, without its value. */
@@ -32,9 +38,8 @@ export function checkRequest(request: UpstreamRequest): Result<URL, UpstreamFail
   const headers = Object.entries(request.headers);
   if (headers.length > MAX_HEADERS) return err(refused(`A request may have at most ${MAX_HEADERS} headers.`));
   for (const [name, value] of headers) {
-    if (!TOKEN.test(name)) return err(refused('A header name has characters that HTTP does not allow.'));
-    if (FORBIDDEN_HEADERS.has(name.toLowerCase()))
-      return err(refused(`The header ${name.toLowerCase()} may not be set.`));
+    if (!isHeaderName(name)) return err(refused('A header name has characters that HTTP does not allow.'));
+    if (isHostHeader(name)) return err(refused(`The header ${name.toLowerCase()} may not be set.`));
     if (typeof value !== 'string' || !isFieldValue(value)) {
       return err(refused(`The value of the header ${name.toLowerCase()} is not valid.`));
     }

@@ -1,23 +1,6 @@
 import type { FileReference } from '../../../contracts/v1.d.ts';
 import { err, isObject, type Json, ok, type Result } from '../../kernel/index.ts';
-
-/** At most 64 headers of at most 8192 characters; these names are the host's own (plugin-facts §2.4). */
-const MAX_HEADERS = 64;
-const MAX_HEADER_VALUE = 8192;
-const HOST_HEADERS = new Set([
-  'host',
-  'content-length',
-  'accept-encoding',
-  'connection',
-  'proxy-connection',
-  'keep-alive',
-  'proxy-authorization',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-]);
-const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+import { isFieldValue, isHeaderName, isHostHeader, MAX_HEADERS } from '../../upstream/index.ts';
 
 export type DescriptorPart = { name: string; value: string } | { name: string; fileRef: string; filename?: string };
 export type DescriptorBody =
@@ -33,11 +16,10 @@ export function readHeaders(value: unknown): Result<Record<string, string>, stri
   const entries = Object.entries(value);
   if (entries.length > MAX_HEADERS) return err(`at most ${MAX_HEADERS} headers are allowed`);
   for (const [name, text] of entries) {
-    if (!TOKEN.test(name)) return err(`header name ${JSON.stringify(name)} is not valid`);
-    if (HOST_HEADERS.has(name.toLowerCase())) return err(`header "${name}" is set by the host alone`);
+    if (!isHeaderName(name)) return err(`header name ${JSON.stringify(name)} is not valid`);
+    if (isHostHeader(name)) return err(`header "${name}" is set by the host alone`);
     if (typeof text !== 'string') return err(`header "${name}" must be a string`);
-    if (text.length > MAX_HEADER_VALUE || /[\p{Cc}]/u.test(text.replaceAll('\t', ' ')))
-      return err(`header "${name}" has no valid value`);
+    if (!isFieldValue(text)) return err(`header "${name}" has no valid value`);
   }
   return ok(Object.fromEntries(entries) as Record<string, string>);
 }
