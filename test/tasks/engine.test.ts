@@ -358,3 +358,38 @@ describeEachStore('the sweep', (opened) => {
     await engine.stop();
   });
 });
+
+describeEachStore('a stop', (opened) => {
+  test('gives back the claims of polls under way, so that another node goes on at once', async () => {
+    const { store } = opened();
+    const engine = await startEngine(store, sandbox);
+    let polled = 0;
+    const hanging = Bun.serve({
+      port: 0,
+      hostname: '127.0.0.1',
+      fetch(request) {
+        if (request.method === 'POST') return Response.json({ id: 'job_1', status: 'queued' });
+        polled += 1;
+        return new Promise<Response>(() => {});
+      },
+    });
+    await engine.addChannel({ baseUrl: hanging.url.origin });
+    const caller = await addCaller(store);
+    const body = jsonRequest({ model: 'demo-video', prompt: 'a', seconds: 5 });
+    await engine.tasks.start();
+    const { taskId } = await engine.tasks.submitGeneric(caller, 'r', 'demo', body);
+    while (polled === 0) await Bun.sleep(5);
+    expect((await store.tasks.byTaskId(taskId))?.leaseUntilMs).toBeGreaterThan(0);
+    await engine.tasks.stop(0);
+    expect(await store.tasks.byTaskId(taskId)).toMatchObject({
+      leaseUntilMs: 0,
+      leaseOwner: null,
+      status: 'SUBMITTED',
+    });
+    const rival = await opened().openAnother();
+    const claim = { owner: 'rival', limit: 10, leaseForMs: 1000, exceptChannels: [] };
+    expect((await rival.tasks.claimDue(claim)).map((task) => task.taskId)).toEqual([taskId]);
+    await hanging.stop(true);
+    await engine.stop();
+  });
+});
