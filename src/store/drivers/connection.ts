@@ -14,7 +14,7 @@ export type Database = BaseSQLiteDatabase<'async', unknown>;
  * transactions early, and its own PostgreSQL driver cannot keep prepared queries over transactions.
  */
 export function bindDatabase(dialect: 'sqlite' | 'postgres', run: RunStatement): Database {
-  const call = async (text: string, params: unknown[]) => ({ rows: await run(text, params.map(storable)) });
+  const call = async (text: string, params: unknown[]) => ({ rows: await run(text, params) });
   return dialect === 'sqlite' ? drizzleSqlite(call) : (drizzlePostgres(call) as unknown as Database);
 }
 
@@ -22,7 +22,7 @@ export function bindDatabase(dialect: 'sqlite' | 'postgres', run: RunStatement):
  * Text with NUL, which a client may well send, is refused by PostgreSQL and cut off by SQLite's functions. The replacement
  * matches nothing by accident.
  */
-const storable = (param: unknown): unknown =>
+export const storable = (param: unknown): unknown =>
   typeof param === 'string' && param.includes('\0') ? param.replaceAll('\0', '\uFFFD') : param;
 
 /** Makes the repositories over one way to run statements. */

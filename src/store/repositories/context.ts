@@ -1,6 +1,8 @@
-import { type SQL, sql } from 'drizzle-orm';
+import { fillPlaceholders, type SQL, sql } from 'drizzle-orm';
+import { PgDialect } from 'drizzle-orm/pg-core';
+import { SQLiteAsyncDialect } from 'drizzle-orm/sqlite-core';
 import type { Clock } from '../../kernel/index.ts';
-import { bindDatabase, type Database, type RunStatement } from '../drivers/connection.ts';
+import { bindDatabase, type Database, type RunStatement, storable } from '../drivers/connection.ts';
 import type { Page, Paged } from '../ports/index.ts';
 import type { Tables } from '../schema/index.ts';
 
@@ -16,12 +18,25 @@ export type Context = {
   notAmong: (column: SQL, name: string) => SQL;
   /** Runs a statement that the builder cannot say. */
   statement: (query: SQL) => Promise<unknown[][]>;
+  /** The same for a statement that runs often: its text is made once, `values` fill its placeholders. */
+  prepare: (query: SQL) => (values: Record<string, unknown>) => Promise<unknown[][]>;
   /** Holds others off who take the same name until the transaction ends. SQLite has one writer anyway. */
   lock: (name: string) => Promise<void>;
 };
 
-export function createContext(dialect: Context['dialect'], tables: Tables, clock: Clock, run: RunStatement): Context {
+export function createContext(
+  dialect: Context['dialect'],
+  tables: Tables,
+  clock: Clock,
+  runRaw: RunStatement,
+): Context {
+  const run: RunStatement = (text, params) => runRaw(text, params.map(storable));
   const db = bindDatabase(dialect, run);
+  const writer = dialect === 'sqlite' ? new SQLiteAsyncDialect() : new PgDialect();
+  const prepare: Context['prepare'] = (query) => {
+    const { sql: text, params } = writer.sqlToQuery(query);
+    return (values) => run(text, fillPlaceholders(params, values));
+  };
   if (dialect === 'sqlite') {
     return {
       db,
@@ -31,6 +46,7 @@ export function createContext(dialect: Context['dialect'], tables: Tables, clock
       now: () => ({ nowMs: clock.nowMs() }),
       notAmong: (column, name) => sql`${column} not in (select value from json_each(${sql.placeholder(name)}))`,
       statement: (query) => db.values(query),
+      prepare,
       lock: () => Promise.resolve(),
     };
   }
@@ -46,6 +62,7 @@ export function createContext(dialect: Context['dialect'], tables: Tables, clock
     notAmong: (column, name) =>
       sql`${column} not in (select value::bigint from json_array_elements_text(${sql.placeholder(name)}::text::json))`,
     statement: (query) => plain.execute(query),
+    prepare,
     lock: async (name) => {
       await run('select pg_advisory_xact_lock(hashtextextended($1, 0))', [name]);
     },

@@ -1,5 +1,5 @@
 import { and, desc, eq, type SQL, sql } from 'drizzle-orm';
-import type { Lease, TaskChange, TaskStore } from '../ports/index.ts';
+import type { Lease, TaskChange, TaskRecord, TaskStore } from '../ports/index.ts';
 import { createTaskClaims, RUNNING, UNFINISHED } from './claim-tasks.ts';
 import { type Context, countAll, lazy, paged, slot } from './context.ts';
 import { createTaskEvents } from './task-events.ts';
@@ -9,6 +9,8 @@ export function createTaskStore(context: Context): TaskStore {
   const { db, tables, nowMs, now } = context;
   const { tasks } = tables;
   const at = sql.placeholder;
+  const slots = <K extends keyof TaskRecord>(...fields: K[]) =>
+    Object.fromEntries(fields.map((field) => [field, slot(field, tasks[field])])) as Record<K, SQL>;
   const nowSeconds = sql`${nowMs} / 1000`;
   const isUnfinished = sql`${tasks.status} in ${UNFINISHED}`;
   /** The claim still stands and the task has not ended: what every write under a lease demands. */
@@ -17,6 +19,22 @@ export function createTaskStore(context: Context): TaskStore {
     eq(tasks.leaseOwner, at('leaseOwner')),
     eq(tasks.leaseSeq, at('leaseSeq')),
     isUnfinished,
+  );
+
+  const insert = lazy(() =>
+    db
+      .insert(tasks)
+      .values({
+        ...slots('taskId', 'platform', 'userId', 'apiKeyId', 'group', 'channelId', 'action', 'quota'),
+        ...slots('properties', 'execution', 'billing', 'createdAt', 'leaseOwner'),
+        status: 'NOT_START',
+        progress: '0%',
+        updatedAt: at('createdAt'),
+        leaseSeq: 1,
+        leaseUntilMs: sql`${nowMs} + ${at('leaseForMs')}`,
+      })
+      .returning()
+      .prepare(),
   );
 
   const byTaskId = lazy(() =>
@@ -40,7 +58,7 @@ export function createTaskStore(context: Context): TaskStore {
   const prepareWrite = (fields: (keyof TaskChange)[], extra: Record<string, SQL>) =>
     db
       .update(tasks)
-      .set({ ...Object.fromEntries(fields.map((field) => [field, slot(field, tasks[field])])), ...extra })
+      .set({ ...slots(...fields), ...extra })
       .where(isHeld)
       .returning({ id: tasks.id })
       .prepare();
@@ -69,20 +87,8 @@ export function createTaskStore(context: Context): TaskStore {
     ...createTaskClaims(context),
     ...createTaskEvents(context),
 
-    async insert({ leaseForMs, ...task }) {
-      const [row] = await db
-        .insert(tasks)
-        .values({
-          ...task,
-          status: 'NOT_START',
-          progress: '0%',
-          updatedAt: task.createdAt,
-          leaseSeq: 1,
-          leaseUntilMs: sql`${nowMs} + ${leaseForMs}`,
-        })
-        .returning()
-        .prepare()
-        .execute(now());
+    async insert(task) {
+      const [row] = await insert().execute({ ...task, ...now() });
       return row as NonNullable<typeof row>;
     },
 
