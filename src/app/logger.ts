@@ -16,7 +16,7 @@ export type LogOptions = {
  * has to be found on disk, which a compiled binary could not do. JSON lines are `{level, time, …fields, msg}`, times in ISO form.
  */
 export async function createLogger(options: LogOptions): Promise<Logger> {
-  const plain = options.destination ?? pino.destination({ fd: 2, sync: true });
+  const plain = options.destination ?? openStandardError();
   return wrap(
     pino(
       {
@@ -28,6 +28,16 @@ export async function createLogger(options: LogOptions): Promise<Logger> {
       options.pretty ? await prettify(plain, options.colors) : plain,
     ),
   );
+}
+
+/** Lines kept while standard error takes none, in bytes; what comes on top is dropped. */
+const MAX_UNWRITTEN_BYTES = 1024 * 1024;
+
+/** A full disk or a closed pipe under the log is no fault of whoever has something to say: the lines wait, and go out with the next. */
+function openStandardError(): DestinationStream {
+  const lines = pino.destination({ fd: 2, sync: true, maxLength: MAX_UNWRITTEN_BYTES });
+  lines.on('error', () => {});
+  return lines;
 }
 
 async function prettify(plain: DestinationStream, colors: boolean): Promise<DestinationStream> {

@@ -44,6 +44,8 @@ function explain(error: unknown): string {
 }
 
 function processIo(): CommandIo {
+  // A full disk or a reader that has gone away must not end a gateway; unheard, these errors would end the process.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
   return {
     out: (text) => void process.stdout.write(text),
     err: (text) => void process.stderr.write(text),
