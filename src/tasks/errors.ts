@@ -22,6 +22,10 @@ export const taskErrors = defineErrors('tasks', {
   vendor_unreachable: ['upstream_failed', 'The vendor could not be reached.'],
   vendor_timeout: ['upstream_timeout', 'The vendor did not answer in time.'],
   submission_interrupted: ['unavailable', 'The submission was interrupted; it was not billed.'],
+  submission_unrecorded: [
+    'unavailable',
+    'The vendor accepted the task, but it could not be stored here, so nobody follows it and it was not billed. A repeat may buy it twice.',
+  ],
   artifact_not_found: ['not_found', 'There is no such artifact.'],
   artifact_not_ready: ['conflict', 'The task has not succeeded, so it has no artifacts yet.'],
   artifact_plugin_unavailable: ['unavailable', 'The plugin of this task is not available.'],

@@ -11,8 +11,8 @@ import type { SendOutcome } from './send-submission.ts';
 import { MAX_SNAPSHOT_BYTES, snapshotBytes, trimSnapshot } from './trim-data.ts';
 import type { Submission, TaskDeps } from './types.ts';
 
-/** Tries to store an accepted job: losing one loses money, so a store in trouble gets some time (the lease is renewed meanwhile). */
-const STORE_TRIES = 6;
+/** Tries to store an accepted job, 22 s in all: losing one loses money, so a store in trouble gets most of the lease's 30 s to recover. */
+const STORE_TRIES = 10;
 const STORE_PAUSE_MS = 500;
 
 /** Stores what the vendor accepted: SUBMITTED with its first poll time, or at once the terminal state of `immediate`. */
@@ -75,12 +75,12 @@ async function persist(
   for (let attempt = 1; ; attempt += 1) {
     try {
       const stored = (await write()) || (attempt > 1 && (await isRecorded(deps, task, upstreamTaskId)));
-      if (!stored) orphan(deps, task, 'the submit lease was lost');
+      if (!stored) orphan(deps, task, upstreamTaskId, 'the submit lease was lost');
       return stored;
     } catch (error) {
       if (attempt === STORE_TRIES) {
-        orphan(deps, task, 'the store failed');
-        throw error;
+        orphan(deps, task, upstreamTaskId, 'the store failed');
+        throw taskErrors.submission_unrecorded({ cause: error, doNotRetry: true });
       }
       deps.logger.error(
         { err: error, task_id: task.taskId, attempt },
@@ -95,9 +95,9 @@ async function persist(
 const isRecorded = async (deps: TaskDeps, task: TaskRecord, upstreamTaskId: string): Promise<boolean> =>
   (await deps.store.tasks.byTaskId(task.taskId))?.upstreamTaskId === upstreamTaskId;
 
-const orphan = (deps: TaskDeps, task: TaskRecord, why: string): void =>
+const orphan = (deps: TaskDeps, task: TaskRecord, upstreamTaskId: string, why: string): void =>
   deps.logger.error(
-    { task_id: task.taskId, channel_id: task.channelId, why },
+    { task_id: task.taskId, channel_id: task.channelId, upstream_task_id: upstreamTaskId, why },
     'an upstream job was accepted but could not be recorded; it is not billed and nobody follows it',
   );
 
