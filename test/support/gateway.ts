@@ -38,6 +38,8 @@ export type GatewayOptions = {
   databaseUrl?: string;
   port?: number;
   env?: Record<string, string>;
+  /** A program and its arguments that become the gateway: `unshare`, `sh -c`. */
+  prefix?: readonly string[];
 };
 
 export type Gateway = {
@@ -97,17 +99,20 @@ const SECRETS = {
 export async function startGateway(options: GatewayOptions = {}): Promise<Gateway> {
   const dataDir = options.dataDir ?? temporaryFolder();
   const port = options.port ?? (await freePort());
-  const child = Bun.spawn([BINARY, 'serve', '--json', '--port', String(port), '--data-dir', dataDir], {
-    cwd: dataDir,
-    env: {
-      LOG_FORMAT: 'json',
-      ...(options.databaseUrl ? { DATABASE_URL: options.databaseUrl, ...SECRETS } : {}),
-      ...options.env,
+  const child = Bun.spawn(
+    [...(options.prefix ?? []), BINARY, 'serve', '--json', '--port', String(port), '--data-dir', dataDir],
+    {
+      cwd: dataDir,
+      env: {
+        LOG_FORMAT: 'json',
+        ...(options.databaseUrl ? { DATABASE_URL: options.databaseUrl, ...SECRETS } : {}),
+        ...options.env,
+      },
+      stdin: 'ignore',
+      stdout: 'pipe',
+      stderr: 'pipe',
     },
-    stdin: 'ignore',
-    stdout: 'pipe',
-    stderr: 'pipe',
-  });
+  );
   let log = '';
   let out = '';
   void collect(child.stderr, (text) => {
