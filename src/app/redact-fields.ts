@@ -11,16 +11,19 @@ const SECRET_NAME =
 
 const isSecretName = (name: string): boolean => SECRET_NAME.test(name.toLowerCase().replace(/[-_]/g, ''));
 
-/** Each pattern keeps its first group: the name or scheme in front of the credential. */
+/**
+ * Each pattern keeps its first group: the name or scheme in front of the credential. None may start a scan without end at every
+ * place of a run, which costs the square of a text's length: callers choose these texts.
+ */
 const SECRET_TEXT: readonly RegExp[] = [
   // Query and fragment parameters that carry a credential: `access` of artifact links, `token` of the set-up link.
   /((?:^|[?&#;\s])(?:access|[a-z_]*token|code|key|signature|password|secret)=)[^&#\s"'<>]+/gi,
   /\b((?:Bearer|Basic)\s+)[A-Za-z0-9._~+/=-]+/gi,
   // User info of a URL.
-  /(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/@"']+(?=@)/gi,
+  /(\b[a-z][a-z0-9+.-]{0,30}:\/\/)[^\s/@"']+(?=@)/gi,
   // Our own keys and access tokens wherever they stand.
   /\b((?:sk-|tgp_))[A-Za-z0-9_-]{20,}/g,
-  /\b(ey)[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}/g,
+  /(?<![A-Za-z0-9_-])(ey)[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}/g,
   // A database driver's error lists the values of the failed statement.
   /(\nparams: )[\s\S]*$/,
 ];

@@ -86,6 +86,17 @@ test('what is no credential stays', () => {
   expect(redactText('monkey=3 stays, https://h/p stays')).toBe('monkey=3 stays, https://h/p stays');
 });
 
+test.each(['a.', 'a-', 'ey-', 'eyJ-', ';token', 'a://b', 'Bearer ', 'sk-', '\nparams: '])(
+  'slow patterns: a long run of %j costs no more than its length',
+  (unit) => {
+    const text = unit.repeat(300_000 / unit.length);
+    const started = performance.now();
+    redactText(text);
+    // The square of its length took 12 seconds.
+    expect(performance.now() - started).toBeLessThan(1000);
+  },
+);
+
 test('a structure that contains itself ends', () => {
   const loop: Record<string, unknown> = {};
   loop.self = loop;
