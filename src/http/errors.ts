@@ -3,6 +3,7 @@ import { AppError, defineErrors, type ErrorKind, isObject, type Logger } from '.
 
 export const httpErrors = defineErrors('http', {
   validation_failed: ['invalid', 'The request is not valid.'],
+  bad_address: ['invalid', 'The request has no readable address: its Host header is missing or broken.'],
   bad_json: ['invalid', 'The body is no valid JSON.'],
   bad_body: ['invalid', 'The body could not be read.'],
   not_found: ['not_found', 'There is nothing at this address.'],

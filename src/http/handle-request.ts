@@ -40,7 +40,9 @@ const NOWHERE: DeclaredRoute = { method: '', pattern: '', access: 'public', take
 export function createRequestHandler(door: FrontDoor): (request: Request, peer: Peer) => Promise<Response> {
   return async (request, peer) => {
     const started = door.clock.monotonicMs();
-    const path = new URL(request.url).pathname;
+    // A broken `Host` leaves no address; it is refused below, like every other request with its id and a log line.
+    const address = URL.canParse(request.url) ? new URL(request.url) : undefined;
+    const path = address?.pathname ?? '';
     const requestId = readRequestId(request.headers) ?? newUuid();
     const log = door.logger.child({ request_id: requestId });
     const { route, methods } = findRoute(door.routes, request.method, path);
@@ -59,8 +61,9 @@ export function createRequestHandler(door: FrontDoor): (request: Request, peer: 
 
     let response: Response;
     try {
+      if (!address) throw httpErrors.bad_address();
       if (isBelow(path, '/api')) await door.limitApi(scope.origin.ip);
-      if (route) response = await enter(request, route, scope, peer);
+      if (route) response = await enter(withLongHost(request, address), route, scope, peer);
       else if (methods.length > 0) response = answerOtherMethod(request, methods, door.routes, path);
       else response = servePanelOr404(request, path);
     } catch (thrown) {
@@ -156,6 +159,13 @@ function answerOtherMethod(request: Request, methods: readonly string[], routes:
 const allowed = (methods: readonly string[]): string[] => [
   ...new Set(methods.includes('GET') ? ['GET', 'HEAD', ...methods] : methods),
 ];
+
+/**
+ * The framework looks for a path from the twelfth character of an address on: behind a host of three letters or fewer (`http://tg/`) it
+ * would read another path than the one that is let in. No controller reads the host from the address.
+ */
+const withLongHost = (request: Request, { host, pathname, search }: URL): Request =>
+  host.length > 3 ? request : new Request(`http://gateway.local${pathname}${search}`, request);
 
 function readRequestId(headers: Headers): string | undefined {
   const given = headers.get('x-request-id');

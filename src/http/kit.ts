@@ -1,6 +1,7 @@
 import { Elysia, t } from 'elysia';
 import type { ApiPrincipal, PanelPrincipal } from '../auth/index.ts';
 import { isAnonymous } from './access-levels.ts';
+import { httpErrors } from './errors.ts';
 import { BODY_CAPS, readJson } from './read-body.ts';
 import type { RequestScope, RequestScopes } from './request-scope.ts';
 
@@ -26,8 +27,10 @@ export function createKit(scopes: RequestScopes) {
   const parse = ({ request }: { request: Request }) => readPanelJson(request, scopes.of(request));
 
   return new Elysia({ name: 'kit', normalize: false })
-    .derive({ as: 'global' }, ({ request }) => {
-      const { requestId, origin, log, keepOpen, headersOnly } = scopes.of(request);
+    .derive({ as: 'global' }, ({ request, route }) => {
+      const { requestId, origin, log, keepOpen, headersOnly, route: entered } = scopes.of(request);
+      // Two readings of one address must not let a caller in by one route and serve him another (a `#` in the request line does).
+      if (route !== entered.pattern) throw httpErrors.not_found();
       return { requestId, origin, log, keepOpen, headersOnly };
     })
     .macro({
