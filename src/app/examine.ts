@@ -55,7 +55,7 @@ async function examineSecrets(store: Store, secretBox: SecretBox): Promise<Findi
   const channels = await store.channels.all();
   const lost = channels.filter((channel) => secretBox.open(channel.keySealed) === undefined);
   if (lost.length === 0) {
-    return { check: 'secrets', level: 'ok', message: `the keys of all ${channels.length} channels can be read` };
+    return { check: 'secrets', level: 'ok', message: `every channel's key can be read (${channels.length})` };
   }
   const named = lost.map((channel) => `${channel.id} (${channel.name})`).join(', ');
   return {

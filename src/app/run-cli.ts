@@ -27,9 +27,10 @@ async function runCommand(argv: readonly string[], io: CommandIo): Promise<ExitC
     return await command.run({ ...parsed.input, io });
   } catch (error) {
     const message = explain(error);
-    const usage = error instanceof UsageError;
+    const usage = error instanceof UsageError ? error : undefined;
+    const help = usage ? `See: taskgate ${usage.command ? `${usage.command} ` : ''}--help\n` : '';
     if (json) io.out(`${JSON.stringify({ ok: false, error: message })}\n`);
-    else io.err(`taskgate: ${message}\n${usage ? 'See: taskgate --help\n' : ''}`);
+    else io.err(`taskgate: ${message}\n${help}`);
     return usage ? EXIT.usage : EXIT.failed;
   }
 }

@@ -51,6 +51,11 @@ describe('wrong usage exits 2 and says what and how', () => {
     expect(out).toBe('');
     expect(err).toContain(part);
   });
+  test('and names the help that says more: of the command, once it is known', async () => {
+    expect((await run('serve', '--prot', '80')).err).toContain('See: taskgate serve --help\n');
+    expect((await run('plugin', 'lint')).err).toContain('See: taskgate plugin lint --help\n');
+    expect((await run('plugin')).err).toContain('See: taskgate --help\n');
+  });
   test('as JSON where that is asked for', async () => {
     const { code, out, err } = await run('serve', '--prot', '80', '--json');
     expect([code, err]).toEqual([2, '']);

@@ -26,8 +26,15 @@ export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 /** A module of `cli/` that does the work of one command; loaded when the command is given. */
 export type CommandModule = { run(input: CommandInput): Promise<ExitCode> };
 
-/** The command was used wrongly: exit 2. `message` says what and how. */
-export class UsageError extends Error {}
+/** The command was used wrongly: exit 2. `message` says what and how; `command` is its name once that is known. */
+export class UsageError extends Error {
+  readonly command: string | undefined;
+
+  constructor(message: string, command?: string) {
+    super(message);
+    this.command = command;
+  }
+}
 
 /** The command failed in a way that its message explains: exit 1, no stack. */
 export class CommandError extends Error {}

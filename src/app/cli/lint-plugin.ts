@@ -12,9 +12,12 @@ export async function run(input: CommandInput): Promise<ExitCode> {
     ...report.faults.map((fault) => describeFault(file, fault)),
     ...report.warnings.map((warning) => `${describeFault(file, warning)} (warning)`),
     report.ok
-      ? `${file}: ${report.key}@${report.version} is valid${report.warnings.length > 0 ? `, ${report.warnings.length} warnings` : ''}`
-      : `${file}: ${report.faults.length} faults`,
+      ? `${file}: ${report.key}@${report.version} is valid${report.warnings.length > 0 ? `, ${count(report.warnings, 'warning')}` : ''}`
+      : `${file}: ${count(report.faults, 'fault')}`,
   ];
   answer(input, report, lines.join('\n'));
   return report.ok ? EXIT.ok : EXIT.failed;
 }
+
+const count = (list: readonly unknown[], noun: string): string =>
+  `${list.length} ${noun}${list.length === 1 ? '' : 's'}`;

@@ -32,6 +32,7 @@ function parseOptions(spec: CommandSpec, rest: readonly string[]): ParsedCommand
     help: { type: 'boolean', short: 'h' },
   };
   for (const [name, option] of Object.entries(spec.options)) options[name] = { type: option.type };
+  const misuse = (message: string) => new UsageError(message, spec.name);
   const { tokens } = parseArgs({ args: [...rest], options, strict: false, tokens: true });
   const values: Record<string, string | boolean> = {};
   const positionals: string[] = [];
@@ -39,28 +40,26 @@ function parseOptions(spec: CommandSpec, rest: readonly string[]): ParsedCommand
     if (token.kind === 'positional') positionals.push(token.value);
     if (token.kind !== 'option') continue;
     const known = options[token.name];
-    if (known === undefined) throw new UsageError(`unknown option ${token.rawName}`);
+    if (known === undefined) throw misuse(`unknown option ${token.rawName}`);
     if (known.type === 'boolean' && token.value !== undefined) {
-      throw new UsageError(`${token.rawName} takes no value`);
+      throw misuse(`${token.rawName} takes no value`);
     }
     if (known.type === 'string' && (token.value === undefined || token.value === '')) {
-      throw new UsageError(
-        `${token.rawName} needs a value: ${token.rawName} ${spec.options[token.name]?.value ?? 'VALUE'}`,
-      );
+      throw misuse(`${token.rawName} needs a value: ${token.rawName} ${spec.options[token.name]?.value ?? 'VALUE'}`);
     }
     if (known.type === 'string' && !token.inlineValue && token.value?.startsWith('--')) {
-      throw new UsageError(`${token.rawName} needs a value, but "${token.value}" follows`);
+      throw misuse(`${token.rawName} needs a value, but "${token.value}" follows`);
     }
     values[token.name] = token.value ?? true;
   }
   if (values.help === true) return { kind: 'help', spec };
   const missing = spec.positionals[positionals.length];
-  if (missing !== undefined) throw new UsageError(`${missing} is missing: taskgate ${spec.name} ${missing}`);
+  if (missing !== undefined) throw misuse(`${missing} is missing: taskgate ${spec.name} ${missing}`);
   const extra = positionals[spec.positionals.length];
-  if (extra !== undefined) throw new UsageError(`unexpected argument "${extra}"`);
+  if (extra !== undefined) throw misuse(`unexpected argument "${extra}"`);
   for (const [name, option] of Object.entries(spec.options)) {
     if (option.required && values[name] === undefined) {
-      throw new UsageError(`--${name} is missing${option.value ? `: --${name} ${option.value}` : ''}`);
+      throw misuse(`--${name} is missing${option.value ? `: --${name} ${option.value}` : ''}`);
     }
   }
   const { json = false, ...others } = values;
