@@ -93,21 +93,25 @@ describe('slots', () => {
 });
 
 describe('processes that die', () => {
+  const LANES = 16;
+
   test('a process killed in mid-traffic loses no call', async () => {
     const sandbox = start();
     await sandbox.ready();
     let stop = false;
+    let served = 0;
     const killer = (async () => {
       for (let kills = 0; kills < 5; kills++) {
-        await Bun.sleep(60);
+        // Until the calls of the killed process have been served: one that is killed twice is given up, and rightly.
+        const enough = served + 2 * LANES;
+        while (served < enough) await Bun.sleep(1);
         const [pid] = childrenOf(process.pid).reverse();
         if (pid) process.kill(pid, 'SIGKILL');
       }
       stop = true;
     })();
-    let served = 0;
     await Promise.all(
-      Array.from({ length: 16 }, async (_, lane) => {
+      Array.from({ length: LANES }, async (_, lane) => {
         while (!stop) {
           expect(await resultOf(sandbox, lane % 2 ? one : two, 'id', [lane])).toBe(lane);
           served++;
