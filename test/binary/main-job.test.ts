@@ -92,6 +92,21 @@ for (const dialect of ['SQLite', 'PostgreSQL'] as const) {
       expect(detail.timeline.map((event) => event.status)).toContain('SUCCESS');
     }, 40_000);
 
+    test('a large video is streamed, and HEAD tells its length', async () => {
+      const submitted = await submit(gateway.url, key, { prompt: 'a cat [bytes=3000000] [duration=0]', seconds: 5 });
+      const id = String(submitted.body.id);
+      await waitForEnd(gateway.url, key, id);
+      const url = `${gateway.url}/v1/videos/${id}/content`;
+      const headers = { authorization: `Bearer ${key}` };
+      const bytes = await (await fetch(url, { headers })).bytes();
+      expect(bytes.byteLength).toBeGreaterThan(2_900_000);
+      const head = await fetch(url, { method: 'HEAD', headers });
+      expect([head.status, head.headers.get('content-length')]).toEqual([200, String(bytes.byteLength)]);
+      const last = await fetch(url, { headers: { ...headers, range: 'bytes=-1000' } });
+      expect([last.status, last.headers.get('content-length')]).toEqual([206, '1000']);
+      expect(await last.bytes()).toEqual(bytes.slice(-1000));
+    }, 40_000);
+
     test('a failed job is refunded', async () => {
       const before = await admin.quota();
       const submitted = await submit(gateway.url, key, { prompt: 'a cat [fail] [duration=0]', seconds: 5 });
