@@ -1,4 +1,4 @@
-import { type Clock, isObject, type JsonObject, type Logger, parseJson } from '../kernel/index.ts';
+import { applyNewest, type Clock, isObject, type JsonObject, type Logger, parseJson } from '../kernel/index.ts';
 import type { BillingSnapshot, Repositories, Store, TaskRecord } from '../store/ports/index.ts';
 import { billingErrors } from './errors.ts';
 import { createPriceBook, type DeclaredFact, type PriceBook } from './price-book.ts';
@@ -59,18 +59,20 @@ export function createBilling(deps: {
   let unsubscribe = () => {};
   let timer: ReturnType<typeof setInterval> | undefined;
 
-  async function loadOptions(): Promise<void> {
-    const groups = parseJson((await store.options.get('groups')) ?? '{}');
-    const next: Record<string, number> = {};
-    if (isObject(groups)) {
-      for (const [name, ratio] of Object.entries(groups)) {
-        if (typeof ratio === 'number' && Number.isFinite(ratio) && ratio >= 0) next[name] = ratio;
+  const loadOptions = applyNewest(
+    () => Promise.all([store.options.get('groups'), store.options.get('billing.unpriced')]),
+    ([stored, rule]) => {
+      const groups = parseJson(stored ?? '{}');
+      const next: Record<string, number> = {};
+      if (isObject(groups)) {
+        for (const [name, ratio] of Object.entries(groups)) {
+          if (typeof ratio === 'number' && Number.isFinite(ratio) && ratio >= 0) next[name] = ratio;
+        }
       }
-    }
-    ratios = next;
-    const rule = await store.options.get('billing.unpriced');
-    unpriced = rule === 'everyone' || rule === 'nobody' ? rule : 'admins';
-  }
+      ratios = next;
+      unpriced = rule === 'everyone' || rule === 'nobody' ? rule : 'admins';
+    },
+  );
 
   const reload = async () => {
     try {
@@ -150,14 +152,14 @@ export function createBilling(deps: {
       const result = parsed.ok
         ? parsed.value.evaluate({ facts, model: billing.model, action: billing.action })
         : parsed;
-      if (!result.ok) {
-        logger.warn(
-          { task_id: task.taskId, reason: result.error.message },
-          'a final price cannot be worked out; the reservation stands',
-        );
-        return { quota: task.quota, explanation: { ...explanation, kept_reservation: result.error.message } };
-      }
+      const keep = (reason: string): FinalBill => {
+        logger.warn({ task_id: task.taskId, reason }, 'a final price cannot be worked out; the reservation stands');
+        return { quota: task.quota, explanation: { ...explanation, kept_reservation: reason } };
+      };
+      if (!result.ok) return keep(result.error.message);
       const quota = toQuota(result.value, billing.groupRatio);
+      // The ledger would refuse it, at every poll anew, and the task could never end.
+      if (!Number.isSafeInteger(quota)) return keep('The price is too large.');
       return { quota, explanation: { ...explanation, usd: result.value, quota, difference: quota - task.quota } };
     },
 

@@ -1,4 +1,4 @@
-import type { Clock, JsonObject } from '../kernel/index.ts';
+import { applyNewest, type Clock, type JsonObject } from '../kernel/index.ts';
 import type { PriceRecord, Store } from '../store/ports/index.ts';
 import { billingErrors } from './errors.ts';
 import { type PriceExpression, parsePriceExpression } from './price-expression.ts';
@@ -33,16 +33,18 @@ export function createPriceBook(deps: {
   let byKey = new Map<string, { row: PriceRecord; expression: PriceExpression }>();
   const keyOf = (pluginKey: string, model: string) => `${pluginKey}\n${model}`;
 
-  async function load(): Promise<void> {
-    const fresh = await store.prices.all();
-    const next = new Map<string, { row: PriceRecord; expression: PriceExpression }>();
-    for (const row of fresh) {
-      const parsed = parsePriceExpression(row.expression);
-      if (parsed.ok) next.set(keyOf(row.pluginKey, row.model), { row, expression: parsed.value });
-    }
-    rows = fresh;
-    byKey = next;
-  }
+  const load = applyNewest(
+    () => store.prices.all(),
+    (fresh) => {
+      const next: typeof byKey = new Map();
+      for (const row of fresh) {
+        const parsed = parsePriceExpression(row.expression);
+        if (parsed.ok) next.set(keyOf(row.pluginKey, row.model), { row, expression: parsed.value });
+      }
+      rows = fresh;
+      byKey = next;
+    },
+  );
 
   return {
     load,

@@ -1,4 +1,4 @@
-import type { Clock, Logger, SecretBox } from '../kernel/index.ts';
+import { applyNewest, type Clock, type Logger, type SecretBox } from '../kernel/index.ts';
 import type { ChannelRecord, Page, Paged, Store } from '../store/ports/index.ts';
 import {
   type ChannelInput,
@@ -54,10 +54,13 @@ export function createChannels(deps: {
   let timer: ReturnType<typeof setInterval> | undefined;
   let unsubscribe = () => {};
 
-  async function load(): Promise<void> {
-    copy = await store.channels.all();
-    byId = new Map(copy.map((channel) => [channel.id, channel]));
-  }
+  const load = applyNewest(
+    () => store.channels.all(),
+    (fresh) => {
+      copy = fresh;
+      byId = new Map(fresh.map((channel) => [channel.id, channel]));
+    },
+  );
   const reload = () =>
     load().catch((error) =>
       logger.warn({ err: error }, 'channels could not be read again; the known ones stay in use'),
@@ -72,6 +75,16 @@ export function createChannels(deps: {
     const channel = await store.channels.byId(id);
     if (!channel) throw channelErrors.not_found();
     return channel;
+  }
+
+  /** Where a change leaves the channel's key. What stays is not checked again: the plugin may be gone by now. */
+  function rebind(before: ChannelRecord, change: ChannelChange) {
+    const { type, taskPluginKey, baseUrl } = { ...before, ...change };
+    if (type === before.type && taskPluginKey === before.taskPluginKey && baseUrl === before.baseUrl) {
+      return { type, taskPluginKey, baseUrl, baseUrlSource: 'given' as const };
+    }
+    const plugin = change.taskPluginKey ?? (change.type === undefined ? before.taskPluginKey : null);
+    return { type, ...checkBinding(plugins, { type, taskPluginKey: plugin, baseUrl }) };
   }
 
   return {
@@ -131,13 +144,9 @@ export function createChannels(deps: {
 
     async update(id, change, { mayMoveKey }) {
       const before = await get(id);
-      const binding = checkBinding(plugins, {
-        type: change.type ?? before.type,
-        taskPluginKey: change.taskPluginKey ?? (change.type === undefined ? before.taskPluginKey : null),
-        baseUrl: change.baseUrl ?? before.baseUrl,
-      });
+      const binding = rebind(before, change);
       const moves =
-        (change.type ?? before.type) !== before.type ||
+        binding.type !== before.type ||
         binding.taskPluginKey !== before.taskPluginKey ||
         binding.baseUrl !== before.baseUrl;
       // Otherwise anyone who may edit channels could send the key to a host of his own and read it there.
@@ -146,9 +155,8 @@ export function createChannels(deps: {
       const channel = await store.channels.update(id, {
         ...(change.name === undefined ? {} : { name: checkName(change.name) }),
         ...(key === undefined ? {} : { keySealed: secretBox.seal(key), keyHint: hint(key) }),
-        type: change.type ?? before.type,
-        baseUrl: binding.baseUrl,
-        taskPluginKey: binding.taskPluginKey,
+        // What does not move is not written: the channel may have moved, with another key, since it was read.
+        ...(moves ? { type: binding.type, baseUrl: binding.baseUrl, taskPluginKey: binding.taskPluginKey } : {}),
         ...(change.models === undefined ? {} : { models: checkNames('models', change.models) }),
         ...(change.groups === undefined ? {} : { groups: checkNames('groups', change.groups) }),
         ...(change.priority === undefined ? {} : { priority: change.priority }),

@@ -2,6 +2,7 @@
  * Owns: errors, Result, clock, ids, random numbers, cryptographic primitives, JSON types, the logger's interface.
  * May touch: the standard library. Never touches: files, the network, the environment, another room.
  */
+export { applyNewest } from './apply-newest.ts';
 export { type Clock, systemClock } from './clock.ts';
 export {
   constantTimeEqual,

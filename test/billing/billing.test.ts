@@ -1,0 +1,277 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { type Billing, createBilling, type QuoteRequest } from '../../src/billing/index.ts';
+import { AppError, newTaskId, silentLogger, systemClock } from '../../src/kernel/index.ts';
+import type { PriceRecord, Store, TaskRecord } from '../../src/store/ports/index.ts';
+import { addKey, addUser, describeEachStore, leaseOf, newTask } from '../contract/each-store.ts';
+
+const start = async (store: Store): Promise<Billing> => {
+  const billing = createBilling({
+    store,
+    clock: systemClock,
+    logger: silentLogger,
+    syncFrequencyMs: 60_000,
+    declaredFacts: (key) =>
+      key === 'demo' ? { seconds: { kind: 'number' }, size: { kind: 'enum', values: ['s', 'l'] } } : undefined,
+  });
+  await billing.start();
+  return billing;
+};
+
+const ask = (change: Partial<QuoteRequest> = {}): QuoteRequest => ({
+  pluginKey: 'demo',
+  model: 'm',
+  upstreamModel: 'vendor-m',
+  action: 'text_to_video',
+  facts: { seconds: 5, size: 's' },
+  group: 'default',
+  isAdmin: false,
+  ...change,
+});
+
+async function codeOf(work: () => unknown): Promise<string> {
+  try {
+    await work();
+  } catch (error) {
+    if (error instanceof AppError) return error.code;
+    throw error;
+  }
+  return 'nothing was thrown';
+}
+
+describeEachStore(
+  'billing',
+  (opened) => {
+    let store: Store;
+    let billing: Billing;
+    beforeEach(async () => {
+      store = opened().store;
+      billing = await start(store);
+    });
+    afterEach(() => billing.stop());
+    const price = (expression: string, model = 'm', pluginKey = 'demo') =>
+      billing.prices.save({ pluginKey, model, expression });
+
+    describe('saving a price', () => {
+      for (const [name, expression] of [
+        ['that does not parse', '0.1 *'],
+        ['over a fact that the plugin does not declare', '0.1 * u("minutes")'],
+        ['that is negative for some sample', '1 - u("seconds")'],
+        ['that divides by zero for some sample', '1 / u("seconds")'],
+        ['that counts with a text', '2 * u("size")'],
+        ['that gives a text', 'u("size")'],
+        ['without an expression', '  '],
+      ] as const) {
+        test(`${name} is refused and changes nothing`, async () => {
+          await price('3');
+          expect(await codeOf(() => price(expression))).toBe('billing.price_invalid');
+          expect(billing.prices.all()).toMatchObject([{ expression: '3' }]);
+          expect(await store.prices.all()).toMatchObject([{ expression: '3' }]);
+        });
+      }
+
+      test('without a model is refused', async () => {
+        expect(await codeOf(() => price('1', ' '))).toBe('billing.price_invalid');
+      });
+
+      test('replaces the earlier one; a deleted one is gone, and only once', async () => {
+        await price('1');
+        await price('2 * u("seconds")');
+        expect(billing.quote(ask()).usd).toBe(10);
+        await billing.prices.delete('demo', 'm');
+        expect(await codeOf(() => billing.quote(ask()))).toBe('billing.model_price_error');
+        expect(await codeOf(() => billing.prices.delete('demo', 'm'))).toBe('billing.price_not_found');
+      });
+    });
+
+    test('a price is found by plugin and model, for every plugin, then by the vendor’s name', async () => {
+      await price('4', 'vendor-m', '*');
+      expect(billing.quote(ask()).snapshot.priceKey).toBe('*::vendor-m');
+      await price('3', 'vendor-m');
+      expect(billing.quote(ask()).snapshot.priceKey).toBe('demo::vendor-m');
+      await price('2', 'm', '*');
+      expect(billing.quote(ask()).snapshot.priceKey).toBe('*::m');
+      await price('1');
+      expect(billing.quote(ask()).snapshot.priceKey).toBe('demo::m');
+    });
+
+    test('needs facts only where the price in force reads one', async () => {
+      expect(billing.needsFacts('demo', 'm', 'vendor-m')).toBe(false);
+      await price('1');
+      expect(billing.needsFacts('demo', 'm', 'vendor-m')).toBe(false);
+      await price('u("seconds")');
+      expect(billing.needsFacts('demo', 'm', 'vendor-m')).toBe(true);
+    });
+
+    test('a quote is rounded to whole quota and multiplied by the ratio of the group', async () => {
+      await price('0.0000015 * u("seconds")');
+      await store.options.put('groups', JSON.stringify({ vip: 0.5, free: 0, broken: -1, text: 'x' }));
+      await store.publish('options');
+      while (billing.groupRatio('vip') !== 0.5) await Bun.sleep(2);
+      const quota = (group: string) => billing.quote(ask({ group })).quota;
+      expect({ default: quota('default'), vip: quota('vip'), free: quota('free') }).toEqual({
+        default: 4,
+        vip: 2,
+        free: 0,
+      });
+      expect([quota('broken'), quota('text'), quota('constructor'), quota('__proto__')]).toEqual([4, 4, 4, 4]);
+      expect(billing.quote(ask({ group: 'vip' })).snapshot.groupRatio).toBe(0.5);
+    });
+
+    for (const [name, expression, facts] of [
+      ['a missing fact', 'u("seconds")', {}],
+      ['a negative result', 'u("seconds")', { seconds: -1 }],
+      ['more than money can count', 'u("seconds")', { seconds: 1e12 }],
+    ] as const) {
+      test(`${name} is an error and no price`, async () => {
+        await price(expression);
+        expect(await codeOf(() => billing.quote(ask({ facts })))).toBe('billing.model_price_error');
+      });
+    }
+
+    test('a model without price follows billing.unpriced', async () => {
+      const may = async () => [
+        await codeOf(() => billing.quote(ask())),
+        await codeOf(() => billing.quote(ask({ isAdmin: true }))),
+      ];
+      const [refused, free] = ['billing.model_price_error', 'nothing was thrown'];
+      expect(await may()).toEqual([refused, free]);
+      for (const [rule, expected] of [
+        ['everyone', [free, free]],
+        ['nobody', [refused, refused]],
+        ['admins', [refused, free]],
+        ['nonsense', [refused, free]],
+      ] as const) {
+        await store.options.put('billing.unpriced', rule);
+        billing.stop();
+        billing = await start(store);
+        expect(await may()).toEqual([...expected]);
+      }
+    });
+
+    describe('a final bill', () => {
+      const ended = async (facts: TaskRecord['billing']['facts']) => {
+        const task = newTask({ quota: 2_500_000, billing: billing.quote(ask()).snapshot }) as unknown as TaskRecord;
+        return billing.finalBill(task, facts).quota;
+      };
+      test('takes the facts of the completion over those of the request, with the frozen price and ratio', async () => {
+        await price('u("seconds")');
+        expect(await ended({ seconds: 2 })).toBe(1_000_000);
+        expect(await ended({})).toBe(2_500_000);
+      });
+      for (const [name, seconds] of [
+        ['negative', -1],
+        ['beyond what money can count', 1e12],
+        ['infinite', Number.POSITIVE_INFINITY],
+        ['a text', 'many'],
+      ] as const) {
+        test(`that would be ${name} keeps the reservation: the task must be able to end`, async () => {
+          await price('u("seconds")');
+          expect(await ended({ seconds })).toBe(2_500_000);
+        });
+      }
+    });
+
+    test('a price changed between two readings: the later reading wins, whichever answers first', async () => {
+      await price('1');
+      let answerFirst = (_: PriceRecord[]) => {};
+      let reads = 0;
+      const slow: Store = {
+        ...store,
+        prices: {
+          ...store.prices,
+          all() {
+            reads += 1;
+            if (reads !== 2) return store.prices.all();
+            return new Promise((resolve) => {
+              answerFirst = resolve;
+            });
+          },
+        },
+      };
+      const other = await start(slow);
+      const outdated = await store.prices.all();
+      const first = other.prices.load();
+      await price('2');
+      await other.prices.load();
+      answerFirst(outdated);
+      await first;
+      expect(other.quote(ask()).usd).toBe(2);
+      other.stop();
+    });
+
+    describe('the budget of a limited key', () => {
+      const submit = async (budget: number, quota: number) => {
+        const user = await addUser(store, 10_000);
+        const key = await addKey(store, user.id, { unlimitedQuota: false, quota: budget });
+        const taskId = newTaskId();
+        const task = await store.transaction(async (tx) => {
+          const inserted = await tx.tasks.insert(newTask({ taskId, userId: user.id, apiKeyId: key.id, quota }));
+          await billing.reserve(tx, inserted, 1);
+          return inserted;
+        });
+        const left = async () => ({
+          key: (await store.apiKeys.byId(key.id))?.quota,
+          used: (await store.apiKeys.byId(key.id))?.usedQuota,
+          user: (await store.users.byId(user.id))?.quota,
+        });
+        const end = (quota: number | null) =>
+          store.transaction(async (tx) => {
+            const status = quota === null ? 'FAILURE' : 'SUCCESS';
+            await tx.tasks.advance(leaseOf(task), { status, quota: quota ?? 0 }, null);
+            if (quota === null) await billing.refund(tx, task, 'failed');
+            else await billing.settle(tx, task, { quota, explanation: {} });
+          });
+        return { user, key, task, left, end };
+      };
+      afterEach(async () => expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] }));
+
+      test('is reserved with the balance, and settled below and above the reservation', async () => {
+        for (const [final, rest] of [
+          [300, 700],
+          [100, 900],
+          [1200, -200],
+          [0, 1000],
+        ] as const) {
+          const { left, end } = await submit(1000, 300);
+          expect(await left()).toEqual({ key: 700, used: 0, user: 9700 });
+          await end(final);
+          expect(await left()).toEqual({ key: rest, used: final, user: 10_000 - final });
+        }
+      });
+
+      test('comes back with a refund', async () => {
+        const { left, end } = await submit(1000, 300);
+        await end(null);
+        expect(await left()).toEqual({ key: 1000, used: 0, user: 10_000 });
+      });
+
+      test('does not cover the task: neither the task nor money stays', async () => {
+        expect(await codeOf(() => submit(299, 300))).toBe('billing.insufficient_key_quota');
+        expect((await store.tasks.queueDepth()).unfinished).toBe(0);
+      });
+
+      test('of a key deleted meanwhile: the user alone is settled', async () => {
+        const { user, key, left, end } = await submit(1000, 300);
+        await store.apiKeys.delete(key.id, user.id);
+        // A later key never takes the place of the deleted one.
+        const next = await addKey(store, user.id, { unlimitedQuota: false, quota: 5 });
+        await end(null);
+        expect(await left()).toEqual({ key: undefined, used: undefined, user: 10_000 });
+        expect((await store.apiKeys.byId(next.id))?.quota).toBe(5);
+      });
+
+      test('a reservation moved to another price swaps the whole amount, and the refund gives back the last', async () => {
+        const { task, left, end } = await submit(1000, 300);
+        await store.transaction(async (tx) => {
+          await tx.tasks.amend(leaseOf(task), { quota: 800 });
+          await billing.reserveAgain(tx, { ...task, quota: 800 }, 300, 2);
+        });
+        task.quota = 800;
+        expect(await left()).toEqual({ key: 200, used: 0, user: 9200 });
+        await end(null);
+        expect(await left()).toEqual({ key: 1000, used: 0, user: 10_000 });
+      });
+    });
+  },
+  { fresh: 'test' },
+);
