@@ -6,6 +6,7 @@ import { readSync, writeSync } from 'node:fs';
 import { confineProcess } from './child/confine-process.ts';
 import { createGuests, type Guests } from './child/keep-guests.ts';
 import { loadEngine } from './child/load-engine.ts';
+import { releaseProgram } from './child/release-program.ts';
 import { createFrameReader, encodeFrame, type ForgetRequest, type Hello, type HookRequest } from './frames.ts';
 
 /** The channel to the parent, the only descriptor that is not /dev/null. */
@@ -26,6 +27,7 @@ export async function runSandboxChild(): Promise<never> {
   const hello: Hello = { ready: true };
   send(encodeFrame(JSON.stringify(hello), ''));
 
+  let served = 0;
   for (;;) {
     for (const frame of reader.push(receive(buffer))) {
       const request = JSON.parse(frame.head) as HookRequest | ForgetRequest;
@@ -44,6 +46,8 @@ export async function runSandboxChild(): Promise<never> {
       send(encodeFrame(JSON.stringify({ id: request.id, ms, ...answer.reply }), answer.body));
       fuse(0);
       guests.settle();
+      // Not before: somebody waits for the first answer of a process.
+      if (++served === 1) releaseProgram();
     }
     await guests.collect();
   }

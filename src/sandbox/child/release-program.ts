@@ -1,0 +1,34 @@
+import { dlopen } from 'bun:ffi';
+import { readFileSync } from 'node:fs';
+
+/** madvise(2): takes the pages out of this process; they come back from the file when they are touched. */
+const MADV_DONTNEED = 4;
+
+/**
+ * Gives back the pages of the program that the start of this process has mapped, some 40 MB of which a running sandbox touches a
+ * few. Only mappings that are read-only and of which no page was ever written to: their pages are the file's own, so nothing is
+ * lost. On Linux alone; elsewhere nothing happens.
+ */
+export function releaseProgram(): void {
+  if (process.platform !== 'linux') return;
+  try {
+    const { symbols } = dlopen('libc.so.6', { madvise: { args: ['u64', 'u64', 'i32'], returns: 'i32' } });
+    for (const { start, length } of untouchedMappings(readFileSync('/proc/self/smaps', 'utf8'))) {
+      symbols.madvise(start, length, MADV_DONTNEED);
+    }
+  } catch {
+    // Memory that is not given back harms nobody.
+  }
+}
+
+/** Read-only mappings of files without pages of the process's own, from the text of /proc/self/smaps. */
+function untouchedMappings(smaps: string): { start: bigint; length: bigint }[] {
+  const found: { start: bigint; length: bigint }[] = [];
+  for (const block of smaps.split(/\n(?=[0-9a-f]+-[0-9a-f]+ )/)) {
+    const match = /^([0-9a-f]+)-([0-9a-f]+) r-[-x]p .* \/.*\n/.exec(block);
+    if (!match || !/^Anonymous: +0 kB$/m.test(block)) continue;
+    const [start, end] = [BigInt(`0x${match[1]}`), BigInt(`0x${match[2]}`)];
+    found.push({ start, length: end - start });
+  }
+  return found;
+}
