@@ -105,16 +105,39 @@ export function parseJsonBody(bytes: Uint8Array): Json {
 }
 
 /**
- * A form or multipart body, read under `cap` bytes.
+ * A form or multipart body, read under `cap` bytes and `maxParts` fields and files.
  * @throws http.unsupported_media, http.too_large, http.bad_body
  */
-export async function readForm(request: Request, cap: number): Promise<FormData> {
+export async function readForm(request: Request, cap: number, maxParts: number): Promise<FormData> {
   assertMediaType(request, ['multipart/form-data', 'application/x-www-form-urlencoded']);
   const bytes = await readBody(request, cap);
   const type = request.headers.get('content-type') ?? '';
+  assertFewParts(bytes, type, maxParts);
   try {
     return await new Response(bytes, { headers: { 'content-type': type } }).formData();
   } catch (cause) {
     throw httpErrors.bad_body({ message: 'The form could not be read: its parts are broken.', cause });
   }
+}
+
+/** Counted before the form is read: millions of empty fields fit into a body, and reading them would hold the gateway for seconds. */
+function assertFewParts(bytes: Uint8Array<ArrayBuffer>, contentType: string, maxParts: number): void {
+  const separator = contentType.trim().toLowerCase().startsWith('multipart/') ? boundaryOf(contentType) : '&';
+  const buffer = Buffer.from(bytes.buffer);
+  // One more than there are parts: a multipart body has a separator before each and after the last.
+  let left = maxParts + 1;
+  for (let at = buffer.indexOf(separator); at !== -1; at = buffer.indexOf(separator, at + separator.length)) {
+    left -= 1;
+    if (left < 0) throw httpErrors.bad_body({ message: `The form has more than ${maxParts} fields and files.` });
+  }
+}
+
+/** One boundary and no other: with two, this counting and the form's reader could each believe a different one. */
+function boundaryOf(contentType: string): string {
+  const [, given, ...others] = contentType.split(/boundary=/i);
+  const boundary = /^"?([^";]+)/.exec(given ?? '')?.[1]?.trim();
+  if (!boundary || others.length > 0) {
+    throw httpErrors.bad_body({ message: 'The content type of a multipart body needs one boundary.' });
+  }
+  return `--${boundary}`;
 }

@@ -23,13 +23,13 @@ export async function readClientRequest(
   maxFileBytes: number,
 ): Promise<ClientRequest> {
   const url = new URL(request.url);
-  const query: Record<string, string[]> = {};
-  for (const name of new Set(url.searchParams.keys())) query[name] = url.searchParams.getAll(name);
+  const query = new Map<string, string[]>();
+  for (const [name, value] of url.searchParams) addValue(query, name, value);
   return {
     method: request.method,
     path: url.pathname,
     params,
-    query,
+    query: Object.fromEntries(query),
     contentType: request.headers.get('content-type') ?? '',
     accept: request.headers.get('accept') ?? '',
     body: await readRequestBody(request, maxFileBytes),
@@ -50,11 +50,14 @@ async function readRequestBody(request: Request, maxFileBytes: number): Promise<
     return { kind: 'json', value: parseJsonBody(await readBody(request, BODY_CAPS.json)) };
   }
   if (type === 'application/x-www-form-urlencoded') {
-    const { fields } = splitForm(await readForm(request, BODY_CAPS.json));
+    const { fields } = splitForm(await readForm(request, BODY_CAPS.json, MAX_FIELDS + MAX_FILES));
     return { kind: 'form', fields };
   }
   if (type === 'multipart/form-data') {
-    return { kind: 'multipart', ...splitForm(await readForm(request, maxFileBytes + MULTIPART_OVERHEAD)) };
+    return {
+      kind: 'multipart',
+      ...splitForm(await readForm(request, maxFileBytes + MULTIPART_OVERHEAD, MAX_FIELDS + MAX_FILES)),
+    };
   }
   throw httpErrors.unsupported_media({
     message: `The content type ${type.slice(0, 100)} is not taken here: send JSON, a form or multipart/form-data.`,
@@ -76,12 +79,19 @@ function splitForm(form: FormData): { fields: Record<string, string[]>; files: R
         throw httpErrors.too_large({ message: `The form field "${name}" is larger than 1 MiB.`, param: name });
       }
       count += 1;
-      fields.set(name, [...(fields.get(name) ?? []), value]);
+      addValue(fields, name, value);
     } else files.push(requestFile(name, value, files));
   }
   if (count > MAX_FIELDS) throw httpErrors.bad_body({ message: `The form has more than ${MAX_FIELDS} fields.` });
   if (files.length > MAX_FILES) throw httpErrors.bad_body({ message: `The form has more than ${MAX_FILES} files.` });
   return { fields: Object.fromEntries(fields), files };
+}
+
+/** In place: a copy for each value would cost the square of their number. */
+function addValue(fields: Map<string, string[]>, name: string, value: string): void {
+  const values = fields.get(name);
+  if (values) values.push(value);
+  else fields.set(name, [value]);
 }
 
 function requestFile(field: string, file: File, earlier: readonly RequestFile[]): RequestFile {
