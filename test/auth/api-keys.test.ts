@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import { validateApiKeyFields } from '../../src/auth/api-keys/validate-api-key.ts';
 import { type ApiKeyFields, type Auth, assertKeyAllows, type PanelPrincipal } from '../../src/auth/index.ts';
 import { newUuid, sha256Hex } from '../../src/kernel/index.ts';
 import type { ApiKeyRecord, Store, UserRecord } from '../../src/store/ports/index.ts';
@@ -294,4 +295,13 @@ describe('what a key allows', () => {
       await refusal(check(), 'auth.api_key_ip_not_allowed');
     }
   });
+});
+
+test('address flood: a text of megabytes in allow_ips is refused without being parsed', () => {
+  const started = performance.now();
+  expect(() => validateApiKeyFields({ allow_ips: ['a:'.repeat(4_000_000)] }, { role: 1 } as UserRecord)).toThrow(
+    'allow_ips',
+  );
+  // A second when it was parsed.
+  expect(performance.now() - started).toBeLessThan(400);
 });
