@@ -55,6 +55,15 @@ describe('a child process', () => {
     expect(line).toHaveLength(3);
   });
 
+  test('gives back what its start has mapped of the program', async () => {
+    const pid = await child();
+    const mappedMib = () =>
+      Number(/^RssFile:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
+    // The whole program has 100 MB, its start touches 40.
+    await until(() => mappedMib() < 32);
+    expect(await resultOf(sandbox, plugin('export function id() { return 1 }'), 'id')).toBe(1);
+  });
+
   test('is small', async () => {
     expect(residentBytes(await child())).toBeLessThan(110 * 1024 * 1024);
   });
