@@ -88,7 +88,7 @@ async function answersReady(url: string, deadline: number): Promise<void> {
       () => 0,
     );
     if (status === 200) return;
-    await Bun.sleep(2);
+    await Bun.sleep(5);
   }
   throw new Error('a gateway did not become ready');
 }
