@@ -36,7 +36,11 @@ function examineFolder(path: string, findings: Finding[]): boolean {
   const warnings = describeFolder(folder);
   findings.push(...warnings.map((message): Finding => ({ check: 'data_dir', level: 'warning', message })));
   if (warnings.length === 0)
-    findings.push({ check: 'data_dir', level: 'ok', message: `${folder} is private and has space` });
+    findings.push({
+      check: 'data_dir',
+      level: 'ok',
+      message: `only its owner can write to ${folder}, and it has space`,
+    });
   return true;
 }
 
