@@ -42,7 +42,8 @@ export function createSecretBox(secrets: readonly [string, ...string[]]): Secret
       if (version !== 'v1' || !iv || !tag || body === undefined) return undefined;
       for (const key of keys) {
         try {
-          const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(iv, 'base64url'));
+          // The full tag and nothing shorter: a cut one is easier to guess.
+          const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(iv, 'base64url'), { authTagLength: 16 });
           decipher.setAuthTag(Buffer.from(tag, 'base64url'));
           return Buffer.concat([decipher.update(Buffer.from(body, 'base64url')), decipher.final()]).toString('utf8');
         } catch {
