@@ -96,6 +96,13 @@ export function createChannels(deps: {
 
     async start() {
       await load();
+      const lost = copy.filter(({ keySealed }) => secretBox.open(keySealed) === undefined);
+      if (lost.length > 0) {
+        logger.warn(
+          { channels: lost.map(({ id, name }) => `${id} (${name})`) },
+          'no CRYPTO_SECRET opens the keys of these channels: enter them again, or name the former secret in CRYPTO_SECRET_PREVIOUS',
+        );
+      }
       unsubscribe = store.subscribe((topic) => {
         if (topic === 'channels') void reload();
       });

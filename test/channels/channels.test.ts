@@ -41,7 +41,7 @@ describeEachStore(
     let installed: Record<string, { baseUrl?: string }>;
     const started: Channels[] = [];
 
-    const start = async (over = store): Promise<Channels> => {
+    const start = async (over = store, logger = silentLogger): Promise<Channels> => {
       const plugins: PluginFacts = {
         plugin: (key) => installed[key],
         byChannelType: (type) => (type === 45 && installed.demo ? { key: 'demo', ...installed.demo } : undefined),
@@ -50,7 +50,7 @@ describeEachStore(
       const service = createChannels({
         store: over,
         clock: systemClock,
-        logger: silentLogger,
+        logger,
         secretBox,
         plugins,
         syncFrequencyMs: 60_000,
@@ -238,6 +238,15 @@ describeEachStore(
       expect((await refusal(() => channels.delete(id))).code).toBe('channels.not_found');
       // Its running tasks would otherwise be asked for at another vendor.
       expect((await create()).id).toBeGreaterThan(id);
+    });
+
+    test('the start names the channels whose key was sealed with a secret that is gone, once', async () => {
+      await create({ name: 'whole' });
+      const { id } = await create({ name: 'lost' });
+      await store.channels.update(id, { keySealed: createSecretBox(['another']).seal(KEY) });
+      const warned: object[] = [];
+      await start(store, { ...silentLogger, warn: (fields) => void warned.push(fields) });
+      expect(warned).toEqual([{ channels: [`${id} (lost)`] }]);
     });
 
     test('a key sealed with a secret that is gone is unreadable and says so', async () => {
