@@ -30,6 +30,9 @@ export async function recordAccepted(
     data: fitting(deps, task, trimSnapshot(result.taskData ?? null)),
     state: result.state.kind === 'set' ? result.state.value : null,
   };
+  if (result.state.kind === 'too_large') {
+    deps.logger.warn({ task_id: task.taskId }, 'state is larger than 1 MiB and was not stored');
+  }
   const ending = immediate && (await immediateEnding(deps, submission, prepared, { ...task, ...accepted }, immediate));
   const running = { ...accepted, status: 'SUBMITTED' as const, progress: immediate?.progress ?? '10%' };
   const write = (): Promise<boolean> =>
@@ -46,7 +49,9 @@ export async function recordAccepted(
     throw taskErrors.submission_interrupted({ doNotRetry: true });
   }
   if (!ending) return { ...task, ...running };
-  return (await deps.store.tasks.byTaskId(task.taskId)) ?? { ...task, ...accepted, status: ending.status };
+  // The job is bought and stored: trouble with reading it back must not look like a failed submission.
+  const stored = await deps.store.tasks.byTaskId(task.taskId).catch(() => undefined);
+  return stored ?? { ...task, ...accepted, status: ending.status };
 }
 
 /** How a job that the vendor answered at once has ended; undefined while it runs. */

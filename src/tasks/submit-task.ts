@@ -38,7 +38,7 @@ export async function submitTask(deps: TaskDeps, submission: Submission): Promis
         ? await moveTask(deps, task, prepared, tried.length)
         : await openTask(deps, submission, prepared, taskId);
     } catch (error) {
-      if (task) await failSubmission(deps, task, error instanceof Error ? error.message : 'unknown');
+      if (task) await failSubmission(deps, await asStored(deps, task), messageOf(error));
       throw error;
     }
     const lease = keepLease(deps, task);
@@ -118,12 +118,22 @@ async function moveTask(deps: TaskDeps, task: TaskRecord, prepared: Prepared, at
   const change = { channelId: prepared.channel.id, action: prepared.action, quota, properties, billing: snapshot };
   const held = await deps.store.transaction(async (tx) => {
     if (!(await tx.tasks.amend(leaseOf(task), change))) return false;
+    // Preparing this channel's request took its time, and nothing renewed the lease meanwhile.
+    await tx.tasks.renew(leaseOf(task), SUBMIT_LEASE_MS);
     await deps.billing.reserveAgain(tx, { ...task, quota }, task.quota, attempt);
     return true;
   });
   if (!held) throw taskErrors.submission_interrupted({ doNotRetry: true });
   return { ...task, ...change };
 }
+
+/** The task with what is reserved for it now: a move whose commit was not answered may have happened. */
+async function asStored(deps: TaskDeps, task: TaskRecord): Promise<TaskRecord> {
+  const stored = await deps.store.tasks.byTaskId(task.taskId).catch(() => undefined);
+  return stored ? { ...task, quota: stored.quota } : task;
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : 'unknown');
 
 /** A refused or failed submission ends the row with its refund; where the store fails too, the lease runs out and recovery does it. */
 async function failSubmission(deps: TaskDeps, task: TaskRecord, reason: string): Promise<void> {
