@@ -24,6 +24,8 @@ import { VERSION } from './version.ts';
 const MIB = 1024 * 1024;
 /** How long a stop waits for polls under way before it gives their leases back. */
 const POLL_GRACE_MS = 5000;
+/** A claim of tasks to poll: after a dead node another one goes on with them so much later. */
+const POLL_LEASE_MS = 90_000;
 
 type Foundation = {
   config: Config;
@@ -93,6 +95,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
       pollChannelConcurrency: config.pollChannelConcurrency,
       pollMaxFailures: config.pollMaxFailures,
       taskTimeoutMinutes: config.taskTimeoutMinutes,
+      pollLeaseMs: POLL_LEASE_MS,
       claimLimit: config.taskQueryLimit,
       submitTimeoutMs: config.protocolTimeoutSeconds * 1000,
       maxFileBytes: config.maxFileMb * MIB,

@@ -3,12 +3,11 @@ import type { TaskRecord } from '../store/ports/index.ts';
 import { applyVerdict } from './apply-verdict.ts';
 import { askVendor, askVendorInBatch, type Verdict } from './ask-vendor.ts';
 import { finishTask, leaseOf } from './finish-task.ts';
+import { longestPollDelayMs } from './poll-schedule.ts';
 import type { TaskDeps } from './types.ts';
 
-/** How long a claim holds: longer than the slowest query, so that only a dead or stalled process loses one. */
-const LEASE_MS = 90_000;
-/** A claim with less than this left when its turn comes is renewed first. */
-const RENEW_BELOW_MS = 60_000;
+/** A claim is renewed when this part of it has passed, before its task is asked for and while that takes. */
+const RENEW_AFTER = 1 / 3;
 /** Pause between two looks at the queue when nothing is due. */
 const TICK_MS = 100;
 /** Tasks taken with one claim, whatever the configuration allows: more would only wait under their leases. */
@@ -38,7 +37,10 @@ export type PollEngine = {
 export function createPollEngine(deps: TaskDeps): PollEngine {
   const { store, clock, logger, limits } = deps;
   const claimBatch = Math.min(MAX_CLAIM, limits.claimLimit);
+  const leaseForMs = limits.pollLeaseMs;
+  const renewAfterMs = leaseForMs * RENEW_AFTER;
   const lanes = new Map<number, Lane>();
+  const underway = new Set<Waiting>();
   const stopping = new AbortController();
   const loops: Promise<void>[] = [];
   let polls = 0;
@@ -106,9 +108,9 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
     );
     // Smaller with every further failure, until the id that spoils its batch stands alone.
     const size = isSuspect(first)
-      ? Math.min(BATCH_SIZE >> (first.task.pollFailures - SUSPECT_AFTER + 1), Math.ceil((alike.length + 1) / 2))
+      ? Math.min(BATCH_SIZE / 2 ** (first.task.pollFailures - SUSPECT_AFTER + 1), Math.ceil((alike.length + 1) / 2))
       : BATCH_SIZE;
-    const group = [first, ...alike.slice(0, Math.max(size, 1) - 1)];
+    const group = [first, ...alike.slice(0, Math.max(Math.floor(size), 1) - 1)];
     const taken = new Set(group);
     lane.waiting = lane.waiting.filter((entry) => !taken.has(entry));
     return group;
@@ -116,14 +118,22 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
 
   async function pollGroup(pin: Pin, channelId: number, claimed: Waiting[]): Promise<void> {
     const group = await keepOwned(claimed);
+    for (const entry of group) underway.add(entry);
+    try {
+      await pollOwned(pin, channelId, group);
+    } finally {
+      for (const entry of group) underway.delete(entry);
+    }
+  }
+
+  async function pollOwned(pin: Pin, channelId: number, group: Waiting[]): Promise<void> {
     const [first] = group;
     if (!first) return;
     const now = clock.nowMs();
     for (const { task } of group) deps.onPoll(Math.max(0, now - task.nextPollAtMs));
     const channel = deps.channels.find(channelId) ?? (await store.channels.byId(channelId));
     if (!channel) {
-      for (const { task } of group)
-        await finishTask(deps, task, { status: 'FAILURE', reason: 'the channel was deleted' });
+      for (const { task } of group) await endTask(task, 'the channel was deleted');
       return;
     }
     const plugin = pin.generation.plugins.get(first.task.platform);
@@ -158,10 +168,32 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
     const now = clock.monotonicMs();
     const kept: Waiting[] = [];
     for (const entry of group) {
-      const left = LEASE_MS - (now - entry.claimedAtMs);
-      if (left > RENEW_BELOW_MS || (await store.tasks.renew(leaseOf(entry.task), LEASE_MS))) kept.push(entry);
+      if (now - entry.claimedAtMs < renewAfterMs || (await renew(entry))) kept.push(entry);
     }
     return kept;
+  }
+
+  async function renew(entry: Waiting): Promise<boolean> {
+    const now = clock.monotonicMs();
+    if (!(await store.tasks.renew(leaseOf(entry.task), leaseForMs))) return false;
+    entry.claimedAtMs = now;
+    return true;
+  }
+
+  /** A slow vendor's answer would come too late for a claim that ran out: the task would be asked for again, and so for ever. */
+  async function renewUnderway(): Promise<void> {
+    const now = clock.monotonicMs();
+    for (const entry of underway) if (now - entry.claimedAtMs >= renewAfterMs) await renew(entry);
+  }
+
+  /** Ends a task with a refund. One that the store refuses to end is logged and tried again later; it keeps no other from ending. */
+  async function endTask(task: TaskRecord, reason: string): Promise<boolean> {
+    try {
+      return await finishTask(deps, task, { status: 'FAILURE', reason });
+    } catch (error) {
+      logger.error({ err: error, task_id: task.taskId }, 'a task could not be ended; it is tried again later');
+      return false;
+    }
   }
 
   async function claimLoop(): Promise<void> {
@@ -172,7 +204,7 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
         const tasks = await store.tasks.claimDue({
           owner: deps.nodeId,
           limit: claimBatch,
-          leaseForMs: LEASE_MS,
+          leaseForMs,
           exceptChannels,
         });
         claimed = tasks.length;
@@ -205,9 +237,9 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
   }
 
   async function endInterrupted(): Promise<void> {
-    const tasks = await store.tasks.claimInterrupted({ owner: deps.nodeId, limit: SWEEP_BATCH, leaseForMs: LEASE_MS });
+    const tasks = await store.tasks.claimInterrupted({ owner: deps.nodeId, limit: SWEEP_BATCH, leaseForMs });
     for (const task of tasks) {
-      if (await finishTask(deps, task, { status: 'FAILURE', reason: 'submission interrupted' })) {
+      if (await endTask(task, 'submission interrupted')) {
         logger.warn(
           { task_id: task.taskId, channel_id: task.channelId, request_id: task.execution.requestId },
           'a submission was interrupted: it is refunded, but an upstream job may exist that nobody follows',
@@ -217,10 +249,16 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
   }
 
   async function sweep(): Promise<void> {
+    const hastened = await store.tasks.hasten(longestPollDelayMs(limits.pollIntervalMs));
+    if (hastened > 0)
+      logger.warn(
+        { tasks: hastened },
+        'tasks were due too far ahead and are asked for now: the clock was set back, or the interval shortened',
+      );
     if (limits.taskTimeoutMinutes <= 0) return;
     const submittedBefore = clock.unix() - limits.taskTimeoutMinutes * 60;
     enqueue(
-      await store.tasks.claimOverdue({ owner: deps.nodeId, limit: SWEEP_BATCH, leaseForMs: LEASE_MS, submittedBefore }),
+      await store.tasks.claimOverdue({ owner: deps.nodeId, limit: SWEEP_BATCH, leaseForMs, submittedBefore }),
       true,
     );
   }
@@ -229,6 +267,7 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
     start() {
       loops.push(
         claimLoop(),
+        every(renewAfterMs / 2, 'renewing claims', renewUnderway),
         every(INTERRUPTED_EVERY_MS, 'ending interrupted submissions', endInterrupted),
         every(SWEEP_EVERY_MS, 'the sweep of old tasks', sweep),
       );

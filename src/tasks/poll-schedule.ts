@@ -19,10 +19,14 @@ export function nextPollDelayMs(ageMs: number, intervalMs: number, retryAfterMs 
   return Math.max(regular, Math.min(retryAfterMs, MAX_RETRY_AFTER_MS));
 }
 
-/** Milliseconds of a Retry-After header (seconds or an HTTP date); 0 where there is none. */
+/** No poll is ever put off further than this. */
+export const longestPollDelayMs = (intervalMs: number): number =>
+  Math.max(intervalMs, MAX_RETRY_AFTER_MS) * (1 + SPREAD);
+
+/** Milliseconds of a Retry-After header (seconds or an HTTP date), at most five minutes; 0 where there is none. */
 export function retryAfterMs(header: string | undefined, nowMs: number): number {
   if (header === undefined) return 0;
-  if (/^\d+$/.test(header.trim())) return Number(header.trim()) * 1000;
+  if (/^\d+$/.test(header.trim())) return Math.min(Number(header.trim()) * 1000, MAX_RETRY_AFTER_MS);
   const at = Date.parse(header);
-  return Number.isNaN(at) ? 0 : Math.max(0, at - nowMs);
+  return Number.isNaN(at) ? 0 : Math.min(Math.max(0, at - nowMs), MAX_RETRY_AFTER_MS);
 }

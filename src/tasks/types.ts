@@ -14,6 +14,8 @@ export type TaskLimits = {
   pollMaxFailures: number;
   /** TASK_TIMEOUT_MINUTES: age at which the sweep ends a task; 0 or less: never. */
   taskTimeoutMinutes: number;
+  /** How long a claim of tasks to poll holds; it is renewed while a poll lives, so that only a dead or stalled process loses one. */
+  pollLeaseMs: number;
   /** TASK_QUERY_LIMIT: most tasks taken with one claim. */
   claimLimit: number;
   /** TASK_PLUGIN_PROTOCOL_TIMEOUT_SECONDS: longest time of one submission. */

@@ -179,6 +179,27 @@ function suite(opened: () => OpenedStore): void {
     expect(await sweep()).toEqual([]);
   });
 
+  test('what is due too far ahead becomes due now, and nothing else', async () => {
+    const { store } = opened();
+    const [far, near] = [await addRunningTask(store), await addRunningTask(store)];
+    const ended = await addRunningTask(store);
+    const claim = { owner: 'far', limit: 100, leaseForMs: 60_000, exceptChannels: [] };
+    const waits = new Map([
+      [far.taskId, 3_600_000],
+      [near.taskId, 300_000],
+    ]);
+    for (const task of await store.tasks.claimDue(claim)) {
+      if (task.taskId === ended.taskId) await store.tasks.advance(leaseOf(task), { status: 'FAILURE' }, 3_600_000);
+      else await store.tasks.advance(leaseOf(task), {}, waits.get(task.taskId) ?? 0);
+    }
+    expect(await store.tasks.hasten(330_000)).toBe(1);
+    const due = (await store.tasks.claimDue({ ...claim, owner: 'near' })).map(({ taskId }) => taskId);
+    expect(due).toContain(far.taskId);
+    expect(due).not.toContain(near.taskId);
+    expect(due).not.toContain(ended.taskId);
+    expect(await store.tasks.hasten(330_000)).toBe(0);
+  });
+
   test('a node that stops gives back its polls, and its submissions only when told', async () => {
     const { store } = opened();
     const poll = await addRunningTask(store);

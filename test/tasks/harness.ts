@@ -56,6 +56,7 @@ export async function startEngine(store: Store, sandbox: Sandbox, limits: Partia
       pollChannelConcurrency: 16,
       pollMaxFailures: 5,
       taskTimeoutMinutes: 1440,
+      pollLeaseMs: 90_000,
       claimLimit: 1000,
       submitTimeoutMs: 10_000,
       maxFileBytes: 1024 * 1024,

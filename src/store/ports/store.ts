@@ -207,6 +207,8 @@ export interface TaskStore {
     leaseForMs: number;
     submittedBefore: number;
   }): Promise<TaskRecord[]>;
+  /** Makes running tasks due now whose due time lies further ahead than `maxAheadMs`: a clock that was set back put them there. */
+  hasten(maxAheadMs: number): Promise<number>;
   /** Prolongs a lease from now. False when it was lost. */
   renew(lease: Lease, leaseForMs: number): Promise<boolean>;
   /**

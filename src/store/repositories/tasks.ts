@@ -127,6 +127,17 @@ export function createTaskStore(context: Context): TaskStore {
 
     amend: (lease, change) => write(lease, change, {}),
 
+    async hasten(maxAheadMs) {
+      const hastened = await db
+        .update(tasks)
+        .set({ nextPollAtMs: nowMs })
+        .where(and(sql`${tasks.status} in ${RUNNING}`, sql`${tasks.nextPollAtMs} > ${nowMs} + ${at('maxAheadMs')}`))
+        .returning({ id: tasks.id })
+        .prepare()
+        .execute({ maxAheadMs: Math.ceil(maxAheadMs), ...now() });
+      return hastened.length;
+    },
+
     async releaseOwner(owner, { expireSubmits }) {
       const released = await db
         .update(tasks)

@@ -1,0 +1,228 @@
+/** What must hold when answers are lost, vendors stall or one row is beyond repair. */
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { AppError } from '../../src/kernel/index.ts';
+import type { Repositories, Store, TaskRecord } from '../../src/store/ports/index.ts';
+import type { TaskLimits } from '../../src/tasks/index.ts';
+import { addRunningTask, describeEachStore, leaseOf, newTask, type OpenedStore } from '../contract/each-store.ts';
+import { startSandbox } from '../plugins/support.ts';
+import { addCaller, BALANCE, balanceOf, billFor, type Engine, ended, jsonRequest, startEngine } from './harness.ts';
+
+const sandbox = startSandbox();
+afterAll(() => sandbox.close());
+
+type Vendor = { url: string; stop(): Promise<void> };
+const openVendors: Vendor[] = [];
+
+/** A vendor of one's own making. */
+function serveVendor(answer: (request: Request) => Response | Promise<Response>): Vendor {
+  const server = Bun.serve({ port: 0, hostname: '127.0.0.1', idleTimeout: 0, fetch: answer });
+  const vendor = { url: server.url.origin, stop: () => server.stop(true) };
+  openVendors.push(vendor);
+  return vendor;
+}
+const accepted = () => Response.json({ id: 'job_1', status: 'queued' });
+const doneJob = () => Response.json({ id: 'job_1', status: 'succeeded', progress: 100, usage: { seconds: 5 } });
+
+const describeCrashes = (opened: () => OpenedStore) => {
+  let store: Store;
+  const engines: Engine[] = [];
+  const start = async (limits: Partial<TaskLimits> = {}, over = store): Promise<Engine> => {
+    const engine = await startEngine(over, sandbox, limits);
+    engines.push(engine);
+    return engine;
+  };
+  beforeEach(() => {
+    store = opened().store;
+  });
+  afterEach(async () => {
+    for (const engine of engines.splice(0)) await engine.stop();
+    for (const vendor of openVendors.splice(0)) await vendor.stop();
+  });
+  const submit = async (engine: Engine, change: Record<string, number | string> = {}) => {
+    const caller = await addCaller(store);
+    const body = { model: 'demo-video', prompt: 'a [instant]', seconds: 5, ...change };
+    const sent = engine.tasks.submitGeneric(caller, 'request', 'demo', jsonRequest(body));
+    return { caller, sent, balance: () => balanceOf(store, caller.user.id) };
+  };
+  const sound = async () => expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
+
+  test('a vendor that takes longer than a claim holds is waited for, not asked again and again', async () => {
+    const engine = await start({ pollLeaseMs: 300 });
+    let asked = 0;
+    const vendor = serveVendor(async (request) => {
+      if (request.method === 'POST') return accepted();
+      asked += 1;
+      await Bun.sleep(1000);
+      return doneJob();
+    });
+    await engine.addChannel({ baseUrl: vendor.url });
+    await engine.tasks.start();
+    const { sent, balance } = await submit(engine);
+    expect((await ended(store, (await sent).taskId)).status).toBe('SUCCESS');
+    expect(asked).toBe(1);
+    expect(await balance()).toBe(BALANCE - billFor(5));
+    await sound();
+  });
+
+  test('a claim that its process no longer renews goes to another', async () => {
+    const task = await addRunningTask(store);
+    const claim = { limit: 10, leaseForMs: 1, exceptChannels: [] };
+    expect(await store.tasks.claimDue({ ...claim, owner: 'a' })).toHaveLength(1);
+    await Bun.sleep(5);
+    expect((await store.tasks.claimDue({ ...claim, owner: 'b' })).map(({ taskId }) => taskId)).toEqual([task.taskId]);
+  });
+
+  test('a task that cannot be ended does not keep others from ending', async () => {
+    const engine = await start();
+    const caller = await addCaller(store);
+    const interrupted = async (userId: number, reserved: boolean) => {
+      const task = newTask({ userId, quota: 700, leaseOwner: 'a dead node', leaseForMs: -1 });
+      await store.transaction(async (tx) => {
+        await tx.tasks.insert(task);
+        if (reserved) {
+          const { taskId } = task;
+          await tx.ledger.reserve({ userId, apiKeyId: null, taskId, attempt: 1, amount: 700, at: 1 });
+        }
+      });
+      return task.taskId;
+    };
+    // Its refund has nobody to go to: the store refuses it every time.
+    const broken = await interrupted(999_999, false);
+    const others = await Promise.all([1, 2, 3].map(() => interrupted(caller.user.id, true)));
+    await engine.tasks.start();
+    for (const taskId of others) expect((await ended(store, taskId, 4000)).status).toBe('FAILURE');
+    expect(await balanceOf(store, caller.user.id)).toBe(BALANCE);
+    expect((await store.tasks.byTaskId(broken))?.status).toBe('NOT_START');
+    expect(engine.warnings.join()).toContain(broken);
+  });
+
+  test('a channel that is tried next begins with a whole submit lease', async () => {
+    const engine = await start();
+    let task: TaskRecord | undefined;
+    let left = 0;
+    const mine = async () => (await store.tasks.list({}, { page: 1, pageSize: 1 })).items[0] as TaskRecord;
+    const busy = serveVendor(async () => {
+      task = await mine();
+      // Preparing the request for the next channel takes the rest of the lease but a second.
+      await store.tasks.renew(leaseOf(task), 1000);
+      return new Response('{}', { status: 429 });
+    });
+    const good = serveVendor(async () => {
+      left = (await mine()).leaseUntilMs - Date.now();
+      return accepted();
+    });
+    await engine.addChannel({ name: 'busy', priority: 9, baseUrl: busy.url });
+    await engine.addChannel({ name: 'good', baseUrl: good.url });
+    const { sent } = await submit(engine);
+    expect((await sent).status).toBe('SUBMITTED');
+    expect(left).toBeGreaterThan(20_000);
+  });
+
+  describe('an answer of the database that is lost', () => {
+    /** Over this store the commit number `lost` of a submission happens, but its answer never comes. */
+    const losing = (lost: number): Store => {
+      let commits = 0;
+      return {
+        ...store,
+        async transaction<T>(work: (tx: Repositories) => Promise<T>): Promise<T> {
+          const value = await store.transaction(work);
+          commits += 1;
+          if (commits === lost) throw new AppError('store.unavailable', 'unavailable', 'lost');
+          return value;
+        },
+      };
+    };
+
+    test('after the reservation: the task is ended and refunded once its lease runs out', async () => {
+      const engine = await start({}, losing(1));
+      await engine.addChannel();
+      const { caller, sent, balance } = await submit(engine);
+      await expect(sent).rejects.toThrow('lost');
+      const [task] = (await store.tasks.list({ userId: caller.user.id }, { page: 1, pageSize: 1 })).items;
+      expect(task?.status).toBe('NOT_START');
+      expect(await balance()).toBe(BALANCE - billFor(5));
+      await store.tasks.renew(leaseOf(task as TaskRecord), -1);
+      await (await start()).tasks.start();
+      expect((await ended(store, task?.taskId ?? '')).failReason).toBe('submission interrupted');
+      expect(await balance()).toBe(BALANCE);
+      await sound();
+    });
+
+    test('after the vendor’s answer was stored: it counts, and is stored once', async () => {
+      const engine = await start({}, losing(2));
+      await engine.addChannel();
+      const { sent, balance } = await submit(engine, { prompt: 'a [duration=60]' });
+      const { taskId } = await sent;
+      expect(await store.tasks.byTaskId(taskId)).toMatchObject({ status: 'SUBMITTED' });
+      expect((await engine.counted({ taskId })).creates).toBe(1);
+      expect(await balance()).toBe(BALANCE - billFor(5));
+    });
+
+    test('after a bill at once: it is settled once', async () => {
+      const engine = await start({}, losing(2));
+      await engine.addChannel();
+      const { sent, balance } = await submit(engine, { prompt: 'a [instant] [seconds=2]' });
+      expect((await sent).status).toBe('SUCCESS');
+      expect(await balance()).toBe(BALANCE - billFor(2));
+      await sound();
+    });
+
+    test('after the move to a channel of another price: the refund gives back what is reserved now', async () => {
+      const engine = await start({}, losing(2));
+      const busy = serveVendor(() => new Response('{}', { status: 429 }));
+      // The upstream name decides where the client's has no price of its own.
+      await engine.billing.prices.save({ pluginKey: '*', model: 'dear', expression: '0.5 * u("seconds")' });
+      const mapped = (to: string) => ({ models: ['alias'], modelMapping: { alias: to } });
+      await engine.addChannel({ ...mapped('demo-video'), name: 'busy', priority: 9, baseUrl: busy.url });
+      await engine.addChannel({ ...mapped('dear'), name: 'dear' });
+      const { caller, sent, balance } = await submit(engine, { model: 'alias' });
+      await expect(sent).rejects.toThrow('lost');
+      const [task] = (await store.tasks.list({ userId: caller.user.id }, { page: 1, pageSize: 1 })).items;
+      expect(task?.status).toBe('FAILURE');
+      expect(await balance()).toBe(BALANCE);
+      await sound();
+    });
+  });
+
+  test('a job that was bought but whose row cannot be read back is not to be repeated', async () => {
+    let fail = false;
+    const flaky: Store = {
+      ...store,
+      tasks: {
+        ...store.tasks,
+        async byTaskId(taskId) {
+          if (fail) throw new AppError('store.unavailable', 'unavailable', 'lost');
+          return store.tasks.byTaskId(taskId);
+        },
+      },
+    };
+    const engine = await start({}, flaky);
+    await engine.addChannel();
+    fail = true;
+    const { sent, balance } = await submit(engine);
+    expect((await sent).status).toBe('SUCCESS');
+    expect(await balance()).toBe(BALANCE - billFor(5));
+  });
+
+  test('a due time beyond any schedule, left by a clock that was set back, is brought near', async () => {
+    const engine = await start();
+    const vendor = serveVendor((request) => (request.method === 'POST' ? accepted() : doneJob()));
+    await engine.addChannel({ baseUrl: vendor.url });
+    const { sent } = await submit(engine);
+    const { taskId } = await sent;
+    const [claimed] = await store.tasks.claimOverdue({
+      owner: 'x',
+      limit: 1,
+      leaseForMs: 1000,
+      submittedBefore: 4_000_000_000,
+    });
+    await store.tasks.advance(leaseOf(claimed as TaskRecord), {}, 3_600_000);
+    await engine.tasks.start();
+    expect((await ended(store, taskId, 5000)).status).toBe('SUCCESS');
+  });
+};
+
+// A suite of its own inside, so that the engines stop before their store is closed.
+describeEachStore('the task engine', (opened) => describe('in a crash', () => describeCrashes(opened)), {
+  fresh: 'test',
+});
