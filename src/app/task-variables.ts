@@ -149,8 +149,8 @@ export const TASK_VARIABLES = {
   sandboxSourceKb: variable({
     env: 'SANDBOX_SOURCE_KB',
     group: 'sandbox',
-    doc: "Largest plugin source, in KiB. More than the contract's 1024 makes plugins that other gateways refuse.",
-    kind: integer(16, 16_384),
+    doc: 'Largest plugin source, in KiB; the contract allows no more than 1024.',
+    kind: integer(16, 1024),
     default: 1024,
   }),
   sandboxConsoleKb: variable({

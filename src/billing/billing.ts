@@ -4,7 +4,7 @@ import { billingErrors } from './errors.ts';
 import { createPriceBook, type DeclaredFact, type PriceBook } from './price-book.ts';
 import { parsePriceExpression } from './price-expression.ts';
 
-/** Quota units in one USD (design section 5). */
+/** Quota units in one USD. */
 const QUOTA_PER_USD = 500_000;
 
 export type QuoteRequest = {

@@ -20,7 +20,7 @@ export type PriceBook = {
   delete(pluginKey: string, model: string): Promise<void>;
 };
 
-/** At most this many sample vectors are tried when a price is saved (plugin facts §10). */
+/** At most this many sample vectors are tried when a price is saved (as in new-api). */
 const MAX_SAMPLES = 64;
 
 export function createPriceBook(deps: {

@@ -2,7 +2,7 @@ import { Elysia } from 'elysia';
 import type { Clock, Logger } from '../kernel/index.ts';
 import type { Kit } from './kit.ts';
 
-/** Each rejects while its part cannot do its work: `database`, `migrations`, `sandbox`. */
+/** Each rejects while its part cannot do its work. A database that is not migrated keeps the listener closed. */
 export type ReadinessChecks = Record<string, () => Promise<void>>;
 
 /** A part that does not answer in this time is not ready. */
@@ -55,6 +55,9 @@ export function createHealth(deps: { kit: Kit; checks: ReadinessChecks; clock: C
         if (!ready) set.status = 503;
         return { status: ready ? ('ready' as const) : ('not_ready' as const), checks };
       },
-      { public: true, detail: { summary: 'Whether database, migrations and sandbox are ready', tags: ['Operation'] } },
+      {
+        public: true,
+        detail: { summary: 'Whether the migrated database and the sandbox are ready', tags: ['Operation'] },
+      },
     );
 }

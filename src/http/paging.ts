@@ -1,7 +1,7 @@
 import { t } from 'elysia';
 import { httpErrors } from './errors.ts';
 
-/** Lists are pages of at most this many entries (design section 3). */
+/** Lists are pages of at most this many entries. */
 const MAX_PAGE_SIZE = 100;
 const DEFAULT_PAGE_SIZE = 20;
 

@@ -2,7 +2,7 @@ import { constantTimeEqual, hmacSha256Base64Url } from '../kernel/index.ts';
 
 /**
  * The capability of one artifact of one task: base64url(HMAC-SHA256(CRYPTO_SECRET, "v1" NUL task id NUL artifact key)), 43 characters
- * (plugin facts §6). Stateless and without expiry; a rotated secret ends it unless the old one is kept as previous.
+ * (as in new-api). Stateless and without expiry; a rotated secret ends it unless the old one is kept as previous.
  */
 export const artifactCapability = (secret: string, taskId: string, artifactKey: string): string =>
   hmacSha256Base64Url(secret, `v1\0${taskId}\0${artifactKey}`);

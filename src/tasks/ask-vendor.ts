@@ -82,7 +82,7 @@ export async function askVendorInBatch(
   if (!request.ok) return all(counted('hook_error', 0, request.error.message));
   const answer = await exchange(deps, request.value);
   if ('kind' in answer) return all(answer);
-  // A batch that is not found says nothing about a single task: one failure each (design section 5).
+  // A batch that is not found says nothing about a single task: one failure each.
   if (answer.status === 404 || answer.status === 410)
     return all(counted('not_found', answer.status, 'the batch was not found'));
   const early = classifyStatus(deps, answer);

@@ -9,9 +9,9 @@ import type { RequestFile } from './types.ts';
 export const CONNECT_TIMEOUT_MS = 10_000;
 /** A query that has no answer by then counts as a transport error. */
 const QUERY_TIMEOUT_MS = 30_000;
-/** Bytes of a vendor's JSON answer (design section 6: hooks that carry bodies take 16 MiB). */
+/** Bytes of a vendor's JSON answer (hooks that carry bodies take 16 MiB). */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
-/** Redirects of queries and content (design 7.8). */
+/** Redirects of queries and content. */
 export const MAX_REDIRECTS = 5;
 
 type Submit = { files: readonly RequestFile[]; maxFileBytes: number; timeoutMs: number };

@@ -15,7 +15,7 @@ import type { TaskDeps } from './types.ts';
 
 /** The headers of a client that reach the vendor (specification, "content hook"). */
 const CLIENT_HEADERS = ['range', 'if-range', 'if-none-match', 'if-modified-since'] as const;
-/** The vendor's headers that reach the client (plugin facts §6). */
+/** The vendor's headers that reach the client (as in new-api). */
 const VENDOR_HEADERS = [
   'content-type',
   'content-length',
@@ -25,7 +25,7 @@ const VENDOR_HEADERS = [
   'last-modified',
   'content-disposition',
 ] as const;
-/** Until the vendor's headers; the body has no deadline of its own, only between chunks (plugin facts §1). */
+/** Until the vendor's headers; the body has no deadline of its own, only between chunks (as in new-api). */
 const HEADERS_TIMEOUT_MS = 60_000;
 const IDLE_TIMEOUT_MS = 60_000;
 /** Up to here a body of announced length is read before it is answered: the listener sends streams chunked, without their length. */

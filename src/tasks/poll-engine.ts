@@ -14,7 +14,7 @@ const TICK_MS = 100;
 const MAX_CLAIM = 256;
 /** Claimed tasks that may wait for a slot of their channel, beyond which the channel is left out of claims. */
 const WAITING_PER_CHANNEL = 64;
-/** Tasks in one batch query (design section 5). */
+/** Tasks in one batch query. */
 const BATCH_SIZE = 100;
 /** Failed batches after which its tasks are asked in smaller groups. */
 const SUSPECT_AFTER = 3;

@@ -1,6 +1,6 @@
 import { jitter } from '../kernel/index.ts';
 
-/** The first poll comes no later than this (design section 5, "Polling"). */
+/** The first poll comes no later than this. */
 const FIRST_POLL_MS = 3_000;
 /** A vendor's Retry-After is obeyed up to here. */
 const MAX_RETRY_AFTER_MS = 5 * 60_000;

@@ -82,7 +82,7 @@ export async function submitVideo(
   }
 }
 
-/** By claim, else by an enabled channel that lists the name and maps it into a plugin's claimed models (design 7.3). */
+/** By claim, else by an enabled channel that lists the name and maps it into a plugin's claimed models. */
 function videoOwner(deps: TaskDeps, generation: Generation, model: string): { plugin: LoadedPlugin } | undefined {
   const claimed = generation.protocolOwner('proto_video', model);
   if (claimed) return claimed;

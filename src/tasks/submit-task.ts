@@ -7,7 +7,7 @@ import { recordAccepted } from './record-accepted.ts';
 import { sendSubmission } from './send-submission.ts';
 import type { Submission, TaskDeps } from './types.ts';
 
-/** The submit lease (design section 5), renewed while the call lives. */
+/** The submit lease, renewed while the call lives. */
 export const SUBMIT_LEASE_MS = 30_000;
 const RENEW_EVERY_MS = 10_000;
 /** Channels that one submission may try. */

@@ -1,6 +1,6 @@
 import type { Json } from '../kernel/index.ts';
 
-/** `task.data` and plugin state hold at most this much JSON (design section 6). */
+/** `task.data` and plugin state hold at most this much JSON. */
 export const MAX_SNAPSHOT_BYTES = 1024 * 1024;
 /** Longer runs of Base64 are media, not data. */
 const BASE64_FROM = 16 * 1024;

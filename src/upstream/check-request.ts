@@ -3,7 +3,7 @@ import { refused } from './failures.ts';
 import type { UpstreamFailure, UpstreamRequest } from './types.ts';
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
-/** Headers that one request may carry (plugin facts §2.4). */
+/** Headers that one request may carry (as in new-api). */
 export const MAX_HEADERS = 64;
 const MAX_HEADER_VALUE = 8192;
 // RFC 9110 5.6.2 (token) and 5.5 (field value): CR, LF, NUL and the other control characters never pass.

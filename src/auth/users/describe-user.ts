@@ -8,7 +8,7 @@ export type UserFactors = {
   bindings: { provider: string; subject: string }[];
 };
 
-/** `data.user` of the login result and of `GET /api/user/self` (design 4.12). */
+/** `data.user` of the login result and of `GET /api/user/self`. */
 export type PanelUser = {
   id: number;
   username: string;

@@ -4,7 +4,7 @@ import { AppError, type Clock } from '../../kernel/index.ts';
 import { type Kit, ok, strictObject } from '../kit.ts';
 import type { SessionCookies } from '../session-cookies.ts';
 
-/** Verdicts after which the cookies are worth nothing; trouble, limits and mismatches clear nothing (design section 4). */
+/** Verdicts after which the cookies are worth nothing; trouble, limits and mismatches clear nothing. */
 const ENDS_COOKIES = ['auth.unauthorized', 'auth.session_revoked'];
 
 export function signInRoutes(kit: Kit, deps: { auth: Auth; cookies: SessionCookies; clock: Clock }) {

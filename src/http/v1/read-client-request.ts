@@ -4,7 +4,7 @@ import type { ClientRequest, RequestBody, RequestFile } from '../../tasks/index.
 import { httpErrors } from '../errors.ts';
 import { BODY_CAPS, mediaType, parseJsonBody, readBody, readForm } from '../read-body.ts';
 
-/** Limits of form and multipart bodies (plugin facts §1). */
+/** Limits of form and multipart bodies (as in new-api). */
 const MAX_FIELDS = 256;
 const MAX_FILES = 32;
 const MAX_NAME_BYTES = 256;

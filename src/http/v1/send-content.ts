@@ -1,6 +1,6 @@
 import type { Content, ContentRequest } from '../../tasks/index.ts';
 
-/** What a browser may do with a vendor's bytes on our own origin: show or play them, nothing else (plugin facts §6). */
+/** What a browser may do with a vendor's bytes on our own origin: show or play them, nothing else (as in new-api). */
 const SAFETY_HEADERS = {
   'cache-control': 'private, no-store',
   'content-security-policy': "sandbox; default-src 'none'",

@@ -42,7 +42,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
     .head('/v1/videos/:task_id/content', sendVideo, { apiKey: true, detail: { summary: 'Headers of a video' } });
 }
 
-/** One's own task in the words of this surface (design 7.7): what is not there is `not_found`. */
+/** One's own task in the words of this surface: what is not there is `not_found`. */
 async function ownVideo(tasks: Tasks, api: ApiPrincipal, id: string): ReturnType<Tasks['own']> {
   try {
     return await tasks.own(api.user.id, id);

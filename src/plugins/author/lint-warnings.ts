@@ -2,7 +2,7 @@ import type { Node } from 'acorn';
 import { childNodes } from '../source/check-source.ts';
 import type { Manifest, PluginFault } from '../types.ts';
 
-/** Beyond these the reference refuses; here it is only said (design 7.2). */
+/** Beyond these the reference refuses; here it is only said. */
 const MAX_EXAMPLES = 16;
 const MAX_LABEL_LENGTH = 48;
 

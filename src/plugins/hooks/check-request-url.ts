@@ -2,7 +2,7 @@ import { err, ok, type Result } from '../../kernel/index.ts';
 import { canonicalHost } from '../../upstream/index.ts';
 import type { Manifest } from '../types.ts';
 
-/** Longest URL that is sent (plugin-facts §1); `data:` URLs have a limit of their own. */
+/** Longest URL that is sent (as in new-api); `data:` URLs have a limit of their own. */
 const MAX_URL_LENGTH = 65_536;
 
 const portOf = (url: URL): string => url.port || (url.protocol === 'https:' ? '443' : '80');

@@ -3,7 +3,7 @@ import { err, isObject, type Json, ok, type Result } from '../../kernel/index.ts
 import type { HookFailure, LoadedPlugin, PluginRoute, ProtocolName } from '../types.ts';
 import { callHook, type HookOptions } from './call-hook.ts';
 
-/** Limits of plugin-facts §1. */
+/** Limits of the reference gateway, new-api, which plugins are written for. */
 const MAX_ORIGIN_TASKS = 16;
 const MAX_ORIGIN_ID_LENGTH = 128;
 const MAX_QUERIED_TASKS = 100;

@@ -1,7 +1,7 @@
 import type { TaskStatus } from '../../../contracts/v1.d.ts';
 import { err, isObject, type Json, ok, type Result, redactSecrets, sanitizeMessage } from '../../kernel/index.ts';
 
-/** Largest state that is stored, as JSON (plugin-facts §1). */
+/** Largest state that is stored, as JSON (as in new-api). */
 const MAX_STATE_BYTES = 1_048_576;
 
 /** What a result says about the plugin's state. `too_large`: the old value stays, a warning is due. */

@@ -5,7 +5,7 @@ import { callHook, type HookOptions } from './call-hook.ts';
 import { checkRequestUrl } from './check-request-url.ts';
 import { readHeaders, readMethod } from './read-descriptor.ts';
 
-/** Limits of plugin-facts §1. */
+/** Limits of the reference gateway, new-api, which plugins are written for. */
 const MAX_ARTIFACTS = 64;
 const MAX_BODY_BYTES = 1_048_576;
 const MAX_DATA_URL_LENGTH = 64 * 1024 * 1024;

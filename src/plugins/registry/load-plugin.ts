@@ -5,7 +5,7 @@ import { canonicalProtocol } from '../manifest/protocol-aliases.ts';
 import type { CompiledPlugin } from '../source/compile-plugin.ts';
 import type { HookFailure, LoadedPlugin, Manifest, ProtocolName } from '../types.ts';
 
-/** Arguments and results of hooks that carry bodies, and of the others (design section 6). */
+/** Arguments and results of hooks that carry bodies, and of the others. */
 const LARGE_BYTES = 16 * 1024 * 1024;
 const SMALL_BYTES = 1024 * 1024;
 

@@ -31,7 +31,7 @@ export function pathsIntersect(a: string, b: string): boolean {
   }
 }
 
-/** Namespaces of the reference's panel and API, and of ours: nothing below them is a plugin's (plugin-facts §5). */
+/** Namespaces of the reference's panel and API, and of ours: nothing below them is a plugin's (as in new-api). */
 const RESERVED_NAMESPACES = [
   '/api',
   '/assets',

@@ -1,6 +1,6 @@
 import { err, ok, type Result } from '../../kernel/index.ts';
 
-/** Largest icon, decoded (design 7.2). */
+/** Largest icon, decoded. */
 const MAX_ICON_BYTES = 512 * 1024;
 const PNG_SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 

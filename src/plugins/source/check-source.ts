@@ -1,7 +1,7 @@
 import { type Node, Parser } from 'acorn';
 import type { PluginFault } from '../types.ts';
 
-/** Largest source of a plugin, in bytes of UTF-8 (plugin-facts §1). */
+/** Largest source of a plugin, in bytes of UTF-8 (as in new-api). */
 const MAX_SOURCE_BYTES = 1_048_576;
 
 /** `program` is there when the source could be parsed. */

@@ -2,7 +2,7 @@ import { asc, eq, sql } from 'drizzle-orm';
 import type { TaskStore } from '../ports/index.ts';
 import { type Context, lazy } from './context.ts';
 
-/** Rows that the timeline of one task keeps, from design section 5; what ends a task or moves its money is kept beyond. */
+/** Rows that the timeline of one task keeps; what ends a task or moves its money is kept beyond. */
 const MAX_EVENTS = 50;
 
 export function createTaskEvents({ db, tables, prepare }: Context): Pick<TaskStore, 'addEvent' | 'events'> {
