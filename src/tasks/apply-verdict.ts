@@ -12,12 +12,15 @@ const ORDER: Record<TaskStatus, number> = {
   SUCCESS: 4,
   FAILURE: 4,
 };
-/** Progress where the plugin names none (plugin facts §2.7). */
+/** Progress where the plugin names none (as in new-api). */
 const DEFAULT_PROGRESS: Record<string, string> = { SUBMITTED: '10%', QUEUED: '20%', IN_PROGRESS: '30%' };
+
+/** So much longer than its age limit a task waits for a vendor who could not be asked for our own reasons. */
+const FINAL_GRACE_MS = 10 * 60_000;
 
 /**
  * Writes what an answer means, under the claim that asked for it. `final`: the task is past its age limit and ends now unless the
- * answer was terminal itself.
+ * answer was terminal itself, or the vendor could not be asked and the task is not long past it.
  */
 export async function applyVerdict(deps: TaskDeps, task: TaskRecord, verdict: Verdict, final: boolean): Promise<void> {
   const polls = task.polls + 1;
@@ -42,7 +45,7 @@ export async function applyVerdict(deps: TaskDeps, task: TaskRecord, verdict: Ve
     }
     default:
   }
-  if (final) {
+  if (final && !(verdict.kind === 'uncounted' && mayBeAskedYet(deps, task))) {
     const kept = verdict.kind === 'running' ? verdict.snapshot : {};
     const reason = `task timeout (${deps.limits.taskTimeoutMinutes} minutes)`;
     await finishTask(deps, task, { status: 'FAILURE', reason }, { ...kept, polls });
@@ -120,6 +123,11 @@ async function countFailure(
       detail: text,
     });
   });
+}
+
+function mayBeAskedYet({ clock, limits }: TaskDeps, task: TaskRecord): boolean {
+  const limitMs = limits.taskTimeoutMinutes * 60_000;
+  return clock.nowMs() - task.submitTime * 1000 < limitMs + FINAL_GRACE_MS;
 }
 
 const delay = (deps: TaskDeps, task: TaskRecord, retryAfterMs: number): number =>

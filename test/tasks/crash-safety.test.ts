@@ -204,6 +204,24 @@ const describeCrashes = (opened: () => OpenedStore) => {
     expect(await balance()).toBe(BALANCE - billFor(5));
   });
 
+  test('an old task whose plugin cannot be asked right now is not given up at once, but in the end it is', async () => {
+    const engine = await start({ taskTimeoutMinutes: 60 });
+    const channelId = await engine.addChannel();
+    const caller = await addCaller(store);
+    const old = async (minutes: number) => {
+      const task = await store.tasks.insert(newTask({ channelId, platform: 'not-loaded', userId: caller.user.id }));
+      const submitTime = Math.floor(Date.now() / 1000) - minutes * 60;
+      await store.tasks.advance(leaseOf(task), { status: 'SUBMITTED', submitTime }, 60_000);
+      return task.taskId;
+    };
+    const [justNow, longAgo] = [await old(61), await old(180)];
+    await engine.tasks.start();
+    expect((await ended(store, longAgo, 5000)).failReason).toBe('task timeout (60 minutes)');
+    const asked = async () => (await store.tasks.byTaskId(justNow)) as TaskRecord;
+    while ((await asked()).leaseSeq < 2 || (await asked()).leaseOwner !== null) await Bun.sleep(5);
+    expect((await asked()).status).toBe('SUBMITTED');
+  });
+
   test('a due time beyond any schedule, left by a clock that was set back, is brought near', async () => {
     const engine = await start();
     const vendor = serveVendor((request) => (request.method === 'POST' ? accepted() : doneJob()));
