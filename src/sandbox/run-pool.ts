@@ -262,9 +262,10 @@ export function createPool({ limits, command, clock, logger, onKill }: PoolOptio
     }
     if (!largest) return;
     const { worker, bytes } = largest;
-    if (bytes > each) kill(worker, { kind: 'killed', message: `its process grew over the limit of ${each} bytes` });
+    if (bytes > each)
+      kill(worker, { kind: 'killed', message: `its process grew over the memory limit of ${each} bytes` });
     else if (total > all)
-      kill(worker, { kind: 'killed', message: `the processes grew over their limit of ${all} bytes` });
+      kill(worker, { kind: 'killed', message: `the processes grew over their memory limit of ${all} bytes` });
   }
 
   function kill(worker: Worker, reason: PoolFailure): void {
