@@ -16,20 +16,27 @@ export function findHeapLayout(memory: WebAssembly.Memory, malloc: (size: number
   const step = 1 << 20;
   const first = malloc(step);
   const heapStart = Math.floor(first / PAGE) * PAGE;
-  const before = Buffer.from(Buffer.from(memory.buffer, 0, heapStart));
+  const data = Buffer.from(memory.buffer, 0, heapStart);
+  // Most of it is the guest's untouched stack: only pages that hold something are copied, which spares a start 5 MB of page faults.
+  const blank = Buffer.alloc(PAGE);
+  const before = new Map<number, Buffer>();
+  for (let page = 0; page < heapStart; page += PAGE) {
+    if (data.compare(blank, 0, PAGE, page, page + PAGE) !== 0)
+      before.set(page, Buffer.from(data.subarray(page, page + PAGE)));
+  }
   const second = malloc(step);
-  const after = Buffer.from(memory.buffer, 0, heapStart);
   let breakAddress = -1;
   let highest = second + step - 1;
   for (let page = 0; page < heapStart; page += PAGE) {
+    const old = before.get(page) ?? blank;
     // Compared by the runtime: word by word, this loop and the one of the image took most of a process's start.
-    if (after.compare(before, page, page + PAGE, page, page + PAGE) === 0) continue;
-    for (let at = page; at < page + PAGE; at += 4) {
-      const value = after.readUInt32LE(at);
-      const moved = value - before.readUInt32LE(at);
+    if (data.compare(old, 0, PAGE, page, page + PAGE) === 0) continue;
+    for (let at = 0; at < PAGE; at += 4) {
+      const value = data.readUInt32LE(page + at);
+      const moved = value - old.readUInt32LE(at);
       if (moved >= step && moved < 2 * step && value > highest && value <= memory.buffer.byteLength) {
         highest = value;
-        breakAddress = at;
+        breakAddress = page + at;
       }
     }
   }
