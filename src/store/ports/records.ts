@@ -3,78 +3,7 @@
  * integer quota (500,000 = 1 USD). Columns that hold JSON are parsed here.
  */
 import type { Json, JsonObject } from '../../kernel/index.ts';
-
-export type Role = 1 | 10 | 100;
-export const ROLE = { user: 1, admin: 10, root: 100 } as const satisfies Record<string, Role>;
-/** 1 enabled, 2 disabled. API keys also know 3 expired and 4 exhausted, which are computed and never stored. */
-export type EnabledStatus = 1 | 2;
-
-export type UserRecord = {
-  id: number;
-  username: string;
-  displayName: string;
-  /** argon2id in PHC form; null for an account that signs in through a provider only. */
-  passwordHash: string | null;
-  role: Role;
-  status: EnabledStatus;
-  email: string | null;
-  group: string;
-  /** What is left: the sum of the user's ledger lines. */
-  quota: number;
-  usedQuota: number;
-  requestCount: number;
-  language: string;
-  authVersion: number;
-  createdAt: number;
-  lastLoginAt: number;
-};
-
-export type SessionStatus = 'active' | 'revoked';
-export type SessionRecord = {
-  sid: string;
-  userId: number;
-  version: number;
-  userAuthVersion: number;
-  status: SessionStatus;
-  /** Hex HMAC-SHA256 of the secret half of the refresh token. */
-  refreshHash: string;
-  previousRefreshHash: string | null;
-  /** Unix seconds until which the previous token still gives the same successor. */
-  previousValidUntil: number;
-  loginMethod: string;
-  ip: string;
-  userAgent: string;
-  createdAt: number;
-  lastActiveAt: number;
-  expiresAt: number;
-  revokedAt: number;
-  revokedReason: string;
-};
-
-export type ApiKeyRecord = {
-  id: number;
-  userId: number;
-  name: string;
-  /** Plain SHA-256 of the key in hex: the key has 285 random bits, so no secret is needed to protect it. */
-  keyHash: string;
-  /** `sk-` and the first characters, for people to tell keys apart. */
-  prefix: string;
-  status: EnabledStatus;
-  unlimitedQuota: boolean;
-  /** What is left of the key's own budget; meaningless when unlimited. */
-  quota: number;
-  usedQuota: number;
-  /** Empty: every model. */
-  models: string[];
-  /** Addresses or CIDRs; empty: every address. */
-  allowIps: string[];
-  /** 0: never. */
-  expiresAt: number;
-  /** null: the user's group. */
-  group: string | null;
-  createdAt: number;
-  lastUsedAt: number;
-};
+import type { EnabledStatus } from './account-records.ts';
 
 export type ChannelRecord = {
   id: number;

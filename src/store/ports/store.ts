@@ -6,8 +6,17 @@
  * - Predicates over leases and due times use the store's clock: the database's own on PostgreSQL, the process's on SQLite.
  * - Methods reject only on trouble with the database (`store.unavailable`) or a broken invariant, never on a lost race.
  */
+
 import type {
-  ApiKeyRecord,
+  ApiKeyStore,
+  FlowStore,
+  IdentityStore,
+  PasskeyStore,
+  SessionStore,
+  TwoFactorStore,
+  UserStore,
+} from './account-stores.ts';
+import type {
   AuditRecord,
   ChannelRecord,
   LedgerEntryRecord,
@@ -17,89 +26,12 @@ import type {
   Paged,
   PluginRecord,
   PriceRecord,
-  SessionRecord,
   TaskEventKind,
   TaskEventRecord,
   TaskRecord,
   TaskStatus,
   UsageLogRecord,
-  UserRecord,
 } from './records.ts';
-
-export type NewUser = Pick<
-  UserRecord,
-  'username' | 'displayName' | 'passwordHash' | 'role' | 'status' | 'email' | 'group' | 'language' | 'createdAt'
->;
-
-export interface UserStore {
-  /** `undefined` when the name is taken (ignoring case). The balance starts at 0: grants are ledger lines. */
-  insert(user: NewUser): Promise<UserRecord | undefined>;
-  byId(id: number): Promise<UserRecord | undefined>;
-  /** By user name, ignoring case, or by e-mail address. */
-  byLogin(login: string): Promise<UserRecord | undefined>;
-  countByRole(role: number): Promise<number>;
-  /** New password hash and `auth_version + 1` in one statement; `expectedAuthVersion` guards against a concurrent change. */
-  setPassword(id: number, passwordHash: string, expectedAuthVersion: number): Promise<boolean>;
-  touchLogin(id: number, at: number): Promise<void>;
-  list(page: Page, query?: string): Promise<Paged<UserRecord>>;
-}
-
-export interface SessionStore {
-  insert(session: SessionRecord): Promise<void>;
-  bySid(sid: string): Promise<SessionRecord | undefined>;
-  /** Unexpired active sessions of a user, whatever their auth version. */
-  countActive(userId: number, now: number): Promise<number>;
-  /** Sessions created after `since`, in any state. */
-  countIssued(userId: number, since: number): Promise<number>;
-  /**
-   * Swaps the refresh token: one statement that matches sid, active, unexpired and the current hash. False when another
-   * rotation came first or the session has ended.
-   */
-  rotate(change: {
-    sid: string;
-    expectedHash: string;
-    newHash: string;
-    previousValidUntil: number;
-    ip: string;
-    userAgent: string;
-    now: number;
-  }): Promise<boolean>;
-  /**
-   * Carries a session over a change of its user's `auth_version`: `version + 1` and the new auth version in one statement that
-   * matches sid, active, unexpired, the session's version and its present auth version. The refresh token stays. False when it
-   * has ended or moved on.
-   */
-  advance(change: {
-    sid: string;
-    expectedVersion: number;
-    expectedUserAuthVersion: number;
-    userAuthVersion: number;
-    now: number;
-  }): Promise<boolean>;
-  /** False when it was not active. */
-  revoke(sid: string, reason: string, now: number): Promise<boolean>;
-  /** Revokes all active sessions of a user but `exceptSid`; gives the revoked sids. */
-  revokeAll(userId: number, exceptSid: string | null, reason: string, now: number): Promise<string[]>;
-  /** Active, unexpired, of this auth version; the latest active first; at most `limit`. */
-  list(userId: number, authVersion: number, now: number, limit: number): Promise<SessionRecord[]>;
-}
-
-export type NewApiKey = Omit<ApiKeyRecord, 'id' | 'usedQuota' | 'lastUsedAt'>;
-export interface ApiKeyStore {
-  insert(key: NewApiKey): Promise<ApiKeyRecord>;
-  byHash(keyHash: string): Promise<{ key: ApiKeyRecord; user: UserRecord } | undefined>;
-  byId(id: number): Promise<ApiKeyRecord | undefined>;
-  list(userId: number, page: Page): Promise<Paged<ApiKeyRecord>>;
-  update(
-    id: number,
-    userId: number,
-    change: Partial<
-      Pick<ApiKeyRecord, 'name' | 'status' | 'unlimitedQuota' | 'quota' | 'models' | 'allowIps' | 'expiresAt' | 'group'>
-    >,
-  ): Promise<ApiKeyRecord | undefined>;
-  delete(id: number, userId: number): Promise<boolean>;
-  touch(id: number, at: number): Promise<void>;
-}
 
 export type NewChannel = Omit<ChannelRecord, 'id' | 'usedQuota'>;
 export interface ChannelStore {
@@ -320,6 +252,10 @@ export type ChangeTopic = 'plugins' | 'channels' | 'prices' | 'options';
 export interface Repositories {
   readonly users: UserStore;
   readonly sessions: SessionStore;
+  readonly flows: FlowStore;
+  readonly twoFactor: TwoFactorStore;
+  readonly passkeys: PasskeyStore;
+  readonly identities: IdentityStore;
   readonly apiKeys: ApiKeyStore;
   readonly channels: ChannelStore;
   readonly plugins: PluginStore;
@@ -338,6 +274,11 @@ export interface Store extends Repositories {
    * only `tx` may be used, and nothing but database work may be awaited: on SQLite other writers wait meanwhile.
    */
   transaction<T>(work: (tx: Repositories) => Promise<T>): Promise<T>;
+  /**
+   * Runs `work` unless another node is running work of the same name now; then gives `undefined`. On SQLite there is one node.
+   * `work` is no transaction. The lock ends with the work or with the process.
+   */
+  exclusively<T>(name: string, work: () => Promise<T>): Promise<T | undefined>;
   /** Tells every node, this one included, that something changed. Best effort: nodes also re-read every SYNC_FREQUENCY. */
   publish(topic: ChangeTopic): Promise<void>;
   /** Gives a function that ends the subscription. */

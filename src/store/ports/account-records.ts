@@ -1,0 +1,146 @@
+/** People, how they prove who they are, and what they sign in with. Times are whole Unix seconds. */
+import type { JsonObject } from '../../kernel/index.ts';
+
+export type Role = 1 | 10 | 100;
+export const ROLE = { user: 1, admin: 10, root: 100 } as const satisfies Record<string, Role>;
+/** 1 enabled, 2 disabled. API keys also know 3 expired and 4 exhausted, which are computed and never stored. */
+export type EnabledStatus = 1 | 2;
+
+export type UserRecord = {
+  id: number;
+  username: string;
+  displayName: string;
+  /** argon2id in PHC form; null for an account that signs in through a provider only. */
+  passwordHash: string | null;
+  role: Role;
+  status: EnabledStatus;
+  email: string | null;
+  group: string;
+  /** What is left: the sum of the user's ledger lines. */
+  quota: number;
+  usedQuota: number;
+  requestCount: number;
+  language: string;
+  authVersion: number;
+  createdAt: number;
+  lastLoginAt: number;
+};
+
+export type SessionStatus = 'active' | 'revoked';
+export type SessionRecord = {
+  sid: string;
+  userId: number;
+  version: number;
+  userAuthVersion: number;
+  status: SessionStatus;
+  /** Hex HMAC-SHA256 of the secret half of the refresh token. */
+  refreshHash: string;
+  previousRefreshHash: string | null;
+  /** Unix seconds until which the previous token still gives the same successor. */
+  previousValidUntil: number;
+  loginMethod: string;
+  ip: string;
+  userAgent: string;
+  createdAt: number;
+  lastActiveAt: number;
+  expiresAt: number;
+  revokedAt: number;
+  revokedReason: string;
+};
+
+export type ApiKeyRecord = {
+  id: number;
+  userId: number;
+  name: string;
+  /** Plain SHA-256 of the key in hex: the key has 285 random bits, so no secret is needed to protect it. */
+  keyHash: string;
+  /** `sk-` and the first characters, for people to tell keys apart. */
+  prefix: string;
+  status: EnabledStatus;
+  unlimitedQuota: boolean;
+  /** What is left of the key's own budget; meaningless when unlimited. */
+  quota: number;
+  usedQuota: number;
+  /** Empty: every model. */
+  models: string[];
+  /** Addresses or CIDRs; empty: every address. */
+  allowIps: string[];
+  /** 0: never. */
+  expiresAt: number;
+  /** null: the user's group. */
+  group: string | null;
+  createdAt: number;
+  lastUsedAt: number;
+};
+
+/** A personal access token as its owner may see it; the token itself is kept as its SHA-256 alone. */
+export type AccessTokenRecord = {
+  /** `tgp_` and the first characters; empty for a token of an earlier layout. */
+  prefix: string;
+  /** 0 for a token of an earlier layout. */
+  createdAt: number;
+};
+
+export type FlowPurpose =
+  | 'oauth'
+  | '2fa_login'
+  | 'passkey_login'
+  | 'passkey_register'
+  | 'passkey_step_up'
+  | 'telegram_bind'
+  | 'telegram_assertion';
+
+/** A temporary authentication flow. What it is not bound to is empty, or 0. */
+export type FlowRecord = {
+  /** Hex HMAC-SHA256 of the flow token. */
+  tokenHash: string;
+  purpose: FlowPurpose;
+  provider: string;
+  intent: string;
+  userId: number;
+  sessionId: string;
+  payload: JsonObject;
+  createdAt: number;
+  expiresAt: number;
+  /** null: not used yet. A flow is used once. */
+  consumedAt: number | null;
+};
+
+/** A user's authenticator app. */
+export type TwoFactorRecord = {
+  userId: number;
+  /** The shared secret in base32, sealed with CRYPTO_SECRET. */
+  secretSealed: string;
+  /** False: set up and not confirmed yet. */
+  enabled: boolean;
+  /** The last time step whose code was used; no code of this step or an earlier one is taken again. */
+  lastStep: number;
+  /** Attempts since the last right code; counted before the code is looked at. */
+  failures: number;
+  /** Unix seconds until which no code is looked at; 0: not locked. */
+  lockedUntil: number;
+  createdAt: number;
+};
+
+export type PasskeyRecord = {
+  id: number;
+  userId: number;
+  /** base64url */
+  credentialId: string;
+  /** COSE key, base64url. */
+  publicKey: string;
+  /** The relying party it was made for: under another it cannot be used. */
+  rpId: string;
+  name: string;
+  /** The authenticator's signature counter. */
+  counter: number;
+  transports: string[];
+  /** Synchronised between devices, or bound to one. */
+  backedUp: boolean;
+  createdAt: number;
+  /** 0: never. */
+  lastUsedAt: number;
+};
+
+/** Who owns an identity at a provider. */
+export type IdentityRecord = { provider: string; subject: string; userId: number; createdAt: number };
