@@ -11,7 +11,7 @@ import type { AuthConfig } from './config.ts';
 import { deriveSessionKeys } from './derive-keys.ts';
 import { orUnavailable } from './errors.ts';
 import { createGuessLimit } from './limits/limit-guesses.ts';
-import { createRequestLimit, type RequestLimit } from './limits/limit-requests.ts';
+import { createRequestLimit, createUserLimit, type RequestLimit, type UserLimit } from './limits/limit-requests.ts';
 import { createChangePassword, type PasswordChange } from './passwords/change-password.ts';
 import { createLogIn, type LoginRequest, type LoginResult } from './passwords/log-in.ts';
 import { createPasswordHashes } from './passwords/password-hashes.ts';
@@ -68,6 +68,8 @@ export interface Auth {
   readonly limits: {
     /** One count an address for all sign-in, refresh and other critical routes together. */
     critical: RequestLimit;
+    /** The numbers of `critical`, counted for each user and scope. */
+    user: UserLimit;
     /** One count an address for all of `/api`. */
     api: RequestLimit;
   };
@@ -93,6 +95,7 @@ export function createAuth(deps: AuthDeps): Auth {
     (...args: A): Promise<T> =>
       orUnavailable(logger, () => operation(...args));
 
+  const critical = { limit: config.criticalLimit, windowSeconds: config.criticalLimitSeconds };
   const createRoot = createCreateRoot(room);
   const setup = createSetup({ store, createRoot });
   return {
@@ -123,11 +126,8 @@ export function createAuth(deps: AuthDeps): Auth {
       delete: guarded(createDeleteApiKey(room)),
     },
     limits: {
-      critical: createRequestLimit(counters, {
-        name: 'critical',
-        limit: config.criticalLimit,
-        windowSeconds: config.criticalLimitSeconds,
-      }),
+      critical: createRequestLimit(counters, { name: 'critical', ...critical }),
+      user: createUserLimit(counters, critical),
       api: createRequestLimit(counters, { name: 'api', ...API_LIMIT }),
     },
   };

@@ -22,6 +22,14 @@ export const ACCESS_LEVELS = [
 ] as const;
 export type AccessLevel = (typeof ACCESS_LEVELS)[number];
 
+/** What a Critical limiter of each user's own counts together, besides the one per address. */
+export const USER_LIMIT_SCOPES = ['access-token', 'verify'] as const;
+export type UserLimitScope = (typeof USER_LIMIT_SCOPES)[number];
+
+/** Levels at which the front door knows a panel user. */
+export const isPanelLevel = (level: AccessLevel): boolean =>
+  level === 'user' || level === 'session' || level === 'admin' || level === 'root';
+
 /** Levels at which the caller has not proven anything when the body is read. */
 export const isAnonymous = (level: AccessLevel): boolean =>
   level === 'public' || level === 'refreshCookie' || level === 'operator';

@@ -67,7 +67,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
     {
       config: deps.config,
       auth: deps.auth,
-      limits: { api: deps.auth.limits.api, critical: deps.auth.limits.critical },
+      limits: deps.auth.limits,
       panel: deps.panel,
       metrics: deps.metrics,
       clock,

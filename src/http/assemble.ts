@@ -4,7 +4,7 @@ import type { Authenticators } from './authorize-request.ts';
 import { createClientIp } from './client-ip.ts';
 import { describeValidation } from './describe-validation.ts';
 import { errorResponse, httpErrors, logFailure, toAppError } from './errors.ts';
-import { createRequestHandler, envelopeOf, type Peer } from './handle-request.ts';
+import { createRequestHandler, envelopeOf, type Peer, type RequestLimits } from './handle-request.ts';
 import { createKit, type Kit } from './kit.ts';
 import { createMetricsGuard, type Metrics } from './metrics.ts';
 import type { PanelManifest } from './panel-manifest.ts';
@@ -28,8 +28,7 @@ export type HttpConfig = {
 export type HttpFoundation = {
   config: HttpConfig;
   auth: Authenticators;
-  /** Counts a request of an address and throws when there were too many. */
-  limits: { api(ip: string): Promise<void>; critical(ip: string): Promise<void> };
+  limits: RequestLimits;
   panel: PanelManifest;
   metrics: Metrics;
   clock: Clock;
@@ -62,8 +61,7 @@ export function assemble<App extends AnyElysia>(
     originGuard: { secure: config.secureCookies, trustedOrigins: config.trustedOrigins, tls: config.tls },
     clientIp: createClientIp(config.trustedProxies),
     guardMetrics: createMetricsGuard(config.metricsToken),
-    limitApi: foundation.limits.api,
-    limitCritical: foundation.limits.critical,
+    limits: foundation.limits,
     servePanel: createPanelServer(foundation.panel),
     observe: foundation.metrics.observe,
     clock: foundation.clock,

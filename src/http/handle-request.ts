@@ -1,6 +1,6 @@
 import type { AnyElysia } from 'elysia';
 import { type AppError, type Clock, type Logger, newUuid } from '../kernel/index.ts';
-import { isOpenToOtherSites } from './access-levels.ts';
+import { isOpenToOtherSites, type UserLimitScope } from './access-levels.ts';
 import type { Authenticators } from './authorize-request.ts';
 import { authorizeRequest } from './authorize-request.ts';
 import { errorResponse, httpErrors, logFailure, toAppError } from './errors.ts';
@@ -20,13 +20,21 @@ export type FrontDoor = {
   originGuard: OriginGuardConfig;
   clientIp: (peer: string, forwardedFor: string | null) => string;
   guardMetrics: (request: Request, peer: string) => void;
-  /** Throws when an address has asked too often. */
-  limitApi: (ip: string) => Promise<void>;
-  limitCritical: (ip: string) => Promise<void>;
+  limits: RequestLimits;
   servePanel: (request: Request, path: string) => Response | undefined;
   observe: (answer: { method: string; route: string; status: number; seconds: number }) => void;
   clock: Clock;
   logger: Logger;
+};
+
+/** Each counts one request and throws when there were too many. */
+export type RequestLimits = {
+  /** All of `/api`, per address. */
+  api(ip: string): Promise<void>;
+  /** All routes that say `critical` together, per address. */
+  critical(ip: string): Promise<void>;
+  /** All routes of one scope together, per user. */
+  user(userId: number, scope: UserLimitScope): Promise<void>;
 };
 
 /** A caller's own request id is taken over only if it can do no harm in a log or a header. */
@@ -62,7 +70,7 @@ export function createRequestHandler(door: FrontDoor): (request: Request, peer: 
     let response: Response;
     try {
       if (!address) throw httpErrors.bad_address();
-      if (isBelow(path, '/api')) await door.limitApi(scope.origin.ip);
+      if (isBelow(path, '/api')) await door.limits.api(scope.origin.ip);
       if (route) response = await enter(withLongHost(request, address), route, scope, peer);
       else if (methods.length > 0) response = answerOtherMethod(request, methods, door.routes, path);
       else response = servePanelOr404(request, path);
@@ -99,7 +107,7 @@ export function createRequestHandler(door: FrontDoor): (request: Request, peer: 
   };
 
   async function enter(request: Request, route: DeclaredRoute, scope: RequestScope, peer: Peer): Promise<Response> {
-    if (route.critical) await door.limitCritical(scope.origin.ip);
+    if (route.critical) await door.limits.critical(scope.origin.ip);
     const guardMetrics = (asked: Request) => door.guardMetrics(asked, peer.address);
     await authorizeRequest(
       { auth: door.auth, originGuard: door.originGuard, guardMetrics },
@@ -107,6 +115,7 @@ export function createRequestHandler(door: FrontDoor): (request: Request, peer: 
       request,
       scope,
     );
+    if (route.perUser && scope.panel) await door.limits.user(scope.panel.user.id, route.perUser);
     if (request.method !== 'HEAD') {
       door.scopes.put(request, scope);
       return door.app.fetch(request);

@@ -1,6 +1,6 @@
 import { Elysia, t } from 'elysia';
 import type { ApiPrincipal, PanelPrincipal } from '../auth/index.ts';
-import { isAnonymous } from './access-levels.ts';
+import { isAnonymous, type UserLimitScope } from './access-levels.ts';
 import { httpErrors } from './errors.ts';
 import { BODY_CAPS, readJson } from './read-body.ts';
 import type { RequestScope, RequestScopes } from './request-scope.ts';
@@ -50,6 +50,8 @@ export function createKit(scopes: RequestScopes) {
       refreshCookie: { parse, detail: access('refreshCookie') },
       /** Counted by the Critical limiter per address, besides its access. */
       critical: { detail: { 'x-limit': 'critical' } as object },
+      /** Counted by a Critical limiter of the signed-in user's own, besides the one per address; each scope counts apart. */
+      perUser: (scope: UserLimitScope) => ({ detail: { 'x-limit-per-user': scope } as object }),
       operator: { parse: leaveUnread, detail: access('operator') },
       apiKey: { parse: leaveUnread, detail: access('apiKey'), resolve: ({ request }) => apiOf(request) },
       apiKeyOrCapability: {

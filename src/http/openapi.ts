@@ -16,6 +16,8 @@ export type Operation = {
   security?: unknown;
   responses?: Record<string, unknown>;
   'x-access'?: AccessLevel;
+  'x-limit'?: string;
+  'x-limit-per-user'?: string;
 };
 export type OpenApiDocument = {
   openapi: string;
@@ -133,8 +135,22 @@ function complete(operation: Operation, path: string): void {
   operation.security = SECURITY[operation['x-access'] ?? 'root'];
   const reference = { $ref: `#/components/responses/${path.startsWith('/v1/') ? 'OpenAiFailure' : 'PanelFailure'}` };
   const known = isObject(operation.responses) ? operation.responses : {};
-  operation.responses = { '200': { description: 'Success' }, ...known, default: reference };
+  const limits = describeLimits(operation);
+  const limited =
+    limits === '' ? {} : { '429': { description: `${limits} Retry-After says how many seconds to wait.` } };
+  operation.responses = { '200': { description: 'Success' }, ...known, ...limited, default: reference };
 }
+
+/** What counts a call besides the limit of all of `/api`; empty when nothing does. */
+const describeLimits = (operation: Operation): string =>
+  [
+    operation['x-limit'] === undefined ? '' : 'Counted with all critical routes for each address.',
+    operation['x-limit-per-user'] === undefined
+      ? ''
+      : `Counted for each user (${operation['x-limit-per-user']}) up to the same number.`,
+  ]
+    .filter(Boolean)
+    .join(' ');
 
 const failure = (description: string, properties: object) => ({
   description,

@@ -1,6 +1,12 @@
 import type { AnyElysia } from 'elysia';
 import { isObject } from '../kernel/index.ts';
-import { ACCESS_LEVELS, type AccessLevel } from './access-levels.ts';
+import {
+  ACCESS_LEVELS,
+  type AccessLevel,
+  isPanelLevel,
+  USER_LIMIT_SCOPES,
+  type UserLimitScope,
+} from './access-levels.ts';
 
 export type DeclaredRoute = {
   readonly method: string;
@@ -10,6 +16,8 @@ export type DeclaredRoute = {
   readonly takesBody: boolean;
   /** Counted by the Critical limiter: guessing or flooding here does harm. */
   readonly critical: boolean;
+  /** Counted by a Critical limiter of the signed-in user's own, in this scope. */
+  readonly perUser?: UserLimitScope;
 };
 
 export type RouteMatch = {
@@ -35,12 +43,18 @@ export function indexRoutes(app: AnyElysia): RouteIndex {
     if (hooks.body && (hooks.body as { additionalProperties?: unknown }).additionalProperties !== false) {
       throw new Error(`The body of ${method} ${path} would accept unknown fields.`);
     }
+    const scope = readDetail(hooks.detail, 'x-limit-per-user');
+    const perUser = USER_LIMIT_SCOPES.find((known) => known === scope);
+    if (scope !== undefined && (!perUser || !isPanelLevel(access))) {
+      throw new Error(`The route ${method} ${path} counts per user where no user is known, or in no known scope.`);
+    }
     return {
       method,
       pattern: path,
       access,
       takesBody: Boolean(hooks.body),
       critical: readDetail(hooks.detail, 'x-limit') === 'critical',
+      ...(perUser ? { perUser } : {}),
     };
   });
 

@@ -2,6 +2,7 @@
 import { Elysia, t } from 'elysia';
 import type { ApiPrincipal, PanelPrincipal } from '../../src/auth/index.ts';
 import { assemble, type HttpConfig } from '../../src/http/assemble.ts';
+import type { RequestLimits } from '../../src/http/handle-request.ts';
 import { createHealth, type ReadinessChecks } from '../../src/http/health.ts';
 import { type Kit, ok, strictObject, whole } from '../../src/http/kit.ts';
 import { createMetrics, createMetricsRoute } from '../../src/http/metrics.ts';
@@ -59,7 +60,7 @@ export type KitOptions = {
   config?: Partial<HttpConfig>;
   checks?: ReadinessChecks;
   panel?: PanelManifest;
-  limitCritical?: () => Promise<void>;
+  limits?: Partial<RequestLimits>;
   routes?: (kit: Kit) => Elysia;
 };
 
@@ -81,7 +82,7 @@ export function openKit(options: KitOptions = {}) {
       panel: options.panel ?? { files: [], indexHtml: '' },
       clock: systemClock,
       logger,
-      limits: { api: async () => {}, critical: options.limitCritical ?? (async () => {}) },
+      limits: { api: async () => {}, critical: async () => {}, user: async () => {}, ...options.limits },
       auth: {
         async authenticatePanel(authorization) {
           const principal = PANEL[authorization ?? ''];
@@ -113,6 +114,7 @@ function sampleRoutes(kit: Kit, config: HttpConfig) {
     .get('/api/open', ({ origin }) => ok({ ip: origin.ip, agent: origin.userAgent }), { public: true })
     .post('/api/open', ({ body }) => ok(body), { public: true, body: strictObject({ text: t.String() }) })
     .post('/api/guess', () => ok(null), { public: true, critical: true })
+    .post('/api/scoped', () => ok(null), { user: true, critical: true, perUser: 'access-token' })
     .get('/api/self', ({ panel, requestId }) => ok({ id: panel.user.id, requestId }), { user: true })
     .get('/api/self/:name', ({ params }) => ok(params.name), { user: true })
     .get('/api/session', ({ panel }) => ok(panel.sid), { session: true })

@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { listen } from '../../src/http/serve.ts';
-import { AppError } from '../../src/kernel/index.ts';
 import { call, openKit } from './kit-harness.ts';
 
 describe('health', () => {
@@ -86,17 +85,6 @@ describe('metrics', () => {
     expect(text).toContain('taskgate_http_requests_total{method="other",route="none",status="405"} 1');
     expect(text).not.toContain('none-1');
   });
-});
-
-test('the Critical limiter counts before anything else is looked at', async () => {
-  const app = openKit({
-    limitCritical: async () => {
-      throw new AppError('auth.rate_limited', 'rate_limited', 'Too many.', { retryAfterSeconds: 30 });
-    },
-  });
-  const answer = await call(app, { method: 'POST', path: '/api/guess' });
-  expect([answer.status, answer.json.code, answer.headers.get('retry-after')]).toEqual([429, 'RATE_LIMITED', '30']);
-  expect((await call(app, { path: '/api/open' })).status).toBe(200);
 });
 
 describe('the listener', () => {

@@ -298,6 +298,28 @@ describe('every route states who may call it', () => {
     });
   });
 
+  test('and by which limits it is counted besides those of its address', async () => {
+    const { paths } = (await send({ path: '/api/openapi.json' })).json;
+    const limited: Record<string, string[]> = {};
+    for (const [path, operations] of Object.entries(paths as Record<string, Record<string, Record<string, string>>>)) {
+      for (const [method, operation] of Object.entries(operations)) {
+        for (const limit of ['x-limit', 'x-limit-per-user']) {
+          const name = operation[limit];
+          if (name) limited[name] = [...(limited[name] ?? []), `${method.toUpperCase()} ${path}`].sort();
+        }
+      }
+    }
+    expect(limited).toEqual({
+      critical: [
+        'POST /api/setup',
+        'POST /api/user/auth/logout',
+        'POST /api/user/auth/refresh',
+        'POST /api/user/login',
+        'PUT /api/user/self',
+      ],
+    });
+  });
+
   test('and every body is described', async () => {
     const { paths } = (await send({ path: '/api/openapi.json' })).json;
     const { schema } = paths['/api/channel'].post.requestBody.content['application/json'];

@@ -2,16 +2,25 @@ import type { Counters } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
 import { addressKey } from './address-key.ts';
 
+/** `limit` requests per `windowSeconds`. */
+type Window = { limit: number; windowSeconds: number };
+
 /** Counts one request of an address; rejects with `auth.rate_limited` and the seconds to wait once the window is full. */
 export type RequestLimit = (ip: string) => Promise<void>;
 
-/** `limit` requests per `windowSeconds` and address; all routes that share `name` share the count. */
-export function createRequestLimit(
-  counters: Counters,
-  { name, limit, windowSeconds }: { name: string; limit: number; windowSeconds: number },
-): RequestLimit {
-  return async (ip) => {
-    const { count, resetsInSeconds } = await counters.add(`${name}:${addressKey(ip)}`, 1, windowSeconds);
-    if (count > limit) throw authErrors.rate_limited({ retryAfterSeconds: resetsInSeconds });
-  };
+/** The same for a user, wherever he asks from; what has another `scope` is counted apart. */
+export type UserLimit = (userId: number, scope: string) => Promise<void>;
+
+/** All routes that share `name` share the count of an address. */
+export function createRequestLimit(counters: Counters, { name, ...window }: Window & { name: string }): RequestLimit {
+  return (ip) => count(counters, `${name}:${addressKey(ip)}`, window);
+}
+
+export function createUserLimit(counters: Counters, window: Window): UserLimit {
+  return (userId, scope) => count(counters, `critical-user:${userId}:${scope}`, window);
+}
+
+async function count(counters: Counters, key: string, { limit, windowSeconds }: Window): Promise<void> {
+  const { count, resetsInSeconds } = await counters.add(key, 1, windowSeconds);
+  if (count > limit) throw authErrors.rate_limited({ retryAfterSeconds: resetsInSeconds });
 }
