@@ -1,12 +1,15 @@
-import type { AuthConfig } from '../auth/index.ts';
+import type { AuthConfig, AuthSettings } from '../auth/index.ts';
 import type { Config } from './config-variables.ts';
+import type { LiveOptions } from './live-options.ts';
 import type { Secrets } from './load-secrets.ts';
+import { serverAddress } from './public-address.ts';
 
 /** Specification: a refresh token is valid at most 30 days. */
 const REFRESH_DAYS = 30;
 
 export const authConfig = (config: Config, secrets: Secrets): AuthConfig => ({
   sessionSecrets: secrets.session,
+  cryptoSecrets: secrets.crypto,
   refreshDays: REFRESH_DAYS,
   activeSessionLimit: config.sessionActiveLimit,
   sessionIssuanceLimit: config.sessionIssuanceLimit,
@@ -14,3 +17,25 @@ export const authConfig = (config: Config, secrets: Secrets): AuthConfig => ({
   criticalLimit: config.criticalLimit,
   criticalLimitSeconds: config.criticalLimitSeconds,
 });
+
+/** The options of the auth room as they stand now. `listening` is where this node itself is reached. */
+export const authSettings = (options: LiveOptions, listening: string): AuthSettings => ({
+  systemName: options.get('SystemName') ?? 'Taskgate',
+  serverAddress: serverAddress(options, listening),
+  passkeys: {
+    enabled: options.get('passkey.enabled') !== 'false',
+    rpDisplayName: options.get('passkey.rp_display_name') ?? '',
+    rpId: options.get('passkey.rp_id') ?? '',
+    origins: (options.get('passkey.origins') ?? '')
+      .split(',')
+      .map((origin) => origin.trim())
+      .filter((origin) => origin !== ''),
+    allowInsecureOrigin: options.get('passkey.allow_insecure_origin') === 'true',
+    userVerification: oneOf(options.get('passkey.user_verification'), ['preferred', 'required', 'discouraged']),
+    attachment: oneOf(options.get('passkey.attachment_preference'), ['', 'platform', 'cross-platform']),
+  },
+});
+
+/** `value` if it is one of `choices`, else the first of them. */
+const oneOf = <const T extends string>(value: string | undefined, choices: readonly [T, ...T[]]): T =>
+  choices.find((choice) => choice === value) ?? choices[0];

@@ -12,11 +12,12 @@ import type { Counters, Store } from '../store/ports/index.ts';
 import { createTasks } from '../tasks/index.ts';
 import { createUpstream } from '../upstream/index.ts';
 import { NODE_ALIVE_SECONDS } from './announce-node.ts';
-import { authConfig } from './auth-settings.ts';
+import { authConfig, authSettings } from './auth-settings.ts';
 import type { Config } from './config-variables.ts';
+import { createLiveOptions } from './live-options.ts';
 import type { Secrets } from './load-secrets.ts';
 import { createPluginFacts } from './plugin-facts.ts';
-import { createPublicAddress } from './public-address.ts';
+import { taskPublicAddress } from './public-address.ts';
 import { measurePolls, registerMetrics } from './register-metrics.ts';
 import type { StopList } from './stop-list.ts';
 import { VERSION } from './version.ts';
@@ -66,19 +67,21 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
   const channels = createChannels({ store, clock, logger, secretBox, plugins: facts, syncFrequencyMs });
   const billing = createBilling({ store, clock, logger, syncFrequencyMs, declaredFacts: facts.declaredFacts });
   let address = '';
-  const publicAddress = createPublicAddress({ store, logger, syncFrequencyMs, listening: () => address });
-  for (const [name, room] of Object.entries({ plugins, channels, billing, publicAddress })) {
+  const options = createLiveOptions({ store, logger, syncFrequencyMs });
+  for (const [name, room] of Object.entries({ plugins, channels, billing, options })) {
     stops.add(name, () => room.stop());
   }
   // The plugins wait for the first sandbox process; what follows is built meanwhile.
-  const started = Promise.all([plugins.start(), channels.start(), billing.start(), publicAddress.start()]);
+  const started = Promise.all([plugins.start(), channels.start(), billing.start(), options.start()]);
 
   const auth = createAuth({
     store,
     counters: openCounters(config, logger, stops),
     clock,
     logger,
+    secretBox,
     config: authConfig(config, secrets),
+    settings: () => authSettings(options, address),
   });
   const metrics = createMetrics();
   const tasks = createTasks({
@@ -101,7 +104,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
       maxFileBytes: config.maxFileMb * MIB,
     },
     cryptoSecrets: secrets.crypto,
-    publicAddress: () => publicAddress.current(),
+    publicAddress: () => taskPublicAddress(options, address),
     onPoll: measurePolls(metrics.registry),
   });
   registerMetrics(metrics.registry, { tasks, sandbox });

@@ -1,47 +1,12 @@
-import type { Logger } from '../kernel/index.ts';
-import type { Store } from '../store/ports/index.ts';
+import type { LiveOptions } from './live-options.ts';
 
-export type PublicAddress = {
-  /** `TaskPublicAddress`, else `ServerAddress`, else where this node listens; without a trailing slash. */
-  current(): string;
-  start(): Promise<void>;
-  stop(): void;
-};
+const withoutSlash = (address: string | undefined): string | undefined =>
+  address?.trim().replace(/\/+$/, '') || undefined;
 
-/** Follows the two options that name the gateway's address to the outside. `listening` is known once the port is bound. */
-export function createPublicAddress(deps: {
-  store: Store;
-  logger: Logger;
-  syncFrequencyMs: number;
-  listening: () => string;
-}): PublicAddress {
-  const { store, logger } = deps;
-  let configured: string | undefined;
-  let unsubscribe = () => {};
-  let timer: ReturnType<typeof setInterval> | undefined;
+/** Where people reach the panel: `ServerAddress`, else where this node listens; without a trailing slash. */
+export const serverAddress = (options: LiveOptions, listening: string): string =>
+  withoutSlash(options.get('ServerAddress')) ?? listening;
 
-  async function load(): Promise<void> {
-    const address = (await store.options.get('TaskPublicAddress')) || (await store.options.get('ServerAddress'));
-    configured = address?.trim().replace(/\/+$/, '') || undefined;
-  }
-  const reload = () =>
-    load().catch((error) =>
-      logger.warn({ err: error }, 'the public address could not be read again; the known one stays'),
-    );
-
-  return {
-    current: () => configured ?? deps.listening(),
-    async start() {
-      await load();
-      unsubscribe = store.subscribe((topic) => {
-        if (topic === 'options') void reload();
-      });
-      timer = setInterval(() => void reload(), deps.syncFrequencyMs);
-      timer.unref();
-    },
-    stop() {
-      unsubscribe();
-      clearInterval(timer);
-    },
-  };
-}
+/** Where vendors and clients fetch artifacts: `TaskPublicAddress`, else the panel's address. */
+export const taskPublicAddress = (options: LiveOptions, listening: string): string =>
+  withoutSlash(options.get('TaskPublicAddress')) ?? serverAddress(options, listening);

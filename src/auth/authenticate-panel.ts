@@ -3,7 +3,8 @@ import type { Store } from '../store/ports/index.ts';
 import { authErrors } from './errors.ts';
 import { parseAuthorization } from './parse-authorization.ts';
 import { isLive, stillTrusts } from './sessions/check-session.ts';
-import { type AccessTokens, claimsToBeOurs } from './tokens/access-tokens.ts';
+import type { AccessTokens } from './tokens/access-tokens.ts';
+import { claimsToBeOurs } from './tokens/panel-jwt.ts';
 import type { PanelPrincipal } from './types.ts';
 
 /**

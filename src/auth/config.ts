@@ -1,3 +1,25 @@
+/** What an administrator sets while the gateway runs; asked anew at every use. */
+export type AuthSettings = {
+  /** Names the gateway in authenticator apps and passkey dialogs. */
+  systemName: string;
+  /** Where people reach the panel, without a trailing slash; never taken from a request. */
+  serverAddress: string;
+  passkeys: {
+    enabled: boolean;
+    /** Empty: `systemName`. */
+    rpDisplayName: string;
+    /** Empty: the host of `serverAddress`. */
+    rpId: string;
+    /** Empty: the origin of `serverAddress` alone. */
+    origins: readonly string[];
+    /** Lets `origins` name plain http addresses other than localhost. */
+    allowInsecureOrigin: boolean;
+    userVerification: 'required' | 'preferred' | 'discouraged';
+    /** Empty: any authenticator. */
+    attachment: '' | 'platform' | 'cross-platform';
+  };
+};
+
 /** What the auth room is told by the configuration. Durations are seconds unless a name says otherwise. */
 export type AuthConfig = {
   /**
@@ -5,6 +27,8 @@ export type AuthConfig = {
    * digests, the others are only recognised.
    */
   sessionSecrets: readonly [string, ...string[]];
+  /** `CRYPTO_SECRET`, then the values of `CRYPTO_SECRET_PREVIOUS`: backup codes are digested under keys of theirs. */
+  cryptoSecrets: readonly [string, ...string[]];
   /** Absolute life of a session in days (specification: at most 30); no refresh extends it. */
   refreshDays: number;
   /** `USER_SESSION_ACTIVE_LIMIT` */

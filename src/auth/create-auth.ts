@@ -1,4 +1,4 @@
-import type { Clock, Logger } from '../kernel/index.ts';
+import type { Clock, Logger, SecretBox } from '../kernel/index.ts';
 import type { Counters, Page, Paged, Store } from '../store/ports/index.ts';
 import { type AuthenticateApiKey, createAuthenticateApiKey } from './api-keys/authenticate-api-key.ts';
 import { createDeleteApiKey, createUpdateApiKey } from './api-keys/change-api-key.ts';
@@ -7,15 +7,19 @@ import type { ApiKeyView } from './api-keys/describe-api-key.ts';
 import { createListApiKeys } from './api-keys/list-api-keys.ts';
 import type { ApiKeyFields } from './api-keys/validate-api-key.ts';
 import { createAuthenticatePanel } from './authenticate-panel.ts';
-import type { AuthConfig } from './config.ts';
+import { createChangeSecurity } from './change-security.ts';
+import type { AuthConfig, AuthSettings } from './config.ts';
 import { deriveSessionKeys } from './derive-keys.ts';
 import { orUnavailable } from './errors.ts';
+import { createFlows } from './flows/flows.ts';
 import { createGuessLimit } from './limits/limit-guesses.ts';
 import { createRequestLimit, createUserLimit, type RequestLimit, type UserLimit } from './limits/limit-requests.ts';
+import { createCompleteLogin, type LoginResult } from './login/complete-login.ts';
 import { createChangePassword, type PasswordChange } from './passwords/change-password.ts';
-import { createLogIn, type LoginRequest, type LoginResult } from './passwords/log-in.ts';
+import { createLogIn, type LoginRequest } from './passwords/log-in.ts';
 import { createPasswordHashes } from './passwords/password-hashes.ts';
 import { createResetPassword } from './passwords/reset-password.ts';
+import { createSecurityProofs } from './proofs/security-proofs.ts';
 import type { RotationBundle, SessionView, SignedIn } from './sessions/describe-session.ts';
 import { createListSessions } from './sessions/list-sessions.ts';
 import { createLogOut, type LogoutRequest, type LogoutResult } from './sessions/log-out.ts';
@@ -26,13 +30,18 @@ import { createSetup, type Setup } from './setup/complete-setup.ts';
 import { type CreatedRoot, createCreateRoot, type NewRoot } from './setup/create-root.ts';
 import { createAccessTokens } from './tokens/access-tokens.ts';
 import type { PanelPrincipal } from './types.ts';
+import type { PanelUser } from './users/describe-user.ts';
+import { loadPanelUser } from './users/load-factors.ts';
 
 export type AuthDeps = {
   store: Store;
   counters: Counters;
   clock: Clock;
   logger: Logger;
+  /** Seals what must be read again, such as the secrets of authenticator apps. */
+  secretBox: SecretBox;
   config: AuthConfig;
+  settings: () => AuthSettings;
 };
 
 /**
@@ -42,6 +51,8 @@ export type AuthDeps = {
 export interface Auth {
   authenticatePanel(authorization: string | undefined): Promise<PanelPrincipal>;
   authenticateApiKey: AuthenticateApiKey;
+  /** The signed-in user as he may see himself, with his factors and bindings. */
+  describe(principal: PanelPrincipal): Promise<PanelUser>;
   readonly setup: Setup & {
     /** Makes the first root account without a link: for the command line, which holds the data directory. */
     createRoot(root: NewRoot): Promise<CreatedRoot>;
@@ -81,12 +92,19 @@ const API_LIMIT = { limit: 3000, windowSeconds: 180 };
 export function createAuth(deps: AuthDeps): Auth {
   const { store, counters, clock, logger, config } = deps;
   const keys = deriveSessionKeys(config.sessionSecrets);
-  const room = {
+  const basics = {
     ...deps,
     accessTokens: createAccessTokens(keys.access, clock),
     refreshTokens: createRefreshTokens(keys),
+    proofs: createSecurityProofs(keys.proof, clock),
+    flows: createFlows(keys.flow, clock),
     passwords: createPasswordHashes(),
     limitGuesses: createGuessLimit(counters),
+  };
+  const room = {
+    ...basics,
+    completeLogin: createCompleteLogin(basics),
+    changeSecurity: createChangeSecurity(basics),
   };
 
   /** The operation with the room's one answer to trouble with the store. */
@@ -101,6 +119,7 @@ export function createAuth(deps: AuthDeps): Auth {
   return {
     authenticatePanel: guarded(createAuthenticatePanel(room)),
     authenticateApiKey: guarded(createAuthenticateApiKey(room)),
+    describe: guarded(({ user }: PanelPrincipal) => loadPanelUser(store, user)),
     setup: {
       needed: guarded(setup.needed),
       openLink: guarded(setup.openLink),

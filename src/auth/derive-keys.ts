@@ -10,6 +10,10 @@ export type SessionKeys = {
   refreshDigest: PurposeKeys;
   /** Makes the successor of a refresh token. */
   refreshSuccessor: PurposeKeys;
+  /** Signs Security Proofs. */
+  proof: PurposeKeys;
+  /** Digests flow tokens. */
+  flow: PurposeKeys;
 };
 
 /** One key per purpose and secret, so that nothing made for one end is accepted at another. The label carries a version. */
@@ -23,5 +27,7 @@ export function deriveSessionKeys(secrets: readonly [string, ...string[]]): Sess
     access: forPurpose('access.v1'),
     refreshDigest: forPurpose('refresh.v1'),
     refreshSuccessor: forPurpose('refresh-rotate.v1'),
+    proof: forPurpose('security-proof.v1'),
+    flow: forPurpose('flow.v1'),
   };
 }

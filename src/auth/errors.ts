@@ -21,6 +21,14 @@ export const authErrors = defineErrors('auth', {
 
   invalid_credentials: ['unauthenticated', 'The user name or the password is wrong.'],
   password_invalid: ['invalid', 'The current password is wrong.'],
+  code_invalid: ['invalid', 'The code is wrong or was used before.'],
+  code_locked: ['rate_limited', 'Too many wrong codes. Codes are not looked at for a while; try again later.'],
+  method_disabled: ['forbidden', 'This way to sign in is not enabled.'],
+  user_disabled: ['unauthenticated', 'This account is disabled.'],
+
+  flow_invalid: ['invalid', 'This step has expired or was used already. Begin again.'],
+  assertion_replayed: ['forbidden', 'This signed login was used before. Begin again.'],
+
   changed_meanwhile: ['conflict', 'The account was changed at the same time. Nothing was saved; try again.'],
   user_not_found: ['not_found', 'There is no such user.'],
 
@@ -46,6 +54,15 @@ export const authErrors = defineErrors('auth', {
   too_many_attempts: ['rate_limited', 'Too many failed attempts. Try again later.'],
 
   unavailable: ['unavailable', 'The service cannot check this right now. Try again shortly.'],
+});
+
+/** What is wrong with a Security Proof. */
+export const proofErrors = defineErrors('security_proof', {
+  required: ['forbidden', 'Confirm that it is you: this needs a security proof in X-Security-Proof.'],
+  expired: ['forbidden', 'The security proof has expired. Confirm again that it is you.'],
+  invalid: ['forbidden', 'The security proof is not valid in this session. Confirm again that it is you.'],
+  method_mismatch: ['forbidden', 'The security proof was made in a way that is not enough here.'],
+  scope_mismatch: ['forbidden', 'The security proof was made for something else.'],
 });
 
 /** A field of the request is wrong. `rule` says in words what is allowed. */

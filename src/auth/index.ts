@@ -5,9 +5,8 @@
  */
 export { assertKeyAllows } from './api-keys/assert-key-allows.ts';
 export type { ApiKeyFields } from './api-keys/validate-api-key.ts';
-export type { AuthConfig } from './config.ts';
+export type { AuthConfig, AuthSettings } from './config.ts';
 export { type Auth, createAuth } from './create-auth.ts';
 export { authErrors } from './errors.ts';
 export type { SignedIn } from './sessions/describe-session.ts';
 export * from './types.ts';
-export { describeUser } from './users/describe-user.ts';

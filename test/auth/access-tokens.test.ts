@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test';
 import { type JWTPayload, SignJWT, UnsecuredJWT } from 'jose';
 import { deriveSessionKeys } from '../../src/auth/derive-keys.ts';
-import { claimsToBeOurs, createAccessTokens } from '../../src/auth/tokens/access-tokens.ts';
+import { createAccessTokens } from '../../src/auth/tokens/access-tokens.ts';
+import { claimsToBeOurs } from '../../src/auth/tokens/panel-jwt.ts';
 import { createVerifiedMemory } from '../../src/auth/tokens/remember-verified.ts';
 import { newUuid } from '../../src/kernel/index.ts';
 import { refusal } from './refusal.ts';

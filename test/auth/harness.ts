@@ -1,8 +1,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Auth, type AuthConfig, createAuth, type SignedIn } from '../../src/auth/index.ts';
-import { type Clock, type Logger, silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { type Auth, type AuthConfig, type AuthSettings, createAuth, type SignedIn } from '../../src/auth/index.ts';
+import { type Clock, createSecretBox, type Logger, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { createMemoryCounters, openStore } from '../../src/store/index.ts';
 import type { NewUser, Store, UserRecord } from '../../src/store/ports/index.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
@@ -38,6 +38,7 @@ export const PASSWORD = 'correct horse battery';
 
 export const testConfig = (change: Partial<AuthConfig> = {}): AuthConfig => ({
   sessionSecrets: ['a session secret of the tests, long enough'],
+  cryptoSecrets: ['a crypto secret of the tests, long enough'],
   refreshDays: 30,
   activeSessionLimit: 50,
   sessionIssuanceLimit: 100,
@@ -47,17 +48,35 @@ export const testConfig = (change: Partial<AuthConfig> = {}): AuthConfig => ({
   ...change,
 });
 
+export const testSettings = (change: Partial<AuthSettings['passkeys']> = {}): AuthSettings => ({
+  systemName: 'Taskgate',
+  serverAddress: 'http://localhost:3000',
+  passkeys: {
+    enabled: true,
+    rpDisplayName: '',
+    rpId: '',
+    origins: [],
+    allowInsecureOrigin: false,
+    userVerification: 'preferred',
+    attachment: '',
+    ...change,
+  },
+});
+
 /** The auth room of one node over a store. */
 export function openAuth(
   store: Store,
-  options: { clock?: Clock; logger?: Logger; config?: Partial<AuthConfig> } = {},
+  options: { clock?: Clock; logger?: Logger; config?: Partial<AuthConfig>; settings?: () => AuthSettings } = {},
 ): Auth {
+  const config = testConfig(options.config);
   return createAuth({
     store,
     counters: createMemoryCounters(),
     clock: options.clock ?? systemClock,
     logger: options.logger ?? silentLogger,
-    config: testConfig(options.config),
+    secretBox: createSecretBox(config.cryptoSecrets),
+    config,
+    settings: options.settings ?? (() => testSettings()),
   });
 }
 

@@ -1,7 +1,8 @@
 import { type Auth, createAuth } from '../../auth/index.ts';
-import { silentLogger, systemClock } from '../../kernel/index.ts';
+import { createSecretBox, silentLogger, systemClock } from '../../kernel/index.ts';
 import { createMemoryCounters, openStore } from '../../store/index.ts';
-import { authConfig } from '../auth-settings.ts';
+import { authConfig, authSettings } from '../auth-settings.ts';
+import { createLiveOptions } from '../live-options.ts';
 import { loadSecrets } from '../load-secrets.ts';
 import { prepareDataDir } from '../prepare-data-dir.ts';
 import { CommandError, type CommandInput } from './command.ts';
@@ -21,12 +22,15 @@ export async function withAccounts<T>(input: CommandInput, work: (auth: Auth) =>
   });
   try {
     const secrets = loadSecrets(config, dataDir);
+    const options = createLiveOptions({ store, logger: silentLogger, syncFrequencyMs: config.syncFrequency * 1000 });
     const auth = createAuth({
       store,
       counters: createMemoryCounters(),
       clock: systemClock,
       logger: silentLogger,
+      secretBox: createSecretBox(secrets.crypto),
       config: authConfig(config, secrets),
+      settings: () => authSettings(options, ''),
     });
     return await work(auth);
   } finally {

@@ -1,23 +1,10 @@
-import type { Clock, Logger } from '../../kernel/index.ts';
 import type { Store, UserRecord } from '../../store/ports/index.ts';
-import type { AuthConfig } from '../config.ts';
 import { authErrors, invalidField } from '../errors.ts';
 import type { GuessLimit } from '../limits/limit-guesses.ts';
+import type { CompleteLogin, LoginResult } from '../login/complete-login.ts';
 import { USER_ENABLED } from '../sessions/check-session.ts';
-import { bundleLogin, type SignedIn } from '../sessions/describe-session.ts';
-import { issueSession } from '../sessions/issue-session.ts';
-import type { RefreshTokens } from '../sessions/refresh-tokens.ts';
-import type { AccessTokens } from '../tokens/access-tokens.ts';
 import type { RequestOrigin } from '../types.ts';
 import type { PasswordHashes } from './password-hashes.ts';
-
-/** A first step that was right, where a second factor is due: `data` is the answer's body. */
-export type SecondFactorDue = {
-  kind: 'require_2fa';
-  data: { require_2fa: true; flow_token: string; expires_at: number };
-};
-
-export type LoginResult = SignedIn | SecondFactorDue;
 
 export type LoginRequest = {
   /** A user name in any case, or an e-mail address. */
@@ -32,15 +19,11 @@ export type LoginRequest = {
  */
 export function createLogIn(deps: {
   store: Store;
-  clock: Clock;
-  logger: Logger;
-  config: AuthConfig;
   passwords: PasswordHashes;
   limitGuesses: GuessLimit;
-  accessTokens: AccessTokens;
-  refreshTokens: RefreshTokens;
+  completeLogin: CompleteLogin;
 }): (request: LoginRequest) => Promise<LoginResult> {
-  const { store, logger, passwords, limitGuesses, accessTokens } = deps;
+  const { store, passwords, limitGuesses, completeLogin } = deps;
 
   async function prove(login: string, password: string): Promise<UserRecord | undefined> {
     const user = await store.users.byLogin(login);
@@ -57,15 +40,6 @@ export function createLogIn(deps: {
     const proven = await limitGuesses(login.toLowerCase(), origin.ip, () => prove(login, password));
     if (!proven) throw authErrors.invalid_credentials();
 
-    const { session, user, refreshToken } = await store.transaction((tx) =>
-      issueSession(deps, tx, { proven, method: 'password', origin }),
-    );
-    logger.info({ userId: user.id, sid: session.sid, ip: session.ip, method: session.loginMethod }, 'signed in');
-    return {
-      kind: 'session',
-      bundle: await bundleLogin(accessTokens, session, user),
-      refreshToken,
-      refreshExpiresAt: session.expiresAt,
-    };
+    return completeLogin({ proven, method: 'password', origin, twoFactors: false });
   };
 }

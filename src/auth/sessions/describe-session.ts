@@ -1,6 +1,7 @@
-import type { SessionRecord, UserRecord } from '../../store/ports/index.ts';
+import type { Repositories, SessionRecord, UserRecord } from '../../store/ports/index.ts';
 import type { AccessTokens } from '../tokens/access-tokens.ts';
-import { describeUser, type PanelUser } from '../users/describe-user.ts';
+import type { PanelUser } from '../users/describe-user.ts';
+import { loadPanelUser } from '../users/load-factors.ts';
 
 /** The session object of the specification's unified login result. Times are Unix seconds. */
 export type SessionView = {
@@ -67,9 +68,10 @@ export async function bundleSession(accessTokens: AccessTokens, session: Session
 }
 
 export async function bundleLogin(
-  accessTokens: AccessTokens,
+  { store, accessTokens }: { store: Repositories; accessTokens: AccessTokens },
   session: SessionRecord,
   user: UserRecord,
 ): Promise<LoginBundle> {
-  return { ...(await bundleSession(accessTokens, session)), user: describeUser(user) };
+  const [bundle, panelUser] = await Promise.all([bundleSession(accessTokens, session), loadPanelUser(store, user)]);
+  return { ...bundle, user: panelUser };
 }

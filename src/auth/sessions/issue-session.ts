@@ -26,7 +26,7 @@ const SECONDS_PER_DAY = 86_400;
 export async function issueSession(
   { clock, config, refreshTokens }: { clock: Clock; config: AuthConfig; refreshTokens: RefreshTokens },
   tx: Repositories,
-  login: { proven: UserRecord; method: LoginMethod; origin: RequestOrigin },
+  login: { proven: Pick<UserRecord, 'id' | 'authVersion'>; method: LoginMethod; origin: RequestOrigin },
 ): Promise<IssuedSession> {
   const now = clock.unix();
   const user = await tx.users.byId(login.proven.id);

@@ -37,7 +37,7 @@ export function createRotateRefresh(deps: {
   accessTokens: AccessTokens;
   refreshTokens: RefreshTokens;
 }): (request: RefreshRequest) => Promise<SignedIn> {
-  const { store, clock, logger, accessTokens, refreshTokens } = deps;
+  const { store, clock, logger, refreshTokens } = deps;
 
   async function revoke(session: SessionRecord, reason: string): Promise<never> {
     await store.sessions.revoke(session.sid, reason, clock.unix());
@@ -86,7 +86,7 @@ export function createRotateRefresh(deps: {
     }
     return {
       kind: 'session',
-      bundle: await bundleLogin(accessTokens, result.session, user),
+      bundle: await bundleLogin(deps, result.session, user),
       refreshToken: formatRefreshToken(result.next),
       refreshExpiresAt: session.expiresAt,
     };

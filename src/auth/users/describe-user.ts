@@ -28,10 +28,8 @@ export type PanelUser = {
   bindings: { provider: string; subject: string }[];
 };
 
-const NO_FACTORS: UserFactors = { twoFactor: false, passkeys: 0, bindings: [] };
-
 /** The user as its owner may see it: no hash, no version, no credential. */
-export function describeUser(user: UserRecord, factors: UserFactors = NO_FACTORS): PanelUser {
+export function describeUser(user: UserRecord, factors: UserFactors): PanelUser {
   return {
     id: user.id,
     username: user.username,

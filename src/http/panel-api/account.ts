@@ -1,5 +1,5 @@
 import { Elysia, t } from 'elysia';
-import { type Auth, describeUser } from '../../auth/index.ts';
+import type { Auth } from '../../auth/index.ts';
 import { type Kit, ok, strictObject } from '../kit.ts';
 import type { RecordAudit } from '../record-audit.ts';
 
@@ -7,7 +7,7 @@ import type { RecordAudit } from '../record-audit.ts';
 export function accountRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: RecordAudit }) {
   return new Elysia({ normalize: false, tags: ['Account'] })
     .use(kit)
-    .get('/api/user/self', ({ panel }) => ok(describeUser(panel.user)), {
+    .get('/api/user/self', async ({ panel }) => ok(await auth.describe(panel)), {
       user: true,
       detail: { summary: 'The signed-in user' },
     })

@@ -1,0 +1,55 @@
+import type { Clock, Logger } from '../kernel/index.ts';
+import type { Repositories, Store, UserRecord } from '../store/ports/index.ts';
+import { authErrors } from './errors.ts';
+import { requireSession } from './require-session.ts';
+import { bundleSession, type RotationBundle } from './sessions/describe-session.ts';
+import type { AccessTokens } from './tokens/access-tokens.ts';
+import type { PanelPrincipal } from './types.ts';
+
+export type SecurityChange = {
+  /** Becomes the `revoked_reason` of the other sessions: `password_changed`, `twofa_enabled`, … */
+  reason: string;
+  /**
+   * Writes the change and moves the user's `auth_version` on from `user.authVersion`; false when it had moved already. What it
+   * throws undoes everything.
+   */
+  write: (tx: Repositories, user: UserRecord) => Promise<boolean>;
+};
+
+/**
+ * A change that a user makes to what protects his account: the change, a new `auth_version`, the end of all his other sessions, and
+ * the current session carried over, with the same refresh token and the access token in the answer; the old access token is dead.
+ * One transaction. Rejects with `auth.session_required`, or `auth.changed_meanwhile` when user or session moved at the same time.
+ */
+export type ChangeSecurity = (principal: PanelPrincipal, change: SecurityChange) => Promise<RotationBundle>;
+
+export function createChangeSecurity(deps: {
+  store: Store;
+  clock: Clock;
+  logger: Logger;
+  accessTokens: AccessTokens;
+}): ChangeSecurity {
+  const { store, clock, logger, accessTokens } = deps;
+
+  return async (principal, { reason, write }) => {
+    const { user, sid, sessionVersion } = requireSession(principal);
+    const now = clock.unix();
+    const session = await store.transaction(async (tx) => {
+      const moved =
+        (await write(tx, user)) &&
+        (await tx.sessions.advance({
+          sid,
+          expectedVersion: sessionVersion,
+          expectedUserAuthVersion: user.authVersion,
+          userAuthVersion: user.authVersion + 1,
+          now,
+        }));
+      if (!moved) throw authErrors.changed_meanwhile();
+      await tx.sessions.revokeAll(user.id, sid, reason, now);
+      return tx.sessions.bySid(sid);
+    });
+    if (!session) throw authErrors.session_revoked();
+    logger.info({ userId: user.id, sid, reason }, 'account security changed');
+    return bundleSession(accessTokens, session);
+  };
+}

@@ -1,0 +1,64 @@
+import type { Clock } from '../../kernel/index.ts';
+import type { PurposeKeys } from '../derive-keys.ts';
+import { authErrors, proofErrors } from '../errors.ts';
+import type { SessionPrincipal } from '../require-session.ts';
+import { createPanelJwt } from '../tokens/panel-jwt.ts';
+import type { PanelPrincipal } from '../types.ts';
+
+/** Specification, "Resources". */
+export const PROOF_SCOPES = ['channel.key.read', 'passkey.register', 'passkey.delete'] as const;
+export type ProofScope = (typeof PROOF_SCOPES)[number];
+export type ProofMethod = '2fa' | 'passkey' | 'password';
+
+export type ProofBundle = { proof_token: string; expires_at: number; method: ProofMethod; scope: ProofScope };
+
+export interface SecurityProofs {
+  /** A proof for one scope, bound to the user, the session and both versions; valid for five minutes. */
+  issue(principal: SessionPrincipal, method: ProofMethod, scope: ProofScope): Promise<ProofBundle>;
+  /**
+   * Passes when `proof` (the `X-Security-Proof` header) was made in this very session for `scope` by one of `methods`. Rejects
+   * with `auth.session_required` for a caller without a session, else `security_proof.required`, `.expired`, `.invalid`,
+   * `.method_mismatch`, `.scope_mismatch`, in this order.
+   */
+  check(
+    principal: PanelPrincipal,
+    proof: string | undefined,
+    scope: ProofScope,
+    methods: readonly ProofMethod[],
+  ): Promise<void>;
+}
+
+/** Specification, "Limits". */
+const LIFETIME_SECONDS = 5 * 60;
+
+export function createSecurityProofs(keys: PurposeKeys, clock: Clock): SecurityProofs {
+  const jwt = createPanelJwt('security_proof', keys, clock);
+
+  return {
+    async issue({ user, sid, sessionVersion }, method, scope) {
+      const expiresAt = clock.unix() + LIFETIME_SECONDS;
+      const subject = { userId: user.id, sid, userAuthVersion: user.authVersion, sessionVersion };
+      const token = await jwt.sign(subject, expiresAt, { method, scopes: [scope] });
+      return { proof_token: token, expires_at: expiresAt, method, scope };
+    },
+
+    async check(principal, proof, scope, methods) {
+      // A personal access token never holds a proof, so none that it presents can be its own.
+      if (principal.kind !== 'session') throw authErrors.session_required();
+      if (proof === undefined || proof === '') throw proofErrors.required();
+      const result = await jwt.verify(proof);
+      if (result.verdict === 'expired') throw proofErrors.expired();
+      if (result.verdict === 'invalid') throw proofErrors.invalid();
+      const { claims } = result;
+      const own =
+        claims.userId === principal.user.id &&
+        claims.sid === principal.sid &&
+        claims.userAuthVersion === principal.user.authVersion &&
+        claims.sessionVersion === principal.sessionVersion;
+      if (!own) throw proofErrors.invalid();
+      if (!methods.some((method) => method === claims.extra.method)) throw proofErrors.method_mismatch();
+      const { scopes } = claims.extra;
+      if (!Array.isArray(scopes) || !scopes.includes(scope)) throw proofErrors.scope_mismatch();
+    },
+  };
+}

@@ -1,0 +1,19 @@
+import type { Repositories, UserRecord } from '../../store/ports/index.ts';
+import { describeUser, type PanelUser, type UserFactors } from './describe-user.ts';
+
+/** What a user has besides a password. Only an enabled second factor counts, not one that is being set up. */
+export async function loadFactors(store: Repositories, userId: number): Promise<UserFactors> {
+  const [twoFactor, passkeys, identities] = await Promise.all([
+    store.twoFactor.byUser(userId),
+    store.passkeys.list(userId),
+    store.identities.list(userId),
+  ]);
+  return {
+    twoFactor: twoFactor?.enabled ?? false,
+    passkeys: passkeys.length,
+    bindings: identities.map(({ provider, subject }) => ({ provider, subject })),
+  };
+}
+
+export const loadPanelUser = async (store: Repositories, user: UserRecord): Promise<PanelUser> =>
+  describeUser(user, await loadFactors(store, user.id));
