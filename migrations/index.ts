@@ -4,8 +4,10 @@
  */
 import postgres1 from './postgres/0001_gateway.sql' with { type: 'text' };
 import postgres2 from './postgres/0002_panel_sessions.sql' with { type: 'text' };
+import postgres3 from './postgres/0003_factors.sql' with { type: 'text' };
 import sqlite1 from './sqlite/0001_gateway.sql' with { type: 'text' };
 import sqlite2 from './sqlite/0002_panel_sessions.sql' with { type: 'text' };
+import sqlite3 from './sqlite/0003_factors.sql' with { type: 'text' };
 
 /** A query that must find nothing before a migration runs; `refusal` says what to do about the rows' single text column. */
 export type MigrationCheck = { query: string; refusal: (found: string[]) => string };
@@ -26,10 +28,11 @@ export const migrations: readonly Migration[] = [
     sql: { sqlite: sqlite2, postgres: postgres2 },
     checks: [
       {
-        query: `select telegram_id from users where telegram_id <> '' group by telegram_id having count(*) > 1 order by telegram_id`,
+        query: `select telegram_id || ' (users ' || string_agg(username, ', ' order by id) || ')' from users where telegram_id <> '' group by telegram_id having count(*) > 1 order by telegram_id`,
         refusal: (found) =>
-          `A Telegram ID may belong to one user only, but these belong to several: ${found.slice(0, 10).join(', ')}. Clear telegram_id of all but one user each, then start again.`,
+          `A Telegram ID may belong to one user only, but these belong to several: ${found.slice(0, 10).join('; ')}. Clear telegram_id of all but one user each, then start again.`,
       },
     ],
   },
+  { number: 3, name: '0003_factors', sql: { sqlite: sqlite3, postgres: postgres3 }, checks: [] },
 ];

@@ -115,6 +115,13 @@ function assemble(dialect: Store['dialect'], driver: Driver): Store {
       grant: (entry) => transaction((tx) => tx.ledger.grant(entry)),
       addUsage: (usage) => transaction((tx) => tx.ledger.addUsage(usage)),
     },
+    twoFactor: {
+      ...root.twoFactor,
+      delete: (userId) => transaction((tx) => tx.twoFactor.delete(userId)),
+      replaceBackupCodes: (userId, hashes, createdAt) =>
+        transaction((tx) => tx.twoFactor.replaceBackupCodes(userId, hashes, createdAt)),
+    },
+    exclusively: driver.exclusively,
     publish: driver.publish,
     subscribe: driver.subscribe,
     ping: driver.ping,

@@ -33,6 +33,7 @@ export interface Driver {
   /** Repositories outside any transaction. */
   readonly root: Repositories;
   transaction<T>(work: (tx: Repositories) => Promise<T>): Promise<T>;
+  exclusively<T>(name: string, work: () => Promise<T>): Promise<T | undefined>;
   publish(topic: ChangeTopic): Promise<void>;
   subscribe(listener: (topic: ChangeTopic) => void): () => void;
   ping(): Promise<void>;

@@ -5,6 +5,7 @@ import type { ChangeTopic, Repositories } from '../ports/index.ts';
 import type { BindRepositories, Driver } from './connection.ts';
 import { createChangeListeners } from './deliver-changes.ts';
 import { createTransactionGuard, type Scope } from './guard-transactions.ts';
+import { runExclusively } from './run-exclusively.ts';
 
 /** Connections a node; PostgreSQL allows 100 by default, so that five nodes fit. */
 const MAX_CONNECTIONS = 16;
@@ -39,6 +40,7 @@ export async function openPostgres(options: {
   const changes = createChangeListeners(options.logger);
   const node = newUuid();
   const free: Slot[] = [];
+  let closed = false;
 
   const root = options.bind(async (text, params) => {
     guard.requireOutside();
@@ -70,6 +72,18 @@ export async function openPostgres(options: {
   function hear(payload: string): void {
     const [from, topic = ''] = payload.split(' ');
     if (from !== node && TOPICS.includes(topic)) changes.deliver(topic as ChangeTopic);
+  }
+
+  async function inTime<T>(answer: Promise<T>): Promise<T> {
+    const answered = new AbortController();
+    const late = options.clock
+      .sleep(CONNECT_TIMEOUT_S * 1000, answered.signal)
+      .then(() => Promise.reject(storeErrors.unavailable()));
+    try {
+      return await Promise.race([answer, late]);
+    } finally {
+      answered.abort();
+    }
   }
 
   let listening: { unlisten(): Promise<void> };
@@ -109,21 +123,22 @@ export async function openPostgres(options: {
 
     subscribe: changes.subscribe,
 
+    async exclusively(name, work) {
+      guard.requireOutside();
+      if (closed) throw storeErrors.unavailable({ message: 'The database has been closed.' });
+      return runExclusively(connectPostgres(options.databaseUrl, 1), inTime, name, work);
+    },
+
     async ping() {
-      const answered = new AbortController();
-      const late = options.clock
-        .sleep(CONNECT_TIMEOUT_S * 1000, answered.signal)
-        .then(() => Promise.reject(storeErrors.unavailable()));
       try {
-        await Promise.race([rows(pool, 'select 1', []), late]);
+        await inTime(rows(pool, 'select 1', []));
       } catch (error) {
         throw toStoreError(error);
-      } finally {
-        answered.abort();
       }
     },
 
     async close() {
+      closed = true;
       await listening.unlisten().catch(() => undefined);
       await pool.close({ timeout: CONNECT_TIMEOUT_S });
     },

@@ -82,11 +82,16 @@ export function openSqlite(options: {
   const guard = createTransactionGuard();
   const writer = createGroupWriter(writing);
   const changes = createChangeListeners(options.logger);
+  const exclusive = new Set<string>();
   let scope: Scope | undefined;
   let closed = false;
 
-  function read(text: string, params: unknown[]): unknown[][] {
+  function requireOpen(): void {
     if (closed) throw storeErrors.unavailable({ message: 'The database has been closed.' });
+  }
+
+  function read(text: string, params: unknown[]): unknown[][] {
+    requireOpen();
     return values(reading, text, params);
   }
 
@@ -107,6 +112,18 @@ export function openSqlite(options: {
         scope = own;
         return guard.run(own, () => work(tx));
       }, true);
+    },
+    // One process has the database, so that what runs in it is all there is.
+    async exclusively(name, work) {
+      guard.requireOutside();
+      requireOpen();
+      if (exclusive.has(name)) return undefined;
+      exclusive.add(name);
+      try {
+        return await work();
+      } finally {
+        exclusive.delete(name);
+      }
     },
     async publish(topic) {
       changes.deliver(topic);

@@ -26,7 +26,7 @@ export function createApiKeyStore({ db, tables }: Context): ApiKeyStore {
     db
       .select({ key: columns, user: userColumns(tables) })
       .from(keys)
-      .innerJoin(users, eq(users.id, keys.userId))
+      .innerJoin(users, and(eq(users.id, keys.userId), eq(users.deletedAt, 0)))
       .where(eq(keys.keyHash, sql.placeholder('keyHash')))
       .prepare(),
   );

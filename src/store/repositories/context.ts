@@ -1,4 +1,4 @@
-import { fillPlaceholders, type SQL, sql } from 'drizzle-orm';
+import { fillPlaceholders, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import { PgDialect } from 'drizzle-orm/pg-core';
 import { SQLiteAsyncDialect } from 'drizzle-orm/sqlite-core';
 import type { Clock } from '../../kernel/index.ts';
@@ -16,6 +16,8 @@ export type Context = {
   now: () => Record<string, number>;
   /** Whether `column` is not among the integers of the placeholder `name`, whose value is a JSON array as text. */
   notAmong: (column: SQL, name: string) => SQL;
+  /** Whether `column` is among the rows of `query`, which has a limit and is evaluated once. */
+  amongRows: (column: SQLWrapper, query: SQL) => SQL;
   /** Runs a statement that the builder cannot say. */
   statement: (query: SQL) => Promise<unknown[][]>;
   /** The same for a statement that runs often: its text is made once, `values` fill its placeholders. */
@@ -45,6 +47,7 @@ export function createContext(
       nowMs: sql<number>`${sql.placeholder('nowMs')}`,
       now: () => ({ nowMs: clock.nowMs() }),
       notAmong: (column, name) => sql`${column} not in (select value from json_each(${sql.placeholder(name)}))`,
+      amongRows: (column, query) => sql`${column} in (${query})`,
       statement: (query) => db.values(query),
       prepare,
       lock: () => Promise.resolve(),
@@ -61,6 +64,8 @@ export function createContext(
     now: () => ({}),
     notAmong: (column, name) =>
       sql`${column} not in (select value::bigint from json_array_elements_text(${sql.placeholder(name)}::text::json))`,
+    // An array is filled once; a sub-select with a limit might be evaluated several times.
+    amongRows: (column, query) => sql`${column} = any(array(${query}))`,
     statement: (query) => plain.execute(query),
     prepare,
     lock: async (name) => {

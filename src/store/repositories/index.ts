@@ -6,12 +6,16 @@ import type { Tables } from '../schema/index.ts';
 import { createApiKeyStore } from './api-keys.ts';
 import { createChannelStore } from './channels.ts';
 import { type Context, createContext } from './context.ts';
+import { createFlowStore } from './flows.ts';
+import { createIdentityStore } from './identities.ts';
 import { createLedgerStore } from './ledger.ts';
 import { createLogStore } from './logs.ts';
+import { createPasskeyStore } from './passkeys.ts';
 import { createPluginStore } from './plugins.ts';
 import { createSessionStore } from './sessions.ts';
 import { createNodeStore, createOptionStore, createPriceStore } from './settings.ts';
 import { createTaskStore } from './tasks.ts';
+import { createTwoFactorStore } from './two-factor.ts';
 import { createUserStore } from './users.ts';
 
 /** All repositories over one way to run statements. What a driver throws leaves them as an error of the store. */
@@ -25,6 +29,10 @@ export function createRepositories(
   return {
     users: withStoreErrors(createUserStore(context)),
     sessions: withStoreErrors(createSessionStore(context)),
+    flows: withStoreErrors(createFlowStore(context)),
+    twoFactor: withStoreErrors(createTwoFactorStore(context)),
+    passkeys: withStoreErrors(createPasskeyStore(context)),
+    identities: withStoreErrors(createIdentityStore(context)),
     apiKeys: withStoreErrors(createApiKeyStore(context)),
     channels: withStoreErrors(createChannelStore(context)),
     plugins: withStoreErrors(createPluginStore(context)),

@@ -79,7 +79,9 @@ export function createLedgerStore({ db, tables, statement }: Context): LedgerSto
     db
       .update(users)
       .set({ quota: sql`${users.quota} - ${amount(users.quota)}` })
-      .where(and(eq(users.id, at('userId')), eq(users.status, 1), gte(users.quota, at('amount'))))
+      .where(
+        and(eq(users.id, at('userId')), eq(users.status, 1), eq(users.deletedAt, 0), gte(users.quota, at('amount'))),
+      )
       .returning({ id: users.id })
       .prepare(),
   );

@@ -1,11 +1,12 @@
-import { and, desc, eq, gt, ne, sql } from 'drizzle-orm';
+import { and, desc, eq, gt, lte, ne, or, type SQL, sql } from 'drizzle-orm';
 import type { SessionRecord, SessionStore } from '../ports/index.ts';
 import { type Context, countAll, lazy, slot } from './context.ts';
 
-export function createSessionStore({ db, tables }: Context): SessionStore {
+export function createSessionStore({ db, tables, amongRows }: Context): SessionStore {
   const { userSessions: sessions } = tables;
   const at = sql.placeholder;
   const isActive = eq(sessions.status, sql.raw(`'active'`));
+  const isRevoked = eq(sessions.status, sql.raw(`'revoked'`));
 
   const bySid = lazy(() =>
     db
@@ -42,6 +43,16 @@ export function createSessionStore({ db, tables }: Context): SessionStore {
     ...row,
     previousRefreshHash: row.previousRefreshHash?.trimEnd() ?? null,
   });
+
+  /** The rows are chosen and judged again in one statement: one that changed in between stays. */
+  async function deleteBatch(condition: SQL | undefined, limit: number): Promise<number> {
+    const rows = sql`select ${sessions.sid} from ${sessions} where ${condition} limit ${limit}`;
+    const deleted = await db
+      .delete(sessions)
+      .where(and(amongRows(sessions.sid, rows), condition))
+      .returning({ sid: sessions.sid });
+    return deleted.length;
+  }
 
   return {
     async insert(session) {
@@ -124,5 +135,29 @@ export function createSessionStore({ db, tables }: Context): SessionStore {
         .limit(limit);
       return rows.map(trimmed);
     },
+
+    active: async (userId, now) =>
+      db
+        .select({ sid: sessions.sid, expiresAt: sessions.expiresAt })
+        .from(sessions)
+        .where(and(eq(sessions.userId, userId), isActive, gt(sessions.expiresAt, now))),
+
+    async countAllIssued(since) {
+      const [row] = await db.select({ total: countAll() }).from(sessions).where(gt(sessions.createdAt, since));
+      return row?.total ?? 0;
+    },
+
+    deleteExpired: ({ now, createdAfter, revokedAfter, limit }) =>
+      deleteBatch(
+        and(
+          lte(sessions.expiresAt, now),
+          lte(sessions.createdAt, createdAfter),
+          or(isActive, lte(sessions.revokedAt, revokedAfter)),
+        ),
+        limit,
+      ),
+
+    deleteRevoked: ({ revokedUntil, createdAfter, limit }) =>
+      deleteBatch(and(isRevoked, lte(sessions.revokedAt, revokedUntil), lte(sessions.createdAt, createdAfter)), limit),
   };
 }

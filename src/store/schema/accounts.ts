@@ -1,4 +1,4 @@
-import type { EnabledStatus, Role, SessionStatus } from '../ports/index.ts';
+import type { EnabledStatus, FlowPurpose, Role, SessionStatus } from '../ports/index.ts';
 import type { Kit } from './kits.ts';
 
 /** People, how they sign in, and the keys they give to programs. Times are Unix seconds. */
@@ -18,6 +18,8 @@ export const defineAccounts = (kit: Kit) => ({
     language: kit.text('language').notNull().default(''),
     /** SHA-256 of the personal access token in hex (clear text before migration 0002). */
     accessToken: kit.varchar('access_token', 64),
+    accessTokenPrefix: kit.text('access_token_prefix').notNull().default(''),
+    accessTokenCreatedAt: kit.big('access_token_created_at').notNull().default(0),
     telegramId: kit.text('telegram_id'),
     githubId: kit.text('github_id'),
     discordId: kit.text('discord_id'),
@@ -53,11 +55,12 @@ export const defineAccounts = (kit: Kit) => ({
   authFlows: kit.table('auth_flows', {
     id: kit.id(),
     tokenHash: kit.varchar('token_hash', 64).notNull(),
-    purpose: kit.varchar('purpose', 32).notNull(),
+    purpose: kit.varchar('purpose', 32).$type<FlowPurpose>().notNull(),
     provider: kit.varchar('provider', 64).notNull().default(''),
     intent: kit.varchar('intent', 16).notNull().default(''),
     userId: kit.big('user_id').notNull().default(0),
     sessionId: kit.varchar('session_id', 64).notNull().default(''),
+    /** A JSON object; empty means {}. */
     payload: kit.text('payload').notNull().default(''),
     createdAt: kit.big('created_at').notNull(),
     expiresAt: kit.big('expires_at').notNull(),
@@ -70,6 +73,39 @@ export const defineAccounts = (kit: Kit) => ({
     subject: kit.varchar('subject', 128).notNull(),
     userId: kit.big('user_id').notNull(),
     createdAt: kit.big('created_at').notNull(),
+  }),
+
+  passkeys: kit.table('passkeys', {
+    id: kit.id(),
+    userId: kit.big('user_id').notNull(),
+    credentialId: kit.text('credential_id').notNull(),
+    publicKey: kit.text('public_key').notNull(),
+    rpId: kit.text('rp_id').notNull(),
+    name: kit.text('name').notNull(),
+    counter: kit.big('counter').notNull(),
+    transports: kit.json<string[]>('transports').notNull(),
+    backedUp: kit.bool('backed_up').notNull(),
+    createdAt: kit.big('created_at').notNull(),
+    lastUsedAt: kit.big('last_used_at').notNull().default(0),
+  }),
+
+  twoFactor: kit.table('two_factor', {
+    userId: kit.big('user_id').primaryKey(),
+    secretSealed: kit.text('secret_sealed').notNull(),
+    enabled: kit.bool('enabled').notNull().default(false),
+    lastStep: kit.big('last_step').notNull().default(0),
+    failures: kit.int('failures').notNull().default(0),
+    lockedUntil: kit.big('locked_until').notNull().default(0),
+    createdAt: kit.big('created_at').notNull(),
+  }),
+
+  backupCodes: kit.table('backup_codes', {
+    id: kit.id(),
+    userId: kit.big('user_id').notNull(),
+    codeHash: kit.varchar('code_hash', 64).notNull(),
+    createdAt: kit.big('created_at').notNull(),
+    /** null: not used yet. */
+    usedAt: kit.big('used_at'),
   }),
 
   apiKeys: kit.table('api_keys', {

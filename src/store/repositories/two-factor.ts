@@ -1,0 +1,95 @@
+import { and, eq, inArray, isNull, lt, lte, sql } from 'drizzle-orm';
+import type { TwoFactorStore } from '../ports/index.ts';
+import { type Context, countAll } from './context.ts';
+
+/** `delete` and `replaceBackupCodes` take several statements: outside a transaction the store gives them one of their own. */
+export function createTwoFactorStore({ db, tables, lock }: Context): TwoFactorStore {
+  const { twoFactor: factors, backupCodes: codes } = tables;
+  // A user's set of backup codes is put in place by one at a time, or two sets would stay.
+  const lockCodes = (userId: number) => lock(`backup codes ${userId}`);
+  const unused = (userId: number) => and(eq(codes.userId, userId), isNull(codes.usedAt));
+
+  return {
+    async byUser(userId) {
+      const [row] = await db.select().from(factors).where(eq(factors.userId, userId));
+      return row;
+    },
+
+    async begin(setup) {
+      const fresh = { ...setup, enabled: false, lastStep: 0, failures: 0, lockedUntil: 0 };
+      const written = await db
+        .insert(factors)
+        .values(fresh)
+        .onConflictDoUpdate({ target: factors.userId, set: fresh, setWhere: eq(factors.enabled, false) })
+        .returning({ userId: factors.userId });
+      return written.length === 1;
+    },
+
+    async enable(userId, secretSealed) {
+      const enabled = await db
+        .update(factors)
+        .set({ enabled: true })
+        .where(and(eq(factors.userId, userId), eq(factors.enabled, false), eq(factors.secretSealed, secretSealed)))
+        .returning({ userId: factors.userId });
+      return enabled.length === 1;
+    },
+
+    async delete(userId) {
+      await lockCodes(userId);
+      const deleted = await db.delete(factors).where(eq(factors.userId, userId)).returning({ userId: factors.userId });
+      await db.delete(codes).where(eq(codes.userId, userId));
+      return deleted.length === 1;
+    },
+
+    async countAttempt(userId, { now, limit, lockSeconds }) {
+      const [counted] = await db
+        .update(factors)
+        .set({
+          failures: sql`${factors.failures} + 1`,
+          lockedUntil: sql`case when ${factors.failures} + 1 >= ${limit} then ${now + lockSeconds} else ${factors.lockedUntil} end`,
+        })
+        .where(and(eq(factors.userId, userId), lte(factors.lockedUntil, now)))
+        .returning({ failures: factors.failures });
+      return counted?.failures;
+    },
+
+    async useStep(userId, step) {
+      const used = await db
+        .update(factors)
+        .set({ lastStep: step, failures: 0, lockedUntil: 0 })
+        .where(and(eq(factors.userId, userId), lt(factors.lastStep, step)))
+        .returning({ userId: factors.userId });
+      return used.length === 1;
+    },
+
+    async clearAttempts(userId) {
+      await db.update(factors).set({ failures: 0, lockedUntil: 0 }).where(eq(factors.userId, userId));
+    },
+
+    async replaceBackupCodes(userId, hashes, createdAt) {
+      await lockCodes(userId);
+      await db.delete(codes).where(eq(codes.userId, userId));
+      if (hashes.length > 0) await db.insert(codes).values(hashes.map((codeHash) => ({ userId, codeHash, createdAt })));
+    },
+
+    async useBackupCode(userId, candidateHashes, now) {
+      const one = db
+        .select({ id: codes.id })
+        .from(codes)
+        .where(and(unused(userId), inArray(codes.codeHash, [...candidateHashes])))
+        .limit(1);
+      const used = await db
+        .update(codes)
+        .set({ usedAt: now })
+        // Whoever waited for another use of the same code finds it used.
+        .where(and(eq(codes.id, one), isNull(codes.usedAt)))
+        .returning({ id: codes.id });
+      return used.length === 1;
+    },
+
+    async countBackupCodes(userId) {
+      const [row] = await db.select({ total: countAll() }).from(codes).where(unused(userId));
+      return row?.total ?? 0;
+    },
+  };
+}
