@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
+import { type TOTP, URI } from 'otpauth';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { insecureHost, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
@@ -175,6 +176,64 @@ describe('from the terminal’s link to signing out', () => {
     await fillSignIn(page, 'root', password);
     await heading(page, 'Hello, root').waitFor();
     expect(page.url()).toBe(`${gateway.url}/`);
+  });
+});
+
+describe('the second factor', () => {
+  /** Turns it on for root; gives the authenticator and the backup codes. */
+  async function enable(gateway: Gateway): Promise<{ app: TOTP; backupCodes: string[] }> {
+    const post = async (path: string, body: object, token?: string) => {
+      const headers = { 'content-type': 'application/json', ...(token ? { authorization: `Bearer ${token}` } : {}) };
+      const answer = await fetch(`${gateway.url}${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+      return ((await answer.json()) as { data: Record<string, unknown> }).data;
+    };
+    const { access_token } = await post('/api/user/login', { username: 'root', password });
+    const token = String(access_token);
+    const { qr_code_data, backup_codes } = await post('/api/user/2fa/setup', {}, token);
+    const app = URI.parse(String(qr_code_data)) as TOTP;
+    expect(await post('/api/user/2fa/enable', { code: app.generate() }, token)).toHaveProperty('access_token');
+    return { app, backupCodes: backup_codes as string[] };
+  }
+
+  test('the page asks for a code, says when it is wrong, and takes a backup code once', async () => {
+    const gateway = await startSetUp();
+    const { backupCodes } = await enable(gateway);
+    const { page } = await open(gateway.url);
+    await page.goto(`${gateway.url}/sign-in`);
+    await fillSignIn(page, 'root', password);
+    await heading(page, 'Enter your code').waitFor();
+    const field = page.getByLabel('Code');
+    expect(await field.evaluate((element) => element === document.activeElement)).toBe(true);
+    expect(await findBarriers(page)).toEqual([]);
+    expect(await stored(page)).not.toMatch(/flow/);
+
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await see(page, 'Enter a code.');
+    await field.fill('AAAA-AAAA');
+    await page.keyboard.press('Enter');
+    await see(page, 'This code is wrong or was used already.');
+    await field.fill(String(backupCodes[0]).toLowerCase());
+    await page.keyboard.press('Enter');
+    await heading(page, 'Hello, root').waitFor();
+  });
+
+  test('back to another account; a used-up step says so', async () => {
+    const gateway = await startSetUp();
+    await enable(gateway);
+    const { page } = await open(gateway.url);
+    await page.goto(`${gateway.url}/sign-in`);
+    await fillSignIn(page, 'root', password);
+    await page.getByRole('button', { name: 'Use another account' }).click();
+    await heading(page, 'Sign in').waitFor();
+
+    await page.route('**/api/user/login/2fa', (route) => {
+      route.fulfill({ status: 400, json: { success: false, code: 'AUTH_FLOW_INVALID', message: 'Begin again.' } });
+    });
+    await fillSignIn(page, 'root', password);
+    await page.getByLabel('Code').fill('123456');
+    await page.keyboard.press('Enter');
+    await see(page, 'That took too long or was used already.');
+    await heading(page, 'Sign in').waitFor();
   });
 });
 

@@ -178,6 +178,24 @@ describe('renewal', () => {
   });
 });
 
+describe('the second factor', () => {
+  test('a password alone signs nobody in; the code does', async () => {
+    const due = { require_2fa: true, flow_token: 'a flow', expires_at: 1 };
+    const { session, asked, published } = setUp({
+      '/api/user/login': [due],
+      '/api/user/login/2fa': [refused(400, 'AUTH_CODE_INVALID'), bundle('a')],
+    });
+    expect(await session.signIn('root', 'secret')).toBe('a flow');
+    expect(session.read().phase).toBe('unknown');
+    await expect(session.finishSignIn('a flow', '000000')).rejects.toThrow('AUTH_CODE_INVALID');
+    expect(session.read().phase).toBe('unknown');
+    await session.finishSignIn('a flow', '123456');
+    expect(asked.at(-1)?.body).toEqual({ flow_token: 'a flow', code: '123456' });
+    expect(session.read().bundle?.session.sid).toBe('a');
+    expect(published).toEqual([{ kind: 'authenticated', sid: 'a' }]);
+  });
+});
+
 describe('sign-out', () => {
   test('is confirmed by the server, or the session stays', async () => {
     const { session, published } = setUp({

@@ -10,6 +10,12 @@ export function describeError(error: unknown, t: TFunction, language: string): s
       return t('error.credentials');
     case 'AUTH_TOO_MANY_ATTEMPTS':
       return t('error.attempts', { wait });
+    case 'AUTH_CODE_INVALID':
+      return t('error.code');
+    case 'AUTH_CODE_LOCKED':
+      return t('error.codeLocked', { wait });
+    case 'AUTH_FLOW_INVALID':
+      return t('error.flow');
     case 'AUTH_SESSION_LIMIT':
       return t('error.sessionLimit');
     case 'AUTH_SESSION_ISSUANCE_LIMIT':

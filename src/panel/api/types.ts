@@ -12,7 +12,9 @@ type DataOf<Route extends { response: { 200: unknown } }> = Route['response'][20
 /** `status` is true once a root account exists. */
 export type SetupState = DataOf<Api['setup']['get']>;
 export type GatewayStatus = DataOf<Api['status']['get']>;
-/** The answer to a login and to a refresh. */
+/** The answer to a password: a session, or the step of the second factor. */
+export type LoginAnswer = DataOf<Api['user']['login']['post']>;
+/** The answer to a finished login and to a refresh. */
 export type SessionBundle = DataOf<Api['user']['auth']['refresh']['post']>;
 export type User = DataOf<Api['user']['self']['get']>;
 export type LoginSession = SessionBundle['session'];

@@ -1,6 +1,6 @@
 import { ApiError } from '../api/api-error.ts';
 import type { ApiRequest, SendRequest } from '../api/send-request.ts';
-import type { SessionBundle } from '../api/types.ts';
+import type { LoginAnswer, SessionBundle } from '../api/types.ts';
 import { createRefresh } from './refresh-session.ts';
 import { createSessionState, type SessionSnapshot } from './session-state.ts';
 import type { TabChannel } from './sync-tabs.ts';
@@ -10,8 +10,13 @@ export type Session = {
   subscribe(listener: () => void): () => void;
   /** Settles who is signed in by asking the server, unless that is known. Throws an `ApiError` for transient trouble. */
   restore(): Promise<void>;
-  /** Throws the `ApiError` of a refused login. */
-  signIn(username: string, password: string): Promise<void>;
+  /**
+   * Throws the `ApiError` of a refused login. Where the account has a second factor it gives the token of that step, which lives
+   * in memory alone, and nobody is signed in yet.
+   */
+  signIn(username: string, password: string): Promise<string | null>;
+  /** The second factor: a code of the authenticator app, or a backup code. Throws the `ApiError` of a refused one. */
+  finishSignIn(flowToken: string, code: string): Promise<void>;
   /** Ends the session on the server. Throws when the server did not confirm it: then the session still lives. */
   signOut(): Promise<void>;
   /** Sends with the access token; a refused token is renewed once and the request sent again. */
@@ -46,6 +51,11 @@ export function createSession({ send, tabs, reload }: SessionDependencies): Sess
     });
   };
 
+  const begin = (bundle: SessionBundle): void => {
+    state.accept(bundle);
+    tabs.publish({ kind: 'authenticated', sid: bundle.session.sid });
+  };
+
   return {
     read: state.read,
     subscribe: state.subscribe,
@@ -53,13 +63,14 @@ export function createSession({ send, tabs, reload }: SessionDependencies): Sess
       if (state.read().phase === 'unknown') await refresh();
     },
     signIn: async (username, password) => {
-      const bundle = await send<SessionBundle>({
-        method: 'POST',
-        path: '/api/user/login',
-        body: { username, password },
-      });
-      state.accept(bundle);
-      tabs.publish({ kind: 'authenticated', sid: bundle.session.sid });
+      const answer = await send<LoginAnswer>({ method: 'POST', path: '/api/user/login', body: { username, password } });
+      if ('require_2fa' in answer) return answer.flow_token;
+      begin(answer);
+      return null;
+    },
+    finishSignIn: async (flowToken, code) => {
+      const body = { flow_token: flowToken, code };
+      begin(await send<SessionBundle>({ method: 'POST', path: '/api/user/login/2fa', body }));
     },
     signOut: async () => {
       const sid = currentSid();

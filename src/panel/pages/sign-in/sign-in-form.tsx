@@ -7,7 +7,7 @@ import { useSession } from '../../session/session-context.tsx';
 import { FailureNotice } from '../../ui/failure-notice.tsx';
 
 /** Name and password. Where to go afterwards is the guard's matter: it sees the session begin. */
-export function SignInForm() {
+export function SignInForm({ notice, onCodeDue }: { notice: Error | null; onCodeDue(flowToken: string): void }) {
   const { t } = useTranslation();
   const session = useSession();
   const usernameField = useRef<HTMLInputElement>(null);
@@ -19,12 +19,15 @@ export function SignInForm() {
 
   const signIn = useMutation({
     mutationFn: (account: { username: string; password: string }) => session.signIn(account.username, account.password),
+    onSuccess: (flowToken) => flowToken !== null && onCodeDue(flowToken),
     onError: () => passwordField.current?.select(),
   });
 
   useEffect(() => {
     (suggestedName === '' ? usernameField : passwordField).current?.focus();
   }, [suggestedName]);
+
+  const failure = signIn.error ?? (signIn.isIdle ? notice : null);
 
   const submit = (event: FormEvent): void => {
     event.preventDefault();
@@ -38,7 +41,7 @@ export function SignInForm() {
   return (
     <form onSubmit={submit} noValidate>
       <Stack gap={20}>
-        {signIn.isError && <FailureNotice error={signIn.error} />}
+        {failure !== null && <FailureNotice error={failure} />}
         <TextInput
           ref={usernameField}
           label={t('signIn.username')}

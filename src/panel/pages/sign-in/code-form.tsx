@@ -1,0 +1,63 @@
+import { Button, Stack, TextInput } from '@mantine/core';
+import { useMutation } from '@tanstack/react-query';
+import { type FormEvent, useEffect, useRef, useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { ApiError } from '../../api/api-error.ts';
+import { useSession } from '../../session/session-context.tsx';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
+
+/** After these the step itself is over and no code can be right. */
+const endsStep = ['AUTH_FLOW_INVALID', 'AUTH_SESSION_REVOKED'];
+
+/** The second factor of a login. `onOver` goes back to name and password, with what ended the step or with nothing. */
+export function CodeForm({ flowToken, onOver }: { flowToken: string; onOver(reason: Error | null): void }) {
+  const { t } = useTranslation();
+  const session = useSession();
+  const field = useRef<HTMLInputElement>(null);
+  const [code, setCode] = useState('');
+  const [isChecked, setChecked] = useState(false);
+
+  const finish = useMutation({
+    mutationFn: (typed: string) => session.finishSignIn(flowToken, typed),
+    onError: (error) => {
+      if (error instanceof ApiError && endsStep.includes(error.code)) onOver(error);
+      else field.current?.select();
+    },
+  });
+
+  useEffect(() => field.current?.focus(), []);
+
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    setChecked(true);
+    const typed = code.trim();
+    if (typed === '') field.current?.focus();
+    else if (!finish.isPending) finish.mutate(typed);
+  };
+
+  return (
+    <form onSubmit={submit} noValidate>
+      <Stack gap={20}>
+        {finish.isError && <FailureNotice error={finish.error} />}
+        <TextInput
+          ref={field}
+          label={t('code.label')}
+          description={t('code.hint')}
+          error={isChecked && code.trim() === '' ? t('code.missing') : null}
+          value={code}
+          onChange={(event) => setCode(event.currentTarget.value)}
+          autoComplete="one-time-code"
+          autoCapitalize="characters"
+          spellCheck={false}
+          size="md"
+        />
+        <Button type="submit" size="md" loading={finish.isPending} mt={4}>
+          {t('code.submit')}
+        </Button>
+        <Button variant="subtle" color="gray" onClick={() => onOver(null)}>
+          {t('code.back')}
+        </Button>
+      </Stack>
+    </form>
+  );
+}
