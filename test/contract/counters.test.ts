@@ -54,6 +54,13 @@ for (const [name, open] of [
       await counters.add(key, 2, 60);
       expect((await counters.add(key, -1, 60)).count).toBe(1);
       expect((await counters.add(key, -5, 60)).count).toBe(0);
+      expect((await counters.add(key, 1, 60)).count).toBe(1);
+    });
+
+    test('saved-up attempts: what is given back after its window has ended makes no room in the next', async () => {
+      const key = newKey();
+      expect((await counters.add(key, -3, 60)).count).toBe(0);
+      expect((await counters.add(key, 2, 60)).count).toBe(2);
     });
 
     test('keys and windows of different lengths do not touch each other', async () => {
@@ -85,6 +92,45 @@ describe('counters shared through redis', () => {
     const key = newKey();
     await a.add(key, 3, 60);
     expect((await b.add(key, 1, 60)).count).toBe(4);
+  });
+
+  test('additions of two nodes at the same time are all counted, each once', async () => {
+    const nodes = [createRedisCounters(await connected(server.url)), createRedisCounters(await connected(server.url))];
+    const key = newKey();
+    const counts = await Promise.all(
+      nodes.flatMap((node) => Array.from({ length: 100 }, async () => (await node.add(key, 1, 60)).count)),
+    );
+    expect(counts.sort((a, b) => a - b)).toEqual(Array.from({ length: 200 }, (_, i) => i + 1));
+  });
+
+  test('both sides of a window’s end can each be filled once, about twice the limit together, and never more', async () => {
+    const redis = await connected(server.url);
+    const nodes = [createRedisCounters(redis), createRedisCounters(await connected(server.url))];
+    const key = newKey();
+    const LIMIT = 20;
+    const flood = async () => {
+      const counts = await Promise.all(
+        nodes.flatMap((node) => Array.from({ length: 50 }, () => node.add(key, 1, 1200))),
+      );
+      return counts.filter(({ count }) => count <= LIMIT).length;
+    };
+    expect(await flood()).toBe(LIMIT);
+    expect(await flood()).toBe(0);
+    // The window ends now and not in twenty minutes.
+    await redis.pexpire(`taskgate:count:${key}`, 1);
+    await until(async () => (await redis.exists(`taskgate:count:${key}`)) === 0);
+    expect(await flood()).toBe(LIMIT);
+    expect(await flood()).toBe(0);
+  });
+
+  test('a count that has lost its end would hold for ever: the next addition gives it one', async () => {
+    const redis = await connected(server.url);
+    const counters = createRedisCounters(redis);
+    const key = newKey();
+    await counters.add(key, 5, 60);
+    await redis.persist(`taskgate:count:${key}`);
+    expect(await counters.add(key, 1, 60)).toEqual({ count: 6, resetsInSeconds: 60 });
+    expect(await redis.ttl(`taskgate:count:${key}`)).toBeWithin(55, 61);
   });
 
   test('a dead server costs nobody an answer: the node counts in memory, then in the server again', async () => {

@@ -16,12 +16,32 @@ export function createRedisCounters(redis: Redis): Counters {
     new RateLimiterRedis({
       ...SETTINGS,
       keyPrefix: 'taskgate:count',
+      customIncrTtlLuaScript: ADD,
       storeClient: redis,
       rejectIfRedisNotReady: true,
       insuranceLimiter: new RateLimiterMemory(SETTINGS),
     }),
   );
 }
+
+/**
+ * One addition: the first opens the window, a key that has lost its end gets one, and what is given back after its window has ended
+ * takes nothing from the next.
+ */
+const ADD = `
+redis.call('set', KEYS[1], 0, 'EX', ARGV[2], 'NX')
+local count = redis.call('incrby', KEYS[1], ARGV[1])
+if count < 0 then
+  redis.call('incrby', KEYS[1], -count)
+  count = 0
+end
+local ttl = redis.call('pttl', KEYS[1])
+if ttl == -1 then
+  redis.call('expire', KEYS[1], ARGV[2])
+  ttl = 1000 * ARGV[2]
+end
+return {count, ttl}
+`;
 
 /** The limiter only counts: what is too much, and the length of each window, are said with every addition. */
 const SETTINGS = { points: Number.MAX_SAFE_INTEGER, duration: 1 };
@@ -30,9 +50,9 @@ function countWith(limiter: RateLimiterMemory | RateLimiterRedis): Counters {
   return {
     async add(key, amount, windowSeconds) {
       const options = { customDuration: windowSeconds };
-      return read(
-        amount < 0 ? await limiter.reward(key, -amount, options) : await limiter.penalty(key, amount, options),
-      );
+      if (amount >= 0) return read(await limiter.penalty(key, amount, options));
+      const left = await limiter.reward(key, -amount, options);
+      return read(left.consumedPoints < 0 ? await limiter.penalty(key, -left.consumedPoints, options) : left);
     },
     async peek(key) {
       const result = await limiter.get(key);
@@ -42,7 +62,6 @@ function countWith(limiter: RateLimiterMemory | RateLimiterRedis): Counters {
 }
 
 const read = ({ consumedPoints, msBeforeNext }: RateLimiterRes): Count => ({
-  // What is given back after its window has ended would open the next one below zero.
   count: Math.max(0, consumedPoints),
   resetsInSeconds: Math.max(1, Math.ceil(msBeforeNext / 1000)),
 });

@@ -1,0 +1,164 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { randomToken, silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { connectRedis, createMemorySuccessLists, createRedisSuccessLists } from '../../src/store/index.ts';
+import type { SuccessLists } from '../../src/store/ports/index.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+import { startRelay } from '../support/relay.ts';
+import { until } from '../support/until.ts';
+
+let server: TestRedis;
+type Redis = ReturnType<typeof connectRedis>;
+const connections: Redis[] = [];
+
+async function connected(url = server.url): Promise<Redis> {
+  const redis = connectRedis({ url, logger: silentLogger });
+  connections.push(redis);
+  await until(() => redis.status === 'ready');
+  return redis;
+}
+
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(async () => {
+  for (const redis of connections) redis.disconnect();
+  await server.stop();
+});
+
+const newKey = () => `test-${randomToken(9)}`;
+/** Where the lists of a key lie in Redis. */
+const listOf = (key: string) => `rateLimit:MRRLS:${key}`;
+const NOON = Date.UTC(2026, 10, 21, 12, 0, 0, 250);
+
+for (const [name, open] of [
+  ['memory', async () => createMemorySuccessLists(systemClock)],
+  ['redis', async () => createRedisSuccessLists(await connected(), systemClock)],
+] as const) {
+  describe(`success lists in ${name}`, () => {
+    let lists: SuccessLists;
+    beforeAll(async () => {
+      lists = await open();
+    });
+
+    test('the newest comes first, and what was never pushed is not there', async () => {
+      const key = newKey();
+      expect(await lists.at(key, 0)).toBeUndefined();
+      for (const minute of [0, 1, 2]) await lists.push(key, NOON + minute * 60_000, 10, 600);
+      expect(await Promise.all([0, 1, 2, 3].map((index) => lists.at(key, index)))).toEqual([
+        NOON + 120_000,
+        NOON + 60_000,
+        NOON,
+        undefined,
+      ]);
+    });
+
+    test('the newest of a list are kept, also when fewer are asked for than before', async () => {
+      const key = newKey();
+      for (let i = 0; i < 6; i += 1) await lists.push(key, NOON + i, 5, 600);
+      expect(await lists.at(key, 4)).toBe(NOON + 1);
+      expect(await lists.at(key, 5)).toBeUndefined();
+      await lists.push(key, NOON + 6, 2, 600);
+      expect(await Promise.all([0, 1, 2].map((index) => lists.at(key, index)))).toEqual([
+        NOON + 6,
+        NOON + 5,
+        undefined,
+      ]);
+    });
+
+    test('keys do not touch each other', async () => {
+      const [one, other] = [newKey(), newKey()];
+      await lists.push(one, NOON, 5, 600);
+      expect(await lists.at(other, 0)).toBeUndefined();
+    });
+
+    test('a list goes when nothing was pushed for its time', async () => {
+      const [key, kept] = [newKey(), newKey()];
+      await lists.push(key, NOON, 5, 1);
+      await lists.push(kept, NOON, 5, 600);
+      await until(async () => (await lists.at(key, 0)) === undefined);
+      await lists.push(key, NOON + 1, 5, 600);
+      expect(await lists.at(key, 0)).toBe(NOON + 1);
+      expect(await lists.at(key, 1)).toBeUndefined();
+      expect(await lists.at(kept, 0)).toBe(NOON);
+    });
+
+    test('a hundred pushes at once are all kept', async () => {
+      const key = newKey();
+      await Promise.all(Array.from({ length: 100 }, (_, i) => lists.push(key, NOON + i, 100, 600)));
+      expect(await lists.at(key, 99)).toBeNumber();
+      expect(await lists.at(key, 100)).toBeUndefined();
+    });
+  });
+}
+
+describe('success lists in redis as other nodes see them', () => {
+  test('the key, the layout of the times and the time to live are those of the reference implementation', async () => {
+    const redis = await connected();
+    const key = newKey();
+    await createRedisSuccessLists(redis, systemClock).push(key, NOON, 5, 60);
+    expect(await redis.lrange(listOf(key), 0, -1)).toEqual(['2026-11-21T12:00:00.250Z']);
+    expect(await redis.ttl(listOf(key))).toBeWithin(55, 61);
+  });
+
+  test('what an older node wrote is counted on, and stays', async () => {
+    const redis = await connected();
+    const key = newKey();
+    await redis.rpush(listOf(key), '2026-11-21T20:00:01.000Z', '2026-11-21T11:59:59.999Z');
+    const lists = createRedisSuccessLists(redis, systemClock);
+    // The first may be the local time of a place eight hours ahead: nothing tells.
+    expect(await lists.at(key, 0)).toBe(NOON - 250 + 8 * 3_600_000 + 1000);
+    expect(await lists.at(key, 1)).toBe(NOON - 251);
+    await lists.push(key, NOON, 5, 60);
+    expect(await redis.lrange(listOf(key), 0, -1)).toEqual([
+      '2026-11-21T12:00:00.250Z',
+      '2026-11-21T20:00:01.000Z',
+      '2026-11-21T11:59:59.999Z',
+    ]);
+  });
+
+  test.each(['', 'yesterday', '2026-11-21 12:00:00', '2026-13-41T12:00:00.000Z', '1763726400250', '+2026-11-21'])(
+    'an entry that is no time ("%s") counts as one long past',
+    async (text) => {
+      const redis = await connected();
+      const key = newKey();
+      await redis.rpush(listOf(key), text);
+      expect(await createRedisSuccessLists(redis, systemClock).at(key, 0)).toBe(0);
+    },
+  );
+
+  test('two nodes have one list', async () => {
+    const [a, b] = [
+      createRedisSuccessLists(await connected(), systemClock),
+      createRedisSuccessLists(await connected(), systemClock),
+    ];
+    const key = newKey();
+    await a.push(key, NOON, 5, 600);
+    await b.push(key, NOON + 1, 5, 600);
+    expect([await a.at(key, 0), await b.at(key, 1)]).toEqual([NOON + 1, NOON]);
+  });
+
+  test('a dead server, or a key of another kind, costs nobody an answer: the node goes on in memory', async () => {
+    const relay = await startRelay(server.url);
+    const redis = await connected(relay.url);
+    const lists = createRedisSuccessLists(redis, systemClock);
+    const [key, taken] = [newKey(), newKey()];
+    await lists.push(key, NOON, 5, 600);
+
+    await redis.set(listOf(taken), 'no list');
+    await lists.push(taken, NOON + 1, 5, 600);
+    expect(await lists.at(taken, 0)).toBe(NOON + 1);
+
+    await relay.cut();
+    const begun = performance.now();
+    expect(await lists.at(key, 0)).toBeUndefined();
+    await lists.push(key, NOON + 2, 5, 600);
+    expect(await lists.at(key, 0)).toBe(NOON + 2);
+    expect(performance.now() - begun).toBeLessThan(1_600);
+
+    await relay.mend();
+    await until(() => redis.status === 'ready');
+    expect(await lists.at(key, 0)).toBe(NOON);
+    redis.disconnect();
+    await relay.stop();
+  });
+});
