@@ -7,7 +7,7 @@ import type { Clock, Logger, SecretBox } from '../kernel/index.ts';
 import demoPlugin from '../plugins/factory/demo.js' with { type: 'text' };
 import { createPluginService } from '../plugins/index.ts';
 import type { Sandbox } from '../sandbox/index.ts';
-import { connectRedis, createMemoryCounters, createRedisCounters } from '../store/index.ts';
+import { connectRedis, createMemoryCounters, createNoSessionCache, createRedisCounters } from '../store/index.ts';
 import type { Counters, Store } from '../store/ports/index.ts';
 import { createTasks } from '../tasks/index.ts';
 import { createUpstream } from '../upstream/index.ts';
@@ -77,6 +77,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
   const auth = createAuth({
     store,
     counters: openCounters(config, logger, stops),
+    sessionCache: createNoSessionCache(),
     clock,
     logger,
     secretBox,

@@ -1,35 +1,25 @@
-import type { Clock } from '../kernel/index.ts';
-import type { Store } from '../store/ports/index.ts';
 import { authErrors } from './errors.ts';
 import { parseAuthorization } from './parse-authorization.ts';
-import { isLive, stillTrusts } from './sessions/check-session.ts';
+import type { SessionGate } from './sessions/session-gate.ts';
 import type { AccessTokens } from './tokens/access-tokens.ts';
 import { claimsToBeOurs } from './tokens/panel-jwt.ts';
 import type { PanelPrincipal } from './types.ts';
 
 /**
- * Who speaks on a panel route. An access token is checked against its session and user in the store at every request.
+ * Who speaks on a panel route. An access token is checked against its session and its user at every request.
  * Rejects with `auth.unauthorized`, `auth.token_expired` or `auth.session_revoked`.
  */
 export function createAuthenticatePanel(deps: {
-  store: Store;
-  clock: Clock;
   accessTokens: AccessTokens;
+  sessions: SessionGate;
 }): (authorization: string | undefined) => Promise<PanelPrincipal> {
-  const { store, clock, accessTokens } = deps;
+  const { accessTokens, sessions } = deps;
 
   async function authenticateSession(token: string): Promise<PanelPrincipal> {
     const claims = await accessTokens.verify(token);
-    const [session, user] = await Promise.all([store.sessions.bySid(claims.sid), store.users.byId(claims.userId)]);
-    const holds =
-      session !== undefined &&
-      isLive(session, clock.unix()) &&
-      session.userId === claims.userId &&
-      session.version === claims.sessionVersion &&
-      session.userAuthVersion === claims.userAuthVersion &&
-      stillTrusts(user, session);
-    if (!holds) throw authErrors.session_revoked();
-    return { kind: 'session', user, sid: session.sid, sessionVersion: session.version };
+    const user = await sessions.check(claims);
+    if (!user) throw authErrors.session_revoked();
+    return { kind: 'session', user, sid: claims.sid, sessionVersion: claims.sessionVersion };
   }
 
   return async (authorization) => {

@@ -3,6 +3,7 @@ import type { Repositories, Store, UserRecord } from '../store/ports/index.ts';
 import { authErrors } from './errors.ts';
 import { requireSession } from './require-session.ts';
 import { bundleSession, type RotationBundle } from './sessions/describe-session.ts';
+import type { SessionGate } from './sessions/session-gate.ts';
 import type { AccessTokens } from './tokens/access-tokens.ts';
 import type { PanelPrincipal } from './types.ts';
 
@@ -28,26 +29,29 @@ export function createChangeSecurity(deps: {
   clock: Clock;
   logger: Logger;
   accessTokens: AccessTokens;
+  sessions: SessionGate;
 }): ChangeSecurity {
-  const { store, clock, logger, accessTokens } = deps;
+  const { store, clock, logger, accessTokens, sessions } = deps;
 
   return async (principal, { reason, write }) => {
     const { user, sid, sessionVersion } = requireSession(principal);
     const now = clock.unix();
-    const session = await store.transaction(async (tx) => {
-      const moved =
-        (await write(tx, user)) &&
-        (await tx.sessions.advance({
-          sid,
-          expectedVersion: sessionVersion,
-          expectedUserAuthVersion: user.authVersion,
-          userAuthVersion: user.authVersion + 1,
-          now,
-        }));
-      if (!moved) throw authErrors.changed_meanwhile();
-      await tx.sessions.revokeAll(user.id, sid, reason, now);
-      return tx.sessions.bySid(sid);
-    });
+    const session = await sessions.endAll({ userId: user.id, exceptSid: sid, reason }, (end) =>
+      store.transaction(async (tx) => {
+        const moved =
+          (await write(tx, user)) &&
+          (await tx.sessions.advance({
+            sid,
+            expectedVersion: sessionVersion,
+            expectedUserAuthVersion: user.authVersion,
+            userAuthVersion: user.authVersion + 1,
+            now,
+          }));
+        if (!moved) throw authErrors.changed_meanwhile();
+        await end(tx);
+        return tx.sessions.bySid(sid);
+      }),
+    );
     if (!session) throw authErrors.session_revoked();
     logger.info({ userId: user.id, sid, reason }, 'account security changed');
     return bundleSession(accessTokens, session);

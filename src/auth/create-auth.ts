@@ -1,5 +1,5 @@
 import type { Clock, Logger, SecretBox } from '../kernel/index.ts';
-import type { Counters, Page, Paged, Store } from '../store/ports/index.ts';
+import type { Counters, Page, Paged, SessionCache, Store } from '../store/ports/index.ts';
 import { type AuthenticateApiKey, createAuthenticateApiKey } from './api-keys/authenticate-api-key.ts';
 import { createDeleteApiKey, createUpdateApiKey } from './api-keys/change-api-key.ts';
 import { type CreatedApiKey, createCreateApiKey } from './api-keys/create-api-key.ts';
@@ -26,6 +26,7 @@ import { createLogOut, type LogoutRequest, type LogoutResult } from './sessions/
 import { createRefreshTokens } from './sessions/refresh-tokens.ts';
 import { createRevokeOtherSessions, createRevokeSession } from './sessions/revoke-sessions.ts';
 import { createRotateRefresh, type RefreshRequest } from './sessions/rotate-refresh.ts';
+import { createSessionGate } from './sessions/session-gate.ts';
 import { createSetup, type Setup } from './setup/complete-setup.ts';
 import { type CreatedRoot, createCreateRoot, type NewRoot } from './setup/create-root.ts';
 import { createAccessTokens } from './tokens/access-tokens.ts';
@@ -36,6 +37,7 @@ import { loadPanelUser } from './users/load-factors.ts';
 export type AuthDeps = {
   store: Store;
   counters: Counters;
+  sessionCache: SessionCache;
   clock: Clock;
   logger: Logger;
   /** Seals what must be read again, such as the secrets of authenticator apps. */
@@ -100,6 +102,7 @@ export function createAuth(deps: AuthDeps): Auth {
     flows: createFlows(keys.flow, clock),
     passwords: createPasswordHashes(),
     limitGuesses: createGuessLimit(counters),
+    sessions: createSessionGate(deps),
   };
   const room = {
     ...basics,

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Auth, type AuthConfig, type AuthSettings, createAuth, type SignedIn } from '../../src/auth/index.ts';
 import { type Clock, createSecretBox, type Logger, silentLogger, systemClock } from '../../src/kernel/index.ts';
-import { createMemoryCounters, openStore } from '../../src/store/index.ts';
-import type { NewUser, Store, UserRecord } from '../../src/store/ports/index.ts';
+import { createMemoryCounters, createNoSessionCache, openStore } from '../../src/store/index.ts';
+import type { NewUser, SessionCache, Store, UserRecord } from '../../src/store/ports/index.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
 
 export const DIALECTS = ['sqlite', 'postgres'] as const;
@@ -66,12 +66,19 @@ export const testSettings = (change: Partial<AuthSettings['passkeys']> = {}): Au
 /** The auth room of one node over a store. */
 export function openAuth(
   store: Store,
-  options: { clock?: Clock; logger?: Logger; config?: Partial<AuthConfig>; settings?: () => AuthSettings } = {},
+  options: {
+    sessionCache?: SessionCache;
+    clock?: Clock;
+    logger?: Logger;
+    config?: Partial<AuthConfig>;
+    settings?: () => AuthSettings;
+  } = {},
 ): Auth {
   const config = testConfig(options.config);
   return createAuth({
     store,
     counters: createMemoryCounters(),
+    sessionCache: options.sessionCache ?? createNoSessionCache(),
     clock: options.clock ?? systemClock,
     logger: options.logger ?? silentLogger,
     secretBox: createSecretBox(config.cryptoSecrets),

@@ -1,6 +1,7 @@
-import type { Clock, Logger } from '../../kernel/index.ts';
+import type { Logger } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
+import type { SessionGate } from '../sessions/session-gate.ts';
 import { validateNewPassword } from '../users/validate-account.ts';
 import type { PasswordHashes } from './password-hashes.ts';
 
@@ -10,22 +11,23 @@ import type { PasswordHashes } from './password-hashes.ts';
  */
 export function createResetPassword(deps: {
   store: Store;
-  clock: Clock;
   logger: Logger;
   passwords: PasswordHashes;
+  sessions: SessionGate;
 }): (reset: { username: string; password: string }) => Promise<{ userId: number; username: string }> {
-  const { store, clock, logger, passwords } = deps;
+  const { store, logger, passwords, sessions } = deps;
   return async ({ username, password }) => {
-    validateNewPassword(password);
+    const user = await store.users.byLogin(username.trim());
+    if (!user) throw authErrors.user_not_found();
+    await validateNewPassword(password, user.username);
     const passwordHash = await passwords.hash(password);
-    const user = await store.transaction(async (tx) => {
-      const found = await tx.users.byLogin(username.trim());
-      if (!found) throw authErrors.user_not_found();
-      if (!(await tx.users.setPassword(found.id, passwordHash, found.authVersion)))
-        throw authErrors.changed_meanwhile();
-      await tx.sessions.revokeAll(found.id, null, 'password_reset', clock.unix());
-      return found;
-    });
+    await sessions.endAll({ userId: user.id, exceptSid: null, reason: 'password_reset' }, (end) =>
+      store.transaction(async (tx) => {
+        if (!(await tx.users.setPassword(user.id, passwordHash, user.authVersion)))
+          throw authErrors.changed_meanwhile();
+        await end(tx);
+      }),
+    );
     logger.warn({ userId: user.id }, 'password reset, all sessions ended');
     return { userId: user.id, username: user.username };
   };

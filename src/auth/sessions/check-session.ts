@@ -7,7 +7,10 @@ export const isLive = (session: SessionRecord, now: number): boolean =>
   session.status === 'active' && session.revokedAt === 0 && session.expiresAt > now;
 
 /** The user alone: there, enabled, and unchanged in what matters for security since the session was issued. */
-export const stillTrusts = (user: UserRecord | undefined, session: SessionRecord): user is UserRecord =>
+export const stillTrusts = (
+  user: UserRecord | undefined,
+  session: Pick<SessionRecord, 'userId' | 'userAuthVersion'>,
+): user is UserRecord =>
   user !== undefined &&
   user.id === session.userId &&
   user.status === USER_ENABLED &&

@@ -4,6 +4,7 @@ import { authErrors } from '../errors.ts';
 import { parseAuthorization } from '../parse-authorization.ts';
 import type { AccessClaims, AccessTokens } from '../tokens/access-tokens.ts';
 import { parseRefreshToken, type RefreshTokens } from './refresh-tokens.ts';
+import type { SessionGate } from './session-gate.ts';
 
 export type LogoutRequest = {
   refreshToken: string | undefined;
@@ -29,9 +30,9 @@ export function createLogOut(deps: {
   clock: Clock;
   accessTokens: AccessTokens;
   refreshTokens: RefreshTokens;
+  sessions: SessionGate;
 }): (request: LogoutRequest) => Promise<LogoutResult> {
-  const { store, clock, accessTokens, refreshTokens } = deps;
-  const revoke = (sid: string) => store.sessions.revoke(sid, 'logout', clock.unix());
+  const { store, clock, accessTokens, refreshTokens, sessions } = deps;
 
   /** Its signature and time alone count: a token whose session has ended may still sign out. */
   async function readBearer(header: string | undefined): Promise<AccessClaims | undefined> {
@@ -47,7 +48,8 @@ export function createLogOut(deps: {
     const bearer = await readBearer(authorization);
     if (bearer) {
       if (!names(bearer.sid)) throw authErrors.session_mismatch();
-      await revoke(bearer.sid);
+      const session = await store.sessions.bySid(bearer.sid);
+      if (session) await sessions.end(session, 'logout');
       return { revokedSid: bearer.sid, clearCookies: cookie?.sid === bearer.sid };
     }
 
@@ -57,7 +59,7 @@ export function createLogOut(deps: {
       const holds =
         generation === 'current' || (generation === 'previous' && clock.unix() <= (session?.previousValidUntil ?? 0));
       // Any other secret is answered alike and ends nothing: knowing a session's id is not enough to sign it out.
-      if (holds) await revoke(cookie.sid);
+      if (session && holds) await sessions.end(session, 'logout');
     }
     return { revokedSid: null, clearCookies: true };
   };

@@ -7,6 +7,7 @@ import { isLive, stillTrusts } from './check-session.ts';
 import { bundleLogin, type SignedIn } from './describe-session.ts';
 import { clipOrigin } from './issue-session.ts';
 import { formatRefreshToken, parseRefreshToken, type RefreshToken, type RefreshTokens } from './refresh-tokens.ts';
+import type { SessionGate } from './session-gate.ts';
 
 export type RefreshRequest = {
   /** The refresh cookie's value. */
@@ -36,11 +37,12 @@ export function createRotateRefresh(deps: {
   logger: Logger;
   accessTokens: AccessTokens;
   refreshTokens: RefreshTokens;
+  sessions: SessionGate;
 }): (request: RefreshRequest) => Promise<SignedIn> {
-  const { store, clock, logger, refreshTokens } = deps;
+  const { store, clock, logger, refreshTokens, sessions } = deps;
 
   async function revoke(session: SessionRecord, reason: string): Promise<never> {
-    await store.sessions.revoke(session.sid, reason, clock.unix());
+    await sessions.end(session, reason);
     logger.warn({ sid: session.sid, userId: session.userId, reason }, 'session revoked at refresh');
     throw authErrors.session_revoked();
   }
