@@ -1,5 +1,5 @@
 import type { Clock, Logger, SecretBox } from '../kernel/index.ts';
-import type { Counters, Page, Paged, SessionCache, Store } from '../store/ports/index.ts';
+import type { Counters, Page, Paged, SessionCache, Store, SuccessLists } from '../store/ports/index.ts';
 import { type AuthenticateApiKey, createAuthenticateApiKey } from './api-keys/authenticate-api-key.ts';
 import { createDeleteApiKey, createUpdateApiKey } from './api-keys/change-api-key.ts';
 import { type CreatedApiKey, createCreateApiKey } from './api-keys/create-api-key.ts';
@@ -13,13 +13,15 @@ import { deriveSessionKeys } from './derive-keys.ts';
 import { orUnavailable } from './errors.ts';
 import { createFlows } from './flows/flows.ts';
 import { createGuessLimit } from './limits/limit-guesses.ts';
+import { createModelRequestLimit, type ModelRequestLimit } from './limits/limit-model-requests.ts';
 import { createRequestLimit, createUserLimit, type RequestLimit, type UserLimit } from './limits/limit-requests.ts';
 import { createCompleteLogin, type LoginResult } from './login/complete-login.ts';
 import { createChangePassword, type PasswordChange } from './passwords/change-password.ts';
 import { createLogIn, type LoginRequest } from './passwords/log-in.ts';
 import { createPasswordHashes } from './passwords/password-hashes.ts';
 import { createResetPassword } from './passwords/reset-password.ts';
-import { createSecurityProofs } from './proofs/security-proofs.ts';
+import { createAllowedProofMethods } from './proofs/allowed-methods.ts';
+import { createSecurityProofs, type SecurityProofs } from './proofs/security-proofs.ts';
 import type { RotationBundle, SessionView, SignedIn } from './sessions/describe-session.ts';
 import { createListSessions } from './sessions/list-sessions.ts';
 import { createLogOut, type LogoutRequest, type LogoutResult } from './sessions/log-out.ts';
@@ -37,6 +39,7 @@ import { loadPanelUser } from './users/load-factors.ts';
 export type AuthDeps = {
   store: Store;
   counters: Counters;
+  successLists: SuccessLists;
   sessionCache: SessionCache;
   clock: Clock;
   logger: Logger;
@@ -72,6 +75,9 @@ export interface Auth {
     revoke(principal: PanelPrincipal, sid: string): Promise<{ revoked_sid: string; current: boolean }>;
     revokeOthers(principal: PanelPrincipal): Promise<{ revoked_count: number }>;
   };
+  readonly proofs: {
+    require: SecurityProofs['require'];
+  };
   readonly apiKeys: {
     create(principal: PanelPrincipal, fields: Omit<ApiKeyFields, 'status'>): Promise<CreatedApiKey>;
     list(principal: PanelPrincipal, page: Page): Promise<Paged<ApiKeyView>>;
@@ -85,20 +91,21 @@ export interface Auth {
     user: UserLimit;
     /** One count an address for all of `/api`. */
     api: RequestLimit;
+    /** What a user may submit to models, by the numbers of his group. */
+    modelRequests: ModelRequestLimit;
   };
 }
-
-/** Design 4.1. */
-const API_LIMIT = { limit: 3000, windowSeconds: 180 };
 
 export function createAuth(deps: AuthDeps): Auth {
   const { store, counters, clock, logger, config } = deps;
   const keys = deriveSessionKeys(config.sessionSecrets);
+  const allowedProofMethods = createAllowedProofMethods(deps);
   const basics = {
     ...deps,
+    allowedProofMethods,
     accessTokens: createAccessTokens(keys.access, clock),
     refreshTokens: createRefreshTokens(keys),
-    proofs: createSecurityProofs(keys.proof, clock),
+    proofs: createSecurityProofs(keys.proof, clock, allowedProofMethods),
     flows: createFlows(keys.flow, clock),
     passwords: createPasswordHashes(),
     limitGuesses: createGuessLimit(counters),
@@ -141,6 +148,9 @@ export function createAuth(deps: AuthDeps): Auth {
       revoke: guarded(createRevokeSession(room)),
       revokeOthers: guarded(createRevokeOtherSessions(room)),
     },
+    proofs: {
+      require: guarded(room.proofs.require),
+    },
     apiKeys: {
       create: guarded(createCreateApiKey(room)),
       list: guarded(createListApiKeys(room)),
@@ -150,7 +160,8 @@ export function createAuth(deps: AuthDeps): Auth {
     limits: {
       critical: createRequestLimit(counters, { name: 'critical', ...critical }),
       user: createUserLimit(counters, critical),
-      api: createRequestLimit(counters, { name: 'api', ...API_LIMIT }),
+      api: createRequestLimit(counters, { name: 'api', limit: config.apiLimit, windowSeconds: config.apiLimitSeconds }),
+      modelRequests: createModelRequestLimit(deps),
     },
   };
 }

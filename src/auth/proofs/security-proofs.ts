@@ -4,11 +4,11 @@ import { authErrors, proofErrors } from '../errors.ts';
 import type { SessionPrincipal } from '../require-session.ts';
 import { createPanelJwt } from '../tokens/panel-jwt.ts';
 import type { PanelPrincipal } from '../types.ts';
+import { type AllowedProofMethods, type ProofMethod, wrongMethod } from './allowed-methods.ts';
 
 /** Specification, "Resources". */
 export const PROOF_SCOPES = ['channel.key.read', 'passkey.register', 'passkey.delete'] as const;
 export type ProofScope = (typeof PROOF_SCOPES)[number];
-export type ProofMethod = '2fa' | 'passkey' | 'password';
 
 export type ProofBundle = { proof_token: string; expires_at: number; method: ProofMethod; scope: ProofScope };
 
@@ -16,22 +16,21 @@ export interface SecurityProofs {
   /** A proof for one scope, bound to the user, the session and both versions; valid for five minutes. */
   issue(principal: SessionPrincipal, method: ProofMethod, scope: ProofScope): Promise<ProofBundle>;
   /**
-   * Passes when `proof` (the `X-Security-Proof` header) was made in this very session for `scope` by one of `methods`. Rejects
-   * with `auth.session_required` for a caller without a session, else `security_proof.required`, `.expired`, `.invalid`,
+   * Passes when `proof` (the `X-Security-Proof` header) was made in this very session for `scope` in a way that the account allows
+   * now. Rejects with `auth.session_required` for a caller without a session, else `security_proof.required`, `.expired`, `.invalid`,
    * `.method_mismatch`, `.scope_mismatch`, in this order.
    */
-  check(
-    principal: PanelPrincipal,
-    proof: string | undefined,
-    scope: ProofScope,
-    methods: readonly ProofMethod[],
-  ): Promise<void>;
+  require(principal: PanelPrincipal, proof: string | undefined, scope: ProofScope): Promise<void>;
 }
 
 /** Specification, "Limits". */
 const LIFETIME_SECONDS = 5 * 60;
 
-export function createSecurityProofs(keys: PurposeKeys, clock: Clock): SecurityProofs {
+export function createSecurityProofs(
+  keys: PurposeKeys,
+  clock: Clock,
+  allowedProofMethods: AllowedProofMethods,
+): SecurityProofs {
   const jwt = createPanelJwt('security_proof', keys, clock);
 
   return {
@@ -42,7 +41,7 @@ export function createSecurityProofs(keys: PurposeKeys, clock: Clock): SecurityP
       return { proof_token: token, expires_at: expiresAt, method, scope };
     },
 
-    async check(principal, proof, scope, methods) {
+    async require(principal, proof, scope) {
       // A personal access token never holds a proof, so none that it presents can be its own.
       if (principal.kind !== 'session') throw authErrors.session_required();
       if (proof === undefined || proof === '') throw proofErrors.required();
@@ -56,7 +55,8 @@ export function createSecurityProofs(keys: PurposeKeys, clock: Clock): SecurityP
         claims.userAuthVersion === principal.user.authVersion &&
         claims.sessionVersion === principal.sessionVersion;
       if (!own) throw proofErrors.invalid();
-      if (!methods.some((method) => method === claims.extra.method)) throw proofErrors.method_mismatch();
+      const allowed = await allowedProofMethods(principal);
+      if (!allowed.some((method) => method === claims.extra.method)) throw wrongMethod(allowed);
       const { scopes } = claims.extra;
       if (!Array.isArray(scopes) || !scopes.includes(scope)) throw proofErrors.scope_mismatch();
     },

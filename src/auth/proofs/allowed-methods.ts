@@ -1,0 +1,40 @@
+import type { AppError } from '../../kernel/index.ts';
+import type { Store } from '../../store/ports/index.ts';
+import type { AuthSettings } from '../config.ts';
+import { proofErrors } from '../errors.ts';
+import { relyingPartyId } from '../passkeys/relying-party.ts';
+import type { PanelPrincipal } from '../types.ts';
+
+export type ProofMethod = '2fa' | 'passkey' | 'password';
+
+/**
+ * The ways in which this user may prove that it is he, for every scope alike (design 4.9): the strongest that the account has, so
+ * that a password which somebody read never stands in for a second factor. A passkey counts while it can be used here: passkeys are
+ * on, and it was made for the present relying party.
+ */
+export type AllowedProofMethods = (principal: PanelPrincipal) => Promise<readonly ProofMethod[]>;
+
+export function createAllowedProofMethods(deps: { store: Store; settings: () => AuthSettings }): AllowedProofMethods {
+  const { store, settings } = deps;
+  return async ({ user }) => {
+    const now = settings();
+    const rpId = relyingPartyId(now);
+    const [twoFactor, passkeys] = await Promise.all([store.twoFactor.byUser(user.id), store.passkeys.list(user.id)]);
+    const hasPasskey = now.passkeys.enabled && passkeys.some((passkey) => passkey.rpId === rpId);
+    if (twoFactor?.enabled) return hasPasskey ? ['2fa', 'passkey'] : ['2fa'];
+    return hasPasskey ? ['passkey'] : ['password'];
+  };
+}
+
+const NAMES: Record<ProofMethod, string> = {
+  '2fa': 'a code of your authenticator app or a backup code',
+  passkey: 'a passkey',
+  password: 'your password',
+};
+
+/** The refusal of a method that is not among `allowed`; it names what to use. */
+export const wrongMethod = (allowed: readonly ProofMethod[]): AppError =>
+  proofErrors.method_mismatch({
+    message: `Confirm that it is you with ${allowed.map((method) => NAMES[method]).join(', or with ')}.`,
+    details: { methods: allowed },
+  });
