@@ -121,5 +121,9 @@ describeEachStore('sessions', (opened) => {
     const listed = await store.sessions.list(id, 1, 2000, 100);
     expect(listed.map(({ sid }) => sid)).toEqual([`${id}-b`, `${id}-a`]);
     expect(await store.sessions.list(id, 1, 2000, 1)).toHaveLength(1);
+    const active = await store.sessions.active(id, 2000);
+    expect(active.sort((a, b) => a.sid.localeCompare(b.sid))).toEqual(
+      ['a', 'b', 'older-auth'].map((name) => ({ sid: `${id}-${name}`, expiresAt: 5000 })),
+    );
   });
 });

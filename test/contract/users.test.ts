@@ -1,5 +1,7 @@
 import { expect, test } from 'bun:test';
-import { addUser, describeEachStore } from './each-store.ts';
+import { randomAlnum } from '../../src/kernel/index.ts';
+import { addKey, addUser, describeEachStore } from './each-store.ts';
+import { deleteUser } from './open-raw.ts';
 
 describeEachStore('users', (opened) => {
   test('a new user comes back as stored, with an empty balance', async () => {
@@ -55,6 +57,71 @@ describeEachStore('users', (opened) => {
       passwordHash: `hash${tries.indexOf(true)}`,
     });
     expect(await store.users.setPassword(999_999, 'hash', 1)).toBe(false);
+  });
+
+  test('a changed factor moves the auth version once, against the expected version', async () => {
+    const { store } = opened();
+    const user = await addUser(store);
+    const tries = await Promise.all(Array.from({ length: 10 }, () => store.users.moveAuthVersion(user.id, 1)));
+    expect(tries.filter(Boolean)).toHaveLength(1);
+    expect(await store.users.byId(user.id)).toEqual({ ...user, authVersion: 2 });
+    expect(await store.users.moveAuthVersion(999_999, 1)).toBe(false);
+  });
+
+  test('a personal access token finds its user until it is replaced or taken away', async () => {
+    const { users } = opened().store;
+    const user = await addUser(opened().store);
+    const [first, second] = [randomAlnum(64), randomAlnum(64)];
+    expect(await users.accessTokenOf(user.id)).toBeUndefined();
+    expect(await users.setAccessToken(user.id, { hash: first, prefix: 'tgp_abc', createdAt: 500 })).toBe(true);
+    expect(await users.byAccessToken(first)).toEqual(user);
+    expect(await users.accessTokenOf(user.id)).toEqual({ prefix: 'tgp_abc', createdAt: 500 });
+    expect(await users.setAccessToken(user.id, { hash: second, prefix: 'tgp_def', createdAt: 600 })).toBe(true);
+    expect(await users.byAccessToken(first)).toBeUndefined();
+    expect(await users.byAccessToken(second)).toEqual(user);
+    expect(await users.setAccessToken(user.id, null)).toBe(true);
+    expect(await users.byAccessToken(second)).toBeUndefined();
+    expect(await users.accessTokenOf(user.id)).toBeUndefined();
+    expect(await users.setAccessToken(999_999, { hash: first, prefix: '', createdAt: 1 })).toBe(false);
+  });
+
+  test('a deleted user is nobody: not by id, name, address, token or key, nor in lists', async () => {
+    const { store } = opened();
+    const name = `gone-${randomAlnum(12)}`;
+    const user = await addUser(store, 1000, { username: name, email: `${name}@example.org`, role: 10 });
+    const key = await addKey(store, user.id);
+    const hash = randomAlnum(64);
+    await store.users.setAccessToken(user.id, { hash, prefix: 'tgp_abc', createdAt: 500 });
+    const sightings = () =>
+      Promise.all([
+        store.users.byId(user.id),
+        store.users.byLogin(name),
+        store.users.byLogin(`${name}@example.org`),
+        store.users.byAccessToken(hash),
+        store.users.accessTokenOf(user.id),
+        store.apiKeys.byHash(key.keyHash),
+        store.users.list({ page: 1, pageSize: 10 }, name).then(({ items }) => items[0]),
+      ]);
+    expect((await sightings()).every((seen) => seen !== undefined)).toBe(true);
+    await deleteUser(opened(), user.id);
+    expect((await sightings()).filter((seen) => seen !== undefined)).toEqual([]);
+    expect((await store.users.list({ page: 1, pageSize: 10 }, name)).total).toBe(0);
+
+    expect(await store.users.setPassword(user.id, 'hash', 1)).toBe(false);
+    expect(await store.users.moveAuthVersion(user.id, 1)).toBe(false);
+    expect(await store.users.setAccessToken(user.id, null)).toBe(false);
+  });
+
+  test('a deleted user reserves nothing, and the running task still settles', async () => {
+    const { store } = opened();
+    const user = await addUser(store, 1000);
+    const entry = { userId: user.id, apiKeyId: null, taskId: `t-${user.id}`, attempt: 0, at: 1 };
+    expect(await store.ledger.reserve({ ...entry, amount: 300 })).toBe('ok');
+    await deleteUser(opened(), user.id);
+    expect(await store.ledger.reserve({ ...entry, attempt: 1, amount: 1 })).toBe('user_insufficient');
+    expect(await store.ledger.post({ ...entry, kind: 'refund', amount: 300 })).toBe(true);
+    await store.ledger.addUsage({ userId: user.id, apiKeyId: null, channelId: 1, quota: 0 });
+    expect((await store.ledger.imbalances(100)).users.filter(({ userId }) => userId === user.id)).toEqual([]);
   });
 
   test('lists pages in order, filtered by literal text, and counts roles', async () => {

@@ -4,18 +4,12 @@ import { readdirSync, rmSync, statSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { SQL } from 'bun';
 import { migrations } from '../../migrations/index.ts';
 import { sha256Hex, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { migrateStore, openStore } from '../../src/store/index.ts';
+import { openRaw, type Raw } from '../contract/open-raw.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
 
-/** A database under the hands of a test, below the store. */
-type Raw = {
-  run(text: string): Promise<void>;
-  rows(text: string): Promise<Record<string, unknown>[]>;
-  close(): Promise<void>;
-};
 type Setup = Parameters<typeof openStore>[0];
 
 const folders: string[] = [];
@@ -28,23 +22,6 @@ async function setUp(dialect: 'sqlite' | 'postgres'): Promise<Setup> {
   folders.push(dataDir);
   const databaseUrl = dialect === 'postgres' ? await testDatabaseUrl() : '';
   return { databaseUrl, dataDir, synchronous: 'NORMAL', clock: systemClock, logger: silentLogger };
-}
-
-function openRaw({ databaseUrl, dataDir }: Setup): Raw {
-  if (databaseUrl) {
-    const sql = new SQL({ url: databaseUrl, max: 1 });
-    return {
-      run: async (text) => void (await sql.unsafe(text)),
-      rows: async (text) => [...((await sql.unsafe(text)) as Record<string, unknown>[])],
-      close: () => sql.close(),
-    };
-  }
-  const file = new SqliteFile(join(dataDir, 'taskgate.db'), { create: true });
-  return {
-    run: async (text) => void file.run(text),
-    rows: async (text) => file.query(text).all() as Record<string, unknown>[],
-    close: async () => file.close(),
-  };
 }
 
 /** The layout of `0001` with `extra` done to it, as an older program left it. */
@@ -67,6 +44,16 @@ const addOldUser = (name: string, more: Record<string, string> = {}): string => 
 };
 
 const versions = migrations.map(({ name }) => name);
+
+/** What any change of the layout changes: SQLite's counter, or the rows of PostgreSQL's catalogue with who wrote them. */
+const layoutMark = (raw: Raw, { databaseUrl }: Setup): Promise<Record<string, unknown>[]> =>
+  raw.rows(
+    databaseUrl
+      ? `select c.relname, c.oid, c.relfilenode, c.xmin::text as made, a.attname, a.xmin::text as changed
+          from pg_class c left join pg_attribute a on a.attrelid = c.oid
+          where c.relnamespace = 'public'::regnamespace order by c.relname, a.attname`
+      : 'select schema_version from pragma_schema_version',
+  );
 
 for (const dialect of ['sqlite', 'postgres'] as const) {
   test(`${dialect}: an empty database gets every migration, then none; a dry run only names them`, async () => {
@@ -95,6 +82,15 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     const store = await openStore(setup);
     expect(await store.users.byLogin('ANNA')).toMatchObject({ authVersion: 1, quota: 5000 });
     expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
+    expect(await store.users.byAccessToken(sha256Hex(pat))).toMatchObject({ id: 1, username: 'anna' });
+    expect(await store.users.byAccessToken(pat)).toBeUndefined();
+    expect(await store.users.accessTokenOf(1)).toEqual({ prefix: '', createdAt: 0 });
+    expect(await store.users.accessTokenOf(2)).toBeUndefined();
+    expect(await store.identities.list(1)).toEqual([
+      { provider: 'github', subject: 'gh-1', userId: 1, createdAt: 77 },
+      { provider: 'telegram', subject: '4711', userId: 1, createdAt: 77 },
+    ]);
+    expect(await store.twoFactor.byUser(1)).toBeUndefined();
     await store.close();
 
     const raw = openRaw(setup);
@@ -125,22 +121,82 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         'password', '', '', 1, 1, 9)`,
     );
     const store = await openStore(setup);
-    expect(await store.sessions.bySid('s1')).toMatchObject({
-      previousRefreshHash: 'short',
-      refreshHash: 'r'.repeat(64),
-    });
+    const refreshHash = 'r'.repeat(64);
+    expect(await store.sessions.bySid('s1')).toMatchObject({ previousRefreshHash: 'short', refreshHash });
     expect(await store.sessions.bySid('s2')).toMatchObject({ previousRefreshHash: null });
-    await store.close();
     const raw = openRaw(setup);
     const lengths = await raw.rows(`select length(previous_refresh_hash) as n from user_sessions where sid = 's1'`);
     expect(Number(lengths[0]?.n)).toBe(5);
     await raw.close();
+    const rotation = {
+      sid: 's1',
+      expectedHash: refreshHash,
+      newHash: 'n',
+      previousValidUntil: 8,
+      ip: '',
+      userAgent: '',
+    };
+    expect(await store.sessions.rotate({ ...rotation, now: 5 })).toBe(true);
+    expect(await store.sessions.bySid('s1')).toMatchObject({ previousRefreshHash: refreshHash });
+    await store.close();
   });
 
-  test(`${dialect}: a Telegram ID of two users refuses the migration, names it and changes nothing`, async () => {
+  test(`${dialect}: the start after an upgrade changes nothing of the layout`, async () => {
     const setup = await setUp(dialect);
-    await anOldDatabase(setup, addOldUser('anna', { telegram_id: '42' }), addOldUser('bert', { telegram_id: '42' }));
-    const refusal = { code: 'store.migration_refused', message: expect.stringContaining('42') };
+    await anOldDatabase(setup, addOldUser('anna', { access_token: 'clear' }));
+    expect(await migrateStore(setup)).toEqual(versions.slice(1));
+    const raw = openRaw(setup);
+    const [upgraded, tokens] = [await layoutMark(raw, setup), await raw.rows('select access_token from users')];
+    expect(upgraded).not.toEqual([]);
+    expect(await migrateStore(setup)).toEqual([]);
+    await (await openStore(setup)).close();
+    expect(await layoutMark(raw, setup)).toEqual(upgraded);
+    // A token that was hashed is not hashed again.
+    expect(await raw.rows('select access_token from users')).toEqual(tokens);
+    await raw.close();
+  });
+
+  test(`${dialect}: a database with sessions and flows of its own goes on from where it stopped`, async () => {
+    const setup = await setUp(dialect);
+    await migrateStore(setup);
+    const raw = openRaw(setup);
+    // Back to what 0002 left, filled.
+    for (const text of [
+      'drop table passkeys',
+      'drop table backup_codes',
+      'drop table two_factor',
+      'drop index user_sessions_created',
+      'drop index auth_flows_consumed',
+      'alter table users drop column access_token_prefix',
+      'alter table users drop column access_token_created_at',
+      'delete from schema_migrations where number = 3',
+      addOldUser('anna', { access_token: sha256Hex('tgp_old') }),
+      `insert into user_sessions (sid, user_id, user_auth_version, status, refresh_hash, login_method, ip, user_agent, created_at,
+        last_active_at, expires_at) values ('s1', 1, 1, 'active', 'r', 'password', '', '', 1, 1, 9)`,
+      `insert into auth_flows (token_hash, purpose, created_at, expires_at) values ('t', 'oauth', 1, 9)`,
+    ]) {
+      await raw.run(text);
+    }
+    await raw.close();
+    expect(await migrateStore(setup)).toEqual(versions.slice(2));
+    const store = await openStore(setup);
+    expect(await store.users.byAccessToken(sha256Hex('tgp_old'))).toMatchObject({ username: 'anna', authVersion: 1 });
+    expect(await store.sessions.bySid('s1')).toMatchObject({ status: 'active', refreshHash: 'r' });
+    expect(await store.flows.consume('t', { purpose: 'oauth' }, 5)).toMatchObject({ payload: {} });
+    await store.close();
+  });
+
+  test(`${dialect}: a Telegram ID of two users refuses the migration, names them and changes nothing`, async () => {
+    const setup = await setUp(dialect);
+    await anOldDatabase(
+      setup,
+      addOldUser('anna', { telegram_id: '42', access_token: 'clear' }),
+      addOldUser('carl', { telegram_id: '' }),
+      addOldUser('dora', { telegram_id: '' }),
+      addOldUser('bert', { telegram_id: '42' }),
+    );
+    const message = expect.stringMatching(/nothing was changed.*: 42 \(users anna, bert\)\. Clear telegram_id/);
+    const refusal = { code: 'store.migration_refused', message };
     await expect(openStore(setup)).rejects.toMatchObject(refusal);
     await expect(migrateStore(setup)).rejects.toMatchObject(refusal);
     // However often a start is refused, one copy is kept.
@@ -150,6 +206,9 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     }
     const raw = openRaw(setup);
     await expect(raw.rows('select auth_version from users')).rejects.toThrow();
+    expect(await raw.rows(`select access_token from users where username = 'anna'`)).toEqual([
+      { access_token: 'clear' },
+    ]);
     expect(await raw.rows('select number from schema_migrations')).toEqual([{ number: 1 }]);
     await raw.run(`update users set telegram_id = null where username = 'bert'`);
     await raw.close();

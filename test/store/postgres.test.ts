@@ -4,6 +4,7 @@ import { AppError, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { openStore } from '../../src/store/index.ts';
 import type { ChangeTopic, Store, TaskRecord } from '../../src/store/ports/index.ts';
 import { addRunningTask, addUser, leaseOf, newSession } from '../contract/each-store.ts';
+import { startHoldingProxy } from '../support/holding-proxy.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
 import { type Relay, startRelay } from '../support/relay.ts';
 import { until } from '../support/until.ts';
@@ -179,6 +180,76 @@ test('a session that the server ends in the middle of a transaction leaves nothi
   await expect(attempt).rejects.toMatchObject({ kind: 'unavailable' });
   expect(await node.options.all()).toEqual([]);
   await admin.close();
+});
+
+test('exclusive work runs on one of two nodes, and on the other once it is over', async () => {
+  const nodes = await openTwoNodes();
+  for (const [i, node] of nodes.entries()) {
+    const other = nodes[1 - i] as Store;
+    let elsewhere: unknown = 'not tried';
+    const value = await node.exclusively('clean-up', async () => {
+      elsewhere = await other.exclusively('clean-up', async () => 'ran');
+      return 'first';
+    });
+    expect([value, elsewhere]).toEqual(['first', undefined]);
+  }
+  // Works of other databases of the server are no concern.
+  const stranger = await openNode(await testDatabaseUrl());
+  expect(await nodes[0].exclusively('clean-up', () => stranger.exclusively('clean-up', async () => 'ran'))).toBe('ran');
+});
+
+const HELD = `select pid from pg_locks where locktype = 'advisory'
+  and database = (select oid from pg_database where datname = current_database())`;
+
+test('a node that dies in its exclusive work holds up nobody, and one whose connection is cut ends its own', async () => {
+  const url = await testDatabaseUrl();
+  const relay = await startRelay(url);
+  relays.push(relay);
+  const node = await openNode(relay.url);
+  const other = await openNode(url);
+  const goOn = Promise.withResolvers<string>();
+  const started = Promise.withResolvers<void>();
+  const cutOff = node.exclusively('clean-up', () => {
+    started.resolve();
+    return goOn.promise;
+  });
+  await started.promise;
+  expect(await other.exclusively('clean-up', async () => 'ran')).toBeUndefined();
+  await relay.cut();
+  await until(async () => (await other.exclusively('clean-up', async () => 'ran')) === 'ran');
+  await expect(node.exclusively('clean-up', async () => 'ran')).rejects.toMatchObject({ code: 'store.unavailable' });
+  goOn.resolve('ended');
+  expect(await cutOff).toBe('ended');
+
+  // The server ends the session that holds the lock while the work runs: the work ends all the same.
+  const admin = new SQL({ url, max: 1 });
+  const survivor = other.exclusively('clean-up', async () => {
+    expect(await admin.unsafe(`select pg_terminate_backend(pid) from (${HELD}) as held`)).toHaveLength(1);
+    return 'ended';
+  });
+  expect(await survivor).toBe('ended');
+  expect(await other.exclusively('clean-up', async () => 'ran')).toBe('ran');
+  expect(await admin.unsafe(HELD)).toHaveLength(0);
+  await admin.close();
+}, 30_000);
+
+test('a connection that falls silent keeps no exclusive work waiting', async () => {
+  const url = new URL(await testDatabaseUrl());
+  const proxy = await startHoldingProxy({ host: url.hostname, port: Number(url.port || 5432) });
+  url.port = new URL(proxy.url).port;
+  const impatient = { ...systemClock, sleep: (ms: number, signal?: AbortSignal) => systemClock.sleep(ms / 20, signal) };
+  const setup = { databaseUrl: url.href, dataDir: '', synchronous: 'FULL', logger: silentLogger } as const;
+  const node = await openStore({ ...setup, clock: impatient });
+  stores.push(node);
+  Object.assign(proxy, { mode: 'hold_requests', match: 'pg_advisory_unlock' });
+  expect(await node.exclusively('clean-up', async () => 'ended')).toBe('ended');
+  proxy.match = 'pg_try_advisory_lock';
+  await expect(node.exclusively('clean-up', async () => 'ended')).rejects.toMatchObject({ code: 'store.unavailable' });
+  expect(proxy.held()).toBe(2);
+  proxy.release();
+  await until(async () => (await node.exclusively('clean-up', async () => 'ran')) === 'ran');
+  await node.close();
+  await proxy.stop();
 });
 
 test('a database that cannot be had is said plainly, and the password is never repeated', async () => {

@@ -6,6 +6,8 @@ export function createSessionStore({ db, tables, amongRows }: Context): SessionS
   const { userSessions: sessions } = tables;
   const at = sql.placeholder;
   const isActive = eq(sessions.status, sql.raw(`'active'`));
+  // The plus takes the index of creation times out of the choice: nearly all sessions are older.
+  const notIssuedAfter = (time: number) => sql`+${sessions.createdAt} <= ${time}`;
   const isRevoked = eq(sessions.status, sql.raw(`'revoked'`));
 
   const bySid = lazy(() =>
@@ -151,13 +153,13 @@ export function createSessionStore({ db, tables, amongRows }: Context): SessionS
       deleteBatch(
         and(
           lte(sessions.expiresAt, now),
-          lte(sessions.createdAt, createdAfter),
+          notIssuedAfter(createdAfter),
           or(isActive, lte(sessions.revokedAt, revokedAfter)),
         ),
         limit,
       ),
 
     deleteRevoked: ({ revokedUntil, createdAfter, limit }) =>
-      deleteBatch(and(isRevoked, lte(sessions.revokedAt, revokedUntil), lte(sessions.createdAt, createdAfter)), limit),
+      deleteBatch(and(isRevoked, lte(sessions.revokedAt, revokedUntil), notIssuedAfter(createdAfter)), limit),
   };
 }

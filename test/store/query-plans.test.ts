@@ -1,0 +1,130 @@
+import { Database as SqliteFile } from 'bun:sqlite';
+import { describe, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { SQL } from 'bun';
+import { silentLogger, systemClock } from '../../src/kernel/index.ts';
+import type { RunStatement } from '../../src/store/drivers/connection.ts';
+import { migrateStore } from '../../src/store/index.ts';
+import type { Repositories } from '../../src/store/ports/index.ts';
+import { createRepositories } from '../../src/store/repositories/index.ts';
+import { tablesOf } from '../../src/store/schema/index.ts';
+import { testDatabaseUrl } from '../support/postgres.ts';
+
+type Query = [name: string, ask: (store: Repositories) => Promise<unknown>, table: string, index: string | RegExp];
+
+/** Claims must walk the small indexes of unfinished tasks, or polling slows down with every task that has ended. */
+const claim = { owner: 'o', limit: 10, leaseForMs: 1 };
+const claims: Query[] = [
+  ['claimDue', ({ tasks }) => tasks.claimDue({ ...claim, exceptChannels: [3] }), 'tasks', 'tasks_due'],
+  ['claimInterrupted', ({ tasks }) => tasks.claimInterrupted(claim), 'tasks', 'tasks_submitting'],
+  ['claimOverdue', ({ tasks }) => tasks.claimOverdue({ ...claim, submittedBefore: 5 }), 'tasks', 'tasks_overdue'],
+  [
+    'advance',
+    ({ tasks }) => tasks.advance({ taskId: 't', leaseOwner: 'o', leaseSeq: 1 }, { polls: 1 }, 5),
+    'tasks',
+    'tasks_task_id',
+  ],
+  ['countUnfinished', ({ tasks }) => tasks.countUnfinished({ channelId: 3 }), 'tasks', 'tasks_unfinished'],
+];
+
+/** Clean-up and counting come by the hour and at each login; they must not read all that is alive. */
+const accounts: Query[] = [
+  [
+    'deleteExpired',
+    ({ sessions }) => sessions.deleteExpired({ now: 100, createdAfter: 90, revokedAfter: 50, limit: 10 }),
+    'user_sessions',
+    'user_sessions_expiry',
+  ],
+  [
+    'deleteRevoked',
+    ({ sessions }) => sessions.deleteRevoked({ revokedUntil: 50, createdAfter: 90, limit: 10 }),
+    'user_sessions',
+    'user_sessions_revoked',
+  ],
+  ['countAllIssued', ({ sessions }) => sessions.countAllIssued(29_950), 'user_sessions', 'user_sessions_created'],
+  ['countIssued', ({ sessions }) => sessions.countIssued(7, 29_000), 'user_sessions', 'user_sessions_issued'],
+  [
+    'countActive',
+    ({ sessions }) => sessions.countActive(7, 29_000),
+    'user_sessions',
+    /user_sessions_(active|issued|expiry)/,
+  ],
+  ['deleteDone', ({ flows }) => flows.deleteDone(100, 10), 'auth_flows', /auth_flows_expiry.*auth_flows_consumed/s],
+  ['consume', ({ flows }) => flows.consume('t', { purpose: 'oauth' }, 5), 'auth_flows', 'auth_flows_token'],
+  ['byAccessToken', ({ users }) => users.byAccessToken('h'), 'users', 'users_access_token'],
+];
+
+const fill = (count: number, status: string) =>
+  `insert into tasks (task_id, platform, user_id, "group", channel_id, action, status, progress, created_at, updated_at, quota,
+    properties, execution, billing, next_poll_at, submit_time)
+   with recursive n(i) as (select 1 union all select i + 1 from n where i < ${count})
+   select '${status}' || i, 'demo', 1, 'default', i % 10, '', '${status}', '', 1, 1, 0, '{}', '{}', '{}', i, i from n`;
+
+const fillAccounts = [
+  `insert into users (username, role, status, created_at, access_token)
+   with recursive n(i) as (select 1 union all select i + 1 from n where i < 3000)
+   select 'user-' || i, 1, 1, i, 'token-' || i from n`,
+  `insert into user_sessions (sid, user_id, user_auth_version, status, refresh_hash, login_method, ip, user_agent, created_at,
+    last_active_at, expires_at, revoked_at)
+   with recursive n(i) as (select 1 union all select i + 1 from n where i < 30000)
+   select 's' || i, 1 + i % 3000, 1, case when i % 2 = 0 then 'active' else 'revoked' end, '', '', '', '', i, i, i, i from n`,
+  `insert into auth_flows (token_hash, purpose, created_at, expires_at, consumed_at)
+   with recursive n(i) as (select 1 union all select i + 1 from n where i < 30000)
+   select 't' || i, 'oauth', i, i, case when i % 2 = 0 then i end from n`,
+];
+
+async function explained(run: RunStatement, dialect: 'sqlite' | 'postgres', [, ask]: Query): Promise<string> {
+  const plan: string[] = [];
+  const store = createRepositories(dialect, tablesOf(dialect), systemClock, async (text, params) => {
+    const prefix = dialect === 'sqlite' ? 'explain query plan ' : 'explain ';
+    plan.push(...(await run(prefix + text, params)).map((row) => String(row.at(-1))));
+    return [];
+  });
+  await ask(store);
+  return plan.join('\n');
+}
+
+const setup = { dataDir: '', synchronous: 'NORMAL', clock: systemClock, logger: silentLogger } as const;
+
+describe('claims and the hourly work walk their indexes', () => {
+  test('on SQLite', async () => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'taskgate-plans-'));
+    await migrateStore({ ...setup, dataDir, databaseUrl: '' });
+    const file = new SqliteFile(join(dataDir, 'taskgate.db'));
+    const run: RunStatement = async (text, params) =>
+      file.query(text).values(...(params as (string | number | null)[]));
+    for (const query of [...claims, ...accounts]) {
+      const [name, , table, index] = query;
+      const plan = `${name}: ${await explained(run, 'sqlite', query)}`;
+      expect(plan).toMatch(index);
+      expect(plan).not.toMatch(new RegExp(`SCAN ${table}(?! USING (COVERING )?INDEX)`));
+    }
+    file.close();
+    rmSync(dataDir, { recursive: true });
+  });
+
+  test('on PostgreSQL', async () => {
+    const databaseUrl = await testDatabaseUrl();
+    await migrateStore({ ...setup, databaseUrl });
+    const sql = new SQL({ url: databaseUrl, max: 1 });
+    for (const [count, status] of [
+      [30_000, 'SUCCESS'],
+      [2000, 'IN_PROGRESS'],
+      [500, 'NOT_START'],
+    ] as const) {
+      await sql.unsafe(fill(count, status));
+    }
+    for (const text of fillAccounts) await sql.unsafe(text);
+    await sql.unsafe('analyze');
+    const run: RunStatement = async (text, params) => (await sql.unsafe(text, params).values()) as unknown[][];
+    for (const query of [...claims, ...accounts]) {
+      const [name, , table, index] = query;
+      const plan = `${name}: ${await explained(run, 'postgres', query)}`;
+      expect(plan).toMatch(index);
+      expect(plan).not.toContain(`Seq Scan on ${table}`);
+    }
+    await sql.close();
+  });
+});
