@@ -3,6 +3,7 @@ import type { Config } from './config-variables.ts';
 import type { LiveOptions } from './live-options.ts';
 import type { Secrets } from './load-secrets.ts';
 import { serverAddress } from './public-address.ts';
+import { readOption } from './read-option.ts';
 
 /** Specification: a refresh token is valid at most 30 days. */
 const REFRESH_DAYS = 30;
@@ -16,6 +17,8 @@ export const authConfig = (config: Config, secrets: Secrets): AuthConfig => ({
   sessionIssuanceWindowSeconds: config.sessionIssuanceWindow,
   criticalLimit: config.criticalLimit,
   criticalLimitSeconds: config.criticalLimitSeconds,
+  apiLimit: config.apiLimit,
+  apiLimitSeconds: config.apiLimitSeconds,
 });
 
 /** The options of the auth room as they stand now. `listening` is where this node itself is reached. */
@@ -34,7 +37,20 @@ export const authSettings = (options: LiveOptions, listening: string): AuthSetti
     userVerification: oneOf(options.get('passkey.user_verification'), ['preferred', 'required', 'discouraged']),
     attachment: oneOf(options.get('passkey.attachment_preference'), ['', 'platform', 'cross-platform']),
   },
+  modelRequests: {
+    enabled: readOption(options, 'ModelRequestRateLimitEnabled') === 'true',
+    windowSeconds: Number(readOption(options, 'ModelRequestRateLimitDurationMinutes')) * 60,
+    total: Number(readOption(options, 'ModelRequestRateLimitCount')),
+    success: Number(readOption(options, 'ModelRequestRateLimitSuccessCount')),
+    groups: readGroupLimits(readOption(options, 'ModelRequestRateLimitGroup')),
+  },
 });
+
+/** `{"group":[all, successful]}`, already checked. */
+function readGroupLimits(text: string): AuthSettings['modelRequests']['groups'] {
+  const groups = JSON.parse(text) as Record<string, [total: number, success: number]>;
+  return new Map(Object.entries(groups).map(([group, [total, success]]) => [group, { total, success }]));
+}
 
 /** `value` if it is one of `choices`, else the first of them. */
 const oneOf = <const T extends string>(value: string | undefined, choices: readonly [T, ...T[]]): T =>

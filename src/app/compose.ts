@@ -7,8 +7,15 @@ import type { Clock, Logger, SecretBox } from '../kernel/index.ts';
 import demoPlugin from '../plugins/factory/demo.js' with { type: 'text' };
 import { createPluginService } from '../plugins/index.ts';
 import type { Sandbox } from '../sandbox/index.ts';
-import { connectRedis, createMemoryCounters, createNoSessionCache, createRedisCounters } from '../store/index.ts';
-import type { Counters, Store } from '../store/ports/index.ts';
+import {
+  connectRedis,
+  createMemoryCounters,
+  createMemorySuccessLists,
+  createNoSessionCache,
+  createRedisCounters,
+  createRedisSuccessLists,
+} from '../store/index.ts';
+import type { Counters, Store, SuccessLists } from '../store/ports/index.ts';
 import { createTasks } from '../tasks/index.ts';
 import { createUpstream } from '../upstream/index.ts';
 import { NODE_ALIVE_SECONDS } from './announce-node.ts';
@@ -76,7 +83,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
 
   const auth = createAuth({
     store,
-    counters: openCounters(config, logger, stops),
+    ...openCounts(foundation),
     sessionCache: createNoSessionCache(),
     clock,
     logger,
@@ -165,11 +172,15 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
   };
 }
 
-function openCounters(config: Config, logger: Logger, stops: StopList): Counters {
-  if (config.redisUrl === '') return createMemoryCounters();
+/** What limits count by: for all nodes together where there is a shared cache, else for this one. */
+function openCounts(foundation: Foundation): { counters: Counters; successLists: SuccessLists } {
+  const { config, clock, logger, stops } = foundation;
+  if (config.redisUrl === '') {
+    return { counters: createMemoryCounters(), successLists: createMemorySuccessLists(clock) };
+  }
   const redis = connectRedis({ url: config.redisUrl, logger });
   stops.add('redis', () => redis.disconnect());
-  return createRedisCounters(redis);
+  return { counters: createRedisCounters(redis), successLists: createRedisSuccessLists(redis, clock) };
 }
 
 /** The name to type: passkeys and cookies want `localhost` where loopback or every address is meant. */

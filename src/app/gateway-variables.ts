@@ -245,4 +245,18 @@ export const GATEWAY_VARIABLES = {
     kind: integer(1, 86_400),
     default: 1200,
   }),
+  apiLimit: variable({
+    env: 'GLOBAL_API_RATE_LIMIT',
+    group: 'limits',
+    doc: 'Requests below /api an IP address may send per GLOBAL_API_RATE_LIMIT_DURATION.',
+    kind: integer(1, 1_000_000_000),
+    default: 3000,
+  }),
+  apiLimitSeconds: variable({
+    env: 'GLOBAL_API_RATE_LIMIT_DURATION',
+    group: 'limits',
+    doc: 'Window of GLOBAL_API_RATE_LIMIT in seconds.',
+    kind: integer(1, 86_400),
+    default: 180,
+  }),
 };

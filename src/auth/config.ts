@@ -18,6 +18,21 @@ export type AuthSettings = {
     /** Empty: any authenticator. */
     attachment: '' | 'platform' | 'cross-platform';
   };
+  /** How many tasks a user may submit. */
+  modelRequests: ModelRequestNumbers & {
+    enabled: boolean;
+    windowSeconds: number;
+    /** Other numbers for the users or keys of a group. */
+    groups: ReadonlyMap<string, ModelRequestNumbers>;
+  };
+};
+
+/** Per user and window. */
+type ModelRequestNumbers = {
+  /** Requests, failures included; 0: any number. */
+  total: number;
+  /** Requests that succeeded; at least 1. */
+  success: number;
 };
 
 /** What the auth room is told by the configuration. Durations are seconds unless a name says otherwise. */
@@ -40,4 +55,7 @@ export type AuthConfig = {
   /** `CRITICAL_RATE_LIMIT` requests per `CRITICAL_RATE_LIMIT_DURATION` seconds and address. */
   criticalLimit: number;
   criticalLimitSeconds: number;
+  /** `GLOBAL_API_RATE_LIMIT` requests below `/api` per `GLOBAL_API_RATE_LIMIT_DURATION` seconds and address. */
+  apiLimit: number;
+  apiLimitSeconds: number;
 };

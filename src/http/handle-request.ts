@@ -1,4 +1,5 @@
 import type { AnyElysia } from 'elysia';
+import type { ApiPrincipal } from '../auth/index.ts';
 import { type AppError, type Clock, type Logger, newUuid } from '../kernel/index.ts';
 import { isOpenToOtherSites, type UserLimitScope } from './access-levels.ts';
 import type { Authenticators } from './authorize-request.ts';
@@ -35,11 +36,20 @@ export type RequestLimits = {
   critical(ip: string): Promise<void>;
   /** All routes of one scope together, per user. */
   user(userId: number, scope: UserLimitScope): Promise<void>;
+  /** All routes that say `modelRequest` together, per user; gives what is to be called after an answer below 400. */
+  modelRequests(userId: number, group: string): Promise<() => Promise<void>>;
 };
 
 /** A caller's own request id is taken over only if it can do no harm in a log or a header. */
 const REQUEST_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$/;
-const NOWHERE: DeclaredRoute = { method: '', pattern: '', access: 'public', takesBody: false, critical: false };
+const NOWHERE: DeclaredRoute = {
+  method: '',
+  pattern: '',
+  access: 'public',
+  takesBody: false,
+  critical: false,
+  modelRequest: false,
+};
 
 /**
  * The one way in. Finds the route, decides who may pass, hands over to the controllers, and gives every answer its request id, its
@@ -116,6 +126,18 @@ export function createRequestHandler(door: FrontDoor): (request: Request, peer: 
       scope,
     );
     if (route.perUser && scope.panel) await door.limits.user(scope.panel.user.id, route.perUser);
+    if (route.modelRequest && scope.api) return countModelRequest(scope.api, () => run(request, scope));
+    return run(request, scope);
+  }
+
+  async function countModelRequest(api: ApiPrincipal, answer: () => Promise<Response>): Promise<Response> {
+    const recordSuccess = await door.limits.modelRequests(api.user.id, api.group);
+    const response = await answer();
+    if (response.status < 400) await recordSuccess();
+    return response;
+  }
+
+  async function run(request: Request, scope: RequestScope): Promise<Response> {
     if (request.method !== 'HEAD') {
       door.scopes.put(request, scope);
       return door.app.fetch(request);

@@ -52,6 +52,8 @@ export function createKit(scopes: RequestScopes) {
       critical: { detail: { 'x-limit': 'critical' } as object },
       /** Counted by a Critical limiter of the signed-in user's own, besides the one per address; each scope counts apart. */
       perUser: (scope: UserLimitScope) => ({ detail: { 'x-limit-per-user': scope } as object }),
+      /** Counted by the user's limit of model requests, on every route by which an API client submits a task. */
+      modelRequest: { detail: { 'x-limit-model-requests': true } as object },
       operator: { parse: leaveUnread, detail: access('operator') },
       apiKey: { parse: leaveUnread, detail: access('apiKey'), resolve: ({ request }) => apiOf(request) },
       apiKeyOrCapability: {

@@ -18,6 +18,7 @@ export type Operation = {
   'x-access'?: AccessLevel;
   'x-limit'?: string;
   'x-limit-per-user'?: string;
+  'x-limit-model-requests'?: boolean;
 };
 export type OpenApiDocument = {
   openapi: string;
@@ -148,6 +149,7 @@ const describeLimits = (operation: Operation): string =>
     operation['x-limit-per-user'] === undefined
       ? ''
       : `Counted for each user (${operation['x-limit-per-user']}) up to the same number.`,
+    operation['x-limit-model-requests'] ? 'Counted for each user by the options ModelRequestRateLimit….' : '',
   ]
     .filter(Boolean)
     .join(' ');

@@ -2,7 +2,7 @@ import { isObject, parseJson } from '../kernel/index.ts';
 
 /** A setting that an administrator edits. Values are stored as texts; `check` says what is wrong with one. */
 export type OptionRule = {
-  type: 'text' | 'url' | 'choice' | 'json';
+  type: 'text' | 'url' | 'choice' | 'boolean' | 'integer' | 'json';
   default: string;
   check(value: string): string | undefined;
 };
@@ -19,6 +19,31 @@ const address: OptionRule = {
     return plain ? undefined : 'an absolute http or https address without credentials, query and fragment, or nothing';
   },
 };
+
+const boolean = (initial: boolean): OptionRule => ({
+  type: 'boolean',
+  default: String(initial),
+  check: (value) => (value === 'true' || value === 'false' ? undefined : 'true or false'),
+});
+
+const integer = (initial: number, low: number, high: number): OptionRule => ({
+  type: 'integer',
+  default: String(initial),
+  check: (value) =>
+    /^\d{1,15}$/.test(value) && Number(value) >= low && Number(value) <= high
+      ? undefined
+      : `a whole number from ${low} to ${high}`,
+});
+
+/** Most requests that a limit of model requests can name: each success up to it is kept as a time. */
+const MAX_MODEL_REQUESTS = 1_000_000;
+const MINUTES_OF_A_DAY = 1440;
+const MAX_GROUPS = 1000;
+
+const isModelLimit = (value: unknown): boolean =>
+  Array.isArray(value) &&
+  value.length === 2 &&
+  value.every((count, i) => Number.isInteger(count) && count >= i && count <= MAX_MODEL_REQUESTS);
 
 /** Every option that exists; no other key can be written. */
 export const OPTION_CATALOGUE: Readonly<Record<string, OptionRule>> = {
@@ -50,6 +75,26 @@ export const OPTION_CATALOGUE: Readonly<Record<string, OptionRule>> = {
             /^[\w.-]{1,64}$/.test(name) && typeof ratio === 'number' && Number.isFinite(ratio) && ratio >= 0,
         );
       return valid ? undefined : 'a JSON object of group names (letters, digits, . _ -) to ratios of at least 0';
+    },
+  },
+  /** Whether the submissions of each user are counted at all. */
+  ModelRequestRateLimitEnabled: boolean(false),
+  ModelRequestRateLimitDurationMinutes: integer(1, 1, MINUTES_OF_A_DAY),
+  /** Submissions of a user within that time, failed ones included; 0: any number. */
+  ModelRequestRateLimitCount: integer(0, 0, MAX_MODEL_REQUESTS),
+  /** Submissions of a user within that time that succeed. */
+  ModelRequestRateLimitSuccessCount: integer(1000, 1, MAX_MODEL_REQUESTS),
+  /** Other numbers for a group: its name to [all, successful]. */
+  ModelRequestRateLimitGroup: {
+    type: 'json',
+    default: '{}',
+    check(value) {
+      const groups = parseJson(value);
+      const valid =
+        isObject(groups) && Object.keys(groups).length <= MAX_GROUPS && Object.values(groups).every(isModelLimit);
+      return valid
+        ? undefined
+        : `a JSON object of at most ${MAX_GROUPS} group names to [all, successful], whole numbers up to ${MAX_MODEL_REQUESTS}, the first at least 0, the second at least 1`;
     },
   },
 };

@@ -18,6 +18,8 @@ export type DeclaredRoute = {
   readonly critical: boolean;
   /** Counted by a Critical limiter of the signed-in user's own, in this scope. */
   readonly perUser?: UserLimitScope;
+  /** Counted by the user's limit of model requests. */
+  readonly modelRequest: boolean;
 };
 
 export type RouteMatch = {
@@ -48,6 +50,10 @@ export function indexRoutes(app: AnyElysia): RouteIndex {
     if (scope !== undefined && (!perUser || !isPanelLevel(access))) {
       throw new Error(`The route ${method} ${path} counts per user where no user is known, or in no known scope.`);
     }
+    const modelRequest = readDetail(hooks.detail, 'x-limit-model-requests') === true;
+    if (modelRequest && access !== 'apiKey') {
+      throw new Error(`The route ${method} ${path} counts model requests but needs no API key.`);
+    }
     return {
       method,
       pattern: path,
@@ -55,6 +61,7 @@ export function indexRoutes(app: AnyElysia): RouteIndex {
       takesBody: Boolean(hooks.body),
       critical: readDetail(hooks.detail, 'x-limit') === 'critical',
       ...(perUser ? { perUser } : {}),
+      modelRequest,
     };
   });
 

@@ -40,6 +40,8 @@ describe('defaults', () => {
       sessionHourlyAlert: 5000,
       criticalLimit: 600,
       criticalLimitSeconds: 1200,
+      apiLimit: 3000,
+      apiLimitSeconds: 180,
       pollIntervalSeconds: 15,
       pollChannelConcurrency: 16,
       pollMaxFailures: 20,
@@ -101,6 +103,8 @@ describe('a bad value stops the start: key, what was read, what is allowed', () 
     [{ TASK_TIMEOUT_MINUTES: '1.5' }, 'TASK_TIMEOUT_MINUTES'],
     [{ MAX_FILE_DOWNLOAD_MB: '0' }, 'MAX_FILE_DOWNLOAD_MB'],
     [{ CRITICAL_RATE_LIMIT: '0' }, 'CRITICAL_RATE_LIMIT'],
+    [{ GLOBAL_API_RATE_LIMIT: '0' }, 'GLOBAL_API_RATE_LIMIT'],
+    [{ GLOBAL_API_RATE_LIMIT_DURATION: '3m' }, 'GLOBAL_API_RATE_LIMIT_DURATION'],
     [{ SANDBOX_MEMORY_MB: '4' }, 'SANDBOX_MEMORY_MB', 'from 16 to 1024'],
     [{ UPSTREAM_ALLOW_PRIVATE: 'maybe' }, 'UPSTREAM_ALLOW_PRIVATE'],
   ];

@@ -3,7 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Auth, type AuthConfig, type AuthSettings, createAuth, type SignedIn } from '../../src/auth/index.ts';
 import { type Clock, createSecretBox, type Logger, silentLogger, systemClock } from '../../src/kernel/index.ts';
-import { createMemoryCounters, createNoSessionCache, openStore } from '../../src/store/index.ts';
+import {
+  createMemoryCounters,
+  createMemorySuccessLists,
+  createNoSessionCache,
+  openStore,
+} from '../../src/store/index.ts';
 import type { NewUser, SessionCache, Store, UserRecord } from '../../src/store/ports/index.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
 
@@ -45,6 +50,8 @@ export const testConfig = (change: Partial<AuthConfig> = {}): AuthConfig => ({
   sessionIssuanceWindowSeconds: 86_400,
   criticalLimit: 600,
   criticalLimitSeconds: 1200,
+  apiLimit: 3000,
+  apiLimitSeconds: 180,
   ...change,
 });
 
@@ -61,6 +68,7 @@ export const testSettings = (change: Partial<AuthSettings['passkeys']> = {}): Au
     attachment: '',
     ...change,
   },
+  modelRequests: { enabled: false, windowSeconds: 60, total: 0, success: 1000, groups: new Map() },
 });
 
 /** The auth room of one node over a store. */
@@ -78,6 +86,7 @@ export function openAuth(
   return createAuth({
     store,
     counters: createMemoryCounters(),
+    successLists: createMemorySuccessLists(options.clock ?? systemClock),
     sessionCache: options.sessionCache ?? createNoSessionCache(),
     clock: options.clock ?? systemClock,
     logger: options.logger ?? silentLogger,

@@ -82,7 +82,13 @@ export function openKit(options: KitOptions = {}) {
       panel: options.panel ?? { files: [], indexHtml: '' },
       clock: systemClock,
       logger,
-      limits: { api: async () => {}, critical: async () => {}, user: async () => {}, ...options.limits },
+      limits: {
+        api: async () => {},
+        critical: async () => {},
+        user: async () => {},
+        modelRequests: async () => async () => {},
+        ...options.limits,
+      },
       auth: {
         async authenticatePanel(authorization) {
           const principal = PANEL[authorization ?? ''];
@@ -166,6 +172,10 @@ function sampleRoutes(kit: Kit, config: HttpConfig) {
     .get('/api/cookies/read', ({ cookie }) => ok(cookies.read(cookie) ?? null), { public: true })
     .post('/api/refresh', () => ok(null), { refreshCookie: true })
     .get('/v1/things/:id', ({ api, params }) => ({ user: api.user.id, id: params.id }), { apiKey: true })
+    .post('/v1/jobs', ({ query }) => new Response(null, { status: Number(query.answer) }), {
+      apiKey: true,
+      modelRequest: true,
+    })
     .post('/v1/things', async ({ request }) => ({ bytes: (await readBody(request, V1_CAP)).byteLength }), {
       apiKey: true,
     })

@@ -301,10 +301,12 @@ describe('every route states who may call it', () => {
   test('and by which limits it is counted besides those of its address', async () => {
     const { paths } = (await send({ path: '/api/openapi.json' })).json;
     const limited: Record<string, string[]> = {};
-    for (const [path, operations] of Object.entries(paths as Record<string, Record<string, Record<string, string>>>)) {
+    for (const [path, operations] of Object.entries(
+      paths as Record<string, Record<string, Record<string, string | true>>>,
+    )) {
       for (const [method, operation] of Object.entries(operations)) {
-        for (const limit of ['x-limit', 'x-limit-per-user']) {
-          const name = operation[limit];
+        for (const limit of ['x-limit', 'x-limit-per-user', 'x-limit-model-requests']) {
+          const name = operation[limit] === true ? limit : operation[limit];
           if (name) limited[name] = [...(limited[name] ?? []), `${method.toUpperCase()} ${path}`].sort();
         }
       }
@@ -317,6 +319,7 @@ describe('every route states who may call it', () => {
         'POST /api/user/login',
         'PUT /api/user/self',
       ],
+      'x-limit-model-requests': ['POST /v1/tasks/{pluginKey}', 'POST /v1/videos'],
     });
   });
 

@@ -1,6 +1,6 @@
 import { type Auth, createAuth } from '../../auth/index.ts';
 import { createSecretBox, silentLogger, systemClock } from '../../kernel/index.ts';
-import { createMemoryCounters, createNoSessionCache, openStore } from '../../store/index.ts';
+import { createMemoryCounters, createMemorySuccessLists, createNoSessionCache, openStore } from '../../store/index.ts';
 import { authConfig, authSettings } from '../auth-settings.ts';
 import { createLiveOptions } from '../live-options.ts';
 import { loadSecrets } from '../load-secrets.ts';
@@ -26,6 +26,7 @@ export async function withAccounts<T>(input: CommandInput, work: (auth: Auth) =>
     const auth = createAuth({
       store,
       counters: createMemoryCounters(),
+      successLists: createMemorySuccessLists(systemClock),
       // What a command changes moves the user's auth version, which running nodes read from the database at every request.
       sessionCache: createNoSessionCache(),
       clock: systemClock,

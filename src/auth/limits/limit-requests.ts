@@ -13,14 +13,15 @@ export type UserLimit = (userId: number, scope: string) => Promise<void>;
 
 /** All routes that share `name` share the count of an address. */
 export function createRequestLimit(counters: Counters, { name, ...window }: Window & { name: string }): RequestLimit {
-  return (ip) => count(counters, `${name}:${addressKey(ip)}`, window);
+  return (ip) => countRequest(counters, `${name}:${addressKey(ip)}`, window);
 }
 
 export function createUserLimit(counters: Counters, window: Window): UserLimit {
-  return (userId, scope) => count(counters, `critical-user:${userId}:${scope}`, window);
+  return (userId, scope) => countRequest(counters, `critical-user:${userId}:${scope}`, window);
 }
 
-async function count(counters: Counters, key: string, { limit, windowSeconds }: Window): Promise<void> {
+/** Counts one request under `key`; rejects with `auth.rate_limited` once the fixed window is full. */
+export async function countRequest(counters: Counters, key: string, { limit, windowSeconds }: Window): Promise<void> {
   const { count, resetsInSeconds } = await counters.add(key, 1, windowSeconds);
   if (count > limit) throw authErrors.rate_limited({ retryAfterSeconds: resetsInSeconds });
 }

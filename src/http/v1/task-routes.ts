@@ -50,7 +50,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
         keepOpen();
         return submittedObject(await tasks.submitGeneric(callerOf(api), requestId, params.pluginKey, client));
       },
-      { apiKey: true, detail: { summary: 'Submit a task to a plugin' } },
+      { apiKey: true, modelRequest: true, detail: { summary: 'Submit a task to a plugin' } },
     )
     .get('/v1/tasks/:taskId', async ({ params, api }) => taskObject(await tasks.own(api.user.id, params.taskId)), {
       apiKey: true,

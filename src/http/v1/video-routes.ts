@@ -28,7 +28,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
         keepOpen();
         return videoObject(await tasks.submitVideo(callerOf(api), requestId, client));
       },
-      { apiKey: true, detail: { summary: 'Create a video' } },
+      { apiKey: true, modelRequest: true, detail: { summary: 'Create a video' } },
     )
     .get(
       '/v1/videos/:task_id',
