@@ -24,7 +24,7 @@ export function createChangePassword(deps: {
 
   return async (principal, { currentPassword, newPassword, origin }) => {
     const { user } = requireSession(principal);
-    validateNewPassword(newPassword, 'password');
+    await validateNewPassword(newPassword, user.username);
     const right = await limitGuesses(
       `user:${user.id}`,
       origin.ip,

@@ -29,7 +29,7 @@ export function createCreateRoot(deps: {
   const { store, clock, logger, passwords } = deps;
   return async (root) => {
     const username = validateUsername(root.username);
-    validateNewPassword(root.password);
+    await validateNewPassword(root.password, username);
     if (await hasRoot(store)) throw authErrors.setup_done();
     const passwordHash = await passwords.hash(root.password);
 

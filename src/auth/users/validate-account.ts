@@ -1,4 +1,5 @@
 import { invalidField } from '../errors.ts';
+import { isCommonPassword } from '../passwords/common-passwords.ts';
 
 /** Design 4.3. ASCII letters only: uniqueness ignoring case must mean the same in both databases. */
 const USERNAME = /^[A-Za-z0-9._-]{1,32}$/;
@@ -14,11 +15,28 @@ export function validateUsername(value: string): string {
   return username;
 }
 
-/** Rejects a new password with `auth.validation_failed` unless it has 8 to 128 characters; any characters, spaces too. */
-export function validateNewPassword(value: string, param = 'password'): string {
-  const length = [...value].length;
+/**
+ * Rejects a new password with `auth.validation_failed` unless it has 8 to 128 characters, any characters, spaces too, and is not
+ * what an attacker tries first: the user name, one repeated character, one of the most used passwords (ASVS 6.2.4).
+ */
+export async function validateNewPassword(password: string, username: string): Promise<void> {
+  // As it is hashed, so that a character counts as one however a keyboard composes it.
+  const composed = password.normalize('NFC');
+  const length = [...composed].length;
   if (length < PASSWORD_MIN || length > PASSWORD_MAX) {
-    throw invalidField(param, `${PASSWORD_MIN} to ${PASSWORD_MAX} characters are required.`);
+    throw invalidField('password', `${PASSWORD_MIN} to ${PASSWORD_MAX} characters are required.`);
   }
-  return value;
+  const lowerCase = composed.toLowerCase();
+  if (lowerCase === username.toLowerCase()) {
+    throw invalidField('password', 'it must not be the user name. Choose another one.');
+  }
+  if (new Set(lowerCase).size === 1) {
+    throw invalidField('password', 'it must not be one character repeated. Choose another one.');
+  }
+  if (await isCommonPassword(lowerCase)) {
+    throw invalidField(
+      'password',
+      'this is one of the most used passwords, which are tried first. Choose another one.',
+    );
+  }
 }
