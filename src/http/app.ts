@@ -13,6 +13,7 @@ import { describeApi, openApiRoutes } from './openapi.ts';
 import { accountRoutes } from './panel-api/account.ts';
 import { apiKeyRoutes } from './panel-api/api-keys.ts';
 import { channelRoutes } from './panel-api/channels.ts';
+import { keyUsageRoutes } from './panel-api/key-usage.ts';
 import { type OperationDeps, operationRoutes } from './panel-api/operation.ts';
 import { type OptionsSource, optionRoutes } from './panel-api/options.ts';
 import { pluginRoutes } from './panel-api/plugins.ts';
@@ -96,6 +97,7 @@ function joinRoutes(kit: Kit, deps: HttpDeps & { audit: RecordAudit }) {
     .use(priceRoutes(kit, deps))
     .use(panelTaskRoutes(kit, deps))
     .use(recordRoutes(kit, deps))
+    .use(keyUsageRoutes(kit, deps))
     .use(optionRoutes(kit, deps))
     .use(operationRoutes(kit, { ...deps, startedAt: clock.unix() }))
     .use(createHealth({ kit, checks: deps.readiness, clock, logger: deps.logger }))

@@ -2,6 +2,7 @@
 import { Elysia, t } from 'elysia';
 import type { ApiPrincipal, PanelPrincipal } from '../../src/auth/index.ts';
 import { assemble, type HttpConfig } from '../../src/http/assemble.ts';
+import type { Authenticators } from '../../src/http/authorize-request.ts';
 import type { RequestLimits } from '../../src/http/handle-request.ts';
 import { createHealth, type ReadinessChecks } from '../../src/http/health.ts';
 import { type Kit, ok, strictObject, whole } from '../../src/http/kit.ts';
@@ -61,6 +62,7 @@ export type KitOptions = {
   checks?: ReadinessChecks;
   panel?: PanelManifest;
   limits?: Partial<RequestLimits>;
+  auth?: Authenticators;
   routes?: (kit: Kit) => Elysia;
 };
 
@@ -89,7 +91,7 @@ export function openKit(options: KitOptions = {}) {
         modelRequests: async () => async () => {},
         ...options.limits,
       },
-      auth: {
+      auth: options.auth ?? {
         async authenticatePanel(authorization) {
           const principal = PANEL[authorization ?? ''];
           if (!principal) throw new AppError('auth.unauthorized', 'unauthenticated', 'Sign in to continue.');

@@ -283,6 +283,8 @@ describe('every route states who may call it', () => {
       ],
       operator: ['GET /metrics'],
       apiKey: [
+        'GET /api/log/token',
+        'GET /api/usage/token',
         'GET /v1/tasks/{pluginKey}',
         'GET /v1/tasks/{taskId}/artifacts',
         'GET /v1/videos/{task_id}',
@@ -313,6 +315,8 @@ describe('every route states who may call it', () => {
     }
     expect(limited).toEqual({
       critical: [
+        'GET /api/log/token',
+        'GET /api/usage/token',
         'POST /api/setup',
         'POST /api/user/auth/logout',
         'POST /api/user/auth/refresh',

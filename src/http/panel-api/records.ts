@@ -24,7 +24,7 @@ type UsageRow = {
 
 /** What is kept of the past: usage and administration. */
 export type RecordsSource = {
-  listUsage(filter: { userId?: number }, page: Page): Promise<Paged<UsageRow>>;
+  listUsage(filter: { userId?: number; apiKeyId?: number }, page: Page): Promise<Paged<UsageRow>>;
   listAudit(page: Page): Promise<Paged<AuditRow & { id: number }>>;
 };
 
@@ -56,7 +56,7 @@ export function recordRoutes(kit: Kit, { records }: { records: RecordsSource }) 
     );
 }
 
-const describeUsage = (row: UsageRow, forAdmin: boolean) => ({
+export const describeUsage = (row: UsageRow, forAdmin: boolean) => ({
   id: row.id,
   user_id: row.userId,
   api_key_id: row.apiKeyId,
