@@ -16,15 +16,19 @@ import { createGuessLimit } from './limits/limit-guesses.ts';
 import { createModelRequestLimit, type ModelRequestLimit } from './limits/limit-model-requests.ts';
 import { createRequestLimit, createUserLimit, type RequestLimit, type UserLimit } from './limits/limit-requests.ts';
 import { createCompleteLogin, type LoginResult } from './login/complete-login.ts';
+import { createFinishTwoFactorLogin, type TwoFactorLogin } from './login/finish-two-factor-login.ts';
 import { createChangePassword, type PasswordChange } from './passwords/change-password.ts';
 import { createLogIn, type LoginRequest } from './passwords/log-in.ts';
 import { createPasswordHashes } from './passwords/password-hashes.ts';
-import { createResetPassword } from './passwords/reset-password.ts';
+import { createResetPassword, type PasswordReset, type PasswordResetDone } from './passwords/reset-password.ts';
+import { createPersonalTokens, type PersonalTokens } from './personal-tokens/keep-personal-token.ts';
 import { createAllowedProofMethods } from './proofs/allowed-methods.ts';
-import { createSecurityProofs, type SecurityProofs } from './proofs/security-proofs.ts';
+import { createProveIdentity, type ProofRequest } from './proofs/prove-identity.ts';
+import { createSecurityProofs, type ProofBundle, type SecurityProofs } from './proofs/security-proofs.ts';
 import type { RotationBundle, SessionView, SignedIn } from './sessions/describe-session.ts';
 import { createListSessions } from './sessions/list-sessions.ts';
 import { createLogOut, type LogoutRequest, type LogoutResult } from './sessions/log-out.ts';
+import { createSessionOversight, type SessionOversight } from './sessions/oversee-sessions.ts';
 import { createRefreshTokens } from './sessions/refresh-tokens.ts';
 import { createRevokeOtherSessions, createRevokeSession } from './sessions/revoke-sessions.ts';
 import { createRotateRefresh, type RefreshRequest } from './sessions/rotate-refresh.ts';
@@ -32,6 +36,10 @@ import { createSessionGate } from './sessions/session-gate.ts';
 import { createSetup, type Setup } from './setup/complete-setup.ts';
 import { type CreatedRoot, createCreateRoot, type NewRoot } from './setup/create-root.ts';
 import { createAccessTokens } from './tokens/access-tokens.ts';
+import { createAuthenticator } from './two-factor/authenticator.ts';
+import { createBackupCodes } from './two-factor/backup-codes.ts';
+import { createSpendCode } from './two-factor/spend-code.ts';
+import { createTwoFactor, type TwoFactor } from './two-factor/two-factor.ts';
 import type { PanelPrincipal } from './types.ts';
 import type { PanelUser } from './users/describe-user.ts';
 import { loadPanelUser } from './users/load-factors.ts';
@@ -66,7 +74,7 @@ export interface Auth {
     logIn(request: LoginRequest): Promise<LoginResult>;
     change(principal: PanelPrincipal, change: PasswordChange): Promise<RotationBundle>;
     /** For the command line: no proof is asked. */
-    reset(reset: { username: string; password: string }): Promise<{ userId: number; username: string }>;
+    reset(reset: PasswordReset): Promise<PasswordResetDone>;
   };
   readonly sessions: {
     refresh(request: RefreshRequest): Promise<SignedIn>;
@@ -74,8 +82,16 @@ export interface Auth {
     list(principal: PanelPrincipal): Promise<SessionView[]>;
     revoke(principal: PanelPrincipal, sid: string): Promise<{ revoked_sid: string; current: boolean }>;
     revokeOthers(principal: PanelPrincipal): Promise<{ revoked_count: number }>;
+    /** Anybody's sessions, for root. */
+    readonly ofUsers: SessionOversight;
   };
+  /** Personal access tokens. */
+  readonly personalTokens: PersonalTokens;
+  /** Authenticator apps and backup codes. */
+  readonly twoFactor: TwoFactor & { finishLogin(login: TwoFactorLogin): Promise<LoginResult> };
   readonly proofs: {
+    /** A Security Proof for a code or a password. */
+    prove(principal: PanelPrincipal, request: ProofRequest): Promise<ProofBundle>;
     require: SecurityProofs['require'];
   };
   readonly apiKeys: {
@@ -109,12 +125,15 @@ export function createAuth(deps: AuthDeps): Auth {
     flows: createFlows(keys.flow, clock),
     passwords: createPasswordHashes(),
     limitGuesses: createGuessLimit(counters),
+    authenticator: createAuthenticator(deps),
+    backupCodes: createBackupCodes(config),
     sessions: createSessionGate(deps),
   };
   const room = {
     ...basics,
     completeLogin: createCompleteLogin(basics),
     changeSecurity: createChangeSecurity(basics),
+    spendCode: createSpendCode(basics),
   };
 
   /** The operation with the room's one answer to trouble with the store. */
@@ -126,6 +145,9 @@ export function createAuth(deps: AuthDeps): Auth {
   const critical = { limit: config.criticalLimit, windowSeconds: config.criticalLimitSeconds };
   const createRoot = createCreateRoot(room);
   const setup = createSetup({ store, createRoot });
+  const oversight = createSessionOversight(room);
+  const personalTokens = createPersonalTokens(room);
+  const twoFactor = createTwoFactor(room);
   return {
     authenticatePanel: guarded(createAuthenticatePanel(room)),
     authenticateApiKey: guarded(createAuthenticateApiKey(room)),
@@ -147,8 +169,27 @@ export function createAuth(deps: AuthDeps): Auth {
       list: guarded(createListSessions(room)),
       revoke: guarded(createRevokeSession(room)),
       revokeOthers: guarded(createRevokeOtherSessions(room)),
+      ofUsers: {
+        list: guarded(oversight.list),
+        revoke: guarded(oversight.revoke),
+        revokeAll: guarded(oversight.revokeAll),
+      },
+    },
+    personalTokens: {
+      create: guarded(personalTokens.create),
+      revoke: guarded(personalTokens.revoke),
+      describe: guarded(personalTokens.describe),
+    },
+    twoFactor: {
+      status: guarded(twoFactor.status),
+      setUp: guarded(twoFactor.setUp),
+      enable: guarded(twoFactor.enable),
+      disable: guarded(twoFactor.disable),
+      replaceBackupCodes: guarded(twoFactor.replaceBackupCodes),
+      finishLogin: guarded(createFinishTwoFactorLogin(room)),
     },
     proofs: {
+      prove: guarded(createProveIdentity(room)),
       require: guarded(room.proofs.require),
     },
     apiKeys: {

@@ -23,6 +23,13 @@ export const authErrors = defineErrors('auth', {
   password_invalid: ['invalid', 'The current password is wrong.'],
   code_invalid: ['invalid', 'The code is wrong or was used before.'],
   code_locked: ['rate_limited', 'Too many wrong codes. Codes are not looked at for a while; try again later.'],
+  two_factor_enabled: ['conflict', 'Two-factor authentication is enabled already.'],
+  two_factor_off: ['conflict', 'Two-factor authentication is not enabled.'],
+  two_factor_not_begun: ['conflict', 'There is no set-up to confirm. Begin one first.'],
+  two_factor_unreadable: [
+    'conflict',
+    'The server cannot read what it keeps of your authenticator app: its secret was changed. Use a backup code, or ask the administrator.',
+  ],
   method_disabled: ['forbidden', 'This way to sign in is not enabled.'],
   user_disabled: ['unauthenticated', 'This account is disabled.'],
 

@@ -22,7 +22,8 @@ export function createAllowedProofMethods(deps: { store: Store; settings: () => 
     const [twoFactor, passkeys] = await Promise.all([store.twoFactor.byUser(user.id), store.passkeys.list(user.id)]);
     const hasPasskey = now.passkeys.enabled && passkeys.some((passkey) => passkey.rpId === rpId);
     if (twoFactor?.enabled) return hasPasskey ? ['2fa', 'passkey'] : ['2fa'];
-    return hasPasskey ? ['passkey'] : ['password'];
+    if (hasPasskey) return ['passkey'];
+    return user.passwordHash === null ? [] : ['password'];
   };
 }
 
@@ -35,6 +36,9 @@ const NAMES: Record<ProofMethod, string> = {
 /** The refusal of a method that is not among `allowed`; it names what to use. */
 export const wrongMethod = (allowed: readonly ProofMethod[]): AppError =>
   proofErrors.method_mismatch({
-    message: `Confirm that it is you with ${allowed.map((method) => NAMES[method]).join(', or with ')}.`,
+    message:
+      allowed.length > 0
+        ? `Confirm that it is you with ${allowed.map((method) => NAMES[method]).join(', or with ')}.`
+        : 'This account has nothing to confirm with that it is you. Set up an authenticator app first.',
     details: { methods: allowed },
   });

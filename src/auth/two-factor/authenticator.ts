@@ -1,0 +1,59 @@
+import { Secret, TOTP } from 'otpauth';
+import type { Clock, Logger, SecretBox } from '../../kernel/index.ts';
+import type { TwoFactorRecord } from '../../store/ports/index.ts';
+import type { AuthSettings } from '../config.ts';
+import { authErrors } from '../errors.ts';
+
+/** Codes of authenticator apps. */
+export interface Authenticator {
+  /** A new shared secret: in base32 for the app, sealed for the store. */
+  create(): { secret: string; secretSealed: string };
+  /** The `otpauth:` address by which an app takes the secret over, usually from a QR code. */
+  address(secret: string, username: string): string;
+  /** The secret of a set-up. Rejects with `auth.two_factor_unreadable` when no current or previous CRYPTO_SECRET opens it. */
+  open(factor: TwoFactorRecord): string;
+  /** The time step whose code `digits` are, at most one step from now; `undefined` when they are wrong. */
+  stepOf(secret: string, digits: string): number | undefined;
+}
+
+/** What every common app assumes (auth facts 1.7). */
+const FORM = { algorithm: 'SHA1', digits: 6, period: 30 } as const;
+/** Steps that the clocks may differ by. */
+const SKEW = 1;
+/** 160 bits, RFC 4226 section 4. */
+const SECRET_BYTES = 20;
+
+export function createAuthenticator(deps: {
+  clock: Clock;
+  logger: Logger;
+  secretBox: SecretBox;
+  settings: () => AuthSettings;
+}): Authenticator {
+  const { clock, logger, secretBox, settings } = deps;
+
+  return {
+    create() {
+      const secret = new Secret({ size: SECRET_BYTES }).base32;
+      return { secret, secretSealed: secretBox.seal(secret) };
+    },
+    address: (secret, username) =>
+      new TOTP({ ...FORM, issuer: settings().systemName, label: username, secret }).toString(),
+    open({ userId, secretSealed }) {
+      const secret = secretBox.open(secretSealed);
+      if (secret === undefined) {
+        logger.error(
+          { userId },
+          'no CRYPTO_SECRET opens the authenticator secret of this user: name the former one in CRYPTO_SECRET_PREVIOUS',
+        );
+        throw authErrors.two_factor_unreadable();
+      }
+      return secret;
+    },
+    stepOf(secret, digits) {
+      const totp = new TOTP({ ...FORM, secret });
+      const timestamp = clock.nowMs();
+      const offset = totp.validate({ token: digits, timestamp, window: SKEW });
+      return offset === null ? undefined : totp.counter({ timestamp }) + offset;
+    },
+  };
+}
