@@ -49,6 +49,11 @@ export function checkConfig(
       'TRUSTED_PROXIES is not set: loopback and private ranges are trusted, so other hosts of the same private network can forge client addresses; list your proxies, or set it to "none"',
     );
   }
+  if (config.trustedProxies.some((proxy) => proxy.endsWith('/0'))) {
+    warnings.push(
+      'TRUSTED_PROXIES trusts every address: any client can forge its own, for limits and allow-lists too; list your proxies',
+    );
+  }
   if (config.upstreamAllowPrivate) {
     warnings.push('UPSTREAM_ALLOW_PRIVATE=true: plugins can reach private and loopback addresses');
   }

@@ -105,7 +105,10 @@ export const pemFile: ValueKind<string> = {
   },
 };
 
-/** Exact HTTPS origins: wildcards, paths, queries and user info are refused. */
+/** Scheme, host and port as they may be written, without what a URL parser forgives: escapes, blanks, an empty port. */
+const PLAIN_ORIGIN = /^https:\/\/(?:\[[0-9a-f:.]+\]|[^\s/?#\\@%:[\]]+)(?::\d+)?$/i;
+
+/** Exact HTTPS origins: wildcards, domain suffixes, paths, queries and user info are refused. */
 export const httpsOrigins: ValueKind<readonly string[]> = {
   type: 'origin list',
   allowed: 'exact HTTPS origins, comma-separated (https://panel.example.com, https://panel.example.com:8443)',
@@ -117,9 +120,12 @@ export const httpsOrigins: ValueKind<readonly string[]> = {
       if (!URL.canParse(item)) return refuse(`"${item}" is no origin`);
       const url = new URL(item);
       if (url.protocol !== 'https:') return refuse(`"${item}" is not https`);
-      if (url.username || url.password) return refuse('user info is not accepted');
-      if (item.endsWith('/')) return refuse(`write "${url.origin}" without the slash at the end`);
-      if (!/^https:\/\/[^/?#\\]+$/i.test(item)) return refuse(`"${item}" has more than scheme, host and port`);
+      if (/^https:\/\/[^/?#]*@/i.test(item)) return refuse('user info is not accepted');
+      if (url.hostname.startsWith('.')) return refuse(`"${item}" is a domain suffix: write out each host`);
+      if (item === `${url.origin}/`) return refuse(`write "${url.origin}" without the slash at the end`);
+      if (url.pathname !== '/' || /[/?#\\]/.test(item.slice('https://'.length)))
+        return refuse(`"${item}" has more than scheme, host and port`);
+      if (!PLAIN_ORIGIN.test(item)) return refuse(`write "${url.origin}"`);
       origins.push(url.origin);
     }
     return ok([...new Set(origins)]);
@@ -153,10 +159,17 @@ export const proxyList: ValueKind<readonly string[]> = {
       const cidr = item.includes('/') ? item : `${item}/${item.includes(':') ? 128 : 32}`;
       // Short, octal and hexadecimal IPv4 forms are legal to the parser and mean something else than they seem to ("10/8").
       const [address = ''] = cidr.split('/');
-      const plain = address.includes(':') || ipaddr.IPv4.isValidFourPartDecimal(address);
+      const plain = address.includes(':') ? !address.includes('%') : ipaddr.IPv4.isValidFourPartDecimal(address);
       if (!plain || !ipaddr.isValidCIDR(cidr)) return refuse(`"${item}" is no address and no CIDR`);
-      cidrs.push(cidr);
+      cidrs.push(canonicalCidr(cidr));
     }
     return ok(cidrs);
   },
 };
+
+/** One spelling for each range; IPv4 in IPv6 form becomes IPv4, as a peer's address does before it is compared. */
+function canonicalCidr(cidr: string): string {
+  const [address, bits] = ipaddr.parseCIDR(cidr);
+  const mapped = address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() && bits >= 96;
+  return mapped ? `${address.toIPv4Address()}/${bits - 96}` : `${address}/${bits}`;
+}

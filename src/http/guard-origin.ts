@@ -32,7 +32,8 @@ function claimedOrigin(headers: Headers): string | undefined {
     return parseOrigin(origin) === origin.toLowerCase() ? origin.toLowerCase() : undefined;
   }
   const referer = headers.get('referer');
-  if (referer === null || /,\s*https?:\/\//i.test(referer)) return undefined;
+  // Repeated ones arrive joined by a comma and a blank; an address of one page holds neither a blank nor a second scheme.
+  if (referer === null || /\s|,https?:\/\//i.test(referer)) return undefined;
   return parseOrigin(referer);
 }
 

@@ -80,6 +80,7 @@ export function createRequestHandler(door: FrontDoor): (request: Request, peer: 
     let response: Response;
     try {
       if (!address) throw httpErrors.bad_address();
+      if (!isDecodable(path)) throw httpErrors.bad_address({ message: 'The address has a broken percent escape.' });
       if (isBelow(path, '/api')) await door.limits.api(scope.origin.ip);
       if (route) response = await enter(withLongHost(request, address), route, scope, peer);
       else if (methods.length > 0) response = answerOtherMethod(request, methods, door.routes, path);
@@ -213,3 +214,13 @@ async function withoutBody(response: Response): Promise<Response> {
 }
 
 const isBelow = (path: string, prefix: string): boolean => path === prefix || path.startsWith(`${prefix}/`);
+
+/** The controllers' parameters are decoded: `%FF` alone or a cut `%E0%A4` stands for no text. */
+function isDecodable(path: string): boolean {
+  try {
+    decodeURIComponent(path);
+    return true;
+  } catch {
+    return false;
+  }
+}

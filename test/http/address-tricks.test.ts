@@ -59,3 +59,14 @@ test.each(['[', 'a b', 'a@b', 'a/../b', 'a?b', 'a#b', 'a:99999', ''])(
     expect(app.lines.filter(({ message }) => message === 'request')).toHaveLength(1);
   },
 );
+
+test.each(['%FF', '%', '%E0%A4%A', '%zz', 'a%C3'])(
+  'the broken percent escape "%s" in a path is refused in words',
+  async (escape) => {
+    for (const path of [`/api/self/${escape}`, `/v1/things/${escape}`, `/${escape}`]) {
+      const answer = await send(`GET ${path}`, 'host: gateway.local\r\nauthorization: Bearer user\r\n');
+      expect(answer).toStartWith('HTTP/1.1 400');
+      expect(answer.toLowerCase()).toContain('bad_address');
+    }
+  },
+);

@@ -26,6 +26,30 @@ describe('the client’s address', () => {
     ['one address alone is trusted', ['198.51.100.7'], '198.51.100.7', '203.0.113.9', '203.0.113.9'],
     ['its neighbour is not', ['198.51.100.7'], '198.51.100.8', '203.0.113.9', '198.51.100.8'],
     ['a load balancer that must be named', DEFAULT, '100.64.0.1', '203.0.113.9', '100.64.0.1'],
+    ['every hop trusted: the leftmost', DEFAULT, '127.0.0.1', '192.168.0.9, 10.0.0.4, 172.16.0.3', '192.168.0.9'],
+    ['every hop trusted, one named twice', DEFAULT, '10.0.0.2', '10.0.0.2, 10.0.0.2', '10.0.0.2'],
+    ['garbage to the left of the answer is never reached', DEFAULT, '10.0.0.2', '<script>, 203.0.113.9', '203.0.113.9'],
+    ['an empty hop ends the reading', DEFAULT, '10.0.0.2', '203.0.113.9, , 10.0.0.3', '10.0.0.3'],
+    ['a trailing comma hides nobody', DEFAULT, '10.0.0.2', '203.0.113.9,', '10.0.0.2'],
+    ['no blanks', DEFAULT, '10.0.0.2', '1.2.3.4,203.0.113.9,10.0.0.3', '203.0.113.9'],
+    ['a name', DEFAULT, '10.0.0.2', 'localhost', '10.0.0.2'],
+    ['an obfuscated node', DEFAULT, '10.0.0.2', '_hidden, 10.0.0.3', '10.0.0.3'],
+    ['quotes', DEFAULT, '10.0.0.2', '"203.0.113.9"', '10.0.0.2'],
+    ['an octal address', DEFAULT, '10.0.0.2', '0177.0.0.1', '10.0.0.2'],
+    ['a hexadecimal address', DEFAULT, '10.0.0.2', '0x7f.0.0.1', '10.0.0.2'],
+    ['an address out of range', DEFAULT, '10.0.0.2', '256.1.1.1', '10.0.0.2'],
+    ['an open bracket', DEFAULT, '10.0.0.2', '[2001:db8::7', '10.0.0.2'],
+    ['brackets without a port', DEFAULT, '10.0.0.2', '[2001:db8::7]', '2001:db8::7'],
+    ['a mapped hop that is trusted', DEFAULT, '::ffff:127.0.0.1', '203.0.113.9, ::ffff:10.0.0.3', '203.0.113.9'],
+    ['a mapped peer in hexadecimal form', DEFAULT, '::ffff:7f00:1', '203.0.113.9', '203.0.113.9'],
+    ['a mapped peer that is not trusted', DEFAULT, '::ffff:203.0.113.1', '10.0.0.1', '203.0.113.1'],
+    ['a unique local peer', DEFAULT, 'fd12::1', '203.0.113.9', '203.0.113.9'],
+    ['the IPv6 loopback', DEFAULT, '::1', '203.0.113.9', '203.0.113.9'],
+    ['just outside 172.16.0.0/12', DEFAULT, '172.32.0.1', '203.0.113.9', '172.32.0.1'],
+    ['a peer that is no address', DEFAULT, '', '203.0.113.9', ''],
+    ['a list replaces the default: loopback', ['198.51.100.0/24'], '127.0.0.1', '203.0.113.9', '127.0.0.1'],
+    ['a list replaces the default: private', ['198.51.100.0/24'], '10.0.0.1', '203.0.113.9', '10.0.0.1'],
+    ['an IPv6 range', ['2001:db8::/32'], '2001:db8:5::1', '203.0.113.9', '203.0.113.9'],
     ['link-local is not in the default', DEFAULT, '169.254.1.1', '203.0.113.9', '169.254.1.1'],
   ];
   test.each(rows)('%s', (_name, trusted, peer, chain, client) => {
@@ -45,12 +69,32 @@ describe('the client’s address', () => {
     expect(await answer.json()).toMatchObject({ data: { ip: '203.0.113.9' } });
   });
 
+  test('a hop of a later header ends the reading before an earlier header', async () => {
+    const app = openKit({ config: { trustedProxies: ['10.0.0.0/8'] } });
+    const headers = new Headers([
+      ['x-forwarded-for', '203.0.113.9'],
+      ['x-forwarded-for', 'unknown, 10.0.0.3'],
+    ]);
+    const answer = await app.handle(new Request('http://gateway.local/api/open', { headers }), {
+      address: '10.0.0.2',
+      keepOpen: () => {},
+    });
+    expect(await answer.json()).toMatchObject({ data: { ip: '10.0.0.3' } });
+  });
+
   test('other forwarding headers say nothing', async () => {
     const app = openKit({ config: { trustedProxies: ['10.0.0.0/8'] } });
     const answer = await call(app, {
       path: '/api/open',
       peer: '10.0.0.2',
-      headers: { 'x-real-ip': '1.2.3.4', forwarded: 'for=1.2.3.4', 'cf-connecting-ip': '1.2.3.4' },
+      headers: {
+        'x-real-ip': '1.2.3.4',
+        forwarded: 'for=1.2.3.4',
+        'cf-connecting-ip': '1.2.3.4',
+        'true-client-ip': '1.2.3.4',
+        'x-client-ip': '1.2.3.4',
+        'x-forwarded': '1.2.3.4',
+      },
     });
     expect(answer.json.data.ip).toBe('10.0.0.2');
   });

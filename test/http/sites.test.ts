@@ -37,6 +37,23 @@ describe('origin guard of refresh and logout', () => {
     ['a foreign referer', { referer: 'https://evil.example/?https://panel.example.com/' }, 403],
     ['a referer with user info', { referer: 'https://panel.example.com:x@evil.example/' }, 403],
     ['two referers', { referer: 'https://panel.example.com/, https://evil.example/' }, 403],
+    ['two referers, the second no address', { referer: 'https://panel.example.com/, about:blank' }, 403],
+    ['two referers, the first no address', { referer: 'about:blank, https://panel.example.com/' }, 403],
+    ['an empty referer', { referer: '' }, 403],
+    [
+      'a referer that hides a second behind a bare comma',
+      { referer: 'https://panel.example.com/,https://x.example' },
+      403,
+    ],
+    ['an empty origin beside a good referer', { origin: '', referer: 'https://panel.example.com/' }, 403],
+    ['an opaque origin beside a good referer', { origin: 'null', referer: 'https://panel.example.com/' }, 403],
+    ['two equal origins', { origin: 'https://panel.example.com, https://panel.example.com' }, 403],
+    ['a trailing comma', { origin: 'https://panel.example.com,' }, 403],
+    ['the default port written out', { origin: 'https://panel.example.com:443' }, 403],
+    ['a trailing dot', { origin: 'https://panel.example.com.' }, 403],
+    ['user info that looks like the trusted name', { origin: 'https://panel.example.com:443@evil.example' }, 403],
+    ['an escaped name', { origin: 'https://panel%2eexample.com' }, 403],
+    ['a fetch header that only claims the same origin', { 'sec-fetch-site': 'same-origin' }, 403],
     ['a referer that is no URL', { referer: 'about:blank' }, 403],
   ];
   test.each(rows)('%s', async (_name, headers, status) => {
@@ -54,6 +71,35 @@ describe('origin guard of refresh and logout', () => {
       headers: { origin: 'https://evil.example' },
     });
     expect(answer.status).toBe(200);
+  });
+
+  test.each([
+    ['x-forwarded-proto', 'https'],
+    ['x-forwarded-host', 'evil.example'],
+    ['forwarded', 'host=evil.example;proto=https'],
+    ['x-forwarded-ssl', 'on'],
+    ['front-end-https', 'on'],
+  ])('forged forwarding: %s does not move the own origin, even from a trusted proxy', async (name, value) => {
+    const app = openKit({ config: { secureCookies: true, trustedProxies: ['10.0.0.0/8'] } });
+    const send = (origin: string) =>
+      call(app, { method: 'POST', path: '/api/refresh', peer: '10.0.0.2', headers: { origin, [name]: value } });
+    for (const origin of ['https://gateway.local', 'https://evil.example', 'http://evil.example']) {
+      expect((await send(origin)).status).toBe(403);
+    }
+    expect((await send('http://gateway.local')).status).toBe(200);
+  });
+
+  test('without trusted URLs the own exact origin alone passes', async () => {
+    const app = openKit({ config: { secureCookies: true } });
+    const send = (host: string, origin: string) =>
+      call(app, { method: 'POST', path: '/api/refresh', headers: { host, origin } });
+    expect((await send('gateway.local:3000', 'http://gateway.local:3000')).status).toBe(200);
+    expect((await send('gateway.local:3000', 'http://gateway.local')).status).toBe(403);
+    expect((await send('gateway.local:80', 'http://gateway.local')).status).toBe(200);
+    expect((await send('gateway.local', 'https://gateway.local')).status).toBe(403);
+    expect((await send('GATEWAY.local', 'http://gateway.local')).status).toBe(200);
+    expect((await send('x@gateway.local', 'http://gateway.local')).status).toBe(403);
+    expect((await send('', 'http://')).status).toBe(403);
   });
 
   test('takes the own https origin when the listener itself speaks TLS', async () => {

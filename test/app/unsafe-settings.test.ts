@@ -1,0 +1,187 @@
+/** Cookie mode, trusted origins and trusted proxies: whatever is unsafe or unclear stops the start and says which, why and what to write. */
+import { describe, expect, test } from 'bun:test';
+import { readConfig } from '../../src/app/config.ts';
+import { runTaskgate, temporaryFolder } from './run-taskgate.ts';
+
+const faultsOf = (environment: Record<string, string>): string[] => {
+  const reading = readConfig({ TRUSTED_PROXIES: 'none', ...environment });
+  return reading.ok ? [] : reading.faults;
+};
+const configOf = (environment: Record<string, string>) => {
+  const reading = readConfig(environment);
+  if (!reading.ok) throw new Error(reading.faults.join('\n'));
+  return reading;
+};
+
+describe('SESSION_COOKIE_SECURE', () => {
+  test.each(['1', '0', 'yes', 'no', 'on', 'off', 'secure', 'tru', 'true;', 'true false', 'null', '"true"'])(
+    '%s stops the start',
+    (value) => {
+      expect(faultsOf({ SESSION_COOKIE_SECURE: value })).toEqual([
+        `SESSION_COOKIE_SECURE: read ${JSON.stringify(value)}; allowed: true or false`,
+      ]);
+    },
+  );
+  test.each([
+    ['true', true],
+    ['TRUE', true],
+    [' True ', true],
+    ['false', false],
+    ['False', false],
+    ['', false],
+    ['  ', false],
+  ])('"%s" is %p', (value, secure) => {
+    expect(configOf({ SESSION_COOKIE_SECURE: value }).config.cookieSecure).toBe(secure);
+  });
+});
+
+describe('SESSION_COOKIE_TRUSTED_URL', () => {
+  const refused: [value: string, rule: string][] = [
+    ['https://a.example,', 'an entry is empty'],
+    [',https://a.example', 'an entry is empty'],
+    ['https://a.example, ,https://b.example', 'an entry is empty'],
+    [',', 'an entry is empty'],
+    ['http://a.example', '"http://a.example" is not https'],
+    ['wss://a.example', '"wss://a.example" is not https'],
+    ['null', '"null" is no origin'],
+    ['https://', '"https://" is no origin'],
+    ['a.example', '"a.example" is no origin'],
+    ['//a.example', '"//a.example" is no origin'],
+    ['https://a.example/', 'write "https://a.example" without the slash at the end'],
+    ['https://a.example:8443/', 'write "https://a.example:8443" without the slash at the end'],
+    ['https://a.example/panel', '"https://a.example/panel" has more than scheme, host and port'],
+    ['https://a.example//', 'more than scheme, host and port'],
+    ['https://a.example/..', 'more than scheme, host and port'],
+    ['https://a.example\\', 'more than scheme, host and port'],
+    ['https://a.example?x=1', 'more than scheme, host and port'],
+    ['https://a.example?', 'more than scheme, host and port'],
+    ['https://a.example#x', 'more than scheme, host and port'],
+    ['https://a.example#', 'more than scheme, host and port'],
+    ['https:///a.example', 'more than scheme, host and port'],
+    ['https://u@a.example', 'user info is not accepted'],
+    ['https://u:p@a.example', 'user info is not accepted'],
+    ['https://@a.example', 'user info is not accepted'],
+    ['https://*.a.example', 'wildcards are not accepted: "https://*.a.example"'],
+    ['https://a.*', 'wildcards are not accepted'],
+    ['*', 'wildcards are not accepted'],
+    ['https://.a.example', '"https://.a.example" is a domain suffix: write out each host'],
+    ['https://a.example:', 'write "https://a.example"'],
+    ['https:a.example', 'write "https://a.example"'],
+    ['https://a%2eexample', 'write "https://a.example"'],
+    ['https://a.exa\tmple', 'write "https://a.example"'],
+    ['https://a.example:65536', 'is no origin'],
+    ['https://a.example:port', 'is no origin'],
+    ['https://::1', 'is no origin'],
+    ['https://[::1', 'is no origin'],
+    ['https://[::1]/', 'write "https://[::1]" without the slash at the end'],
+    ['https://[fe80::1%25eth0]', 'is no origin'],
+    ['https://a.example https://b.example', 'is no origin'],
+    ['https://a.example;https://b.example', 'more than scheme, host and port'],
+  ];
+  test.each(refused)('%s stops the start', (value, rule) => {
+    const [fault, ...others] = faultsOf({ SESSION_COOKIE_SECURE: 'true', SESSION_COOKIE_TRUSTED_URL: value });
+    expect(others).toEqual([]);
+    expect(fault).toStartWith(
+      `SESSION_COOKIE_TRUSTED_URL: read ${JSON.stringify(value)}; allowed: exact HTTPS origins`,
+    );
+    expect(fault).toContain(rule);
+  });
+
+  test.each([
+    ['https://a.example', ['https://a.example']],
+    ['HTTPS://A.Example', ['https://a.example']],
+    ['https://a.example:443', ['https://a.example']],
+    ['https://a.example:443,https://A.EXAMPLE', ['https://a.example']],
+    [' https://a.example:8443 , https://b.example ', ['https://a.example:8443', 'https://b.example']],
+    ['https://[::1]:443', ['https://[::1]']],
+    ['https://[2001:DB8:0:0::7]:8443', ['https://[2001:db8::7]:8443']],
+    ['https://203.0.113.7', ['https://203.0.113.7']],
+    ['https://bücher.example', ['https://xn--bcher-kva.example']],
+  ])('%s is taken as %j', (value, origins) => {
+    const { config } = configOf({ SESSION_COOKIE_SECURE: 'true', SESSION_COOKIE_TRUSTED_URL: value });
+    expect(config.cookieTrustedUrls).toEqual(origins);
+  });
+
+  test.each([{}, { SESSION_COOKIE_SECURE: 'false' }, { SESSION_COOKIE_SECURE: ' ' }])(
+    'together with %j stops the start',
+    (environment) => {
+      expect(faultsOf({ ...environment, SESSION_COOKIE_TRUSTED_URL: 'https://a.example' })).toEqual([
+        'SESSION_COOKIE_TRUSTED_URL: set without SESSION_COOKIE_SECURE=true; allowed: only together with it, since the origin check is off otherwise',
+      ]);
+    },
+  );
+
+  test('may be left out: a warning says what is allowed then', () => {
+    const { warnings } = configOf({ SESSION_COOKIE_SECURE: 'true', TRUSTED_PROXIES: 'none' });
+    expect(warnings).toEqual([expect.stringContaining("only the request's own origin may refresh and log out")]);
+  });
+});
+
+describe('TRUSTED_PROXIES', () => {
+  const refused: [value: string, rule: string][] = [
+    [',', 'the list is empty'],
+    [' , ,', 'the list is empty'],
+    ['none,10.0.0.1', '"none" cannot be mixed with addresses'],
+    ['10.0.0.1,NONE', '"none" cannot be mixed with addresses'],
+    ['none none', '"none none" is no address and no CIDR'],
+    ['10.0.0.0/33', '"10.0.0.0/33" is no address and no CIDR'],
+    ['2001:db8::/129', '"2001:db8::/129" is no address and no CIDR'],
+    ['10.0.0.0/', 'is no address and no CIDR'],
+    ['10.0.0.0/-1', 'is no address and no CIDR'],
+    ['10.0.0.0/255.0.0.0', 'is no address and no CIDR'],
+    ['10.0.0/24', 'is no address and no CIDR'],
+    ['10.0.0.1:80', 'is no address and no CIDR'],
+    ['[::1]', 'is no address and no CIDR'],
+    ['fe80::1%eth0', 'is no address and no CIDR'],
+    ['0x0a.0.0.1', 'is no address and no CIDR'],
+    ['167772161', 'is no address and no CIDR'],
+    ['localhost', 'is no address and no CIDR'],
+    ['*', 'is no address and no CIDR'],
+    ['10.0.0.1;10.0.0.2', 'is no address and no CIDR'],
+    ['10.0.0.1 10.0.0.2', 'is no address and no CIDR'],
+    ['10.0.0.1,oops', '"oops" is no address and no CIDR'],
+  ];
+  test.each(refused)('%s stops the start', (value, rule) => {
+    const [fault, ...others] = faultsOf({ TRUSTED_PROXIES: value });
+    expect(others).toEqual([]);
+    expect(fault).toStartWith(`TRUSTED_PROXIES: read ${JSON.stringify(value.trim())}; allowed: "none" alone, or`);
+    expect(fault).toContain(rule);
+  });
+
+  test.each(['none', 'NONE', ' None '])('%s alone trusts nobody', (value) => {
+    const { config, warnings } = configOf({ TRUSTED_PROXIES: value });
+    expect([config.trustedProxies, warnings]).toEqual([[], []]);
+  });
+
+  test.each(['', ' ', '\t \n'])('white space %j is the default, with a warning', (value) => {
+    const { config, warnings } = configOf({ TRUSTED_PROXIES: value });
+    expect(config.trustedProxies).toHaveLength(6);
+    expect(warnings).toEqual([expect.stringMatching(/^TRUSTED_PROXIES is not set: .*forge.*list your proxies/)]);
+  });
+
+  test('has one spelling for each range; IPv4 in IPv6 form is IPv4', () => {
+    const { config } = configOf({
+      TRUSTED_PROXIES: '::ffff:10.0.0.2, ::FFFF:10.0.0.0/104,2001:DB8:0::/32,10.0.0.0/08',
+    });
+    expect(config.trustedProxies).toEqual(['10.0.0.2/32', '10.0.0.0/8', '2001:db8::/32', '10.0.0.0/8']);
+  });
+
+  test.each(['0.0.0.0/0', '10.0.0.1,::/0', '1.2.3.4/00', '::ffff:0.0.0.0/96'])('%s warns', (value) => {
+    expect(configOf({ TRUSTED_PROXIES: value }).warnings).toEqual([expect.stringContaining('trusts every address')]);
+  });
+});
+
+test('serve ends with 1 before it opens anything, all faults named for people', async () => {
+  const { code, out, err } = await runTaskgate(['serve', '--port', '0', '--data-dir', temporaryFolder()], {
+    environment: {
+      SESSION_COOKIE_SECURE: 'yes',
+      SESSION_COOKIE_TRUSTED_URL: 'https://a.example/',
+      TRUSTED_PROXIES: 'none,10.0.0.1',
+    },
+  });
+  expect([code, out]).toEqual([1, '']);
+  expect(err).toContain('SESSION_COOKIE_SECURE: read "yes"');
+  expect(err).toContain('write "https://a.example" without the slash at the end');
+  expect(err).toContain('"none" cannot be mixed with addresses');
+  expect(err).not.toMatch(/^\s+at /m);
+});
