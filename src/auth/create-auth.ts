@@ -17,6 +17,11 @@ import { createModelRequestLimit, type ModelRequestLimit } from './limits/limit-
 import { createRequestLimit, createUserLimit, type RequestLimit, type UserLimit } from './limits/limit-requests.ts';
 import { createCompleteLogin, type LoginResult } from './login/complete-login.ts';
 import { createFinishTwoFactorLogin, type TwoFactorLogin } from './login/finish-two-factor-login.ts';
+import { createCheckAssertion } from './passkeys/check-assertion.ts';
+import { type ConfirmWithPasskey, createConfirmWithPasskey } from './passkeys/confirm-with-passkey.ts';
+import { createLogInWithPasskey, type LogInWithPasskey } from './passkeys/log-in-with-passkey.ts';
+import { createManagePasskeys, type ManagePasskeys } from './passkeys/manage-passkeys.ts';
+import { createRegisterPasskey, type RegisterPasskey } from './passkeys/register-passkey.ts';
 import { createChangePassword, type PasswordChange } from './passwords/change-password.ts';
 import { createLogIn, type LoginRequest } from './passwords/log-in.ts';
 import { createPasswordHashes } from './passwords/password-hashes.ts';
@@ -89,6 +94,11 @@ export interface Auth {
   readonly personalTokens: PersonalTokens;
   /** Authenticator apps and backup codes. */
   readonly twoFactor: TwoFactor & { finishLogin(login: TwoFactorLogin): Promise<LoginResult> };
+  readonly passkeys: ManagePasskeys & {
+    readonly registration: RegisterPasskey;
+    readonly login: LogInWithPasskey;
+    readonly confirmation: ConfirmWithPasskey;
+  };
   readonly proofs: {
     /** A Security Proof for a code or a password. */
     prove(principal: PanelPrincipal, request: ProofRequest): Promise<ProofBundle>;
@@ -128,6 +138,7 @@ export function createAuth(deps: AuthDeps): Auth {
     authenticator: createAuthenticator(deps),
     backupCodes: createBackupCodes(config),
     sessions: createSessionGate(deps),
+    checkAssertion: createCheckAssertion(deps),
   };
   const room = {
     ...basics,
@@ -147,6 +158,10 @@ export function createAuth(deps: AuthDeps): Auth {
   const setup = createSetup({ store, createRoot });
   const oversight = createSessionOversight(room);
   const personalTokens = createPersonalTokens(room);
+  const passkeys = createManagePasskeys(room);
+  const passkeyRegistration = createRegisterPasskey(room);
+  const passkeyLogin = createLogInWithPasskey(room);
+  const passkeyConfirmation = createConfirmWithPasskey(room);
   const twoFactor = createTwoFactor(room);
   return {
     authenticatePanel: guarded(createAuthenticatePanel(room)),
@@ -187,6 +202,14 @@ export function createAuth(deps: AuthDeps): Auth {
       disable: guarded(twoFactor.disable),
       replaceBackupCodes: guarded(twoFactor.replaceBackupCodes),
       finishLogin: guarded(createFinishTwoFactorLogin(room)),
+    },
+    passkeys: {
+      list: guarded(passkeys.list),
+      rename: guarded(passkeys.rename),
+      delete: guarded(passkeys.delete),
+      registration: { begin: guarded(passkeyRegistration.begin), finish: guarded(passkeyRegistration.finish) },
+      login: { begin: guarded(passkeyLogin.begin), finish: guarded(passkeyLogin.finish) },
+      confirmation: { begin: guarded(passkeyConfirmation.begin), finish: guarded(passkeyConfirmation.finish) },
     },
     proofs: {
       prove: guarded(createProveIdentity(room)),

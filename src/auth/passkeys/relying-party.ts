@@ -1,4 +1,19 @@
+import { isIP } from 'node:net';
+import type { AppError } from '../../kernel/index.ts';
 import type { AuthSettings } from '../config.ts';
+import { authErrors } from '../errors.ts';
+
+/** For whom passkeys are made and used now, and how. Comes from settings alone, never from a request's headers. */
+export type RelyingParty = {
+  /** A domain. */
+  id: string;
+  /** What passkey dialogs show. */
+  name: string;
+  /** Where the panel's pages may come from; at least one, each with `id` as its host or above it. */
+  origins: readonly string[];
+  userVerification: AuthSettings['passkeys']['userVerification'];
+  attachment: AuthSettings['passkeys']['attachment'];
+};
 
 /**
  * The relying party under which passkeys are made and used now: the setting, else the host of the panel's address (design 4.10: never
@@ -8,3 +23,47 @@ export function relyingPartyId({ passkeys, serverAddress }: AuthSettings): strin
   if (passkeys.rpId !== '') return passkeys.rpId;
   return URL.canParse(serverAddress) ? new URL(serverAddress).hostname : '';
 }
+
+/**
+ * The relying party of every ceremony. Rejects with `auth.method_disabled` when passkeys are switched off, or when no browser would
+ * take part under the present settings; the message then says which to change.
+ */
+export function requireRelyingParty(settings: AuthSettings): RelyingParty {
+  const { passkeys, serverAddress, systemName } = settings;
+  if (!passkeys.enabled) throw authErrors.method_disabled();
+  const id = relyingPartyId(settings);
+  if (id === '' || id.startsWith('[') || isIP(id) !== 0) {
+    throw unusable(
+      'Passkeys need a name instead of an IP address: set ServerAddress to the https address of the panel.',
+    );
+  }
+
+  const address = URL.canParse(serverAddress) ? [new URL(serverAddress).origin] : [];
+  const named = passkeys.origins.length > 0 ? passkeys.origins : address;
+  const covered = named.filter((origin) => URL.canParse(origin) && covers(id, new URL(origin).hostname));
+  if (covered.length === 0) {
+    throw unusable(
+      `Passkeys are made for ${id}, and the panel is elsewhere: set passkey.rp_id to the host of ServerAddress or of passkey.origins, or a domain above it.`,
+    );
+  }
+  const origins = covered.filter((origin) => passkeys.allowInsecureOrigin || isSecure(new URL(origin)));
+  if (origins.length === 0) {
+    throw unusable('Passkeys need https: set ServerAddress to the https address of the panel.');
+  }
+  return {
+    id,
+    name: passkeys.rpDisplayName || systemName,
+    origins,
+    userVerification: passkeys.userVerification,
+    attachment: passkeys.attachment,
+  };
+}
+
+const unusable = (message: string): AppError => authErrors.method_disabled({ message });
+
+/** Whether pages of `host` may use passkeys of `id`. A single label covers nothing below it, as browsers have it: `com` is nobody's. */
+const covers = (id: string, host: string): boolean => host === id || (id.includes('.') && host.endsWith(`.${id}`));
+
+/** Browsers have passkeys in secure contexts only: https, or http on the machine itself. */
+const isSecure = ({ protocol, hostname }: URL): boolean =>
+  protocol === 'https:' || hostname === 'localhost' || hostname.endsWith('.localhost');

@@ -1,0 +1,26 @@
+import type { PasskeyRecord } from '../../store/ports/index.ts';
+
+/** A passkey as its owner sees it. Times are Unix seconds. */
+export type PasskeyView = {
+  id: number;
+  name: string;
+  created_at: number;
+  /** 0: never. */
+  last_used_at: number;
+  /** Synchronised between devices; false: bound to one. */
+  backed_up: boolean;
+  /** It was made for the present relying party; another cannot use it. */
+  usable: boolean;
+};
+
+export const describePasskey = (passkey: PasskeyRecord, rpId: string): PasskeyView => ({
+  id: passkey.id,
+  name: passkey.name,
+  created_at: passkey.createdAt,
+  last_used_at: passkey.lastUsedAt,
+  backed_up: passkey.backedUp,
+  usable: passkey.rpId === rpId,
+});
+
+/** The passkey as the options of a ceremony name it. */
+export const describeCredential = ({ credentialId, transports }: PasskeyRecord) => ({ id: credentialId, transports });

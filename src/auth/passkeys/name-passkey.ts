@@ -1,0 +1,21 @@
+import { invalidField } from '../errors.ts';
+
+const NAME_MAX = 64;
+
+/** The name without surrounding space, or a rejection with `auth.validation_failed`. */
+export function validatePasskeyName(value: string): string {
+  const name = value.trim();
+  const length = [...name].length;
+  if (length < 1 || length > NAME_MAX || /\p{Cc}/u.test(name) || !name.isWellFormed()) {
+    throw invalidField('name', `1 to ${NAME_MAX} characters without control characters are required.`);
+  }
+  return name;
+}
+
+/** "Passkey 3" for the third, or the next number that no other has. */
+export function nextPasskeyName(others: readonly { name: string }[]): string {
+  const taken = new Set(others.map(({ name }) => name));
+  let number = taken.size + 1;
+  while (taken.has(`Passkey ${number}`)) number += 1;
+  return `Passkey ${number}`;
+}
