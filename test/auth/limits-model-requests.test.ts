@@ -1,0 +1,231 @@
+/** The limit of model requests, in memory and over lists in Redis that older nodes write to as well. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type { AuthSettings } from '../../src/auth/index.ts';
+import { createModelRequestLimit } from '../../src/auth/limits/limit-model-requests.ts';
+import { type Clock, randomBelow, silentLogger } from '../../src/kernel/index.ts';
+import {
+  connectRedis,
+  createMemoryCounters,
+  createMemorySuccessLists,
+  createRedisCounters,
+  createRedisSuccessLists,
+} from '../../src/store/index.ts';
+import type { Counters, SuccessLists } from '../../src/store/ports/index.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+import { until } from '../support/until.ts';
+import { testSettings } from './harness.ts';
+import { refusal } from './refusal.ts';
+import { createTestClock } from './test-clock.ts';
+
+type Numbers = AuthSettings['modelRequests'];
+type Redis = ReturnType<typeof connectRedis>;
+
+let server: TestRedis;
+let redis: Redis;
+let otherNode: Redis;
+beforeAll(async () => {
+  server = await startRedis();
+  [redis, otherNode] = [server, server].map(({ url }) => connectRedis({ url, logger: silentLogger })) as [Redis, Redis];
+  await until(() => redis.status === 'ready' && otherNode.status === 'ready');
+});
+afterAll(async () => {
+  redis.disconnect();
+  otherNode.disconnect();
+  await server.stop();
+});
+
+/** A user whom no other test has. */
+const newUser = () => 1_000_000 + randomBelow(2 ** 40);
+
+function openLimit(
+  change: Partial<Numbers>,
+  stores: { counters: Counters; successLists: SuccessLists },
+  clock: Clock = createTestClock(),
+) {
+  const numbers: Numbers = { enabled: true, windowSeconds: 60, total: 0, success: 3, groups: new Map(), ...change };
+  const limit = createModelRequestLimit({
+    ...stores,
+    clock,
+    settings: () => ({ ...testSettings(), modelRequests: numbers }),
+  });
+  return {
+    numbers,
+    refused: (user: number, group = 'default') => refusal(limit(user, group), 'auth.rate_limited'),
+    fail: async (user: number, group = 'default') => void (await limit(user, group)),
+    succeed: async (user: number, group = 'default') => {
+      const record = await limit(user, group);
+      await record();
+    },
+  };
+}
+
+const inMemory = (clock: Clock) => ({
+  counters: createMemoryCounters(),
+  successLists: createMemorySuccessLists(clock),
+});
+const inRedis = (clock: Clock, connection = redis) => ({
+  counters: createRedisCounters(connection),
+  successLists: createRedisSuccessLists(connection, clock),
+});
+
+for (const [name, open] of [
+  ['memory', inMemory],
+  ['redis', inRedis],
+] as const) {
+  describe(`the limit of model requests in ${name}`, () => {
+    test('as many successes as given, then a refusal that says how long until the oldest is out of the window', async () => {
+      const clock = createTestClock();
+      const limit = openLimit({}, open(clock), clock);
+      const user = newUser();
+      await limit.succeed(user);
+      clock.advance(20);
+      await limit.succeed(user);
+      await limit.succeed(user);
+      const error = await limit.refused(user);
+      expect(error.kind).toBe('rate_limited');
+      expect(error.retryAfterSeconds).toBeCloseTo(40, 1);
+      await limit.succeed(newUser());
+    });
+
+    test('the window slides: as one success leaves it, one more passes', async () => {
+      const clock = createTestClock();
+      const limit = openLimit({ success: 2 }, open(clock), clock);
+      const user = newUser();
+      await limit.succeed(user);
+      clock.advance(30);
+      await limit.succeed(user);
+      await limit.refused(user);
+      clock.advance(30);
+      await limit.succeed(user);
+      await limit.refused(user);
+      clock.advance(30);
+      await limit.succeed(user);
+    });
+
+    test('failures are no successes, and a refused request is none', async () => {
+      const limit = openLimit({ success: 1 }, open(createTestClock()));
+      const user = newUser();
+      for (let i = 0; i < 10; i += 1) await limit.fail(user);
+      await limit.succeed(user);
+      for (let i = 0; i < 3; i += 1) await limit.refused(user);
+    });
+
+    test('all requests together, failures included, have their own number', async () => {
+      const limit = openLimit({ total: 4, success: 100 }, open(createTestClock()));
+      const user = newUser();
+      for (let i = 0; i < 2; i += 1) await limit.fail(user);
+      for (let i = 0; i < 2; i += 1) await limit.succeed(user);
+      expect((await limit.refused(user)).retryAfterSeconds).toBeWithin(55, 61);
+      await limit.fail(newUser());
+    });
+
+    test('a group has its own numbers, and does not shorten what another needs', async () => {
+      const groups = new Map([
+        ['trial', { total: 0, success: 1 }],
+        ['metered', { total: 2, success: 50 }],
+      ]);
+      const limit = openLimit({ success: 3, groups }, open(createTestClock()));
+      const user = newUser();
+      await limit.succeed(user);
+      await limit.refused(user, 'trial');
+      await limit.succeed(user);
+      await limit.succeed(user, 'metered');
+      await limit.refused(user);
+      await limit.succeed(user, 'metered');
+      expect((await limit.refused(user, 'metered')).retryAfterSeconds).toBeGreaterThan(0);
+      await limit.refused(user, 'trial');
+    });
+
+    test('a group named like a part of the language has no numbers of its own', async () => {
+      const limit = openLimit({ success: 1 }, open(createTestClock()));
+      const user = newUser();
+      await limit.succeed(user, 'constructor');
+      await limit.refused(user, '__proto__');
+    });
+
+    test('switched off it neither counts nor refuses, and new numbers hold from the next request on', async () => {
+      const limit = openLimit({ enabled: false, success: 1, total: 1 }, open(createTestClock()));
+      const user = newUser();
+      for (let i = 0; i < 5; i += 1) await limit.succeed(user);
+      limit.numbers.enabled = true;
+      await limit.succeed(user);
+      await limit.refused(user);
+      limit.numbers.success = 2;
+      limit.numbers.total = 0;
+      await limit.succeed(user);
+      await limit.refused(user);
+    });
+  });
+}
+
+describe('the limit of model requests over nodes', () => {
+  test('shared lists count the successes of every node', async () => {
+    const clock = createTestClock();
+    const [a, b] = [openLimit({}, inRedis(clock), clock), openLimit({}, inRedis(clock, otherNode), clock)];
+    const user = newUser();
+    await a.succeed(user);
+    await b.succeed(user);
+    await a.succeed(user);
+    await a.refused(user);
+    await b.refused(user);
+  });
+
+  test('without a shared cache each node has its own', async () => {
+    const clock = createTestClock();
+    const [a, b] = [
+      openLimit({ success: 1 }, inMemory(clock), clock),
+      openLimit({ success: 1 }, inMemory(clock), clock),
+    ];
+    const user = newUser();
+    await a.succeed(user);
+    await a.refused(user);
+    await b.succeed(user);
+    await b.refused(user);
+  });
+
+  test('successes that a node of the reference implementation recorded count on', async () => {
+    const clock = createTestClock();
+    const limit = openLimit({ success: 2 }, inRedis(clock), clock);
+    const user = newUser();
+    const key = `rateLimit:MRRLS:${user}`;
+    const utc = (secondsAgo: number) => new Date(clock.nowMs() - secondsAgo * 1000).toISOString();
+    await redis.rpush(key, utc(10), utc(50));
+    expect((await limit.refused(user)).retryAfterSeconds).toBeCloseTo(10, 1);
+    clock.advance(11);
+    await limit.succeed(user);
+    await limit.refused(user);
+  });
+
+  test('entries in local time are tolerated for one window: behind they let pass, ahead they refuse, never for longer', async () => {
+    const clock = createTestClock();
+    const limit = openLimit({ success: 2 }, inRedis(clock), clock);
+    const local = (hours: number) => new Date(clock.nowMs() + hours * 3_600_000).toISOString();
+
+    const west = newUser();
+    await redis.rpush(`rateLimit:MRRLS:${west}`, local(-5), local(-5));
+    await limit.succeed(west);
+    await limit.succeed(west);
+    await limit.refused(west);
+
+    const east = newUser();
+    const key = `rateLimit:MRRLS:${east}`;
+    await redis.rpush(key, local(8), local(8));
+    await redis.expire(key, 60);
+    // No eight hours, and asking again does not prolong it: the list goes one window after its last success.
+    expect((await limit.refused(east)).retryAfterSeconds).toBe(60);
+    await limit.refused(east);
+    expect(await redis.ttl(key)).toBeWithin(0, 61);
+    await redis.pexpire(key, 1);
+    await until(async () => (await redis.exists(key)) === 0);
+    await limit.succeed(east);
+  });
+
+  test('an entry that is no time holds nobody up', async () => {
+    const clock = createTestClock();
+    const limit = openLimit({ success: 1 }, inRedis(clock), clock);
+    const user = newUser();
+    await redis.rpush(`rateLimit:MRRLS:${user}`, 'no time');
+    await limit.succeed(user);
+    await limit.refused(user);
+  });
+});

@@ -1,0 +1,162 @@
+/** Limits of requests and guesses that several nodes share through Redis. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { createGuessLimit, type GuessLimit } from '../../src/auth/limits/limit-guesses.ts';
+import { createRequestLimit, createUserLimit } from '../../src/auth/limits/limit-requests.ts';
+import { randomBelow, randomToken, silentLogger } from '../../src/kernel/index.ts';
+import { connectRedis, createMemoryCounters, createRedisCounters } from '../../src/store/index.ts';
+import type { Counters } from '../../src/store/ports/index.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
+import { startRelay } from '../support/relay.ts';
+import { until } from '../support/until.ts';
+import { refusal } from './refusal.ts';
+
+let server: TestRedis;
+const connections: ReturnType<typeof connectRedis>[] = [];
+
+async function openNode(url = server.url): Promise<Counters> {
+  const redis = connectRedis({ url, logger: silentLogger });
+  connections.push(redis);
+  await until(() => redis.status === 'ready');
+  return createRedisCounters(redis);
+}
+
+beforeAll(async () => {
+  server = await startRedis();
+});
+afterAll(async () => {
+  for (const redis of connections) redis.disconnect();
+  await server.stop();
+});
+
+/** Names and addresses that no other test has, for a server that tests may share. */
+const newName = () => `test-${randomToken(9)}`;
+const newNetwork = () => `2001:db8:${Array.from({ length: 2 }, () => randomBelow(0xffff).toString(16)).join(':')}`;
+const newIpv4 = () => `10.${[0, 0, 0].map(() => randomBelow(256)).join('.')}`;
+
+/** How many of the attempts were made, and how many calls were refused. */
+async function flood(guesses: (attempt: () => Promise<undefined>) => Promise<unknown>[]) {
+  let attempts = 0;
+  const outcomes = await Promise.allSettled(
+    guesses(async () => {
+      attempts += 1;
+      await Bun.sleep(1);
+      return undefined;
+    }),
+  );
+  return { attempts, refused: outcomes.filter(({ status }) => status === 'rejected').length };
+}
+
+describe('guesses over two nodes', () => {
+  let nodes: GuessLimit[];
+  beforeAll(async () => {
+    nodes = [createGuessLimit(await openNode()), createGuessLimit(await openNode())];
+  });
+
+  test('a burst over both nodes gets five attempts at an account, not five each', async () => {
+    const [account, ip] = [newName(), newIpv4()];
+    const result = await flood((attempt) =>
+      nodes.flatMap((guess) => Array.from({ length: 50 }, () => guess(account, ip, attempt))),
+    );
+    expect(result).toEqual({ attempts: 5, refused: 95 });
+  });
+
+  test('password spraying over both nodes gets fifty attempts from one address, whatever the accounts', async () => {
+    const ip = newIpv4();
+    const result = await flood((attempt) =>
+      nodes.flatMap((guess) => Array.from({ length: 60 }, () => guess(newName(), ip, attempt))),
+    );
+    expect(result).toEqual({ attempts: 50, refused: 70 });
+  });
+
+  test('addresses of one IPv6 network are one guesser, those of the next are not', async () => {
+    const [account, network] = [newName(), newNetwork()];
+    const result = await flood((attempt) =>
+      nodes.flatMap((guess) =>
+        Array.from({ length: 20 }, (_, i) => guess(account, `${network}::${(i + 1).toString(16)}:1`, attempt)),
+      ),
+    );
+    expect(result.attempts).toBe(5);
+    for (const guess of nodes) {
+      await refusal(
+        guess(account, `${network}::ffff`, async () => 'right'),
+        'auth.too_many_attempts',
+      );
+    }
+    expect(await nodes[0]?.(account, `${newNetwork()}::1`, async () => 'right')).toBe('right');
+  });
+
+  test('an IPv4 address written inside IPv6 is no second guesser', async () => {
+    const [account, ip] = [newName(), newIpv4()];
+    const [dotted, hex] = [`::ffff:${ip}`, `::ffff:${toHex(ip)}`];
+    const result = await flood((attempt) =>
+      nodes.flatMap((guess) =>
+        [ip, dotted, hex].flatMap((form) => Array.from({ length: 10 }, () => guess(account, form, attempt))),
+      ),
+    );
+    expect(result.attempts).toBe(5);
+  });
+
+  test('malicious lock-out: however many addresses have used up their guesses, another still gets in', async () => {
+    const account = newName();
+    await flood((attempt) =>
+      Array.from({ length: 20 }, newIpv4).flatMap((ip) =>
+        nodes.flatMap((guess) => Array.from({ length: 5 }, () => guess(account, ip, attempt))),
+      ),
+    );
+    expect(await nodes[1]?.(account, newIpv4(), async () => 'right')).toBe('right');
+  });
+
+  test('right guesses give back exactly what they took', async () => {
+    const [account, ip] = [newName(), newIpv4()];
+    for (let i = 0; i < 30; i += 1) await nodes[i % 2]?.(account, ip, async () => 'right');
+    const { attempts } = await flood((attempt) =>
+      nodes.flatMap((guess) => Array.from({ length: 10 }, () => guess(account, ip, attempt))),
+    );
+    expect(attempts).toBe(5);
+  });
+});
+
+const toHex = (ip: string): string => {
+  const [a = 0, b = 0, c = 0, d = 0] = ip.split('.').map(Number);
+  return `${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`;
+};
+
+describe('requests over two nodes', () => {
+  test('one count for both; without a shared cache one each', async () => {
+    const ip = newIpv4();
+    const window = { name: newName(), limit: 10, windowSeconds: 600 };
+    const passed = async (stores: Counters[]) => {
+      const limits = stores.map((counters) => createRequestLimit(counters, window));
+      const outcomes = await Promise.allSettled(limits.flatMap((limit) => Array.from({ length: 30 }, () => limit(ip))));
+      return outcomes.filter(({ status }) => status === 'fulfilled').length;
+    };
+    expect(await passed([await openNode(), await openNode()])).toBe(10);
+    expect(await passed([createMemoryCounters(), createMemoryCounters()])).toBe(20);
+  });
+
+  test('when the shared cache dies the limit goes on per node, and nobody gets an error of another kind', async () => {
+    const relay = await startRelay(server.url);
+    const limit = createRequestLimit(await openNode(relay.url), { name: newName(), limit: 2, windowSeconds: 600 });
+    const ip = newIpv4();
+    await limit(ip);
+    await relay.cut();
+    await limit(ip);
+    await limit(ip);
+    const error = await refusal(limit(ip), 'auth.rate_limited');
+    expect(error.retryAfterSeconds).toBeWithin(590, 601);
+    await relay.stop();
+  });
+});
+
+describe('the Critical limit per user', () => {
+  test('counts a user in each scope apart, wherever he asks from, and no other user', async () => {
+    const counters = await openNode();
+    const limit = createUserLimit(counters, { limit: 2, windowSeconds: 600 });
+    const [user, other] = [randomBelow(2 ** 40), randomBelow(2 ** 40)];
+    await limit(user, 'access-token');
+    await limit(user, 'access-token');
+    expect((await refusal(limit(user, 'access-token'), 'auth.rate_limited')).retryAfterSeconds).toBeWithin(590, 601);
+    await limit(user, 'verify');
+    await limit(other, 'access-token');
+  });
+});
