@@ -1,12 +1,15 @@
 /**
- * Owns: accounts, passwords, sessions, refresh rotation, API keys, set-up, and the limits that guard them.
+ * Owns: accounts, passwords, sessions, refresh rotation, personal access tokens, API keys, set-up, the limits that guard them, and
+ * the clean-up of sessions and flows.
  * May touch: the store's ports. Never touches: cookies, header names and statuses (the HTTP room's), the environment, tasks, money
  * beyond the first root's grant.
  */
 export { assertKeyAllows } from './api-keys/assert-key-allows.ts';
 export type { ApiKeyFields } from './api-keys/validate-api-key.ts';
+export { type CleanUp, type CleanUpConfig, createCleanUp } from './clean-up/clean-up.ts';
 export type { AuthConfig, AuthSettings } from './config.ts';
 export { type Auth, createAuth } from './create-auth.ts';
-export { authErrors } from './errors.ts';
+export { authErrors, proofErrors } from './errors.ts';
+export type { LoginResult } from './login/complete-login.ts';
 export type { SignedIn } from './sessions/describe-session.ts';
 export * from './types.ts';

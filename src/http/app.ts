@@ -16,12 +16,15 @@ import { channelRoutes } from './panel-api/channels.ts';
 import { keyUsageRoutes } from './panel-api/key-usage.ts';
 import { type OperationDeps, operationRoutes } from './panel-api/operation.ts';
 import { type OptionsSource, optionRoutes } from './panel-api/options.ts';
+import { personalTokenRoutes } from './panel-api/personal-token.ts';
 import { pluginRoutes } from './panel-api/plugins.ts';
 import { priceRoutes } from './panel-api/prices.ts';
 import { type RecordsSource, recordRoutes } from './panel-api/records.ts';
 import { setupRoutes } from './panel-api/setup.ts';
 import { signInRoutes } from './panel-api/sign-in.ts';
 import { panelTaskRoutes } from './panel-api/tasks.ts';
+import { twoFactorRoutes } from './panel-api/two-factor.ts';
+import { userSessionRoutes } from './panel-api/user-sessions.ts';
 import type { PanelManifest } from './panel-manifest.ts';
 import { type AuditRow, createRecordAudit, type RecordAudit } from './record-audit.ts';
 import { type Listening, type ListenOptions, listen } from './serve.ts';
@@ -91,6 +94,9 @@ function joinRoutes(kit: Kit, deps: HttpDeps & { audit: RecordAudit }) {
     .use(setupRoutes(kit, deps))
     .use(signInRoutes(kit, { auth: deps.auth, cookies, clock }))
     .use(accountRoutes(kit, deps))
+    .use(twoFactorRoutes(kit, deps))
+    .use(personalTokenRoutes(kit, deps))
+    .use(userSessionRoutes(kit, deps))
     .use(apiKeyRoutes(kit, deps))
     .use(channelRoutes(kit, deps))
     .use(pluginRoutes(kit, deps))

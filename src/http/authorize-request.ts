@@ -17,6 +17,7 @@ const ADMIN = 10;
 const ROOT = 100;
 
 export const isAdmin = (panel: PanelPrincipal): boolean => panel.user.role >= ADMIN;
+export const isRoot = (panel: PanelPrincipal): boolean => panel.user.role >= ROOT;
 
 /**
  * Lets a request through to a route of `level` or throws; puts the principal into the scope. A new level that is not handled

@@ -1,4 +1,4 @@
-import { authErrors } from '../auth/index.ts';
+import { authErrors, proofErrors } from '../auth/index.ts';
 import { billingErrors } from '../billing/index.ts';
 import { channelErrors } from '../channels/index.ts';
 import { AppError } from '../kernel/index.ts';
@@ -11,7 +11,7 @@ export type PublishedCode = { panel: string; openai: string; status: number; mes
 
 /** Every catalogued error, by its panel code. */
 export function describeCodes(): PublishedCode[] {
-  const catalogues = [authErrors, billingErrors, channelErrors, pluginErrors, taskErrors, httpErrors];
+  const catalogues = [authErrors, proofErrors, billingErrors, channelErrors, pluginErrors, taskErrors, httpErrors];
   const errors = catalogues.flatMap((catalogue) => Object.values(catalogue).map((make) => make()));
   // The database's own trouble reaches callers through every room.
   errors.push(new AppError('store.unavailable', 'unavailable', 'The database does not answer. Try again shortly.'));

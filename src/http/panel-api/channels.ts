@@ -1,9 +1,12 @@
 import { Elysia, t } from 'elysia';
+import type { Auth, PanelPrincipal } from '../../auth/index.ts';
 import type { ChannelChange, ChannelInput, Channels, SavedChannel } from '../../channels/index.ts';
 import type { JsonObject } from '../../kernel/index.ts';
+import { isRoot } from '../authorize-request.ts';
 import { type Kit, ok, strictObject, whole } from '../kit.ts';
 import { paged, pageQuery, readId, readPage } from '../paging.ts';
 import type { RecordAudit } from '../record-audit.ts';
+import { readProof } from '../security-proof.ts';
 
 const optional = {
   base_url: t.Optional(t.String({ description: "Empty: the plugin's default address." })),
@@ -33,7 +36,19 @@ const updateBody = strictObject({
 });
 
 /** Channels: accounts at vendors. */
-export function channelRoutes(kit: Kit, { channels, audit }: { channels: Channels; audit: RecordAudit }) {
+export function channelRoutes(kit: Kit, deps: { auth: Auth; channels: Channels; audit: RecordAudit }) {
+  const { auth, channels, audit } = deps;
+
+  const requireKeyProof = (panel: PanelPrincipal, proof: string | undefined) =>
+    auth.proofs.require(panel, proof, 'channel.key.read');
+
+  /** Whoever may read a key may also send it elsewhere. A proof that comes along and is not good is refused, not overlooked. */
+  async function mayMoveKey(panel: PanelPrincipal, proof: string | undefined): Promise<boolean> {
+    if (proof === undefined || !isRoot(panel)) return false;
+    await requireKeyProof(panel, proof);
+    return true;
+  }
+
   return new Elysia({ normalize: false, tags: ['Channels'] })
     .use(kit)
     .get(
@@ -69,10 +84,12 @@ export function channelRoutes(kit: Kit, { channels, audit }: { channels: Channel
     )
     .put(
       '/api/channel/:id',
-      async ({ params, body, panel, origin }) => {
+      async ({ params, body, panel, origin, request }) => {
         const { name, type, key, models } = body;
         const change: ChannelChange = { ...given({ name, type, key, models }), ...readOptional(body) };
-        const saved = await channels.update(readId(params.id), change, { mayMoveKey: false });
+        const saved = await channels.update(readId(params.id), change, {
+          mayMoveKey: await mayMoveKey(panel, readProof(request)),
+        });
         const after = describeChannel(saved.channel);
         await audit(
           { panel, origin },
@@ -90,6 +107,22 @@ export function channelRoutes(kit: Kit, { channels, audit }: { channels: Channel
         return ok(after);
       },
       { admin: true, body: updateBody, detail: { summary: 'Change the given fields of a channel' } },
+    )
+    .post(
+      '/api/channel/:id/key',
+      async ({ params, panel, origin, request }) => {
+        await requireKeyProof(panel, readProof(request));
+        const channel = await channels.get(readId(params.id));
+        const key = channels.credential(channel);
+        await audit({ panel, origin }, { action: 'channel.key_view', target: `channel:${channel.id}`, detail: {} });
+        return ok({ key });
+      },
+      {
+        root: true,
+        critical: true,
+        perUser: 'channel-key',
+        detail: { summary: 'The key of a channel; needs a Security Proof of scope channel.key.read' },
+      },
     )
     .delete(
       '/api/channel/:id',

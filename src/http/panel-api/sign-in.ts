@@ -1,6 +1,7 @@
 import { Elysia, t } from 'elysia';
 import type { Auth } from '../../auth/index.ts';
 import { AppError, type Clock } from '../../kernel/index.ts';
+import { createAnswerLogin } from '../answer-login.ts';
 import { type Kit, ok, strictObject } from '../kit.ts';
 import type { SessionCookies } from '../session-cookies.ts';
 
@@ -9,6 +10,7 @@ const ENDS_COOKIES = ['auth.unauthorized', 'auth.session_revoked'];
 
 export function signInRoutes(kit: Kit, deps: { auth: Auth; cookies: SessionCookies; clock: Clock }) {
   const { auth, cookies, clock } = deps;
+  const answerLogin = createAnswerLogin(deps);
   const readRefresh = (request: Request, jar: Parameters<SessionCookies['read']>[0]) => ({
     refreshToken: cookies.read(jar),
     expectedSid: request.headers.get('x-auth-session') ?? undefined,
@@ -18,12 +20,7 @@ export function signInRoutes(kit: Kit, deps: { auth: Auth; cookies: SessionCooki
     .use(kit)
     .post(
       '/api/user/login',
-      async ({ body, origin, cookie }) => {
-        const login = await auth.passwords.logIn({ ...body, origin });
-        if (login.kind === 'require_2fa') return ok(login.data);
-        cookies.write(cookie, login.refreshToken, login.refreshExpiresAt, clock.unix());
-        return ok(login.bundle);
-      },
+      async ({ body, origin, cookie }) => answerLogin(await auth.passwords.logIn({ ...body, origin }), cookie),
       {
         public: true,
         critical: true,
@@ -32,6 +29,22 @@ export function signInRoutes(kit: Kit, deps: { auth: Auth; cookies: SessionCooki
           password: t.String({ maxLength: 1000 }),
         }),
         detail: { summary: 'Sign in with a password' },
+      },
+    )
+    .post(
+      '/api/user/login/2fa',
+      async ({ body, origin, cookie }) => {
+        const { code, flow_token: flowToken } = body;
+        return answerLogin(await auth.twoFactor.finishLogin({ code, flowToken, origin }), cookie);
+      },
+      {
+        public: true,
+        critical: true,
+        body: strictObject({
+          code: t.String({ maxLength: 64, description: 'A code of the authenticator app, or a backup code.' }),
+          flow_token: t.String({ maxLength: 200, description: 'From the first step, which answered require_2fa.' }),
+        }),
+        detail: { summary: 'The second step of a sign-in' },
       },
     )
     .post(

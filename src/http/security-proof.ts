@@ -1,0 +1,11 @@
+import { t } from 'elysia';
+
+/** What a Security Proof may be for, as a field of a body. */
+export const proofScope = t.Union([
+  t.Literal('channel.key.read'),
+  t.Literal('passkey.register'),
+  t.Literal('passkey.delete'),
+]);
+
+/** The proof that came with a request. */
+export const readProof = (request: Request): string | undefined => request.headers.get('x-security-proof') ?? undefined;
