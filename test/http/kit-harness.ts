@@ -169,7 +169,7 @@ function sampleRoutes(kit: Kit, config: HttpConfig) {
         cookies.clear(cookie);
         throw new AppError('auth.session_revoked', 'unauthenticated', 'Ended.');
       },
-      { public: true },
+      { public: true, critical: true },
     )
     .get('/api/cookies/read', ({ cookie }) => ok(cookies.read(cookie) ?? null), { public: true })
     .post('/api/refresh', () => ok(null), { refreshCookie: true })
