@@ -1,5 +1,5 @@
 import { panelManifest } from '../../build/panel/manifest.gen.ts';
-import { createAuth } from '../auth/index.ts';
+import { createAuth, createCleanUp } from '../auth/index.ts';
 import { createBilling } from '../billing/index.ts';
 import { createChannels } from '../channels/index.ts';
 import { createHttpApp, createMetrics } from '../http/index.ts';
@@ -13,19 +13,21 @@ import {
   createMemorySuccessLists,
   createNoSessionCache,
   createRedisCounters,
+  createRedisSessionCache,
   createRedisSuccessLists,
 } from '../store/index.ts';
-import type { Counters, Store, SuccessLists } from '../store/ports/index.ts';
+import type { Counters, SessionCache, Store, SuccessLists } from '../store/ports/index.ts';
 import { createTasks } from '../tasks/index.ts';
 import { createUpstream } from '../upstream/index.ts';
 import { NODE_ALIVE_SECONDS } from './announce-node.ts';
-import { authConfig, authSettings } from './auth-settings.ts';
+import { authConfig, authSettings, cleanUpConfig } from './auth-settings.ts';
 import type { Config } from './config-variables.ts';
 import { createLiveOptions } from './live-options.ts';
 import type { Secrets } from './load-secrets.ts';
 import { createPluginFacts } from './plugin-facts.ts';
 import { taskPublicAddress } from './public-address.ts';
 import { measurePolls, registerMetrics } from './register-metrics.ts';
+import { startCleanUp } from './run-clean-up.ts';
 import type { StopList } from './stop-list.ts';
 import { VERSION } from './version.ts';
 
@@ -83,8 +85,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
 
   const auth = createAuth({
     store,
-    ...openCounts(foundation),
-    sessionCache: createNoSessionCache(),
+    ...openShared(foundation),
     clock,
     logger,
     secretBox,
@@ -165,6 +166,11 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
       const tls = config.tlsCert === '' ? undefined : { certFile: config.tlsCert, keyFile: config.tlsKey };
       const listening = http.listen({ host: config.host, port: config.port, ...(tls ? { tls } : {}) });
       stops.add('listener', () => listening.stop(config.shutdownSeconds * 1000));
+      if (config.nodeRole === 'master') {
+        const cleanUp = createCleanUp({ store, clock, logger, config: cleanUpConfig(config) });
+        const cleaning = startCleanUp({ cleanUp, clock, logger });
+        stops.add('clean-up', () => cleaning.stop());
+      }
       address = `${tls ? 'https' : 'http'}://${browserHost(config.host)}:${listening.port}`;
       return { address, port: listening.port };
     },
@@ -172,15 +178,28 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
   };
 }
 
-/** What limits count by: for all nodes together where there is a shared cache, else for this one. */
-function openCounts(foundation: Foundation): { counters: Counters; successLists: SuccessLists } {
-  const { config, clock, logger, stops } = foundation;
+/** What nodes share through Redis; without it limits count for this node alone, and sessions are read from the database. */
+function openShared(foundation: Foundation): {
+  counters: Counters;
+  successLists: SuccessLists;
+  sessionCache: SessionCache;
+} {
+  const { config, clock, logger, secrets, stops } = foundation;
   if (config.redisUrl === '') {
-    return { counters: createMemoryCounters(), successLists: createMemorySuccessLists(clock) };
+    return {
+      counters: createMemoryCounters(),
+      successLists: createMemorySuccessLists(clock),
+      sessionCache: createNoSessionCache(),
+    };
   }
   const redis = connectRedis({ url: config.redisUrl, logger });
   stops.add('redis', () => redis.disconnect());
-  return { counters: createRedisCounters(redis), successLists: createRedisSuccessLists(redis, clock) };
+  const sessions = { ttlSeconds: config.syncFrequency, cryptoSecret: secrets.crypto[0] };
+  return {
+    counters: createRedisCounters(redis),
+    successLists: createRedisSuccessLists(redis, clock),
+    sessionCache: createRedisSessionCache({ redis, clock, logger, ...sessions }),
+  };
 }
 
 /** The name to type: passkeys and cookies want `localhost` where loopback or every address is meant. */

@@ -5,5 +5,6 @@
 export { createNoSessionCache } from './drivers/no-session-cache.ts';
 export { connectRedis } from './drivers/redis.ts';
 export { createMemoryCounters, createRedisCounters } from './drivers/redis-counters.ts';
+export { createRedisSessionCache } from './drivers/redis-session-cache.ts';
 export { createMemorySuccessLists, createRedisSuccessLists } from './drivers/redis-success-lists.ts';
 export { migrateStore, openStore, type StoreOptions } from './open-store.ts';

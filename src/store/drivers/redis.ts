@@ -32,3 +32,17 @@ export function connectRedis({ url, logger }: { url: string; logger: Logger }): 
   });
   return redis;
 }
+
+/**
+ * A Lua script that the server runs as one step; its text goes over once a connection. Gives the raw reply and rejects as every
+ * command does.
+ */
+export function defineScript(
+  redis: Redis,
+  name: string,
+  lua: string,
+): (keys: readonly string[], args?: readonly (string | number)[]) => Promise<unknown> {
+  redis.defineCommand(name, { lua });
+  const command = Reflect.get(redis, name) as (...args: (string | number)[]) => Promise<unknown>;
+  return (keys, args = []) => command.call(redis, keys.length, ...keys, ...args);
+}

@@ -1,0 +1,469 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { type Clock, type Logger, newUuid, silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { connectRedis, createNoSessionCache, createRedisSessionCache } from '../../src/store/index.ts';
+import type { CachedSession, CacheReading, SessionCache } from '../../src/store/ports/index.ts';
+import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
+import { until } from '../support/until.ts';
+
+const SECRET = 'a crypto secret of the tests';
+const HOUR = 3600;
+
+type Node = SessionCache & { isConnected(): boolean; close(): void };
+
+function openNode(
+  url: string,
+  options: { ttlSeconds?: number; clock?: Clock; logger?: Logger; cryptoSecret?: string } = {},
+): Node {
+  const logger = options.logger ?? silentLogger;
+  const redis = connectRedis({ url, logger: silentLogger });
+  const cache = createRedisSessionCache({
+    redis,
+    clock: options.clock ?? systemClock,
+    logger,
+    ttlSeconds: options.ttlSeconds ?? 60,
+    cryptoSecret: options.cryptoSecret ?? SECRET,
+  });
+  return { ...cache, isConnected: () => redis.status === 'ready', close: () => redis.disconnect() };
+}
+
+const newSession = (change: Partial<CachedSession> = {}): CachedSession => ({
+  userId: 7,
+  userAuthVersion: 3,
+  version: 2,
+  expiresAt: systemClock.unix() + HOUR,
+  ...change,
+});
+
+/** The node's reading, which there must be. */
+async function read(node: SessionCache, sid: string): Promise<CacheReading> {
+  const reading = await node.get(sid);
+  if (!reading) throw new Error('the cache is away');
+  return reading;
+}
+const stateOf = async (node: SessionCache, sid: string) => (await node.get(sid))?.state;
+
+/** Writes as a node does that has just read the database. */
+async function reread(node: SessionCache, sid: string, session = newSession()): Promise<void> {
+  const reading = await node.get(sid);
+  if (reading) await node.remember(sid, session, reading.at);
+}
+
+/** Resolves when a node believes what is remembered now. */
+const believes = (node: SessionCache): Promise<void> => {
+  const sid = newUuid();
+  return until(async () => {
+    await reread(node, sid);
+    return (await stateOf(node, sid)) === 'active';
+  });
+};
+
+const ending = (sid: string, seconds = HOUR) => ({ sid, expiresAt: systemClock.unix() + seconds });
+
+/** A number of the server's statistics. Asking for it opens a connection. */
+const stat = async (server: OwnRedis, name: string): Promise<number> =>
+  Number((await server.look((redis) => redis.info('stats'))).match(`${name}:(\\d+)`)?.[1]);
+
+/** The milliseconds that the one key has which `write` makes; -2: none is made. */
+async function lifeOfWhat(server: OwnRedis, write: () => Promise<void>): Promise<number> {
+  return server.look(async (redis) => {
+    const sessions = async () => new Set(await redis.keys('taskgate:session:*'));
+    const before = await sessions();
+    await write();
+    const [made = 'none', ...others] = [...(await sessions()).difference(before)];
+    expect(others).toEqual([]);
+    return redis.pttl(made);
+  });
+}
+
+test('without a server every reading says nothing, and nothing needs to be told', async () => {
+  const cache = createNoSessionCache();
+  expect(cache.enabled).toBe(false);
+  await cache.remember('s', newSession(), 1);
+  await cache.announce([ending('s')]);
+  await cache.bury([ending('s')]);
+  expect(await cache.get('s')).toBeUndefined();
+});
+
+describe('the session cache in a running server', () => {
+  let server: OwnRedis;
+  let a: Node;
+  let b: Node;
+  const nodes: Node[] = [];
+  const open = (options: Parameters<typeof openNode>[1] = {}) => {
+    const node = openNode(server.url, options);
+    nodes.push(node);
+    return node;
+  };
+
+  beforeAll(async () => {
+    server = await startOwnRedis();
+    a = open();
+    b = open();
+    await Promise.all([believes(a), believes(b)]);
+  });
+  afterAll(async () => {
+    for (const node of nodes) node.close();
+    await server.stop();
+  });
+
+  test('what one node remembers another one reads; what nobody remembers is unknown', async () => {
+    const sid = newUuid();
+    const session = newSession();
+    expect(await read(a, sid)).toMatchObject({ state: 'unknown' });
+    await reread(a, sid, session);
+    expect(await read(b, sid)).toEqual({ state: 'active', session, at: expect.any(Number) });
+  });
+
+  test('keys tell no session id and depend on the secret', async () => {
+    const sid = newUuid();
+    await reread(a, sid);
+    const stored = await server.look(async (redis) => {
+      const keys = await redis.keys('*');
+      return JSON.stringify([keys, await redis.mget(keys)]);
+    });
+    expect(stored).not.toContain(sid);
+    const stranger = open({ cryptoSecret: 'another secret' });
+    await believes(stranger);
+    expect(await stateOf(stranger, sid)).toBe('unknown');
+  });
+
+  test('an announced end makes everybody ask; a buried session is a verdict', async () => {
+    const sid = newUuid();
+    await reread(b, sid);
+    await a.announce([ending(sid)]);
+    expect(await stateOf(b, sid)).toBe('revoking');
+    await a.bury([ending(sid)]);
+    expect(await stateOf(b, sid)).toBe('revoked');
+    await b.announce([ending(sid)]);
+    expect(await stateOf(b, sid)).toBe('revoked');
+  });
+
+  test('no reading of the database replaces a tombstone, of either kind', async () => {
+    const [announced, buried] = [newUuid(), newUuid()];
+    await a.announce([ending(announced)]);
+    await a.bury([ending(buried)]);
+    for (const sid of [announced, buried]) await reread(b, sid, newSession({ version: 99, userAuthVersion: 99 }));
+    expect(await stateOf(b, announced)).toBe('revoking');
+    expect(await stateOf(b, buried)).toBe('revoked');
+  });
+
+  test('late write-back: read before the revocation, written after its tombstone', async () => {
+    const sid = newUuid();
+    const { at } = await read(b, sid);
+    await a.announce([ending(sid)]);
+    await a.bury([ending(sid)]);
+    await b.remember(sid, newSession(), at);
+    expect(await stateOf(b, sid)).toBe('revoked');
+  });
+
+  test('late write-back: when the tombstone is gone, so is the time in which the reading could be written', async () => {
+    const [slow, other] = [open({ ttlSeconds: 1 }), open({ ttlSeconds: 1 })];
+    await Promise.all([believes(slow), until(async () => (await other.get('any')) !== undefined)]);
+    const sid = newUuid();
+    const { at } = await read(slow, sid);
+    await other.bury([ending(sid)]);
+    await until(async () => (await stateOf(slow, sid)) !== 'revoked');
+    expect(await lifeOfWhat(server, () => slow.remember(sid, newSession(), at))).toBe(-2);
+    expect(await stateOf(slow, sid)).toBe('unknown');
+  });
+
+  test('late write-back: it only has what is left of its window', async () => {
+    const sid = newUuid();
+    const { at } = await read(a, sid);
+    const life = await lifeOfWhat(server, () => a.remember(sid, newSession(), at - 50_000));
+    expect(life).toBeWithin(5_000, 10_001);
+  });
+
+  test('an entry of newer versions stays, one of older versions goes', async () => {
+    const sid = newUuid();
+    const held = newSession({ userAuthVersion: 5, version: 5 });
+    await reread(a, sid, held);
+    await reread(b, sid, newSession({ userAuthVersion: 4, version: 5 }));
+    await reread(b, sid, newSession({ userAuthVersion: 5, version: 4 }));
+    expect(await read(b, sid)).toMatchObject({ session: held });
+    const newer = newSession({ userAuthVersion: 6, version: 6 });
+    await reread(b, sid, newer);
+    expect(await read(a, sid)).toMatchObject({ session: newer });
+  });
+
+  test('an entry lives for SYNC_FREQUENCY, or to the end of its session; readings do not prolong it', async () => {
+    expect(await lifeOfWhat(server, () => reread(a, newUuid()))).toBeWithin(55_000, 60_001);
+    const session = newSession({ expiresAt: systemClock.unix() + 10 });
+    expect(await lifeOfWhat(server, () => reread(a, newUuid(), session))).toBeWithin(5_000, 10_001);
+    const ended = newSession({ expiresAt: systemClock.unix() - 1 });
+    expect(await lifeOfWhat(server, () => reread(a, newUuid(), ended))).toBe(-2);
+
+    const brief = open({ ttlSeconds: 1 });
+    await believes(brief);
+    const sid = newUuid();
+    await reread(brief, sid);
+    const begun = performance.now();
+    await until(async () => (await stateOf(brief, sid)) === 'unknown');
+    expect(performance.now() - begun).toBeLessThan(1_500);
+  });
+
+  test('a tombstone lives for SYNC_FREQUENCY, or to the end of its session, and at least a second', async () => {
+    for (const write of [a.announce, a.bury]) {
+      expect(await lifeOfWhat(server, () => write([ending(newUuid())]))).toBeWithin(55_000, 60_001);
+      expect(await lifeOfWhat(server, () => write([ending(newUuid(), 10)]))).toBeWithin(5_000, 10_001);
+      expect(await lifeOfWhat(server, () => write([ending(newUuid(), -100)]))).toBeWithin(500, 1_001);
+    }
+  });
+
+  test('thousands end at once', async () => {
+    const sids = Array.from({ length: 1200 }, () => newUuid());
+    await a.announce(sids.map((sid) => ending(sid)));
+    expect(await stateOf(b, sids.at(-1) ?? '')).toBe('revoking');
+    await a.bury(sids.map((sid) => ending(sid)));
+    for (const sid of [sids[0], sids[700], sids.at(-1)]) expect(await stateOf(b, sid ?? '')).toBe('revoked');
+    await a.announce([]);
+    await a.bury([]);
+  });
+
+  test('in whatever order two nodes write at once, an end stays', async () => {
+    const sids = Array.from({ length: 50 }, () => newUuid());
+    await Promise.all(
+      sids.flatMap((sid) => [
+        reread(b, sid),
+        a.announce([ending(sid)]),
+        reread(b, sid),
+        a.bury([ending(sid)]),
+        reread(b, sid),
+      ]),
+    );
+    expect(new Set(await Promise.all(sids.map((sid) => stateOf(b, sid))))).toEqual(new Set(['revoked']));
+  });
+});
+
+describe('the session cache and a server in trouble', () => {
+  async function withServer(work: (server: OwnRedis, open: typeof openNode) => Promise<void>): Promise<void> {
+    const server = await startOwnRedis();
+    const nodes: Node[] = [];
+    try {
+      await work(server, (url, options) => {
+        const node = openNode(url, options);
+        nodes.push(node);
+        return node;
+      });
+    } finally {
+      for (const node of nodes) node.close();
+      await server.stop();
+    }
+  }
+  const isBack = (node: SessionCache) => until(async () => (await node.get(newUuid())) !== undefined);
+
+  test(
+    'killed: nobody waits; what ended meanwhile is published before any reading is believed',
+    () =>
+      withServer(async (server, open) => {
+        const node = open(server.url);
+        await believes(node);
+        const [kept, ended] = [newUuid(), newUuid()];
+        await reread(node, kept);
+        await reread(node, ended);
+
+        await server.kill();
+        await until(async () => (await node.get(kept)) === undefined);
+        const begun = performance.now();
+        for (let i = 0; i < 20; i += 1) {
+          expect(await node.get(kept)).toBeUndefined();
+          await node.remember(kept, newSession(), 1);
+          await node.announce([ending(ended)]);
+        }
+        await node.bury([ending(ended)]);
+        expect(performance.now() - begun).toBeLessThan(400);
+
+        await server.start();
+        const seen: (string | undefined)[] = [];
+        await until(async () => {
+          seen.push(await stateOf(node, ended));
+          return seen.at(-1) !== undefined;
+        });
+        expect(seen.at(-1)).toBe('revoked');
+        await believes(node);
+      }),
+    20_000,
+  );
+
+  test(
+    'restarted with older data: an entry that came back from the dead opens nothing',
+    () =>
+      withServer(async (server, open) => {
+        const [a, b] = [open(server.url), open(server.url)];
+        await Promise.all([believes(a), believes(b)]);
+        const sid = newUuid();
+        await reread(b, sid);
+        await server.look((redis) => redis.save());
+        await a.announce([ending(sid)]);
+        await a.bury([ending(sid)]);
+
+        await server.kill();
+        await server.start();
+        const stored = await server.look(async (redis) => redis.mget(await redis.keys('taskgate:session:*')));
+        expect(stored.join()).not.toContain('revoked');
+        const late = open(server.url);
+        for (const node of [a, b, late]) {
+          await isBack(node);
+          expect(await stateOf(node, sid)).toBe('unknown');
+        }
+        // The same session, had it lived: one reading of the database and it is believed again.
+        await believes(b);
+        await reread(b, sid);
+        expect(await stateOf(b, sid)).toBe('active');
+      }),
+    20_000,
+  );
+
+  test(
+    'two nodes come back one after the other: what the first remembers waits for what the second has to say',
+    () =>
+      withServer(async (server, open) => {
+        const [a, b] = [open(server.url), open(server.url)];
+        await Promise.all([believes(a), believes(b)]);
+        const sid = newUuid();
+        await server.kill();
+        await until(async () => (await a.get(sid)) === undefined && (await b.get(sid)) === undefined);
+        await server.start();
+        await isBack(b);
+        // Read before the other node's commit, which it could not announce.
+        await reread(b, sid);
+        expect(await stateOf(b, sid)).not.toBe('active');
+      }),
+    20_000,
+  );
+
+  test(
+    'hung: one time limit for all who wait, then nobody waits; it is used again when it goes on',
+    () =>
+      withServer(async (server, open) => {
+        const node = open(server.url);
+        await believes(node);
+        const [sid, ended] = [newUuid(), newUuid()];
+        await reread(node, sid);
+
+        server.pause();
+        const begun = performance.now();
+        await Promise.all(Array.from({ length: 20 }, () => node.get(sid)));
+        await node.announce([ending(ended)]);
+        await node.bury([ending(ended)]);
+        for (let i = 0; i < 20; i += 1) expect(await node.get(sid)).toBeUndefined();
+        expect(performance.now() - begun).toBeLessThan(900);
+
+        server.resume();
+        await isBack(node);
+        expect(await stateOf(node, ended)).toBe('revoked');
+        expect(await stateOf(node, sid)).toBe('unknown');
+        await believes(node);
+      }),
+    20_000,
+  );
+
+  test(
+    'hung for long: the connection is replaced, and the cache is used again',
+    () =>
+      withServer(async (server, open) => {
+        const node = open(server.url);
+        await believes(node);
+        const sid = newUuid();
+        await reread(node, sid);
+        const connections = () => stat(server, 'total_connections_received');
+        const before = await connections();
+        server.pause();
+        await until(async () => (await node.get(sid)) === undefined);
+        await until(() => !node.isConnected());
+        server.resume();
+        await believes(node);
+        // One is the look itself.
+        expect(await connections()).toBeGreaterThan(before + 1);
+      }),
+    20_000,
+  );
+
+  test(
+    'late write-back in a hung server: a command that is run too late writes nothing',
+    () =>
+      withServer(async (server, open) => {
+        const node = open(server.url, { ttlSeconds: 1 });
+        await believes(node);
+        const sid = newUuid();
+        const { at } = await read(node, sid);
+        server.pause();
+        await node.remember(sid, newSession(), at);
+        await until(() => systemClock.nowMs() > at + 1_000);
+        server.resume();
+        await isBack(node);
+        expect(await stateOf(node, sid)).toBe('unknown');
+        expect(await server.look((redis) => redis.keys('taskgate:session:*'))).toEqual([]);
+      }),
+    20_000,
+  );
+
+  test(
+    'full: a server that refuses to write is as good as none, until it takes writes again',
+    () =>
+      withServer(async (server, open) => {
+        const lines: string[] = [];
+        const note = (_: object, message: string) => void lines.push(message);
+        const logger: Logger = { ...silentLogger, info: note, warn: note, error: note, child: () => logger };
+        const node = open(server.url, { logger });
+        await believes(node);
+        const [sid, ended] = [newUuid(), newUuid()];
+        await reread(node, sid);
+        expect(lines).toEqual([]);
+
+        await server.look((redis) => redis.config('SET', 'maxmemory', '1'));
+        await node.announce([ending(ended)]);
+        await node.bury([ending(ended)]);
+        expect(await node.get(sid)).toBeUndefined();
+        const refusals = () => stat(server, 'total_error_replies');
+        const before = await refusals();
+        await until(async () => (await refusals()) > before + 1);
+        expect(await node.get(sid)).toBeUndefined();
+        expect(lines).toEqual(['the shared cache does not serve; sessions are read from the database meanwhile']);
+
+        await server.look((redis) => redis.config('SET', 'maxmemory', '0'));
+        await isBack(node);
+        expect(await stateOf(node, ended)).toBe('revoked');
+        expect(lines.slice(1)).toEqual(['the shared cache serves again']);
+      }),
+    20_000,
+  );
+
+  test(
+    'a server that was away for longer than SYNC_FREQUENCY is not told of ends that nothing can contradict',
+    () =>
+      withServer(async (server, open) => {
+        let shift = 0;
+        const clock: Clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + shift };
+        const node = open(server.url, { clock });
+        await believes(node);
+        const [old, recent] = [newUuid(), newUuid()];
+        await server.kill();
+        await until(async () => (await node.get(old)) === undefined);
+        await node.bury([ending(old)]);
+        shift += 61_000;
+        await node.bury([ending(recent)]);
+        await server.start();
+        await isBack(node);
+        expect(await stateOf(node, old)).toBe('unknown');
+        expect(await stateOf(node, recent)).toBe('revoked');
+      }),
+    20_000,
+  );
+
+  test(
+    'a server that was never there, and then comes',
+    () =>
+      withServer(async (server, open) => {
+        await server.kill();
+        const node = open(server.url);
+        const sid = newUuid();
+        expect(await node.get(sid)).toBeUndefined();
+        await node.bury([ending(sid)]);
+        await server.start();
+        await isBack(node);
+        expect(await stateOf(node, sid)).toBe('revoked');
+      }),
+    20_000,
+  );
+});
