@@ -1,0 +1,203 @@
+/** OWASP ASVS 5.0, chapter 6: passwords and guessing. Each test bears the id of the requirement that it shows. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import type { Auth, PanelPrincipal } from '../../src/auth/index.ts';
+import type { Store, UserRecord } from '../../src/store/ports/index.ts';
+import {
+  addUser,
+  bearer,
+  DIALECTS,
+  ORIGIN,
+  openAuth,
+  openTestStore,
+  PASSWORD,
+  refreshWith,
+  signIn,
+} from './harness.ts';
+import { refusal } from './refusal.ts';
+import { createTestClock, type TestClock } from './test-clock.ts';
+
+const NEW_PASSWORD = 'another good password';
+
+for (const dialect of DIALECTS) {
+  describe(`passwords on ${dialect}`, () => {
+    let store: Store;
+    let stop: () => Promise<void>;
+    let clock: TestClock;
+    let auth: Auth;
+    let user: UserRecord;
+
+    beforeAll(async () => {
+      ({ store, stop } = await openTestStore(dialect));
+    });
+    afterAll(() => stop());
+    beforeEach(async () => {
+      clock = createTestClock();
+      auth = openAuth(store, { clock });
+      user = await addUser(store);
+    });
+
+    const logIn = (password: string, username = user.username, ip = ORIGIN.ip) =>
+      auth.passwords.logIn({ username, password, origin: { ...ORIGIN, ip } });
+    const signedIn = async (): Promise<PanelPrincipal> => auth.authenticatePanel(bearer(await signIn(auth, user)));
+    const change = (principal: PanelPrincipal, currentPassword: string, newPassword: string) =>
+      auth.passwords.change(principal, { currentPassword, newPassword, origin: ORIGIN });
+    /** Sets a password and signs in with it. */
+    const takes = async (password: string) => {
+      await auth.passwords.reset({ username: user.username, password, resetFactors: false });
+      expect((await logIn(password)).kind).toBe('session');
+    };
+
+    /** Every way to a new password; all of them must refuse. */
+    const expectRefused = async (password: string, rule: RegExp, named = user) => {
+      const principal = await auth.authenticatePanel(bearer(await signIn(auth, named)));
+      const ways = [
+        () => auth.passwords.change(principal, { currentPassword: PASSWORD, newPassword: password, origin: ORIGIN }),
+        () => auth.passwords.reset({ username: named.username, password, resetFactors: false }),
+        () => auth.setup.createRoot({ username: named.username, password }),
+      ];
+      for (const way of ways) {
+        const error = await refusal(way(), 'auth.validation_failed');
+        expect(error).toMatchObject({ param: 'password', details: { field: 'password' } });
+        expect(JSON.stringify(error.details)).toMatch(rule);
+      }
+      expect((await store.users.byId(named.id))?.authVersion).toBe(named.authVersion);
+    };
+
+    test('ASVS 6.2.1: a password has at least eight characters, however they are composed', async () => {
+      await expectRefused('seven77', /8 to 128/);
+      await expectRefused('', /8 to 128/);
+      // Eight code points as a decomposing keyboard sends them, four characters.
+      await expectRefused('éàüö'.normalize('NFD'), /8 to 128/);
+      await takes('éàüöêâîô');
+    });
+
+    test('ASVS 6.2.2, 6.2.3: a user changes his password himself, with the present one', async () => {
+      await refusal(change(await signedIn(), 'not the password', NEW_PASSWORD), 'auth.password_invalid');
+      await refusal(change(await signedIn(), '', NEW_PASSWORD), 'auth.password_invalid');
+      await change(await signedIn(), PASSWORD, NEW_PASSWORD);
+      expect((await logIn(NEW_PASSWORD)).kind).toBe('session');
+      await refusal(logIn(PASSWORD), 'auth.invalid_credentials');
+    });
+
+    for (const common of [
+      'password',
+      'Password1',
+      'PASSW0RD',
+      '12345678',
+      '1234567890',
+      'qwertyuiop',
+      '1qaz2wsx',
+      'iloveyou',
+      'baseball',
+      'superman',
+      'trustno1',
+      'football1',
+      'letmein1',
+      'admin123',
+    ]) {
+      test(`ASVS 6.2.4: a common password is refused: ${common}`, () => expectRefused(common, /most used passwords/));
+    }
+
+    test('ASVS 6.2.4: so is one character repeated', async () => {
+      for (const password of ['zzzzzzzz', '        ', 'ÄäÄäÄäÄäÄä', '🔑'.repeat(40)]) {
+        await expectRefused(password, /one character repeated/);
+      }
+    });
+
+    test('ASVS 6.2.4: so is the user name, in any case', async () => {
+      const named = await addUser(store, { username: `Lighthouse.${dialect}` });
+      for (const password of [named.username, named.username.toUpperCase(), named.username.toLowerCase()]) {
+        await expectRefused(password, /user name/, named);
+      }
+    });
+
+    test('ASVS 6.2.5: no rule says which kinds of characters a password must have', async () => {
+      for (const password of ['onlylowercaseletters', '83750196442', '!#%&/()=', ' spaces around ', 'ÑÅßøπ雪☃🔑']) {
+        await takes(password);
+      }
+    });
+
+    test('ASVS 6.2.8: a password is compared as it is, not cut, trimmed or in another case', async () => {
+      const long = `${'ab'.repeat(63)}XY`;
+      await takes(long);
+      for (const [i, near] of [
+        long.slice(0, -1),
+        `${long.slice(0, -1)}y`,
+        long.toLowerCase(),
+        ` ${long}`,
+        `${long} `,
+      ].entries()) {
+        await refusal(logIn(near, user.username, `198.51.100.${i + 1}`), 'auth.invalid_credentials');
+      }
+      await takes(' spaces around ');
+      await refusal(logIn('spaces around'), 'auth.invalid_credentials');
+    });
+
+    test('ASVS 6.2.9: 64 characters and more are allowed', async () => {
+      await takes('correct horse battery staple '.repeat(3).slice(0, 64));
+      await takes('abcdefgh'.repeat(16));
+    });
+
+    test('ASVS 6.1.1, 6.3.1: guessing is stopped after five failures, and locks nobody else out', async () => {
+      const other = await signIn(auth, user, { ...ORIGIN, ip: '198.51.100.9' });
+      for (let i = 0; i < 5; i += 1) await refusal(logIn(`guess ${i}`), 'auth.invalid_credentials');
+      const stopped = await refusal(logIn(PASSWORD), 'auth.too_many_attempts');
+      expect(stopped.retryAfterSeconds).toBeGreaterThan(0);
+      expect(stopped.retryAfterSeconds).toBeLessThanOrEqual(15 * 60);
+      // The owner at another address signs in; whoever is signed in behind the attacker's address keeps refreshing.
+      expect((await logIn(PASSWORD, user.username, '198.51.100.10')).kind).toBe('session');
+      for (let i = 0; i < 20; i += 1) await refreshWith(auth, other.refreshToken);
+    });
+
+    test('ASVS 6.3.8: whether an account exists shows in no answer and in no limit', async () => {
+      const disabled = await addUser(store, { status: 2 });
+      const without = await addUser(store, { passwordHash: null });
+      const names = [user.username, disabled.username, without.username, `nobody-${dialect}`, `nobody@${dialect}.test`];
+      const answers = await Promise.all(
+        names.map(async (name, i) => {
+          const ip = `192.0.2.${i + 1}`;
+          const seen: string[] = [];
+          for (let attempt = 0; attempt < 6; attempt += 1) {
+            const error = await logIn(name === disabled.username ? PASSWORD : 'wrong', name, ip).then(
+              () => 'signed in',
+              (refused: { code: string; message: string; details?: unknown }) =>
+                JSON.stringify([refused.code, refused.message, refused.details]),
+            );
+            seen.push(error);
+          }
+          return seen.join('\n');
+        }),
+      );
+      expect(new Set(answers).size).toBe(1);
+      expect(answers[0]).toContain('auth.too_many_attempts');
+    });
+  });
+}
+
+test('ASVS 6.3.2: a new database has no account, and no known name and password signs in', async () => {
+  for (const dialect of DIALECTS) {
+    const { store, stop } = await openTestStore(dialect);
+    try {
+      const auth = openAuth(store);
+      expect((await store.users.list({ page: 1, pageSize: 10 })).total).toBe(0);
+      for (const [i, [username, password]] of [
+        ['root', '123456'],
+        ['root', 'root'],
+        ['admin', 'admin'],
+        ['admin', 'password'],
+        ['taskgate', 'taskgate'],
+      ].entries()) {
+        const origin = { ...ORIGIN, ip: `192.0.2.${i + 1}` };
+        const attempt = auth.passwords.logIn({ username: username ?? '', password: password ?? '', origin });
+        await refusal(attempt, 'auth.invalid_credentials');
+      }
+      // Without the link that the terminal prints nobody makes one either.
+      await refusal(
+        auth.setup.complete({ token: '', username: 'root', password: 'a good root password' }),
+        'auth.setup_token_invalid',
+      );
+    } finally {
+      await stop();
+    }
+  }
+});
