@@ -1,4 +1,4 @@
-import type { AuthConfig, AuthSettings } from '../auth/index.ts';
+import type { AuthConfig, AuthSettings, CleanUpConfig } from '../auth/index.ts';
 import type { Config } from './config-variables.ts';
 import type { LiveOptions } from './live-options.ts';
 import type { Secrets } from './load-secrets.ts';
@@ -21,21 +21,27 @@ export const authConfig = (config: Config, secrets: Secrets): AuthConfig => ({
   apiLimitSeconds: config.apiLimitSeconds,
 });
 
+export const cleanUpConfig = (config: Config): CleanUpConfig => ({
+  sessionIssuanceWindowSeconds: config.sessionIssuanceWindow,
+  revokedRetentionDays: config.sessionRevokedRetentionDays,
+  hourlyAlertThreshold: config.sessionHourlyAlert,
+});
+
 /** The options of the auth room as they stand now. `listening` is where this node itself is reached. */
 export const authSettings = (options: LiveOptions, listening: string): AuthSettings => ({
   systemName: options.get('SystemName') ?? 'Taskgate',
   serverAddress: serverAddress(options, listening),
   passkeys: {
-    enabled: options.get('passkey.enabled') !== 'false',
-    rpDisplayName: options.get('passkey.rp_display_name') ?? '',
-    rpId: options.get('passkey.rp_id') ?? '',
-    origins: (options.get('passkey.origins') ?? '')
+    enabled: readOption(options, 'passkey.enabled') === 'true',
+    rpDisplayName: readOption(options, 'passkey.rp_display_name').trim(),
+    rpId: readOption(options, 'passkey.rp_id'),
+    origins: readOption(options, 'passkey.origins')
       .split(',')
       .map((origin) => origin.trim())
       .filter((origin) => origin !== ''),
-    allowInsecureOrigin: options.get('passkey.allow_insecure_origin') === 'true',
-    userVerification: oneOf(options.get('passkey.user_verification'), ['preferred', 'required', 'discouraged']),
-    attachment: oneOf(options.get('passkey.attachment_preference'), ['', 'platform', 'cross-platform']),
+    allowInsecureOrigin: readOption(options, 'passkey.allow_insecure_origin') === 'true',
+    userVerification: oneOf(readOption(options, 'passkey.user_verification'), ['preferred', 'required', 'discouraged']),
+    attachment: oneOf(readOption(options, 'passkey.attachment_preference'), ['', 'platform', 'cross-platform']),
   },
   modelRequests: {
     enabled: readOption(options, 'ModelRequestRateLimitEnabled') === 'true',

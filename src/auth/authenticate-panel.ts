@@ -1,19 +1,24 @@
+import type { Store } from '../store/ports/index.ts';
 import { authErrors } from './errors.ts';
 import { parseAuthorization } from './parse-authorization.ts';
+import { createAuthenticatePersonalToken } from './personal-tokens/authenticate-personal-token.ts';
 import type { SessionGate } from './sessions/session-gate.ts';
 import type { AccessTokens } from './tokens/access-tokens.ts';
 import { claimsToBeOurs } from './tokens/panel-jwt.ts';
 import type { PanelPrincipal } from './types.ts';
 
 /**
- * Who speaks on a panel route. An access token is checked against its session and its user at every request.
- * Rejects with `auth.unauthorized`, `auth.token_expired` or `auth.session_revoked`.
+ * Who speaks on a panel route. An access token is checked against its session and its user at every request, a personal access
+ * token against the store. Rejects with `auth.unauthorized`, `auth.token_expired`, `auth.session_revoked`, or for the personal access
+ * token of a disabled user with `auth.user_disabled`.
  */
 export function createAuthenticatePanel(deps: {
+  store: Store;
   accessTokens: AccessTokens;
   sessions: SessionGate;
 }): (authorization: string | undefined) => Promise<PanelPrincipal> {
   const { accessTokens, sessions } = deps;
+  const authenticatePersonalToken = createAuthenticatePersonalToken(deps);
 
   async function authenticateSession(token: string): Promise<PanelPrincipal> {
     const claims = await accessTokens.verify(token);
@@ -27,7 +32,6 @@ export function createAuthenticatePanel(deps: {
     if (credential === undefined) throw authErrors.unauthorized();
     // A string that claims to be one of our JWTs is judged as one, whatever comes out: it never becomes another credential.
     if (claimsToBeOurs(credential)) return authenticateSession(credential);
-    // Everything else could only be a personal access token, and no account has one.
-    throw authErrors.unauthorized();
+    return { kind: 'pat', user: await authenticatePersonalToken(credential) };
   };
 }

@@ -19,7 +19,7 @@ export type Dialect = (typeof DIALECTS)[number];
 export async function openTestStore(
   dialect: Dialect,
   databaseUrl?: string,
-): Promise<{ store: Store; stop(): Promise<void> }> {
+): Promise<{ store: Store; databaseUrl: string; dataDir: string; stop(): Promise<void> }> {
   const dataDir = await mkdtemp(join(tmpdir(), 'taskgate-auth-'));
   const url = dialect === 'sqlite' ? '' : (databaseUrl ?? (await testDatabaseUrl()));
   const store = await openStore({
@@ -31,6 +31,8 @@ export async function openTestStore(
   });
   return {
     store,
+    databaseUrl: url,
+    dataDir,
     async stop() {
       await store.close();
       await rm(dataDir, { recursive: true, force: true });

@@ -218,29 +218,6 @@ for (const dialect of DIALECTS) {
         await refreshWith(auth, signedIn.refreshToken);
       }, 30_000);
     });
-
-    describe('reset from the command line', () => {
-      test('sets the password and ends every session', async () => {
-        const auth = openAuth(store);
-        const user = await addUser(store);
-        const signedIn = await signIn(auth, user);
-        const done = await auth.passwords.reset({ username: user.username, password: NEW_PASSWORD });
-        expect(done).toEqual({ userId: user.id, username: user.username });
-        await refusal(auth.authenticatePanel(bearer(signedIn)), 'auth.session_revoked');
-        await refusal(refreshWith(auth, signedIn.refreshToken), 'auth.session_revoked');
-        expect((await logIn(auth, user.username, NEW_PASSWORD)).kind).toBe('session');
-      });
-
-      test('says what is wrong', async () => {
-        const auth = openAuth(store);
-        await refusal(
-          auth.passwords.reset({ username: 'nobody-at-all', password: NEW_PASSWORD }),
-          'auth.user_not_found',
-        );
-        const { username } = await addUser(store);
-        await refusal(auth.passwords.reset({ username, password: 'short' }), 'auth.validation_failed');
-      });
-    });
   });
 }
 

@@ -69,7 +69,13 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'admin reset-password',
     summary: "set an account's password and end its sessions",
     positionals: [],
-    options: account,
+    options: {
+      ...account,
+      'reset-factors': {
+        type: 'boolean',
+        doc: 'remove two-factor, backup codes, passkeys and the personal access token as well: for a lost authenticator or an account that was broken into',
+      },
+    },
     load: () => import('./reset-password.ts'),
   },
   {

@@ -5,7 +5,11 @@ import { readPassword, withAccounts } from './open-accounts.ts';
 export async function run(input: CommandInput): Promise<ExitCode> {
   const password = await readPassword(input);
   const username = option(input, 'username') ?? '';
-  const created = await withAccounts(input, (auth) => auth.setup.createRoot({ username, password }));
+  const created = await withAccounts(input, async ({ auth, audit }) => {
+    const root = await auth.setup.createRoot({ username, password });
+    await audit({ action: 'setup.complete', userId: root.userId, detail: { username: root.username } });
+    return root;
+  });
   answer(
     input,
     { ok: true, user_id: created.userId, username: created.username },

@@ -1,6 +1,7 @@
 import { type Auth, createAuth } from '../../auth/index.ts';
-import { createSecretBox, silentLogger, systemClock } from '../../kernel/index.ts';
+import { createSecretBox, type JsonObject, silentLogger, systemClock } from '../../kernel/index.ts';
 import { createMemoryCounters, createMemorySuccessLists, createNoSessionCache, openStore } from '../../store/index.ts';
+import type { Store } from '../../store/ports/index.ts';
 import { authConfig, authSettings } from '../auth-settings.ts';
 import { createLiveOptions } from '../live-options.ts';
 import { loadSecrets } from '../load-secrets.ts';
@@ -8,8 +9,17 @@ import { prepareDataDir } from '../prepare-data-dir.ts';
 import { CommandError, type CommandInput } from './command.ts';
 import { readSettings } from './read-settings.ts';
 
+/** What a command has done to an account: `user.password_reset` of `user:1`, with what was done besides. */
+export type AccountChange = { action: string; userId: number; detail: JsonObject };
+
+export type Accounts = {
+  auth: Auth;
+  /** Enters a done change into the audit trail. The change stands if that fails; standard error says so. */
+  audit(change: AccountChange): Promise<void>;
+};
+
 /** Runs `work` with the auth room on the configured database, beside a running gateway or without one; migrates it first. */
-export async function withAccounts<T>(input: CommandInput, work: (auth: Auth) => Promise<T>): Promise<T> {
+export async function withAccounts<T>(input: CommandInput, work: (accounts: Accounts) => Promise<T>): Promise<T> {
   const { config } = readSettings(input);
   const dataDir = config.databaseUrl === '' ? prepareDataDir(config.dataDir).path : config.dataDir;
   const store = await openStore({
@@ -35,9 +45,24 @@ export async function withAccounts<T>(input: CommandInput, work: (auth: Auth) =>
       config: authConfig(config, secrets),
       settings: () => authSettings(options, ''),
     });
-    return await work(auth);
+    return await work({ auth, audit: (change) => enterAudit(store, input, change) });
   } finally {
     await store.close();
+  }
+}
+
+async function enterAudit(
+  store: Store,
+  { io }: CommandInput,
+  { action, userId, detail }: AccountChange,
+): Promise<void> {
+  // Whoever holds the data directory or the database's password acted; the gateway knows no name for him.
+  const actor = { userId: null, username: '', authMethod: 'cli', ip: '' };
+  try {
+    await store.logs.addAudit({ ...actor, action, target: `user:${userId}`, detail, createdAt: systemClock.unix() });
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    io.err(`taskgate: it is done, but the audit trail does not have it: ${reason}\n`);
   }
 }
 

@@ -5,7 +5,7 @@ import type { PanelPrincipal } from '../types.ts';
 import { describeSession, type SessionView } from './describe-session.ts';
 
 /** Specification, "Limits". */
-const LISTED_SESSIONS = 100;
+export const LISTED_SESSIONS = 100;
 
 /** The user's live sessions of the present auth version: the current one first, then the latest active; at most 100. */
 export function createListSessions(deps: {
