@@ -16,6 +16,7 @@ import { channelRoutes } from './panel-api/channels.ts';
 import { keyUsageRoutes } from './panel-api/key-usage.ts';
 import { type OperationDeps, operationRoutes } from './panel-api/operation.ts';
 import { type OptionsSource, optionRoutes } from './panel-api/options.ts';
+import { passkeyRoutes } from './panel-api/passkeys.ts';
 import { personalTokenRoutes } from './panel-api/personal-token.ts';
 import { pluginRoutes } from './panel-api/plugins.ts';
 import { priceRoutes } from './panel-api/prices.ts';
@@ -97,6 +98,7 @@ function joinRoutes(kit: Kit, deps: HttpDeps & { audit: RecordAudit }) {
     .use(twoFactorRoutes(kit, deps))
     .use(personalTokenRoutes(kit, deps))
     .use(userSessionRoutes(kit, deps))
+    .use(passkeyRoutes(kit, { ...deps, cookies }))
     .use(apiKeyRoutes(kit, deps))
     .use(channelRoutes(kit, deps))
     .use(pluginRoutes(kit, deps))

@@ -35,6 +35,27 @@ const integer = (initial: number, low: number, high: number): OptionRule => ({
       : `a whole number from ${low} to ${high}`,
 });
 
+const oneOf = (choices: readonly [string, ...string[]], wanted: string): OptionRule => ({
+  type: 'choice',
+  default: choices[0],
+  check: (value) => (choices.includes(value) ? undefined : wanted),
+});
+
+const DOMAIN_LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+const MAX_DOMAIN = 253;
+const MAX_ORIGINS = 20;
+
+/** A host name in the form that browsers give it; what ends in a number is an address to them. */
+const isDomain = (value: string): boolean => {
+  const labels = value.split('.');
+  const isName = labels.every((label) => DOMAIN_LABEL.test(label)) && !/^\d+$/.test(labels.at(-1) ?? '');
+  return isName && value.length <= MAX_DOMAIN;
+};
+
+/** Exactly what a browser sends as `Origin`. */
+const isOrigin = (value: string): boolean =>
+  /^https?:/.test(value) && URL.canParse(value) && new URL(value).origin === value;
+
 /** Most requests that a limit of model requests can name: each success up to it is kept as a time. */
 const MAX_MODEL_REQUESTS = 1_000_000;
 const MINUTES_OF_A_DAY = 1440;
@@ -57,11 +78,7 @@ export const OPTION_CATALOGUE: Readonly<Record<string, OptionRule>> = {
   /** Where vendors and clients fetch artifacts, if that is elsewhere. */
   TaskPublicAddress: address,
   /** Who may use models without a price. */
-  'billing.unpriced': {
-    type: 'choice',
-    default: 'admins',
-    check: (value) => (['admins', 'everyone', 'nobody'].includes(value) ? undefined : 'admins, everyone or nobody'),
-  },
+  'billing.unpriced': oneOf(['admins', 'everyone', 'nobody'], 'admins, everyone or nobody'),
   /** Group name to price ratio. */
   groups: {
     type: 'json',
@@ -77,6 +94,40 @@ export const OPTION_CATALOGUE: Readonly<Record<string, OptionRule>> = {
       return valid ? undefined : 'a JSON object of group names (letters, digits, . _ -) to ratios of at least 0';
     },
   },
+  /** Whether passkeys can be made and used; while they are off, their owners can still rename and delete them. */
+  'passkey.enabled': boolean(true),
+  /** What passkey dialogs call the gateway; nothing: the system name. */
+  'passkey.rp_display_name': {
+    type: 'text',
+    default: '',
+    check: (value) => (value.length <= MAX_TEXT ? undefined : `at most ${MAX_TEXT} characters`),
+  },
+  /** The domain that passkeys belong to; nothing: the host of ServerAddress. Passkeys made for another domain cannot be used. */
+  'passkey.rp_id': {
+    type: 'text',
+    default: '',
+    check: (value) =>
+      value === '' || isDomain(value)
+        ? undefined
+        : "a domain in lower case, the panel's own host or one above it (example.org for https://panel.example.org), without scheme and port, or nothing",
+  },
+  /** The pages on which passkeys can be used; nothing: the origin of ServerAddress. */
+  'passkey.origins': {
+    type: 'text',
+    default: '',
+    check(value) {
+      const origins = value.split(',').map((origin) => origin.trim());
+      return value === '' || (origins.length <= MAX_ORIGINS && origins.every(isOrigin))
+        ? undefined
+        : `a comma list of at most ${MAX_ORIGINS} exact origins in lower case (https://panel.example.org, with a port if it is not the usual one, without slash at the end), or nothing`;
+    },
+  },
+  /** Whether passkeys can be used on plain http pages other than localhost; few browsers take part. */
+  'passkey.allow_insecure_origin': boolean(false),
+  /** Whether an authenticator must recognise the person by PIN or body. */
+  'passkey.user_verification': oneOf(['preferred', 'required', 'discouraged'], 'preferred, required or discouraged'),
+  /** Which authenticators may hold a new passkey: this device, another one, or any. */
+  'passkey.attachment_preference': oneOf(['', 'platform', 'cross-platform'], 'platform, cross-platform or nothing'),
   /** Whether the submissions of each user are counted at all. */
   ModelRequestRateLimitEnabled: boolean(false),
   ModelRequestRateLimitDurationMinutes: integer(1, 1, MINUTES_OF_A_DAY),
