@@ -182,6 +182,28 @@ test('a session that the server ends in the middle of a transaction leaves nothi
   await admin.close();
 });
 
+test('clean-up waits for no session that is being written, and leaves it', async () => {
+  const nodes = await openTwoNodes();
+  const user = await addUser(nodes[0]);
+  const sessions = [newSession(user.id), newSession(user.id), newSession(user.id)];
+  for (const session of sessions) await nodes[0].sessions.insert(session);
+  const kept = sessions[1]?.sid ?? '';
+  const rows = { now: 9000, createdAfter: 8000, revokedAfter: 2000, limit: 10 };
+  let deleted: Promise<number> | undefined;
+  await nodes[0].transaction(async (tx) => {
+    await tx.sessions.revoke(kept, 'logout', 8999);
+    deleted = nodes[1].sessions.deleteExpired(rows);
+    let done = false;
+    void deleted.then(() => {
+      done = true;
+    });
+    await until(() => done);
+  });
+  expect(await deleted).toBe(2);
+  expect(await nodes[1].sessions.deleteExpired(rows)).toBe(0);
+  expect(await nodes[0].sessions.bySid(kept)).toMatchObject({ status: 'revoked' });
+});
+
 test('exclusive work runs on one of two nodes, and on the other once it is over', async () => {
   const nodes = await openTwoNodes();
   for (const [i, node] of nodes.entries()) {

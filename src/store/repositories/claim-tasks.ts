@@ -15,18 +15,13 @@ type Claims = Pick<TaskStore, 'claimDue' | 'claimInterrupted' | 'claimOverdue'>;
  * The three ways to take a lease. Each is one statement: it finds the tasks, passing over rows that another node is claiming at
  * the moment, and makes them the owner's under the next fencing number.
  */
-export function createTaskClaims({ db, tables, dialect, nowMs, now, notAmong }: Context): Claims {
+export function createTaskClaims({ db, tables, nowMs, now, notAmong, amongRows }: Context): Claims {
   const { tasks } = tables;
   const at = sql.placeholder;
   const leaseIsFree = sql`${tasks.leaseUntilMs} <= ${nowMs}`;
 
   const prepareClaim = (condition: SQL, order: SQL) => {
     const wanted = sql`select ${tasks.id} from ${tasks} where ${condition} and ${leaseIsFree} order by ${order} limit ${at('limit')}`;
-    // An array is filled once; a sub-select with a limit might be evaluated, and lock rows, several times.
-    const isWanted =
-      dialect === 'postgres'
-        ? sql`${tasks.id} = any(array(${wanted} for update skip locked))`
-        : sql`${tasks.id} in (${wanted})`;
     return db
       .update(tasks)
       .set({
@@ -34,7 +29,7 @@ export function createTaskClaims({ db, tables, dialect, nowMs, now, notAmong }: 
         leaseUntilMs: sql`${nowMs} + ${at('leaseForMs')}`,
         leaseSeq: sql`${tasks.leaseSeq} + 1`,
       })
-      .where(isWanted)
+      .where(amongRows(tasks.id, wanted))
       .returning()
       .prepare();
   };

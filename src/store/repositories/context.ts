@@ -3,20 +3,22 @@ import { PgDialect } from 'drizzle-orm/pg-core';
 import { SQLiteAsyncDialect } from 'drizzle-orm/sqlite-core';
 import type { Clock } from '../../kernel/index.ts';
 import { bindDatabase, type Database, type RunStatement, storable } from '../drivers/connection.ts';
-import type { Page, Paged } from '../ports/index.ts';
+import type { Page, Paged, Store } from '../ports/index.ts';
 import type { Tables } from '../schema/index.ts';
 
 /** What repositories are made of: a query builder and the few things that the dialects do not share. */
 export type Context = {
   db: Database;
   tables: Tables;
-  dialect: 'sqlite' | 'postgres';
   /** Now in milliseconds, by the store's clock. A query that uses it is executed with `...now()` among its values. */
   nowMs: SQL<number>;
   now: () => Record<string, number>;
   /** Whether `column` is not among the integers of the placeholder `name`, whose value is a JSON array as text. */
   notAmong: (column: SQL, name: string) => SQL;
-  /** Whether `column` is among the rows of `query`, which has a limit and is evaluated once. */
+  /**
+   * Whether `column` is among the rows of `query`, a select with a limit from the very table that is written. Rows that another
+   * node is writing at the moment are passed over, so that nobody waits.
+   */
   amongRows: (column: SQLWrapper, query: SQL) => SQL;
   /** Runs a statement that the builder cannot say. */
   statement: (query: SQL) => Promise<unknown[][]>;
@@ -26,12 +28,7 @@ export type Context = {
   lock: (name: string) => Promise<void>;
 };
 
-export function createContext(
-  dialect: Context['dialect'],
-  tables: Tables,
-  clock: Clock,
-  runRaw: RunStatement,
-): Context {
+export function createContext(dialect: Store['dialect'], tables: Tables, clock: Clock, runRaw: RunStatement): Context {
   const run: RunStatement = (text, params) => runRaw(text, params.map(storable));
   const db = bindDatabase(dialect, run);
   const writer = dialect === 'sqlite' ? new SQLiteAsyncDialect() : new PgDialect();
@@ -43,7 +40,6 @@ export function createContext(
     return {
       db,
       tables,
-      dialect,
       nowMs: sql<number>`${sql.placeholder('nowMs')}`,
       now: () => ({ nowMs: clock.nowMs() }),
       notAmong: (column, name) => sql`${column} not in (select value from json_each(${sql.placeholder(name)}))`,
@@ -58,14 +54,13 @@ export function createContext(
   return {
     db,
     tables,
-    dialect,
     // A sub-select is evaluated once and may bound an index scan; a bare volatile function may not.
     nowMs: sql<number>`(select (extract(epoch from clock_timestamp()) * 1000)::bigint)`,
     now: () => ({}),
     notAmong: (column, name) =>
       sql`${column} not in (select value::bigint from json_array_elements_text(${sql.placeholder(name)}::text::json))`,
-    // An array is filled once; a sub-select with a limit might be evaluated several times.
-    amongRows: (column, query) => sql`${column} = any(array(${query}))`,
+    // An array is filled once; a sub-select with a limit might be evaluated, and lock rows, several times.
+    amongRows: (column, query) => sql`${column} = any(array(${query} for update skip locked))`,
     statement: (query) => plain.execute(query),
     prepare,
     lock: async (name) => {

@@ -1,11 +1,11 @@
 import type { Clock } from '../../kernel/index.ts';
 import type { RunStatement } from '../drivers/connection.ts';
 import { toStoreError } from '../errors.ts';
-import type { Repositories } from '../ports/index.ts';
+import type { Repositories, Store } from '../ports/index.ts';
 import type { Tables } from '../schema/index.ts';
 import { createApiKeyStore } from './api-keys.ts';
 import { createChannelStore } from './channels.ts';
-import { type Context, createContext } from './context.ts';
+import { createContext } from './context.ts';
 import { createFlowStore } from './flows.ts';
 import { createIdentityStore } from './identities.ts';
 import { createLedgerStore } from './ledger.ts';
@@ -20,7 +20,7 @@ import { createUserStore } from './users.ts';
 
 /** All repositories over one way to run statements. What a driver throws leaves them as an error of the store. */
 export function createRepositories(
-  dialect: Context['dialect'],
+  dialect: Store['dialect'],
   tables: Tables,
   clock: Clock,
   run: RunStatement,
