@@ -15,6 +15,7 @@ export const authConfig = (config: Config, secrets: Secrets): AuthConfig => ({
   activeSessionLimit: config.sessionActiveLimit,
   sessionIssuanceLimit: config.sessionIssuanceLimit,
   sessionIssuanceWindowSeconds: config.sessionIssuanceWindow,
+  sessionIdleSeconds: config.sessionIdleMinutes * 60,
   criticalLimit: config.criticalLimit,
   criticalLimitSeconds: config.criticalLimitSeconds,
   apiLimit: config.apiLimit,

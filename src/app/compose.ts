@@ -194,11 +194,12 @@ function openShared(foundation: Foundation): {
   }
   const redis = connectRedis({ url: config.redisUrl, logger });
   stops.add('redis', () => redis.disconnect());
-  const sessions = { ttlSeconds: config.syncFrequency, cryptoSecret: secrets.crypto[0] };
+  // A use of a session is noted when the database is read: where sessions end for want of use, that has to happen every minute.
+  const ttlSeconds = config.sessionIdleMinutes > 0 ? Math.min(config.syncFrequency, 60) : config.syncFrequency;
   return {
     counters: createRedisCounters(redis),
     successLists: createRedisSuccessLists(redis, clock),
-    sessionCache: createRedisSessionCache({ redis, clock, logger, ...sessions }),
+    sessionCache: createRedisSessionCache({ redis, clock, logger, ttlSeconds, cryptoSecret: secrets.crypto[0] }),
   };
 }
 

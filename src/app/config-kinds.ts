@@ -38,6 +38,12 @@ export function integer(min: number, max: number): ValueKind<number> {
   };
 }
 
+/** `integer`, and 0 for what is switched off. */
+export function integerOrOff(min: number, max: number): ValueKind<number> {
+  const on = integer(min, max);
+  return { ...on, allowed: `0, or ${on.allowed}`, parse: (value) => (value === '0' ? ok(0) : on.parse(value)) };
+}
+
 export function oneOf<const T extends string>(...values: readonly T[]): ValueKind<T> {
   return {
     type: 'choice',

@@ -4,6 +4,7 @@ import {
   host,
   httpsOrigins,
   integer,
+  integerOrOff,
   oneOf,
   pemFile,
   proxyList,
@@ -221,6 +222,16 @@ export const GATEWAY_VARIABLES = {
     doc: 'Days that revoked sessions are kept.',
     kind: integer(1, 3650),
     default: 7,
+    fallback: true,
+  }),
+  sessionIdleMinutes: variable({
+    env: 'USER_SESSION_IDLE_TIMEOUT_MINUTES',
+    group: 'sessions',
+    doc: 'Minutes without a request after which a session cannot be refreshed and ends; 0 keeps it for its whole 30 days. Uses are noted to within two minutes.',
+    // An access token works for 15 minutes without a look at the time of the last use.
+    kind: integerOrOff(15, 43_200),
+    default: 0,
+    defaultText: '0: off',
     fallback: true,
   }),
   sessionHourlyAlert: variable({

@@ -52,6 +52,8 @@ export type AuthConfig = {
   sessionIssuanceLimit: number;
   /** `USER_SESSION_ISSUANCE_WINDOW_SECONDS`, already clamped to the retention of revoked rows. */
   sessionIssuanceWindowSeconds: number;
+  /** `USER_SESSION_IDLE_TIMEOUT_MINUTES` in seconds; 0: sessions never end for want of use. */
+  sessionIdleSeconds: number;
   /** `CRITICAL_RATE_LIMIT` requests per `CRITICAL_RATE_LIMIT_DURATION` seconds and address. */
   criticalLimit: number;
   criticalLimitSeconds: number;

@@ -188,6 +188,18 @@ describe('keys with a fallback', () => {
     }
   });
 
+  test('the idle time-out is off, or at least the life of an access token; else it is off, with a warning', () => {
+    const env = 'USER_SESSION_IDLE_TIMEOUT_MINUTES';
+    expect(valid({}).config.sessionIdleMinutes).toBe(0);
+    for (const good of ['0', '15', '43200'])
+      expect(valid({ [env]: good }).config.sessionIdleMinutes).toBe(Number(good));
+    for (const bad of ['14', '-1', 'abc', '15.5', '43201']) {
+      const { config, warnings } = valid({ [env]: bad });
+      expect(config.sessionIdleMinutes).toBe(0);
+      expect(warnings).toContainEqual(expect.stringContaining(`${env}: read "${bad}"`));
+    }
+  });
+
   test('the issuance window is clamped to the retention, with a warning', () => {
     const { config, warnings } = valid({
       USER_SESSION_ISSUANCE_WINDOW_SECONDS: '900000',

@@ -50,6 +50,7 @@ export const testConfig = (change: Partial<AuthConfig> = {}): AuthConfig => ({
   activeSessionLimit: 50,
   sessionIssuanceLimit: 100,
   sessionIssuanceWindowSeconds: 86_400,
+  sessionIdleSeconds: 0,
   criticalLimit: 600,
   criticalLimitSeconds: 1200,
   apiLimit: 3000,

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import type { Auth } from '../../src/auth/index.ts';
 import { newUuid, randomAlnum } from '../../src/kernel/index.ts';
 import type { SessionRecord, Store, UserRecord } from '../../src/store/ports/index.ts';
+import { until } from '../support/until.ts';
 import {
   addUser,
   bearer,
@@ -138,6 +139,24 @@ for (const dialect of DIALECTS) {
         await signIn(limited, user);
       });
 
+      test('the issuance limit counts sessions of older auth versions, and a new password resets nothing', async () => {
+        const limited = openAuth(store, { clock, config: { sessionIssuanceLimit: 2 } });
+        await signIn(limited, user);
+        await store.users.setPassword(user.id, user.passwordHash ?? '', user.authVersion);
+        await signIn(limited, user);
+        await store.users.setPassword(user.id, user.passwordHash ?? '', user.authVersion + 1);
+        await store.sessions.revokeAll(user.id, null, 'test', clock.unix());
+        await refusal(signIn(limited, user), 'auth.session_issuance_limit');
+      });
+
+      test('one over a limit that was lowered stays signed in, and only the next login is refused', async () => {
+        const [first, second] = [await signIn(auth, user), await signIn(auth, user)];
+        const lowered = openAuth(store, { clock, config: { activeSessionLimit: 1 } });
+        await refusal(signIn(lowered, user), 'auth.session_limit');
+        await refreshWith(lowered, first.refreshToken);
+        await lowered.authenticatePanel(bearer(second));
+      });
+
       test('the active limit is told before the issuance limit', async () => {
         const limited = openAuth(store, { clock, config: { activeSessionLimit: 1, sessionIssuanceLimit: 1 } });
         await signIn(limited, user);
@@ -246,6 +265,23 @@ for (const dialect of DIALECTS) {
         await refreshWith(auth, first.refreshToken);
       });
 
+      test('a previous hash that an older column padded is still known', async () => {
+        const pad = (value: string | null) => value && `${value}   `;
+        const sessions = overriding(store.sessions, {
+          bySid: async (sid) => {
+            const session = await store.sessions.bySid(sid);
+            return session && { ...session, previousRefreshHash: pad(session.previousRefreshHash) };
+          },
+        });
+        const node = openAuth(overriding(store, { sessions }), { clock });
+        const { refreshToken, bundle } = await signIn(node, user);
+        const next = await refreshWith(node, refreshToken);
+        expect((await refreshWith(node, refreshToken)).refreshToken).toBe(next.refreshToken);
+        clock.advance(31);
+        await refusal(refreshWith(node, refreshToken), 'auth.session_revoked');
+        expect((await row(bundle.session.sid)).revokedReason).toBe('refresh_reuse');
+      });
+
       test('stolen refresh token: the previous one after 30 s ends the session for both', async () => {
         const { refreshToken, bundle } = await signIn(auth, user);
         const successor = await refreshWith(auth, refreshToken);
@@ -305,6 +341,27 @@ for (const dialect of DIALECTS) {
         expect((await row(bundle.session.sid)).revokedReason).toBe('test');
       });
 
+      test('a new password is saved between the two readings: its own session goes on', async () => {
+        const signedIn = await signIn(auth, user);
+        const principal = await auth.authenticatePanel(bearer(signedIn));
+        let changed = false;
+        const users = overriding(store.users, {
+          byId: async (id) => {
+            if (!changed) {
+              changed = true;
+              const change = { currentPassword: PASSWORD, newPassword: 'another fine password', origin: ORIGIN };
+              await auth.passwords.change(principal, change);
+            }
+            return store.users.byId(id);
+          },
+        });
+        const racing = openAuth(overriding(store, { users }), { clock });
+        const refreshed = await refreshWith(racing, signedIn.refreshToken);
+        expect(changed).toBe(true);
+        await auth.authenticatePanel(bearer(refreshed));
+        expect((await row(signedIn.bundle.session.sid)).status).toBe('active');
+      });
+
       test('a rotated SESSION_SECRET keeps sessions alive while the old one is named, and no longer', async () => {
         const { refreshToken } = await signIn(auth, user);
         const [old] = testConfig().sessionSecrets;
@@ -316,6 +373,56 @@ for (const dialect of DIALECTS) {
         const finished = openAuth(store, { clock, config: { sessionSecrets: ['a new secret'] } });
         await refreshWith(finished, moved.refreshToken);
         await refusal(refreshWith(finished, refreshToken), 'auth.unauthorized');
+      });
+    });
+
+    describe('idle time-out', () => {
+      const MINUTE = 60;
+      const idle = () => openAuth(store, { clock, config: { sessionIdleSeconds: 20 * MINUTE } });
+
+      test('off: a month without a request is no reason to end a session', async () => {
+        const { refreshToken } = await signIn(auth, user);
+        clock.advance(29 * DAY);
+        await refreshWith(auth, refreshToken);
+      });
+
+      test('a refresh after so long without a use ends the session and says so', async () => {
+        const node = idle();
+        const { refreshToken, bundle } = await signIn(node, user);
+        clock.advance(20 * MINUTE - 1);
+        const next = await refreshWith(node, refreshToken);
+        clock.advance(20 * MINUTE);
+        await refusal(refreshWith(node, next.refreshToken), 'auth.session_revoked');
+        expect(await row(bundle.session.sid)).toMatchObject({ status: 'revoked', revokedReason: 'idle' });
+      });
+
+      test('using the access token counts: whoever works is not signed out', async () => {
+        const node = idle();
+        const signedIn = await signIn(node, user);
+        const { sid } = signedIn.bundle.session;
+        clock.advance(14 * MINUTE);
+        await node.authenticatePanel(bearer(signedIn));
+        const used = clock.unix();
+        await until(async () => (await row(sid)).lastActiveAt === used);
+        clock.advance(10 * MINUTE);
+        await refreshWith(node, signedIn.refreshToken);
+        expect((await row(sid)).status).toBe('active');
+      });
+
+      test('a session id alone ends nothing that is idle', async () => {
+        const node = idle();
+        const { sid } = (await signIn(node, user)).bundle.session;
+        clock.advance(DAY);
+        await refusal(refreshWith(node, `${sid}.${randomAlnum(64)}`), 'auth.unauthorized');
+        expect((await row(sid)).status).toBe('active');
+      });
+
+      test('a use that cannot be written down is no reason to refuse', async () => {
+        const sessions = overriding(store.sessions, { touch: () => Promise.reject(new Error('disk full')) });
+        const node = openAuth(overriding(store, { sessions }), { clock, config: { sessionIdleSeconds: 1200 } });
+        const signedIn = await signIn(node, user);
+        clock.advance(5 * MINUTE);
+        await node.authenticatePanel(bearer(signedIn));
       });
     });
 

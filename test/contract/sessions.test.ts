@@ -83,6 +83,15 @@ describeEachStore('sessions', (opened) => {
     );
   });
 
+  test('a use is noted on an active session and never moves its time back', async () => {
+    const { store } = opened();
+    const [active, ended] = [await addSession(store), await addSession(store, { status: 'revoked' })];
+    for (const { sid } of [active, ended]) await store.sessions.touch(sid, 2000);
+    await store.sessions.touch(active.sid, 1500);
+    expect(await store.sessions.bySid(active.sid)).toEqual({ ...active, lastActiveAt: 2000 });
+    expect(await store.sessions.bySid(ended.sid)).toEqual(ended);
+  });
+
   test('revocation happens once; revoking all spares one and other users', async () => {
     const { store } = opened();
     const user = await addUser(store);

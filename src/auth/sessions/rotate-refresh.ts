@@ -1,9 +1,10 @@
 import type { Clock, Logger } from '../../kernel/index.ts';
 import type { SessionRecord, Store } from '../../store/ports/index.ts';
+import type { AuthConfig } from '../config.ts';
 import { authErrors } from '../errors.ts';
 import type { AccessTokens } from '../tokens/access-tokens.ts';
 import type { RequestOrigin } from '../types.ts';
-import { isLive, stillTrusts } from './check-session.ts';
+import { isIdle, isLive, stillTrusts } from './check-session.ts';
 import { bundleLogin, type SignedIn } from './describe-session.ts';
 import { clipOrigin } from './issue-session.ts';
 import { formatRefreshToken, parseRefreshToken, type RefreshToken, type RefreshTokens } from './refresh-tokens.ts';
@@ -28,18 +29,19 @@ const ATTEMPTS = 3;
  *
  * Rejects with `auth.unauthorized` (missing, malformed, unknown or older token; the session is untouched),
  * `auth.session_mismatch` (nothing was looked at or changed), `auth.session_revoked` (the session has ended, or ends now because
- * its user changed or a used token came back after the window), `auth.refresh_race` (nothing changed, try again). After the
+ * its user changed, it was idle for too long or a used token came back after the window), `auth.refresh_race` (nothing changed, try again). After the
  * first and the third the cookies are to be cleared.
  */
 export function createRotateRefresh(deps: {
   store: Store;
   clock: Clock;
   logger: Logger;
+  config: Pick<AuthConfig, 'sessionIdleSeconds'>;
   accessTokens: AccessTokens;
   refreshTokens: RefreshTokens;
   sessions: SessionGate;
 }): (request: RefreshRequest) => Promise<SignedIn> {
-  const { store, clock, logger, refreshTokens, sessions } = deps;
+  const { store, clock, logger, config, refreshTokens, sessions } = deps;
 
   async function revoke(session: SessionRecord, reason: string): Promise<never> {
     await sessions.end(session, reason);
@@ -73,8 +75,14 @@ export function createRotateRefresh(deps: {
     // Whoever does not hold the session's token learns nothing about it and changes nothing in it.
     if (!session || generation === 'unknown') throw authErrors.unauthorized();
     if (!isLive(session, clock.unix())) throw authErrors.session_revoked();
+    if (isIdle(session, config.sessionIdleSeconds, clock.unix())) return revoke(session, 'idle');
     const user = await store.users.byId(session.userId);
-    if (!stillTrusts(user, session)) return revoke(session, 'user_security_changed');
+    if (!stillTrusts(user, session)) {
+      // The user's own change may have been committed between the two readings, and this session may be the one that goes on.
+      const again = await store.sessions.bySid(session.sid);
+      if (again?.version !== session.version) return undefined;
+      return revoke(session, 'user_security_changed');
+    }
 
     let result: { session: SessionRecord; next: RefreshToken } | undefined;
     if (generation === 'current') {

@@ -1,4 +1,4 @@
-import type { Clock } from '../../kernel/index.ts';
+import type { Clock, Logger } from '../../kernel/index.ts';
 import type {
   CachedSession,
   EndingSession,
@@ -32,14 +32,17 @@ export interface SessionGate {
 }
 
 const SECONDS_PER_DAY = 86_400;
+/** How often a use is written down at most, where sessions end for want of use. */
+const TOUCH_SECONDS = 60;
 
 export function createSessionGate(deps: {
   store: Store;
   sessionCache: SessionCache;
   clock: Clock;
-  config: Pick<AuthConfig, 'refreshDays'>;
+  logger: Logger;
+  config: Pick<AuthConfig, 'refreshDays' | 'sessionIdleSeconds'>;
 }): SessionGate {
-  const { store, sessionCache: cache, clock, config } = deps;
+  const { store, sessionCache: cache, clock, logger, config } = deps;
 
   /**
    * The session behind a token, from the cache if what it holds fits the token in full. Whatever else it holds is no verdict: the
@@ -51,9 +54,17 @@ export function createSessionGate(deps: {
     if (reading?.state === 'active' && fits(reading.session, claims)) return reading.session;
     const row = await store.sessions.bySid(claims.sid);
     if (!row || !isLive(row, clock.unix())) return undefined;
+    if (config.sessionIdleSeconds > 0) noteUse(row);
     const session = toCached(row);
     if (reading) await cache.remember(row.sid, session, reading.at);
     return session;
+  }
+
+  /** In the background: a session is as good when its use cannot be written down. */
+  function noteUse({ sid, lastActiveAt }: SessionRecord): void {
+    const now = clock.unix();
+    if (now - lastActiveAt < TOUCH_SECONDS) return;
+    store.sessions.touch(sid, now).catch((error) => logger.warn({ err: error, sid }, 'use of a session not noted'));
   }
 
   return {

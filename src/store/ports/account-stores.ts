@@ -68,6 +68,8 @@ export interface SessionStore {
     userAuthVersion: number;
     now: number;
   }): Promise<boolean>;
+  /** Notes a use of an active session: `lastActiveAt` moves on to `now`, never back. */
+  touch(sid: string, now: number): Promise<void>;
   /** False when it was not active. */
   revoke(sid: string, reason: string, now: number): Promise<boolean>;
   /** Revokes all active sessions of a user but `exceptSid`; gives the revoked sids. */

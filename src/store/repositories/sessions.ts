@@ -1,4 +1,4 @@
-import { and, desc, eq, gt, lte, ne, or, type SQL, sql } from 'drizzle-orm';
+import { and, desc, eq, gt, lt, lte, ne, or, type SQL, sql } from 'drizzle-orm';
 import type { SessionRecord, SessionStore } from '../ports/index.ts';
 import { type Context, countAll, lazy, slot } from './context.ts';
 
@@ -101,6 +101,13 @@ export function createSessionStore({ db, tables, amongRows }: Context): SessionS
         )
         .returning({ sid: sessions.sid });
       return advanced.length === 1;
+    },
+
+    async touch(sid, now) {
+      await db
+        .update(sessions)
+        .set({ lastActiveAt: now })
+        .where(and(eq(sessions.sid, sid), isActive, lt(sessions.lastActiveAt, now)));
     },
 
     async revoke(sid, reason, now) {
