@@ -75,6 +75,19 @@ describeEachStore('two-factor', (opened) => {
     expect(await store.twoFactor.countAttempt(userId, LOCK)).toBe(1);
   });
 
+  test('an attempt that was none is given back with its lock, and no more than were counted', async () => {
+    const { store } = opened();
+    const userId = await addFactor(store);
+    await times(5, () => store.twoFactor.countAttempt(userId, LOCK));
+    await store.twoFactor.giveBackAttempt(userId);
+    expect(await store.twoFactor.byUser(userId)).toMatchObject({ failures: 4, lockedUntil: 0 });
+    expect(await store.twoFactor.countAttempt(userId, LOCK)).toBe(5);
+    expect(await store.twoFactor.countAttempt(userId, LOCK)).toBeUndefined();
+    await times(9, () => store.twoFactor.giveBackAttempt(userId));
+    expect(await store.twoFactor.countAttempt(userId, LOCK)).toBe(1);
+    await store.twoFactor.giveBackAttempt(999_999);
+  });
+
   test('code replay: of 50 uses of one backup code at once, one wins, under any of its digests', async () => {
     const { store } = opened();
     const userId = await addFactor(store);

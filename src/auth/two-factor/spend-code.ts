@@ -88,8 +88,8 @@ export function createSpendCode(deps: {
         return { value };
       } catch (error) {
         if (taken.right === false) return undefined;
-        // The code was right and stays unused: what it was for was refused, which is no failed attempt.
-        if (taken.right) await store.twoFactor.clearAttempts(userId);
+        // What the code is for was refused: the code stays unused, and this was no wrong one.
+        await store.twoFactor.giveBackAttempt(userId);
         throw error;
       }
     });

@@ -136,6 +136,8 @@ export interface TwoFactorStore {
   countAttempt(userId: number, lock: { now: number; limit: number; lockSeconds: number }): Promise<number | undefined>;
   /** Uses the code of a time step up: false when this step or a later one was used. Clears the attempts. */
   useStep(userId: number, step: number): Promise<boolean>;
+  /** Takes one counted attempt back, and the lock that it may have set: its code was right, or was not looked at. */
+  giveBackAttempt(userId: number): Promise<void>;
   clearAttempts(userId: number): Promise<void>;
   /** Puts `hashes` in place of all backup codes of the user. */
   replaceBackupCodes(userId: number, hashes: readonly string[], createdAt: number): Promise<void>;

@@ -1,4 +1,4 @@
-import { and, eq, inArray, isNull, lt, lte, sql } from 'drizzle-orm';
+import { and, eq, gt, inArray, isNull, lt, lte, sql } from 'drizzle-orm';
 import type { TwoFactorStore } from '../ports/index.ts';
 import { type Context, countAll } from './context.ts';
 
@@ -60,6 +60,13 @@ export function createTwoFactorStore({ db, tables, lock }: Context): TwoFactorSt
         .where(and(eq(factors.userId, userId), lt(factors.lastStep, step)))
         .returning({ userId: factors.userId });
       return used.length === 1;
+    },
+
+    async giveBackAttempt(userId) {
+      await db
+        .update(factors)
+        .set({ failures: sql`${factors.failures} - 1`, lockedUntil: 0 })
+        .where(and(eq(factors.userId, userId), gt(factors.failures, 0)));
     },
 
     async clearAttempts(userId) {
