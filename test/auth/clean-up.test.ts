@@ -1,0 +1,331 @@
+import { expect, test } from 'bun:test';
+import { type CleanUpConfig, createCleanUp } from '../../src/auth/index.ts';
+import { type Logger, newUuid, silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { storeErrors } from '../../src/store/errors.ts';
+import type { FlowRecord, SessionRecord, Store } from '../../src/store/ports/index.ts';
+import { addUser, describeEachStore, newSession } from '../contract/each-store.ts';
+import { openRaw } from '../contract/open-raw.ts';
+import { type LogLine, recordingLogger } from '../http/kit-harness.ts';
+import { overriding } from './harness.ts';
+import { refusal } from './refusal.ts';
+
+const HOUR = 3600;
+const DAY = 24 * HOUR;
+const NOW = 1000 * DAY;
+const clock = { ...systemClock, unix: () => NOW };
+
+const CONFIG: CleanUpConfig = {
+  sessionIssuanceWindowSeconds: DAY,
+  revokedRetentionDays: 7,
+  hourlyAlertThreshold: 5000,
+};
+const cleanUpOf = (store: Store, change: Partial<CleanUpConfig> = {}, logger: Logger = silentLogger) =>
+  createCleanUp({ store, clock, logger, config: { ...CONFIG, ...change } });
+const saying = (lines: readonly LogLine[], level: string) => lines.filter((line) => line.level === level);
+
+const newFlow = (change: Partial<FlowRecord> = {}): FlowRecord => ({
+  tokenHash: newUuid(),
+  purpose: 'oauth',
+  provider: '',
+  intent: '',
+  userId: 0,
+  sessionId: '',
+  payload: {},
+  createdAt: NOW,
+  expiresAt: NOW + 600,
+  consumedAt: null,
+  ...change,
+});
+
+/** A revoked row in whose retention nothing but its `revokedAt` plays a part. */
+const revoked = (revokedAt: number, change: Partial<SessionRecord> = {}): Partial<SessionRecord> => ({
+  status: 'revoked',
+  createdAt: NOW - 20 * DAY,
+  expiresAt: NOW + DAY,
+  revokedAt,
+  ...change,
+});
+
+describeEachStore(
+  'clean-up',
+  (opened) => {
+    async function addSessions(changes: Record<string, Partial<SessionRecord>>): Promise<void> {
+      const { store } = opened();
+      const { id } = await addUser(store);
+      for (const [sid, change] of Object.entries(changes))
+        await store.sessions.insert(newSession(id, { sid, ...change }));
+    }
+    const rows = async (question: string) => {
+      const raw = openRaw(opened());
+      try {
+        return await raw.rows(question);
+      } finally {
+        await raw.close();
+      }
+    };
+    const sids = async () => (await rows('select sid from user_sessions order by sid')).map(({ sid }) => String(sid));
+    const flows = async () =>
+      (await rows('select token_hash from auth_flows order by token_hash')).map(({ token_hash }) => String(token_hash));
+
+    /** `count` sessions with these columns, written below the store in one statement. */
+    async function addMany(userId: number, name: string, count: number, columns: Record<string, number | string>) {
+      const given = Object.entries({
+        user_id: userId,
+        user_auth_version: 1,
+        status: 'active',
+        refresh_hash: 'h',
+        login_method: 'password',
+        ip: '',
+        user_agent: '',
+        created_at: NOW - 40 * DAY,
+        last_active_at: NOW - 40 * DAY,
+        expires_at: NOW + DAY,
+        ...columns,
+      });
+      const values = given.map(([, value]) => (typeof value === 'string' ? `'${value}'` : value));
+      await rows(
+        `with recursive n(i) as (select 1 union all select i + 1 from n where i < ${count})
+         insert into user_sessions (sid, ${given.map(([column]) => column).join(', ')})
+         select '${name}-' || i, ${values.join(', ')} from n`,
+      );
+    }
+    async function addManyFlows(name: string, count: number, expiresAt: number, consumedAt: number | null) {
+      await rows(
+        `with recursive n(i) as (select 1 union all select i + 1 from n where i < ${count})
+         insert into auth_flows (token_hash, purpose, created_at, expires_at, consumed_at)
+         select '${name}-' || i, 'oauth', ${NOW - 3 * DAY}, ${expiresAt}, ${consumedAt} from n`,
+      );
+    }
+
+    test('deletes thousands of rows in batches of at most 500, and nothing that is still of use', async () => {
+      const { store } = opened();
+      const { id } = await addUser(store);
+      await addMany(id, 'expired', 1700, { expires_at: NOW - 10 * DAY });
+      await addMany(id, 'revoked', 1201, { status: 'revoked', revoked_at: NOW - 8 * DAY });
+      await addMany(id, 'live', 300, {});
+      await addMany(id, 'lately-revoked', 300, { status: 'revoked', revoked_at: NOW - DAY });
+      await addManyFlows('expired', 1100, NOW - 2 * DAY, null);
+      await addManyFlows('used', 600, NOW + 600, NOW - 2 * DAY);
+      await addManyFlows('open', 200, NOW + 600, null);
+
+      const batches: number[] = [];
+      const counted = async (batch: Promise<number>) => {
+        batches.push(await batch);
+        return batch;
+      };
+      const { sessions, flows: flowStore } = store;
+      const watching = overriding(store, {
+        sessions: overriding(sessions, {
+          deleteExpired: (batch) => counted(sessions.deleteExpired(batch)),
+          deleteRevoked: (batch) => counted(sessions.deleteRevoked(batch)),
+        }),
+        flows: overriding(flowStore, { deleteDone: (until, limit) => counted(flowStore.deleteDone(until, limit)) }),
+      });
+      const { logger, lines } = recordingLogger();
+      await cleanUpOf(watching, {}, logger).run();
+
+      expect(Math.max(...batches)).toBe(500);
+      expect(batches.filter((deleted) => deleted > 0).length).toBeGreaterThanOrEqual(4 + 3 + 4);
+      const left = await sids();
+      expect(left.filter((sid) => sid.startsWith('expired') || sid.startsWith('revoked'))).toEqual([]);
+      expect(left).toHaveLength(600);
+      expect((await flows()).filter((hash) => !hash.startsWith('open'))).toEqual([]);
+      expect(await flows()).toHaveLength(200);
+      expect(saying(lines, 'info').map(({ fields }) => fields)).toEqual([
+        { expired: 1700, revoked: 1201, flows: 1700 },
+      ]);
+      expect(lines).toHaveLength(1);
+    }, 30_000);
+
+    test('keeps what counts for issuance and what was revoked lately, to the second', async () => {
+      await addSessions({
+        'expired-and-old': { createdAt: NOW - DAY, expiresAt: NOW },
+        'expired-but-counts': { createdAt: NOW - DAY + 1, expiresAt: NOW },
+        'expires-in-a-second': { createdAt: NOW - 30 * DAY, expiresAt: NOW + 1 },
+        'expired-and-revoked-lately': revoked(NOW - 7 * DAY + 1, { expiresAt: NOW - 1 }),
+        'expired-and-revoked-long-ago': revoked(NOW - 7 * DAY, { expiresAt: NOW - 1 }),
+        'revoked-lately': revoked(NOW - 7 * DAY + 1),
+        'revoked-long-ago': revoked(NOW - 7 * DAY),
+        'revoked-long-ago-but-counts': revoked(NOW - 7 * DAY, { createdAt: NOW - DAY + 1 }),
+      });
+      await cleanUpOf(opened().store).run();
+      expect(await sids()).toEqual([
+        'expired-and-revoked-lately',
+        'expired-but-counts',
+        'expires-in-a-second',
+        'revoked-lately',
+        'revoked-long-ago-but-counts',
+      ]);
+    });
+
+    test('keeps flows for a day after their end, however they ended', async () => {
+      const { store } = opened();
+      for (const [tokenHash, change] of Object.entries<Partial<FlowRecord>>({
+        'expired-a-day-ago': { expiresAt: NOW - DAY },
+        'expired-lately': { expiresAt: NOW - DAY + 1 },
+        open: {},
+        'used-a-day-ago': { consumedAt: NOW - DAY },
+        'used-lately': { consumedAt: NOW - DAY + 1 },
+      })) {
+        await store.flows.insert(newFlow({ tokenHash, ...change }));
+      }
+      await cleanUpOf(store).run();
+      expect(await flows()).toEqual(['expired-lately', 'open', 'used-lately']);
+    });
+
+    test('retention and issuance window are those of the configuration', async () => {
+      const { store } = opened();
+      await addSessions({ r2: revoked(NOW - 2 * DAY), r30: revoked(NOW - 30 * DAY, { createdAt: NOW - 40 * DAY }) });
+      await addSessions({ e: { createdAt: NOW - 3 * DAY, expiresAt: NOW - 1 } });
+      await cleanUpOf(store, { revokedRetentionDays: 60, sessionIssuanceWindowSeconds: 50 * DAY }).run();
+      expect(await sids()).toEqual(['e', 'r2', 'r30']);
+      await cleanUpOf(store, { revokedRetentionDays: 30, sessionIssuanceWindowSeconds: 3 * DAY + 1 }).run();
+      expect(await sids()).toEqual(['e', 'r2']);
+      await cleanUpOf(store, { revokedRetentionDays: 2, sessionIssuanceWindowSeconds: HOUR }).run();
+      expect(await sids()).toEqual([]);
+    });
+
+    test('warns once when more sessions than the threshold were opened in the last hour, and only then', async () => {
+      const { store } = opened();
+      const { id } = await addUser(store);
+      await addMany(id, 'lately', 5, { created_at: NOW - HOUR + 1 });
+      await addMany((await addUser(store)).id, 'others', 5, { created_at: NOW, status: 'revoked', revoked_at: NOW });
+      await addMany(id, 'earlier', 5, { created_at: NOW - HOUR });
+      for (const [hourlyAlertThreshold, warnings] of [
+        [10, []],
+        [9, [{ sessions: 10, threshold: 9 }]],
+      ] as const) {
+        const { logger, lines } = recordingLogger();
+        await cleanUpOf(store, { hourlyAlertThreshold }, logger).run();
+        expect(saying(lines, 'warn').map(({ fields }) => fields)).toEqual([...warnings]);
+      }
+      expect(await sids()).toHaveLength(15);
+    });
+
+    test.each([
+      ['issuance alert', 'countAllIssued'],
+      ['expired sessions', 'deleteExpired'],
+      ['revoked sessions', 'deleteRevoked'],
+      ['flows', 'deleteDone'],
+    ])('the step "%s" fails alone, and the next run does its work', async (step, method) => {
+      const { store } = opened();
+      const { id } = await addUser(store);
+      await addMany(id, 'expired', 3, { expires_at: NOW - 10 * DAY });
+      await addMany(id, 'revoked', 3, { status: 'revoked', revoked_at: NOW - 8 * DAY });
+      await addManyFlows('expired', 3, NOW - 2 * DAY, null);
+      const away = () => Promise.reject(storeErrors.unavailable());
+      const broken = overriding(store, {
+        sessions: overriding(store.sessions, method === 'deleteDone' ? {} : { [method]: away }),
+        flows: overriding(store.flows, method === 'deleteDone' ? { deleteDone: away } : {}),
+      });
+      const { logger, lines } = recordingLogger();
+      await cleanUpOf(broken, {}, logger).run();
+      expect(saying(lines, 'error').map(({ fields }) => fields.step)).toEqual([step]);
+      const left = [...(await sids()), ...(await flows()).map((hash) => `flow ${hash}`)];
+      const expected: Record<string, string[]> = {
+        deleteExpired: ['expired-1', 'expired-2', 'expired-3'],
+        deleteRevoked: ['revoked-1', 'revoked-2', 'revoked-3'],
+        deleteDone: ['flow expired-1', 'flow expired-2', 'flow expired-3'],
+      };
+      expect(left).toEqual(expected[method] ?? []);
+
+      await cleanUpOf(store).run();
+      expect([...(await sids()), ...(await flows())]).toEqual([]);
+    });
+
+    test('two masters do not clean at the same time, and the later one finds nothing to do', async () => {
+      const { store, openAnother, databaseUrl } = opened();
+      const { id } = await addUser(store);
+      await addMany(id, 'expired', 1200, { expires_at: NOW - 10 * DAY });
+      // On SQLite there is one process, in which both would be one.
+      const second = databaseUrl ? await openAnother() : store;
+
+      let entered = () => {};
+      let release = () => {};
+      const inside = new Promise<void>((resolve) => {
+        entered = resolve;
+      });
+      const released = new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      const slow = overriding(store, {
+        sessions: overriding(store.sessions, {
+          async deleteExpired(batch) {
+            entered();
+            await released;
+            return store.sessions.deleteExpired(batch);
+          },
+        }),
+      });
+      const [first, other] = [recordingLogger(), recordingLogger()];
+      const running = cleanUpOf(slow, {}, first.logger).run();
+      await inside;
+      await cleanUpOf(second, {}, other.logger).run();
+      expect(other.lines).toEqual([]);
+      expect(await sids()).toHaveLength(1200);
+      release();
+      await running;
+      expect(saying(first.lines, 'info').map(({ fields }) => fields.expired)).toEqual([1200]);
+
+      await cleanUpOf(second, {}, other.logger).run();
+      expect(other.lines).toEqual([]);
+    }, 30_000);
+
+    test('masters that begin together delete each row once', async () => {
+      const { store, openAnother, databaseUrl } = opened();
+      const { id } = await addUser(store);
+      await addMany(id, 'expired', 2600, { expires_at: NOW - 10 * DAY });
+      const nodes = databaseUrl ? [store, await openAnother(), await openAnother()] : [store, store];
+      const logs = nodes.map(() => recordingLogger());
+      await Promise.all(nodes.map((node, index) => cleanUpOf(node, {}, logs[index]?.logger).run()));
+      const done = logs.flatMap(({ lines }) => saying(lines, 'info').map(({ fields }) => Number(fields.expired)));
+      expect(done.reduce((sum, deleted) => sum + deleted, 0)).toBe(2600);
+      expect(await sids()).toEqual([]);
+      expect(logs.flatMap(({ lines }) => saying(lines, 'error'))).toEqual([]);
+    }, 30_000);
+
+    test('a stop ends it after the batch under way', async () => {
+      const { store } = opened();
+      const { id } = await addUser(store);
+      await addMany(id, 'expired', 1600, { expires_at: NOW - 10 * DAY });
+      const stopping = new AbortController();
+      const stoppingSoon = overriding(store, {
+        sessions: overriding(store.sessions, {
+          async deleteExpired(batch) {
+            stopping.abort();
+            return store.sessions.deleteExpired(batch);
+          },
+        }),
+      });
+      await cleanUpOf(stoppingSoon).run(stopping.signal);
+      expect(await sids()).toHaveLength(1100);
+      await cleanUpOf(store).run(stopping.signal);
+      expect(await sids()).toHaveLength(1100);
+    });
+
+    test('requests in between get their turn', async () => {
+      const { store } = opened();
+      const { id } = await addUser(store);
+      await addMany(id, 'expired', 5000, { expires_at: NOW - 10 * DAY });
+      let cleaning = true;
+      let turns = 0;
+      const asking = (async () => {
+        for (; cleaning; turns += 1) {
+          await store.users.touchLogin(id, turns);
+          await new Promise((resolve) => setImmediate(resolve));
+        }
+      })();
+      await cleanUpOf(store).run();
+      cleaning = false;
+      await asking;
+      expect(turns).toBeGreaterThanOrEqual(5);
+      expect(await sids()).toEqual([]);
+    }, 30_000);
+
+    test('says so when the database is away', async () => {
+      const away = overriding(opened().store, { exclusively: () => Promise.reject(storeErrors.unavailable()) });
+      await refusal(cleanUpOf(away).run(), 'store.unavailable');
+    });
+  },
+  { fresh: 'test' },
+);
