@@ -2,7 +2,7 @@ import { afterEach, expect, test } from 'bun:test';
 import { SQL } from 'bun';
 import { AppError, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { openStore } from '../../src/store/index.ts';
-import type { ChangeTopic, Store, TaskRecord } from '../../src/store/ports/index.ts';
+import type { ChangeTopic, Repositories, Store, TaskRecord } from '../../src/store/ports/index.ts';
 import { addRunningTask, addUser, leaseOf, newSession } from '../contract/each-store.ts';
 import { startHoldingProxy } from '../support/holding-proxy.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
@@ -179,6 +179,42 @@ test('a session that the server ends in the middle of a transaction leaves nothi
   });
   await expect(attempt).rejects.toMatchObject({ kind: 'unavailable' });
   expect(await node.options.all()).toEqual([]);
+  await admin.close();
+});
+
+test('whoever waits for another node’s use of the same thing finds it used', async () => {
+  const url = await testDatabaseUrl();
+  const nodes = [await openNode(url), await openNode(url)] as const;
+  const admin = new SQL({ url, max: 1 });
+  const { id } = await addUser(nodes[0]);
+  await nodes[0].twoFactor.begin({ userId: id, secretSealed: 's', createdAt: 1 });
+  await nodes[0].twoFactor.replaceBackupCodes(id, ['code'], 1);
+  const flow = { provider: '', intent: '', userId: id, sessionId: '', payload: {}, createdAt: 1, expiresAt: 9 };
+  await nodes[0].flows.insert({ ...flow, tokenHash: 'flow', purpose: '2fa_login', consumedAt: null });
+  const passkey = await nodes[0].passkeys.insert({
+    ...{ userId: id, credentialId: 'c', publicKey: 'k', rpId: 'r', name: '', counter: 5, transports: [] },
+    ...{ backedUp: false, createdAt: 1 },
+  });
+  const uses: ((on: Repositories) => Promise<unknown>)[] = [
+    ({ twoFactor }) => twoFactor.useBackupCode(id, ['code'], 2),
+    ({ twoFactor }) => twoFactor.useStep(id, 7),
+    // The first attempt locks.
+    ({ twoFactor }) => twoFactor.countAttempt(id, { now: 2, limit: 1, lockSeconds: 60 }),
+    ({ flows }) => flows.consume('flow', { purpose: '2fa_login' }, 2),
+    ({ passkeys }) => passkeys.use(passkey?.id ?? 0, { expectedCounter: 5, counter: 6, backedUp: false, at: 2 }),
+    ({ users }) => users.moveAuthVersion(id, 1),
+  ];
+  for (const [i, use] of uses.entries()) {
+    let second: Promise<unknown> | undefined;
+    const first = await nodes[0].transaction(async (tx) => {
+      const won = await use(tx);
+      second = use(nodes[1]);
+      const waiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+      await until(async () => (await admin.unsafe(waiting)).length === 1);
+      return won;
+    });
+    expect([i, Boolean(first), Boolean(await second)]).toEqual([i, true, false]);
+  }
   await admin.close();
 });
 
