@@ -31,6 +31,7 @@ export function createCheckAssertion(deps: { store: Store; clock: Clock; logger:
     const { isoBase64URL } = webAuthn;
     const passkey = await store.passkeys.byCredentialId(credential.id);
     if (!passkey) return err('unknown credential');
+    if (passkey.rpId !== party.id) return err('made for another relying party');
     try {
       const { clientDataJSON, userHandle: handle } = credential.response;
       if (handle ? handle !== isoBase64URL.fromBuffer(userHandle(passkey.userId)) : needsHandle) {

@@ -1,5 +1,5 @@
 import type { PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/server';
-import type { AppError, Clock } from '../../kernel/index.ts';
+import type { AppError, Clock, Logger } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
@@ -28,12 +28,13 @@ export interface ConfirmWithPasskey {
 export function createConfirmWithPasskey(deps: {
   store: Store;
   clock: Clock;
+  logger: Logger;
   settings: () => AuthSettings;
   flows: Flows;
   proofs: SecurityProofs;
   checkAssertion: CheckAssertion;
 }): ConfirmWithPasskey {
-  const { store, settings, flows, proofs, checkAssertion } = deps;
+  const { store, logger, settings, flows, proofs, checkAssertion } = deps;
 
   return {
     async begin(principal, scope) {
@@ -76,6 +77,7 @@ export function createConfirmWithPasskey(deps: {
         await flows.consume(tx, flowToken, 'passkey_step_up', binding);
         if (!(await noteUse(tx))) throw refused('the passkey was used or deleted meanwhile');
       });
+      logger.info({ userId: user.id, sid, method: 'passkey', scope }, 'security proof given');
       return proofs.issue(session, 'passkey', scope);
     },
   };
