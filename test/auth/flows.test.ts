@@ -1,0 +1,177 @@
+/** Temporary authentication flows: one token, one purpose, one use. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { deriveSessionKeys } from '../../src/auth/derive-keys.ts';
+import { createFlows, type FlowBinding, type Flows, type TicketPurpose } from '../../src/auth/flows/flows.ts';
+import { sha256Hex } from '../../src/kernel/index.ts';
+import type { Store } from '../../src/store/ports/index.ts';
+import { DIALECTS, openTestStore, overriding } from './harness.ts';
+import { refusal } from './refusal.ts';
+import { createTestClock, type TestClock } from './test-clock.ts';
+
+const SECRET = 'a session secret of the flows’ tests';
+const LIVES: [TicketPurpose, number][] = [
+  ['oauth', 600],
+  ['2fa_login', 300],
+  ['passkey_login', 300],
+  ['passkey_register', 300],
+  ['passkey_step_up', 300],
+  ['telegram_bind', 300],
+];
+const BOUND: FlowBinding = { provider: 'github', intent: 'bind', userId: 7, sessionId: 'sid-7' };
+
+for (const dialect of DIALECTS) {
+  describe(`flows on ${dialect}`, () => {
+    let store: Store;
+    let stop: () => Promise<void>;
+    let clock: TestClock;
+    let flows: Flows;
+
+    const flowsUnder = (...secrets: [string, ...string[]]) => createFlows(deriveSessionKeys(secrets).flow, clock);
+
+    beforeAll(async () => {
+      ({ store, stop } = await openTestStore(dialect));
+      clock = createTestClock();
+      flows = flowsUnder(SECRET);
+    });
+    afterAll(() => stop());
+
+    const begin = async (purpose: TicketPurpose = 'oauth', binding = BOUND) =>
+      (await flows.begin(store, purpose, binding, { verifier: 'v' })).flow_token;
+
+    test.each(LIVES)('a flow for %s lives %d seconds and comes back with what it carries', async (purpose, seconds) => {
+      const binding = purpose === '2fa_login' ? { userId: 7 } : BOUND;
+      const ticket = await flows.begin(store, purpose, binding, { verifier: 'v' });
+      expect(ticket).toEqual({
+        flow_token: expect.stringMatching(/^[A-Za-z0-9_-]{43}$/),
+        expires_at: clock.unix() + seconds,
+      });
+      const expected = { purpose, ...binding, payload: { verifier: 'v' }, createdAt: clock.unix() };
+      expect(await flows.find(store, ticket.flow_token, purpose, binding)).toMatchObject(expected);
+      clock.advance(seconds - 1);
+      expect(await flows.consume(store, ticket.flow_token, purpose, binding)).toMatchObject(expected);
+
+      const late = await flows.begin(store, purpose, binding, {});
+      clock.advance(seconds);
+      await refusal(flows.find(store, late.flow_token, purpose, binding), 'auth.flow_invalid');
+      await refusal(flows.consume(store, late.flow_token, purpose, binding), 'auth.flow_invalid');
+    });
+
+    test('a database thief finds digests, under a key that the database does not hold', async () => {
+      const written: string[] = [];
+      const spying = overriding(store, {
+        flows: overriding(store.flows, {
+          async insert(flow) {
+            written.push(JSON.stringify(flow));
+            return store.flows.insert(flow);
+          },
+        }),
+      });
+      const { flow_token } = await flows.begin(spying, 'oauth', BOUND, {});
+      expect(written).toHaveLength(1);
+      expect(written[0]).not.toContain(flow_token);
+      expect(written[0]).not.toContain(sha256Hex(flow_token));
+    });
+
+    test.each([
+      ['purpose', 'passkey_step_up', BOUND],
+      ['purpose that asks for no user', '2fa_login', BOUND],
+      ['provider', 'oauth', { ...BOUND, provider: 'discord' }],
+      ['intent', 'oauth', { ...BOUND, intent: 'login' }],
+      ['user', 'oauth', { ...BOUND, userId: 8 }],
+      ['session', 'oauth', { ...BOUND, sessionId: 'sid-8' }],
+      ['session left out', 'oauth', { provider: 'github', intent: 'bind', userId: 7 }],
+      ['nothing named', 'oauth', {}],
+    ] as [string, TicketPurpose, FlowBinding][])(
+      'flow confusion: another %s neither finds it nor uses it up',
+      async (_, purpose, binding) => {
+        const token = await begin();
+        await refusal(flows.find(store, token, purpose, binding), 'auth.flow_invalid');
+        await refusal(flows.consume(store, token, purpose, binding), 'auth.flow_invalid');
+        expect((await flows.consume(store, token, 'oauth', BOUND)).userId).toBe(7);
+      },
+    );
+
+    test('flow confusion: an anonymous flow does not pass for a session’s', async () => {
+      const token = await begin('passkey_login', {});
+      await refusal(
+        flows.consume(store, token, 'passkey_login', { userId: 7, sessionId: 'sid-7' }),
+        'auth.flow_invalid',
+      );
+      expect((await flows.consume(store, token, 'passkey_login', {})).userId).toBe(0);
+    });
+
+    test.each([
+      '',
+      'x',
+      'A'.repeat(42),
+      'A'.repeat(43),
+      'A'.repeat(44),
+      'a.b.c',
+      `${'A'.repeat(42)}\0`,
+      '../../etc/passwd',
+    ])('the token %j is none', async (token) => {
+      await refusal(flows.find(store, token, 'oauth', BOUND), 'auth.flow_invalid');
+      expect((await refusal(flows.consume(store, token, 'oauth', BOUND), 'auth.flow_invalid')).kind).toBe('invalid');
+    });
+
+    test('flow replay: of 50 uses at once, each in its transaction, one wins; none afterwards', async () => {
+      const token = await begin();
+      const uses = Array.from({ length: 50 }, () =>
+        store.transaction((tx) => flows.consume(tx, token, 'oauth', BOUND)),
+      );
+      const won = (await Promise.allSettled(uses)).filter(({ status }) => status === 'fulfilled');
+      expect(won).toHaveLength(1);
+      await refusal(flows.consume(store, token, 'oauth', BOUND), 'auth.flow_invalid');
+    });
+
+    test('a use with what it was for is undone with it', async () => {
+      const token = await begin();
+      const failing = store.transaction(async (tx) => {
+        await flows.consume(tx, token, 'oauth', BOUND);
+        throw new Error('later');
+      });
+      await expect(failing).rejects.toThrow('later');
+      expect((await flows.consume(store, token, 'oauth', BOUND)).provider).toBe('github');
+    });
+
+    test('a rotated SESSION_SECRET with the former one named keeps flows, a changed one ends them', async () => {
+      const token = await begin();
+      await refusal(flowsUnder('another secret altogether').find(store, token, 'oauth', BOUND), 'auth.flow_invalid');
+      const rotated = flowsUnder('another secret altogether', SECRET);
+      expect((await rotated.consume(store, token, 'oauth', BOUND)).userId).toBe(7);
+    });
+
+    describe('signed assertions', () => {
+      const assertion = (text: string) => ({ provider: 'telegram', text, expiresAt: clock.unix() + 300 });
+
+      test('assertion replay: of 50 presentations at once one is taken, none later', async () => {
+        const text = `id=1&auth_date=${clock.unix()}&${dialect}`;
+        const claims = Array.from({ length: 50 }, () =>
+          store.transaction((tx) => flows.claimAssertion(tx, assertion(text))),
+        );
+        const all = await Promise.allSettled(claims);
+        expect(all.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+        expect((await refusal(flows.claimAssertion(store, assertion(text)), 'auth.assertion_replayed')).kind).toBe(
+          'forbidden',
+        );
+      });
+
+      test('one that was refused with what it was for may come again; another provider’s is another', async () => {
+        const text = `id=2&auth_date=${clock.unix()}&${dialect}`;
+        const failing = store.transaction(async (tx) => {
+          await flows.claimAssertion(tx, assertion(text));
+          throw new Error('later');
+        });
+        await expect(failing).rejects.toThrow('later');
+        await flows.claimAssertion(store, assertion(text));
+        await flows.claimAssertion(store, { ...assertion(text), provider: 'elsewhere' });
+      });
+
+      test('its row is no flow that anybody could use', async () => {
+        const text = 'A'.repeat(43);
+        await flows.claimAssertion(store, assertion(text));
+        for (const [purpose] of LIVES) await refusal(flows.find(store, text, purpose, {}), 'auth.flow_invalid');
+      });
+    });
+  });
+}

@@ -1,0 +1,331 @@
+/** Security Proofs: who gets one, by what, and everything that passes for none. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { deriveSessionKeys } from '../../src/auth/derive-keys.ts';
+import type { Auth, AuthSettings, PanelPrincipal } from '../../src/auth/index.ts';
+import type { ProofMethod } from '../../src/auth/proofs/allowed-methods.ts';
+import { createSecurityProofs, PROOF_SCOPES, type ProofScope } from '../../src/auth/proofs/security-proofs.ts';
+import { requireSession } from '../../src/auth/require-session.ts';
+import { randomAlnum } from '../../src/kernel/index.ts';
+import type { Store } from '../../src/store/ports/index.ts';
+import { addProtectedUser, principalOf, withToken, wrongCode } from './authenticator-app.ts';
+import {
+  addUser,
+  DIALECTS,
+  ORIGIN,
+  openAuth,
+  openTestStore,
+  PASSWORD,
+  signIn,
+  testConfig,
+  testSettings,
+} from './harness.ts';
+import { refusal } from './refusal.ts';
+import { createTestClock, type TestClock } from './test-clock.ts';
+
+const SCOPE = 'channel.key.read';
+
+for (const dialect of DIALECTS) {
+  describe(`security proofs on ${dialect}`, () => {
+    let store: Store;
+    let stop: () => Promise<void>;
+    let clock: TestClock;
+    let auth: Auth;
+
+    beforeAll(async () => {
+      ({ store, stop } = await openTestStore(dialect));
+      clock = createTestClock();
+      auth = openAuth(store, { clock });
+    });
+    afterAll(() => stop());
+
+    const signedInUser = async (change = {}) => {
+      const user = await addUser(store, change);
+      const signedIn = await signIn(auth, user);
+      return { user, signedIn, principal: await principalOf(auth, signedIn) };
+    };
+    const addPasskey = (userId: number, rpId = 'localhost') =>
+      store.passkeys.insert({
+        userId,
+        credentialId: randomAlnum(32),
+        publicKey: 'key',
+        rpId,
+        name: 'Key',
+        counter: 0,
+        transports: [],
+        backedUp: false,
+        createdAt: clock.unix(),
+      });
+    const byPassword = (principal: PanelPrincipal, password = PASSWORD, scope: ProofScope = SCOPE, origin = ORIGIN) =>
+      auth.proofs.prove(principal, { method: 'password', password, scope, origin });
+    const byCode = (principal: PanelPrincipal, code: string, scope: ProofScope = SCOPE, node = auth) =>
+      node.proofs.prove(principal, { method: '2fa', code, scope, origin: ORIGIN });
+    /** A proof as a passkey's ceremony makes it. */
+    const byPasskey = async (principal: PanelPrincipal, method: ProofMethod = 'passkey') => {
+      const proofs = createSecurityProofs(deriveSessionKeys(testConfig().sessionSecrets).proof, clock, async () => []);
+      return proofs.issue(requireSession(principal), method, SCOPE);
+    };
+
+    describe('a right confirmation', () => {
+      test.each([...PROOF_SCOPES])('by password gives a proof for %s, for five minutes', async (scope) => {
+        const { principal } = await signedInUser();
+        const proof = await byPassword(principal, PASSWORD, scope);
+        expect(proof).toEqual({
+          proof_token: expect.any(String),
+          expires_at: clock.unix() + 300,
+          method: 'password',
+          scope,
+        });
+        await auth.proofs.require(principal, proof.proof_token, scope);
+        // It is no one-time token: what it is for may be repeated within its life.
+        await auth.proofs.require(principal, proof.proof_token, scope);
+      });
+
+      test('by a code of the app or a backup code, each once', async () => {
+        const { principal, app, backupCodes } = await addProtectedUser(auth, store, clock);
+        for (const code of [app.code(), backupCodes[0] ?? '']) {
+          const proof = await byCode(principal, code);
+          expect([proof.method, proof.scope]).toEqual(['2fa', SCOPE]);
+          await auth.proofs.require(principal, proof.proof_token, SCOPE);
+          await refusal(byCode(principal, code), 'auth.code_invalid');
+        }
+      });
+
+      test('code replay: of 50 confirmations at once with one code one gets a proof', async () => {
+        const { principal, app } = await addProtectedUser(auth, store, clock);
+        const all = await Promise.allSettled(Array.from({ length: 50 }, () => byCode(principal, app.code())));
+        expect(all.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+      });
+    });
+
+    describe('a wrong confirmation', () => {
+      test('is a bad request, not the end of the session', async () => {
+        const { principal } = await signedInUser();
+        const error = await refusal(byPassword(principal, 'wrong password'), 'auth.password_invalid');
+        expect([error.kind, error.param]).toEqual(['invalid', 'password']);
+        const { principal: other, app } = await addProtectedUser(auth, store, clock);
+        expect((await refusal(byCode(other, wrongCode(app)), 'auth.code_invalid')).kind).toBe('invalid');
+      });
+
+      test('password guessing in a session: five failures stop the address, shared with the password change', async () => {
+        const { principal } = await signedInUser();
+        for (let i = 0; i < 4; i += 1) await refusal(byPassword(principal, `wrong ${i}`), 'auth.password_invalid');
+        const change = { currentPassword: 'wrong', newPassword: 'a long new password of mine', origin: ORIGIN };
+        await refusal(auth.passwords.change(principal, change), 'auth.password_invalid');
+        expect((await refusal(byPassword(principal), 'auth.too_many_attempts')).kind).toBe('rate_limited');
+        const elsewhere = { ...ORIGIN, ip: '198.51.100.77' };
+        expect((await byPassword(principal, PASSWORD, SCOPE, elsewhere)).method).toBe('password');
+      });
+
+      test('the field that its method needs is asked for by name', async () => {
+        const { principal } = await signedInUser();
+        const withoutPassword = { method: 'password', code: '123456', scope: SCOPE, origin: ORIGIN } as const;
+        expect((await refusal(auth.proofs.prove(principal, withoutPassword), 'auth.validation_failed')).param).toBe(
+          'password',
+        );
+        const { principal: other } = await addProtectedUser(auth, store, clock);
+        const withoutCode = { method: '2fa', password: PASSWORD, scope: SCOPE, origin: ORIGIN } as const;
+        expect((await refusal(auth.proofs.prove(other, withoutCode), 'auth.validation_failed')).param).toBe('code');
+      });
+    });
+
+    describe('downgrade: the account says what is enough', () => {
+      type Account = { twoFactor?: true; passkey?: string; noPassword?: true };
+      const rows: [string, Account, Partial<AuthSettings['passkeys']>, ProofMethod[]][] = [
+        ['nothing but a password', {}, {}, ['password']],
+        ['an authenticator app', { twoFactor: true }, {}, ['2fa']],
+        ['a passkey', { passkey: 'localhost' }, {}, ['passkey']],
+        ['both', { twoFactor: true, passkey: 'localhost' }, {}, ['2fa', 'passkey']],
+        ['a passkey of another relying party', { passkey: 'old.example.org' }, {}, ['password']],
+        [
+          'a passkey of the relying party that is set',
+          { passkey: 'old.example.org' },
+          { rpId: 'old.example.org' },
+          ['passkey'],
+        ],
+        ['a passkey while passkeys are off', { passkey: 'localhost' }, { enabled: false }, ['password']],
+        ['both while passkeys are off', { twoFactor: true, passkey: 'localhost' }, { enabled: false }, ['2fa']],
+        ['no password either', { noPassword: true }, {}, []],
+      ];
+      test.each(rows)('%s', async (_, account, passkeys, allowed) => {
+        const node = openAuth(store, { clock, settings: () => testSettings(passkeys) });
+        const made = account.twoFactor ? await addProtectedUser(node, store, clock) : await signedInUser();
+        if (account.passkey) await addPasskey(made.user.id, account.passkey);
+        const principal: PanelPrincipal = account.noPassword
+          ? { ...requireSession(made.principal), user: { ...made.user, passwordHash: null } }
+          : made.principal;
+
+        for (const method of ['2fa', 'password'] as const) {
+          const origin = { ...ORIGIN, ip: `192.0.2.${method.length}` };
+          const request = { method, code: '111111', password: 'not it', scope: SCOPE, origin } as const;
+          const attempt = node.proofs.prove(principal, request);
+          if (allowed.includes(method)) {
+            await refusal(attempt, method === '2fa' ? 'auth.code_invalid' : 'auth.password_invalid');
+          } else {
+            const error = await refusal(attempt, 'security_proof.method_mismatch');
+            expect([error.kind, error.details]).toEqual(['forbidden', { methods: allowed }]);
+            if (allowed.includes('2fa')) expect(error.message).toContain('authenticator app');
+            expect(error.message.includes('passkey')).toBe(allowed.includes('passkey'));
+            expect(error.message.includes('your password')).toBe(allowed.includes('password'));
+          }
+        }
+        for (const method of ['2fa', 'passkey', 'password'] as const) {
+          const { proof_token } = await byPasskey(principal, method);
+          const use = node.proofs.require(principal, proof_token, SCOPE);
+          if (allowed.includes(method)) await use;
+          else expect((await refusal(use, 'security_proof.method_mismatch')).details).toEqual({ methods: allowed });
+        }
+      });
+
+      test('a set-up that is not confirmed is no second factor', async () => {
+        const { principal } = await signedInUser();
+        await auth.twoFactor.setUp(principal);
+        expect((await byPassword(principal)).method).toBe('password');
+      });
+
+      test('a method that is not allowed looks at no code and no password', async () => {
+        const { principal, backupCodes, user } = await addProtectedUser(auth, store, clock);
+        await addPasskey(user.id);
+        for (let i = 0; i < 7; i += 1) await refusal(byPassword(principal), 'security_proof.method_mismatch');
+        const { principal: other, user: owner } = await signedInUser();
+        await addPasskey(owner.id);
+        for (let i = 0; i < 7; i += 1) {
+          await refusal(byCode(other, backupCodes[0] ?? ''), 'security_proof.method_mismatch');
+        }
+        expect((await byCode(principal, backupCodes[0] ?? '')).method).toBe('2fa');
+      });
+    });
+
+    describe('what passes for no proof', () => {
+      test('nothing at all', async () => {
+        const { principal } = await signedInUser();
+        await refusal(auth.proofs.require(principal, undefined, SCOPE), 'security_proof.required');
+        expect((await refusal(auth.proofs.require(principal, '', SCOPE), 'security_proof.required')).kind).toBe(
+          'forbidden',
+        );
+      });
+
+      test('credential confusion: access token, refresh token, flow token, forgeries', async () => {
+        const { principal, signedIn } = await signedInUser();
+        const { proof_token } = await byPassword(principal);
+        const [head, body, signature] = proof_token.split('.');
+        const none = Buffer.from('{"alg":"none","typ":"JWT"}').toString('base64url');
+        const forged = [
+          signedIn.bundle.access_token,
+          signedIn.refreshToken,
+          'A'.repeat(43),
+          'x',
+          `Bearer ${proof_token}`,
+          `${proof_token}, ${proof_token}`,
+          `${head}.${body}.`,
+          `${head}.${body}.${[...(signature ?? '')].reverse().join('')}`,
+          `${none}.${body}.`,
+        ];
+        for (const proof of forged) {
+          await refusal(auth.proofs.require(principal, proof, SCOPE), 'security_proof.invalid');
+        }
+      });
+
+      test('credential confusion: a proof opens no session', async () => {
+        const { principal, signedIn } = await signedInUser();
+        const { proof_token } = await byPassword(principal);
+        await refusal(withToken(auth, proof_token), 'auth.unauthorized');
+        await refusal(auth.authenticatePanel(proof_token), 'auth.unauthorized');
+        await refusal(
+          auth.twoFactor.finishLogin({ flowToken: proof_token, code: '123456', origin: ORIGIN }),
+          'auth.flow_invalid',
+        );
+        expect((await principalOf(auth, signedIn)).kind).toBe('session');
+      });
+
+      test('another user’s, and the same user’s of another session', async () => {
+        const { user, principal } = await signedInUser();
+        const { proof_token } = await byPassword(principal);
+        const stranger = await signedInUser();
+        await refusal(auth.proofs.require(stranger.principal, proof_token, SCOPE), 'security_proof.invalid');
+        const second = await principalOf(auth, await signIn(auth, user));
+        await refusal(auth.proofs.require(second, proof_token, SCOPE), 'security_proof.invalid');
+        await auth.proofs.require(principal, proof_token, SCOPE);
+      });
+
+      test('one from before a change of password or second factor', async () => {
+        const { user, principal } = await signedInUser();
+        const { proof_token } = await byPassword(principal);
+        const bundle = await auth.passwords.change(principal, {
+          currentPassword: PASSWORD,
+          newPassword: 'quite another password',
+          origin: ORIGIN,
+        });
+        const after = await withToken(auth, bundle.access_token);
+        await refusal(auth.proofs.require(after, proof_token, SCOPE), 'security_proof.invalid');
+        // Each version alone ends it as well.
+        const before = requireSession(principal);
+        const moved: PanelPrincipal[] = [
+          { ...before, user: { ...user, authVersion: user.authVersion + 1 } },
+          { ...before, sessionVersion: before.sessionVersion + 1 },
+        ];
+        for (const each of moved)
+          await refusal(auth.proofs.require(each, proof_token, SCOPE), 'security_proof.invalid');
+
+        const secured = await addProtectedUser(auth, store, clock);
+        const byApp = await byCode(secured.principal, secured.app.code());
+        const disabled = await auth.twoFactor.disable(secured.principal, {
+          code: secured.backupCodes[0] ?? '',
+          origin: ORIGIN,
+        });
+        const without = await withToken(auth, disabled.access_token);
+        await refusal(auth.proofs.require(without, byApp.proof_token, SCOPE), 'security_proof.invalid');
+      });
+
+      test('one for another scope', async () => {
+        const { principal } = await signedInUser();
+        for (const made of PROOF_SCOPES) {
+          const { proof_token } = await byPassword(principal, PASSWORD, made);
+          for (const wanted of PROOF_SCOPES.filter((scope) => scope !== made)) {
+            await refusal(auth.proofs.require(principal, proof_token, wanted), 'security_proof.scope_mismatch');
+          }
+        }
+      });
+
+      test('one whose five minutes are over', async () => {
+        const { principal } = await signedInUser();
+        const { proof_token } = await byPassword(principal);
+        clock.advance(299);
+        await auth.proofs.require(principal, proof_token, SCOPE);
+        // Five seconds more, which two nodes' clocks may differ.
+        clock.advance(6);
+        await refusal(auth.proofs.require(principal, proof_token, SCOPE), 'security_proof.expired');
+      });
+
+      test('one that a personal access token presents, whosever it is', async () => {
+        const { principal, app, user } = await addProtectedUser(auth, store, clock);
+        const { proof_token } = await byCode(principal, app.code());
+        const pat: PanelPrincipal = { kind: 'pat', user };
+        for (const proof of [proof_token, undefined, 'x']) {
+          await refusal(auth.proofs.require(pat, proof, SCOPE), 'auth.session_required');
+        }
+      });
+
+      test('nor does a personal access token get one; no code is looked at', async () => {
+        const { principal, user, backupCodes } = await addProtectedUser(auth, store, clock);
+        const pat: PanelPrincipal = { kind: 'pat', user };
+        await refusal(byCode(pat, backupCodes[0] ?? ''), 'auth.session_required');
+        await refusal(byCode(pat, '000000'), 'auth.session_required');
+        expect((await store.twoFactor.byUser(user.id))?.failures).toBe(0);
+        expect((await byCode(principal, backupCodes[0] ?? '')).method).toBe('2fa');
+      });
+
+      test('one signed with a SESSION_SECRET that is not known any more; with the former one named it holds', async () => {
+        const { principal } = await signedInUser();
+        const { proof_token } = await byPassword(principal);
+        const [old] = testConfig().sessionSecrets;
+        const rotated = openAuth(store, {
+          clock,
+          config: { sessionSecrets: ['a newer session secret of the test', old] },
+        });
+        await rotated.proofs.require(principal, proof_token, SCOPE);
+        const changed = openAuth(store, { clock, config: { sessionSecrets: ['a newer session secret of the test'] } });
+        await refusal(changed.proofs.require(principal, proof_token, SCOPE), 'security_proof.invalid');
+      });
+    });
+  });
+}
