@@ -67,7 +67,11 @@ export function describeApi(app: AnyElysia, version: string): OpenApiDocument {
     components: {
       ...generated.components,
       securitySchemes: {
-        panel: { type: 'http', scheme: 'bearer', description: 'An access token of the panel.' },
+        panel: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'An access token, or where no session is asked for a personal access token (tgp_…).',
+        },
         apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: sk-…' },
         capability: { type: 'apiKey', in: 'query', name: 'access', description: 'Part of a signed artifact address.' },
         refreshCookie: { type: 'apiKey', in: 'cookie', name: 'svc_refresh' },
