@@ -75,7 +75,7 @@ export function createSpendCode(deps: {
     // Before the attempt is counted: what cannot be checked is no wrong code.
     const secret = typed.kind === 'app' ? authenticator.open(factor) : '';
 
-    const spent = await limitGuesses(`user:${userId}`, ip, async () => {
+    const spent = await limitGuesses(`code:${userId}`, ip, async () => {
       await countAttempt(userId);
       const use = findUse(typed, userId, secret);
       if (!use) return undefined;
