@@ -1,0 +1,136 @@
+/** The way out from the command line, beside a running gateway, and what the audit trail keeps of it. */
+import { Database } from 'bun:sqlite';
+import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { join } from 'node:path';
+import { openPanel, type PanelCaller } from '../http/panel-caller.ts';
+import { runTaskgate, temporaryFolder } from './run-taskgate.ts';
+
+// Each case starts processes of its own, several at once on a busy machine.
+setDefaultTimeout(30_000);
+
+const NEW_PASSWORD = 'another long password';
+const RESET = ['admin', 'reset-password', '--password-stdin', '--username'];
+
+let panel: PanelCaller | undefined;
+afterEach(async () => {
+  await panel?.gateway.stop();
+  panel = undefined;
+});
+
+const reset = (dataDir: string, username: string, ...flags: string[]) =>
+  runTaskgate([...RESET, username, '--data-dir', dataDir, ...flags], { stdin: NEW_PASSWORD });
+
+/** Two-factor with a backup code, and a passkey, as far as the database knows them. */
+const addFactors = ({ run }: PanelCaller, userId: number): void => {
+  run(`insert into two_factor (user_id, secret_sealed, enabled, created_at) values (${userId}, 'sealed', 1, 1)`);
+  run(`insert into backup_codes (user_id, code_hash, created_at) values (${userId}, 'hash', 1)`);
+  run(`insert into passkeys (user_id, credential_id, public_key, rp_id, name, counter, transports, backed_up, created_at)
+       values (${userId}, 'credential-${userId}', 'key', 'localhost', 'phone', 0, '[]', 0, 1)`);
+};
+const rowsOf = (dataDir: string, question: string): unknown[] => {
+  const database = new Database(join(dataDir, 'taskgate.db'), { readonly: true });
+  try {
+    return database.query(question).all();
+  } finally {
+    database.close();
+  }
+};
+const auditOf = (dataDir: string) =>
+  rowsOf(dataDir, 'select user_id, username, auth_method, ip, action, target, detail from audit_logs order by id');
+
+describe('admin reset-password', () => {
+  test('beside a running gateway ends sessions at once; factors and the personal access token stay', async () => {
+    panel = await openPanel();
+    const { dataDir } = panel.gateway;
+    const id = panel.addUser('ada', 1);
+    const { token, cookie } = await panel.logIn('ada');
+    const pat = (await panel.send('/api/user/token', { method: 'POST', token })).json.data.token;
+    addFactors(panel, id);
+
+    const done = await reset(dataDir, 'ada');
+    expect([done.code, done.err]).toEqual([0, '']);
+    expect(done.out).toContain('--reset-factors');
+    expect(done.out).not.toContain(NEW_PASSWORD);
+    expect((await panel.send('/api/user/self', { token })).json.code).toBe('AUTH_SESSION_REVOKED');
+    const refresh = { method: 'POST', headers: { cookie } };
+    expect((await panel.send('/api/user/auth/refresh', refresh)).json.code).toBe('AUTH_SESSION_REVOKED');
+    expect((await panel.send('/api/user/self', { token: pat })).json.data).toMatchObject({
+      username: 'ada',
+      two_factor: true,
+      passkeys: 1,
+    });
+    const login = { body: { username: 'ada', password: NEW_PASSWORD } };
+    expect((await panel.send('/api/user/login', login)).json.data.require_2fa).toBe(true);
+  });
+
+  test('--reset-factors takes away two-factor, backup codes, passkeys and the personal access token', async () => {
+    panel = await openPanel();
+    const { dataDir } = panel.gateway;
+    const [id, other] = [panel.addUser('ada', 1), panel.addUser('bea', 1)];
+    const { token } = await panel.logIn('ada');
+    const pat = (await panel.send('/api/user/token', { method: 'POST', token })).json.data.token;
+    addFactors(panel, id);
+    addFactors(panel, other);
+
+    const done = await reset(dataDir, 'ada', '--reset-factors', '--json');
+    expect([done.code, JSON.parse(done.out)]).toEqual([
+      0,
+      { ok: true, user_id: id, username: 'ada', reset_factors: true, two_factor: false },
+    ]);
+    expect((await panel.send('/api/user/self', { token: pat })).json.code).toBe('AUTH_UNAUTHORIZED');
+    const login = await panel.send('/api/user/login', { body: { username: 'ada', password: NEW_PASSWORD } });
+    expect(login.json.data.user).toMatchObject({ two_factor: false, passkeys: 0 });
+    for (const table of ['two_factor', 'backup_codes', 'passkeys']) {
+      expect(rowsOf(dataDir, `select user_id from ${table}`)).toEqual([{ user_id: other }]);
+    }
+  });
+
+  test('without factors does not speak of them', async () => {
+    panel = await openPanel();
+    const { out } = await reset(panel.gateway.dataDir, 'root');
+    expect(out).toBe('password of "root" set; all its sessions have ended\n');
+  });
+
+  test('its help says what --reset-factors does', async () => {
+    const { out } = await runTaskgate(['admin', 'reset-password', '--help']);
+    expect(out).toMatch(/--reset-factors +remove two-factor, backup codes, passkeys and the personal access token/);
+  });
+});
+
+describe('the audit trail', () => {
+  test('has every run by the command line, with what it was done to', async () => {
+    panel = await openPanel();
+    const { dataDir } = panel.gateway;
+    const id = panel.addUser('ada', 1);
+    await reset(dataDir, 'ADA');
+    await reset(dataDir, 'ada', '--reset-factors');
+    expect((await reset(dataDir, 'nobody')).code).toBe(1);
+    const cli = { user_id: null, username: '', auth_method: 'cli', ip: '' };
+    const rows = [
+      { ...cli, action: 'setup.complete', target: 'user:1', detail: { username: 'root' } },
+      {
+        ...cli,
+        action: 'user.password_reset',
+        target: `user:${id}`,
+        detail: { username: 'ada', reset_factors: false },
+      },
+      { ...cli, action: 'user.password_reset', target: `user:${id}`, detail: { username: 'ada', reset_factors: true } },
+    ];
+    expect(auditOf(dataDir)).toEqual(rows.map((row) => ({ ...row, detail: JSON.stringify(row.detail) })));
+    expect(await panel.audit('user.password_reset')).toMatchObject([rows[2], rows[1]] as object[]);
+  });
+
+  test('that cannot be written leaves the change done, and says so', async () => {
+    const dataDir = temporaryFolder();
+    const create = ['admin', 'create-root', '--username', 'root', '--password-stdin', '--data-dir', dataDir];
+    expect((await runTaskgate(create, { stdin: 'correct horse battery' })).code).toBe(0);
+    const database = new Database(join(dataDir, 'taskgate.db'));
+    database.run(`create trigger full before insert on audit_logs begin select raise(abort, 'no room'); end`);
+    database.close();
+    const done = await reset(dataDir, 'root');
+    expect(done.code).toBe(0);
+    expect(done.out).toContain('password of "root" set');
+    expect(done.err).toContain('the audit trail does not have it');
+    expect(rowsOf(dataDir, 'select auth_version from users')).toEqual([{ auth_version: 2 }]);
+  });
+});
