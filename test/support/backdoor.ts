@@ -10,7 +10,7 @@ export type Backdoor = {
   close(): Promise<void>;
 };
 
-export function openBackdoor({ dataDir, databaseUrl }: Gateway): Backdoor {
+export function openBackdoor({ dataDir, databaseUrl }: Pick<Gateway, 'dataDir' | 'databaseUrl'>): Backdoor {
   if (databaseUrl !== '') {
     const sql = new SQL(databaseUrl, { max: 1 });
     return {

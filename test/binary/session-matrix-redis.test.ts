@@ -1,0 +1,3 @@
+import { describeSessionMatrix } from './session-matrix.ts';
+
+describeSessionMatrix('PostgreSQL with Redis');

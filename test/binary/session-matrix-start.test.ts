@@ -1,0 +1,93 @@
+/** What a start of the compiled binary makes of sessions that are there: what is kept, what goes, what the log says of it. */
+import { afterEach, expect, setDefaultTimeout, test } from 'bun:test';
+import { type Backdoor, openBackdoor } from '../support/backdoor.ts';
+import { type Gateway, setUp, startGateway, until } from '../support/gateway.ts';
+import { testDatabaseUrl } from '../support/postgres.ts';
+import { addUser, signIn, unixNow } from './session-matrix-nodes.ts';
+
+setDefaultTimeout(60_000);
+
+const DAY = 86_400;
+const gateways: Gateway[] = [];
+let db: Backdoor | undefined;
+afterEach(async () => {
+  for (const gateway of gateways.splice(0)) await gateway.kill();
+  await db?.close();
+  db = undefined;
+});
+
+test.each(['sqlite', 'postgres'] as const)(
+  'on %s the window is clamped, dead sessions and flows go, those that still count stay, an alert refuses nobody',
+  async (dialect) => {
+    const databaseUrl = dialect === 'postgres' ? await testDatabaseUrl() : '';
+    // A worker leaves the rows alone until they are all written.
+    const first = await startGateway({ databaseUrl, env: { NODE_ROLE: 'worker' } });
+    gateways.push(first);
+    await setUp(first);
+    db = openBackdoor(first);
+    const user = await addUser(db);
+    const now = unixNow();
+    const rows: [
+      name: string,
+      stays: boolean,
+      status: string,
+      createdAt: number,
+      expiresAt: number,
+      revokedAt: number,
+    ][] = [
+      ['active', true, 'active', now - 20 * DAY, now + DAY, 0],
+      ['expired-before-the-window', false, 'active', now - 3 * DAY, now - DAY, 0],
+      ['expired-within-the-window', true, 'active', now - 1.5 * DAY, now - DAY, 0],
+      ['revoked-past-retention', false, 'revoked', now - 20 * DAY, now + DAY, now - 3 * DAY],
+      ['revoked-within-retention', true, 'revoked', now - 20 * DAY, now + DAY, now - DAY],
+      ['expired-and-revoked-within-retention', true, 'revoked', now - 20 * DAY, now - DAY, now - DAY],
+      ['expired-and-revoked-past-retention', false, 'revoked', now - 20 * DAY, now - DAY, now - 3 * DAY],
+      ['recent-1', true, 'active', now - 60, now + DAY, 0],
+      ['recent-2', true, 'revoked', now - 60, now + DAY, now - 30],
+    ];
+    const sessions = rows.map(
+      ([name, , status, created, expires, revoked]) =>
+        `('${name}', ${user.id}, 1, '${status}', '${'h'.repeat(64)}', 'password', '', '', ${created}, ${created}, ${expires}, ${revoked})`,
+    );
+    await db.run(
+      `insert into user_sessions (sid, user_id, user_auth_version, status, refresh_hash, login_method, ip, user_agent, created_at,
+       last_active_at, expires_at, revoked_at) values ${sessions.join(', ')}`,
+    );
+    await db.run(
+      `insert into auth_flows (token_hash, purpose, created_at, expires_at, consumed_at) values
+       ('open', 'oauth', ${now}, ${now + 600}, null), ('lately-expired', 'oauth', ${now - DAY}, ${now - 3600}, null),
+       ('lately-used', 'oauth', ${now - 3600}, ${now - 3000}, ${now - 3500}), ('long-expired', 'oauth', 1, ${now - 2 * DAY}, null),
+       ('long-used', 'oauth', 1, ${now - 2 * DAY}, ${now - 2 * DAY})`,
+    );
+    const kept = async () => (await db?.run('select sid from user_sessions order by sid'))?.map(({ sid }) => sid) ?? [];
+    expect(await kept()).toEqual(expect.arrayContaining(rows.map(([name]) => name)));
+    expect(await first.stop()).toBe(0);
+
+    const second = await startGateway({
+      databaseUrl,
+      dataDir: first.dataDir,
+      env: {
+        USER_SESSION_ISSUANCE_WINDOW_SECONDS: `${30 * DAY}`,
+        USER_SESSION_REVOKED_RETENTION_DAYS: '2',
+        USER_SESSION_HOURLY_ALERT_THRESHOLD: '2',
+        USER_SESSION_ACTIVE_LIMIT: 'many',
+      },
+    });
+    gateways.push(second);
+    await until('the clean-up has run', () => second.log().includes('sessions and flows cleaned up'));
+    const staying = rows.filter(([, stays]) => stays).map(([name]) => name);
+    // Root's own session of the set-up is there too.
+    expect((await kept()).filter((sid) => rows.some(([name]) => name === sid)).sort()).toEqual(staying.sort());
+    const flows = await db.run('select token_hash from auth_flows order by token_hash');
+    expect(flows.map(({ token_hash }) => token_hash)).toEqual(['lately-expired', 'lately-used', 'open']);
+
+    const log = second.log();
+    expect(log).toContain(
+      `USER_SESSION_ISSUANCE_WINDOW_SECONDS=${30 * DAY} is longer than the retention of revoked sessions; ${2 * DAY} is used instead`,
+    );
+    expect(log).toContain('USER_SESSION_ACTIVE_LIMIT: read \\"many\\"');
+    expect(log).toContain('50 is used instead');
+    expect(log).toContain('unusually many sessions were opened within an hour');
+    await signIn(second, user);
+  },
+);
