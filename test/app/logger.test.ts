@@ -56,6 +56,7 @@ describe('credentials never reach a line', () => {
     ['set-up link', { url: `http://localhost:3000/setup#token=${SECRET}` }],
     ['database URL', { at: `postgres://user:${SECRET}@db/x` }],
     ['bearer in a text', { note: `sent Bearer ${SECRET} to it` }],
+    ['personal access token in a text', { note: `tgp_${SECRET}${SECRET}` }],
     ['API key in a text', { note: `sk-${SECRET}${SECRET}${SECRET}` }],
     ['error message', { err: new Error(`GET /x?access=${SECRET}`) }],
     ['error cause', { err: new Error('failed', { cause: new Error(`Bearer ${SECRET}`) }) }],
