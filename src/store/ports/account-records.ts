@@ -26,6 +26,17 @@ export type UserRecord = {
   lastLoginAt: number;
 };
 
+/** A user as administrators see him; deleted ones too, of whom little is left. */
+export type AdminUserRecord = UserRecord & {
+  /** An administrator's note. */
+  remark: string;
+  /** Whose affiliate code he came with; 0: nobody's. */
+  inviterId: number;
+  hasAccessToken: boolean;
+  /** 0: not deleted. */
+  deletedAt: number;
+};
+
 export type SessionStatus = 'active' | 'revoked';
 export type SessionRecord = {
   sid: string;
@@ -88,7 +99,11 @@ export type FlowPurpose =
   | 'passkey_register'
   | 'passkey_step_up'
   | 'telegram_bind'
-  | 'telegram_assertion';
+  | 'telegram_assertion'
+  | 'wechat_login'
+  | 'email_verify'
+  | 'email_bind'
+  | 'password_reset';
 
 /** A temporary authentication flow. What it is not bound to is empty, or 0. */
 export type FlowRecord = {
@@ -142,5 +157,41 @@ export type PasskeyRecord = {
   lastUsedAt: number;
 };
 
-/** Who owns an identity at a provider. */
+/**
+ * Who owns an identity: `subject` at `provider`, which is `telegram`, `github`, … or the slug of a custom provider. A mail address is
+ * one too, under `email` and lower-cased. At most 32 and 128 characters.
+ */
 export type IdentityRecord = { provider: string; subject: string; userId: number; createdAt: number };
+
+/** How a custom provider wants its client to prove itself: 0 as the endpoint takes it, 1 in the body, 2 by Basic authentication. */
+export type OAuthAuthStyle = 0 | 1 | 2;
+
+/** A custom OAuth2 provider. Endpoints are URLs; the fields are dotted paths in the answer of the user info endpoint. */
+export type OAuthProviderRecord = {
+  id: number;
+  /** Its name in paths and in identities, for good. At most 26 characters, so that `oauth:<slug>` fits a session's login method. */
+  slug: string;
+  name: string;
+  icon: string;
+  enabled: boolean;
+  clientId: string;
+  /** Sealed with CRYPTO_SECRET; empty: none. */
+  clientSecretSealed: string;
+  authorizationEndpoint: string;
+  tokenEndpoint: string;
+  userInfoEndpoint: string;
+  /** Where the endpoints were discovered; empty: they were typed in. */
+  wellKnown: string;
+  /** Separated by spaces. */
+  scopes: string;
+  userIdField: string;
+  usernameField: string;
+  displayNameField: string;
+  emailField: string;
+  authStyle: OAuthAuthStyle;
+  /** Who may sign in, as JSON text; empty: everyone. */
+  accessPolicy: string;
+  accessDeniedMessage: string;
+  createdAt: number;
+  updatedAt: number;
+};

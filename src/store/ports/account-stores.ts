@@ -1,40 +1,14 @@
 /** What the rooms may ask of the database about accounts. The rules for implementations are those of `store.ts`. */
 import type {
-  AccessTokenRecord,
   ApiKeyRecord,
+  FlowPurpose,
   FlowRecord,
-  IdentityRecord,
   PasskeyRecord,
   SessionRecord,
   TwoFactorRecord,
   UserRecord,
 } from './account-records.ts';
 import type { Page, Paged } from './records.ts';
-
-export type NewUser = Pick<
-  UserRecord,
-  'username' | 'displayName' | 'passwordHash' | 'role' | 'status' | 'email' | 'group' | 'language' | 'createdAt'
->;
-
-export interface UserStore {
-  /** `undefined` when the name is taken (ignoring case). The balance starts at 0: grants are ledger lines. */
-  insert(user: NewUser): Promise<UserRecord | undefined>;
-  byId(id: number): Promise<UserRecord | undefined>;
-  /** By user name, ignoring case, or by e-mail address. */
-  byLogin(login: string): Promise<UserRecord | undefined>;
-  countByRole(role: number): Promise<number>;
-  /** New password hash and `auth_version + 1` in one statement; `expectedAuthVersion` guards against a concurrent change. */
-  setPassword(id: number, passwordHash: string, expectedAuthVersion: number): Promise<boolean>;
-  /** `auth_version + 1` for a change that is written elsewhere in the same transaction (a factor). */
-  moveAuthVersion(id: number, expectedAuthVersion: number): Promise<boolean>;
-  touchLogin(id: number, at: number): Promise<void>;
-  /** The user of a personal access token, by the token's SHA-256 in hex. */
-  byAccessToken(hash: string): Promise<UserRecord | undefined>;
-  /** Replaces the user's one personal access token, or takes it away (`null`). False when there is no such user. */
-  setAccessToken(id: number, token: (AccessTokenRecord & { hash: string }) | null): Promise<boolean>;
-  accessTokenOf(id: number): Promise<AccessTokenRecord | undefined>;
-  list(page: Page, query?: string): Promise<Paged<UserRecord>>;
-}
 
 export interface SessionStore {
   insert(session: SessionRecord): Promise<void>;
@@ -103,6 +77,8 @@ export interface ApiKeyStore {
     >,
   ): Promise<ApiKeyRecord | undefined>;
   delete(id: number, userId: number): Promise<boolean>;
+  /** Deletes all of a user's; gives their number. What they have reserved still settles. */
+  deleteAll(userId: number): Promise<number>;
   touch(id: number, at: number): Promise<void>;
 }
 
@@ -110,13 +86,38 @@ export interface ApiKeyStore {
 export type FlowMatch = Pick<FlowRecord, 'purpose'> &
   Partial<Pick<FlowRecord, 'provider' | 'intent' | 'userId' | 'sessionId'>>;
 
+/** A flow that is used with a code: its token is known to whoever knows the address, its secret is not. */
+export type NewCode = Omit<FlowRecord, 'consumedAt'> & {
+  /** Hex HMAC-SHA256 of what was sent; never empty. */
+  secretHash: string;
+};
+
 export interface FlowStore {
   /** False when this token is known: a signed assertion that was seen before. */
   insert(flow: FlowRecord): Promise<boolean>;
-  /** An unused, unexpired flow that matches. */
+  /** An unused, unexpired flow that matches and has no code. */
   find(tokenHash: string, match: FlowMatch, now: number): Promise<FlowRecord | undefined>;
   /** Uses it up in one statement with the same conditions: among concurrent callers one gets the flow. */
   consume(tokenHash: string, match: FlowMatch, now: number): Promise<FlowRecord | undefined>;
+  /** Writes a flow with a code, unused and untried, in place of the one of the same token. */
+  putCode(code: NewCode): Promise<void>;
+  /**
+   * Counts a try before the code is looked at, in one statement, and gives their number: `undefined` when the flow is unknown,
+   * expired, used, or was tried `limit` times. It must be committed before `takeCode`, so never in the same transaction.
+   */
+  countTry(tokenHash: string, purpose: FlowPurpose, limit: number, now: number): Promise<number | undefined>;
+  /**
+   * Uses a flow with a code up in one statement, if its secret is among these candidates (one a key): among concurrent callers
+   * one gets it. Tries are not looked at: `countTry` let the caller through.
+   */
+  takeCode(
+    tokenHash: string,
+    purpose: FlowPurpose,
+    secretHashes: readonly string[],
+    now: number,
+  ): Promise<FlowRecord | undefined>;
+  /** Deletes all flows that are bound to a user; gives their number. */
+  deleteOfUser(userId: number): Promise<number>;
   /** Deletes at most `limit` flows that expired or were used at or before `until`; gives their number. */
   deleteDone(until: number, limit: number): Promise<number>;
 }
@@ -159,8 +160,4 @@ export interface PasskeyStore {
   delete(id: number, userId: number): Promise<boolean>;
   /** Deletes all of a user's; gives their number. */
   deleteAll(userId: number): Promise<number>;
-}
-
-export interface IdentityStore {
-  list(userId: number): Promise<IdentityRecord[]>;
 }

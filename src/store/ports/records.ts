@@ -133,7 +133,7 @@ export type TaskEventRecord = {
   detail: string;
 };
 
-export type LedgerKind = 'reserve' | 'settle' | 'refund' | 'grant' | 'topup';
+export type LedgerKind = 'reserve' | 'settle' | 'refund' | 'grant' | 'topup' | 'adjust';
 export type LedgerEntryRecord = {
   id: number;
   userId: number;

@@ -7,15 +7,8 @@
  * - Methods reject only on trouble with the database (`store.unavailable`) or a broken invariant, never on a lost race.
  */
 
-import type {
-  ApiKeyStore,
-  FlowStore,
-  IdentityStore,
-  PasskeyStore,
-  SessionStore,
-  TwoFactorStore,
-  UserStore,
-} from './account-stores.ts';
+import type { ApiKeyStore, FlowStore, PasskeyStore, SessionStore, TwoFactorStore } from './account-stores.ts';
+import type { IdentityStore, OAuthProviderStore } from './identity-stores.ts';
 import type {
   AuditRecord,
   ChannelRecord,
@@ -32,6 +25,7 @@ import type {
   TaskStatus,
   UsageLogRecord,
 } from './records.ts';
+import type { UserStore } from './user-store.ts';
 
 export type NewChannel = Omit<ChannelRecord, 'id' | 'usedQuota'>;
 export interface ChannelStore {
@@ -170,6 +164,9 @@ export interface TaskStore {
   events(taskId: string): Promise<TaskEventRecord[]>;
 }
 
+/** Lines of no task. */
+export type GrantKind = 'grant' | 'topup' | 'adjust';
+
 /** Money. Every method is meant for use inside a transaction, together with the state change that it belongs to. */
 export interface LedgerStore {
   /**
@@ -192,21 +189,32 @@ export interface LedgerStore {
     userId: number;
     apiKeyId: number | null;
     taskId: string;
-    kind: Exclude<LedgerKind, 'grant' | 'topup'>;
+    kind: Exclude<LedgerKind, GrantKind>;
     attempt: number;
     amount: number;
     note?: string;
     at: number;
   }): Promise<boolean>;
-  /** A grant or top-up under its own unique key. False when that key exists. */
+  /** A grant, a top-up or an administrator's signed adjustment under its own unique key. False when that key exists. */
   grant(entry: {
     userId: number;
-    kind: 'grant' | 'topup';
+    kind: GrantKind;
     key: string;
     amount: number;
     note?: string;
     at: number;
   }): Promise<boolean>;
+  /**
+   * Makes the balance `to` by an `adjust` line of the difference, with the user's row locked in between. `undefined` when the key
+   * exists or there is no such user: nothing was written.
+   */
+  setBalance(entry: {
+    userId: number;
+    key: string;
+    to: number;
+    note?: string;
+    at: number;
+  }): Promise<{ before: number; after: number } | undefined>;
   /** After the end of a task: adds to the used quota of user, key and channel and counts one request. */
   addUsage(usage: { userId: number; apiKeyId: number | null; channelId: number; quota: number }): Promise<void>;
   byTask(taskId: string): Promise<LedgerEntryRecord[]>;
@@ -256,6 +264,7 @@ export interface Repositories {
   readonly twoFactor: TwoFactorStore;
   readonly passkeys: PasskeyStore;
   readonly identities: IdentityStore;
+  readonly providers: OAuthProviderStore;
   readonly apiKeys: ApiKeyStore;
   readonly channels: ChannelStore;
   readonly plugins: PluginStore;
