@@ -32,7 +32,7 @@ export const authErrors = defineErrors('auth', {
   ],
   passkey_invalid: ['invalid', 'The passkey was not accepted. Begin again.'],
   passkey_taken: ['conflict', 'This passkey is registered already.'],
-  passkey_limit: ['conflict', 'An account holds at most 20 passkeys. Delete one first.'],
+  passkey_limit: ['conflict', 'The account holds as many passkeys as it may. Delete one first.'],
   passkey_not_found: ['not_found', 'There is no such passkey.'],
   method_disabled: ['forbidden', 'This way to sign in is not enabled.'],
   user_disabled: ['unauthenticated', 'This account is disabled.'],

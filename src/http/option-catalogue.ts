@@ -52,9 +52,12 @@ const isDomain = (value: string): boolean => {
   return isName && value.length <= MAX_DOMAIN;
 };
 
-/** Exactly what a browser sends as `Origin`. */
-const isOrigin = (value: string): boolean =>
-  /^https?:/.test(value) && URL.canParse(value) && new URL(value).origin === value;
+/** Exactly what a browser sends as `Origin` from a page of a named host. */
+const isOrigin = (value: string): boolean => {
+  if (!/^https?:/.test(value) || !URL.canParse(value)) return false;
+  const { origin, hostname } = new URL(value);
+  return origin === value && isDomain(hostname);
+};
 
 /** Most requests that a limit of model requests can name: each success up to it is kept as a time. */
 const MAX_MODEL_REQUESTS = 1_000_000;

@@ -372,7 +372,14 @@ for (const dialect of DIALECTS) {
       await refusal(begin(person, proof), 'auth.passkey_limit');
       const credential = authenticator.create(early.options.publicKey);
       const request = { flowToken: early.flow_token, credential, proof };
-      await refusal(auth.passkeys.registration.finish(await person.principal(), request), 'auth.passkey_limit');
+      const me = await person.principal();
+      const error = await refusal(auth.passkeys.registration.finish(me, request), 'auth.passkey_limit');
+      expect(error.message).toContain('at most 20');
+      expect(await count(person)).toBe(20);
+      // The refusal has used nothing up.
+      const last = (await store.passkeys.list(person.user.id)).at(-1);
+      await store.passkeys.delete(last?.id ?? 0, person.user.id);
+      await auth.passkeys.registration.finish(me, request);
       expect(await count(person)).toBe(20);
     });
 

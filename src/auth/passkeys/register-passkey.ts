@@ -1,5 +1,5 @@
 import type { PublicKeyCredentialCreationOptionsJSON } from '@simplewebauthn/server';
-import type { Clock } from '../../kernel/index.ts';
+import type { AppError, Clock } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import type { ChangeSecurity } from '../change-security.ts';
 import type { AuthSettings } from '../config.ts';
@@ -48,6 +48,8 @@ export interface RegisterPasskey {
 
 /** Of one account. */
 const MAX_PASSKEYS = 20;
+const tooMany = (): AppError =>
+  authErrors.passkey_limit({ message: `An account holds at most ${MAX_PASSKEYS} passkeys. Delete one first.` });
 
 export function createRegisterPasskey(deps: {
   store: Store;
@@ -72,7 +74,7 @@ export function createRegisterPasskey(deps: {
       const party = requireRelyingParty(settings());
       await requireProof(principal, proof);
       const passkeys = await store.passkeys.list(user.id);
-      if (passkeys.length >= MAX_PASSKEYS) throw authErrors.passkey_limit();
+      if (passkeys.length >= MAX_PASSKEYS) throw tooMany();
       const { generateRegistrationOptions } = await loadWebAuthn();
       const binding = { userId: user.id, sessionId: sid };
       return beginCeremony(deps, { purpose: 'passkey_register', binding }, ({ challenge, timeout }) =>
@@ -116,7 +118,7 @@ export function createRegisterPasskey(deps: {
           // Before the count, since it holds off every other change of the account until this one is through.
           if (!(await tx.users.moveAuthVersion(user.id, user.authVersion))) return false;
           const others = await tx.passkeys.list(user.id);
-          if (others.length >= MAX_PASSKEYS) throw authErrors.passkey_limit();
+          if (others.length >= MAX_PASSKEYS) throw tooMany();
           const passkey = await tx.passkeys.insert({
             ...key.value,
             userId: user.id,
