@@ -1,10 +1,10 @@
 import type { ChangeSecurity } from '../change-security.ts';
-import { authErrors } from '../errors.ts';
 import type { GuessLimit } from '../limits/limit-guesses.ts';
 import { requireSession } from '../require-session.ts';
 import type { RotationBundle } from '../sessions/describe-session.ts';
 import type { PanelPrincipal, RequestOrigin } from '../types.ts';
 import { validateNewPassword } from '../users/validate-account.ts';
+import { confirmPassword } from './confirm-password.ts';
 import type { PasswordHashes } from './password-hashes.ts';
 
 export type PasswordChange = { currentPassword: string; newPassword: string; origin: RequestOrigin };
@@ -20,17 +20,12 @@ export function createChangePassword(deps: {
   limitGuesses: GuessLimit;
   changeSecurity: ChangeSecurity;
 }): (principal: PanelPrincipal, change: PasswordChange) => Promise<RotationBundle> {
-  const { passwords, limitGuesses, changeSecurity } = deps;
+  const { passwords, changeSecurity } = deps;
 
   return async (principal, { currentPassword, newPassword, origin }) => {
     const { user } = requireSession(principal);
     await validateNewPassword(newPassword, user.username);
-    const right = await limitGuesses(
-      `user:${user.id}`,
-      origin.ip,
-      async () => (await passwords.verify(currentPassword, user.passwordHash)) || undefined,
-    );
-    if (!right) throw authErrors.password_invalid({ param: 'original_password' });
+    await confirmPassword(deps, user, { password: currentPassword, param: 'original_password', ip: origin.ip });
     const passwordHash = await passwords.hash(newPassword);
     return changeSecurity(principal, {
       reason: 'password_changed',

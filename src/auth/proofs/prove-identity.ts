@@ -1,9 +1,10 @@
 import type { Logger } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
-import { authErrors, invalidField } from '../errors.ts';
+import { invalidField } from '../errors.ts';
 import type { GuessLimit } from '../limits/limit-guesses.ts';
+import { confirmPassword } from '../passwords/confirm-password.ts';
 import type { PasswordHashes } from '../passwords/password-hashes.ts';
-import { requireSession, type SessionPrincipal } from '../require-session.ts';
+import { requireSession } from '../require-session.ts';
 import type { SpendCode } from '../two-factor/spend-code.ts';
 import type { PanelPrincipal, RequestOrigin } from '../types.ts';
 import { type AllowedProofMethods, wrongMethod } from './allowed-methods.ts';
@@ -33,16 +34,7 @@ export function createProveIdentity(deps: {
   proofs: SecurityProofs;
   allowedProofMethods: AllowedProofMethods;
 }): (principal: PanelPrincipal, request: ProofRequest) => Promise<ProofBundle> {
-  const { store, logger, passwords, limitGuesses, spendCode, proofs, allowedProofMethods } = deps;
-
-  async function confirmPassword({ user }: SessionPrincipal, password: string, ip: string): Promise<void> {
-    const right = await limitGuesses(
-      `user:${user.id}`,
-      ip,
-      async () => (await passwords.verify(password, user.passwordHash)) || undefined,
-    );
-    if (!right) throw authErrors.password_invalid({ param: 'password' });
-  }
+  const { store, logger, spendCode, proofs, allowedProofMethods } = deps;
 
   return async (principal, { method, code, password, scope, origin }) => {
     const session = requireSession(principal);
@@ -51,7 +43,7 @@ export function createProveIdentity(deps: {
 
     if (method === 'password') {
       if (password === undefined) throw invalidField('password', 'is required with the method password.');
-      await confirmPassword(session, password, origin.ip);
+      await confirmPassword(deps, session.user, { password, param: 'password', ip: origin.ip });
     } else {
       if (code === undefined) throw invalidField('code', 'is required with the method 2fa.');
       const attempt = { userId: session.user.id, code, ip: origin.ip, accept: ['app', 'backup'] } as const;
