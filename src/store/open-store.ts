@@ -102,6 +102,12 @@ function assemble(dialect: Store['dialect'], driver: Driver): Store {
     ...root,
     dialect,
     transaction,
+    users: {
+      ...root.users,
+      insert: (user) => transaction((tx) => tx.users.insert(user)),
+      update: (id, change) => transaction((tx) => tx.users.update(id, change)),
+      ensureAffCode: (id, affCode) => transaction((tx) => tx.users.ensureAffCode(id, affCode)),
+    },
     plugins: {
       ...root.plugins,
       insert: (plugin) => transaction((tx) => tx.plugins.insert(plugin)),
@@ -113,6 +119,7 @@ function assemble(dialect: Store['dialect'], driver: Driver): Store {
       reserve: (entry) => transaction((tx) => tx.ledger.reserve(entry)),
       post: (entry) => transaction((tx) => tx.ledger.post(entry)),
       grant: (entry) => transaction((tx) => tx.ledger.grant(entry)),
+      setBalance: (entry) => transaction((tx) => tx.ledger.setBalance(entry)),
       addUsage: (usage) => transaction((tx) => tx.ledger.addUsage(usage)),
     },
     twoFactor: {

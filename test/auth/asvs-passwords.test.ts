@@ -179,7 +179,7 @@ test('ASVS 6.3.2: a new database has no account, and no known name and password 
     const { store, stop } = await openTestStore(dialect);
     try {
       const auth = openAuth(store);
-      expect((await store.users.list({ page: 1, pageSize: 10 })).total).toBe(0);
+      expect((await store.users.search({}, { page: 1, pageSize: 10 })).total).toBe(0);
       for (const [i, [username, password]] of [
         ['root', '123456'],
         ['root', 'root'],

@@ -1,7 +1,7 @@
 import { and, desc, eq, sql } from 'drizzle-orm';
 import type { ApiKeyStore } from '../ports/index.ts';
 import { type Context, countAll, isEmpty, lazy, paged } from './context.ts';
-import { userColumns } from './users.ts';
+import { userColumns } from './user-columns.ts';
 
 export function createApiKeyStore({ db, tables }: Context): ApiKeyStore {
   const { apiKeys: keys, users } = tables;
@@ -75,6 +75,11 @@ export function createApiKeyStore({ db, tables }: Context): ApiKeyStore {
         .where(and(eq(keys.id, id), eq(keys.userId, userId)))
         .returning({ id: keys.id });
       return deleted.length === 1;
+    },
+
+    async deleteAll(userId) {
+      const deleted = await db.delete(keys).where(eq(keys.userId, userId)).returning({ id: keys.id });
+      return deleted.length;
     },
 
     async touch(id, at) {

@@ -20,6 +20,11 @@ export type Context = {
    * node is writing at the moment are passed over, so that nobody waits.
    */
   amongRows: (column: SQLWrapper, query: SQL) => SQL;
+  /**
+   * At the end of a select: nobody else changes its rows until the transaction ends. (Not a shared lock: two who held one and then
+   * wrote would wait for each other.)
+   */
+  holdRows: SQL;
   /** Runs a statement that the builder cannot say. */
   statement: (query: SQL) => Promise<unknown[][]>;
   /** The same for a statement that runs often: its text is made once, `values` fill its placeholders. */
@@ -44,6 +49,8 @@ export function createContext(dialect: Store['dialect'], tables: Tables, clock: 
       now: () => ({ nowMs: clock.nowMs() }),
       notAmong: (column, name) => sql`${column} not in (select value from json_each(${sql.placeholder(name)}))`,
       amongRows: (column, query) => sql`${column} in (${query})`,
+      // There is one writer anyway.
+      holdRows: sql``,
       statement: (query) => db.values(query),
       prepare,
       lock: () => Promise.resolve(),
@@ -61,6 +68,7 @@ export function createContext(dialect: Store['dialect'], tables: Tables, clock: 
       sql`${column} not in (select value::bigint from json_array_elements_text(${sql.placeholder(name)}::text::json))`,
     // An array is filled once; a sub-select with a limit might be evaluated, and lock rows, several times.
     amongRows: (column, query) => sql`${column} = any(array(${query} for update skip locked))`,
+    holdRows: sql`for no key update`,
     statement: (query) => plain.execute(query),
     prepare,
     lock: async (name) => {
@@ -84,6 +92,9 @@ export const slot = (name: string, column: Parameters<typeof sql.param>[1]): SQL
 
 /** A change without a field to write, which the builder would refuse. */
 export const isEmpty = (change: object): boolean => Object.values(change).every((value) => value === undefined);
+
+/** `text` for a `like … escape '!'` pattern that finds it literally. */
+export const escapeLike = (text: string): string => text.replace(/[!%_]/g, '!$&');
 
 export const countAll = () => sql<number>`count(*)`.mapWith(Number);
 

@@ -1,6 +1,7 @@
-import { and, eq, gt, isNull, lte, or, sql } from 'drizzle-orm';
+import { and, eq, gt, inArray, isNull, lt, lte, ne, or, sql } from 'drizzle-orm';
 import type { JsonObject } from '../../kernel/index.ts';
-import type { FlowMatch, FlowRecord, FlowStore } from '../ports/index.ts';
+import { storeErrors } from '../errors.ts';
+import type { FlowMatch, FlowPurpose, FlowRecord, FlowStore } from '../ports/index.ts';
 import type { Context } from './context.ts';
 
 export function createFlowStore({ db, tables, amongRows }: Context): FlowStore {
@@ -23,16 +24,17 @@ export function createFlowStore({ db, tables, amongRows }: Context): FlowStore {
     payload: row.payload === '' ? {} : (JSON.parse(row.payload) as JsonObject),
   });
 
+  const isAlive = (tokenHash: string, purpose: FlowPurpose, now: number) =>
+    and(eq(flows.tokenHash, tokenHash), eq(flows.purpose, purpose), isNull(flows.consumedAt), gt(flows.expiresAt, now));
   const usable = (tokenHash: string, match: FlowMatch, now: number) =>
     and(
-      eq(flows.tokenHash, tokenHash),
-      eq(flows.purpose, match.purpose),
+      isAlive(tokenHash, match.purpose, now),
+      // What was sent with a code is used with that code only.
+      eq(flows.secretHash, ''),
       match.provider === undefined ? undefined : eq(flows.provider, match.provider),
       match.intent === undefined ? undefined : eq(flows.intent, match.intent),
       match.userId === undefined ? undefined : eq(flows.userId, match.userId),
       match.sessionId === undefined ? undefined : eq(flows.sessionId, match.sessionId),
-      isNull(flows.consumedAt),
-      gt(flows.expiresAt, now),
     );
 
   return {
@@ -60,6 +62,37 @@ export function createFlowStore({ db, tables, amongRows }: Context): FlowStore {
         .where(usable(tokenHash, match, now))
         .returning(columns);
       return row && toRecord(row);
+    },
+
+    async putCode(code) {
+      if (code.secretHash === '')
+        throw storeErrors.misused({ message: 'A flow with a code needs the hash of the code.' });
+      const row = { ...code, payload: JSON.stringify(code.payload), tries: 0, consumedAt: null };
+      await db.insert(flows).values(row).onConflictDoUpdate({ target: flows.tokenHash, set: row });
+    },
+
+    async countTry(tokenHash, purpose, limit, now) {
+      const [counted] = await db
+        .update(flows)
+        .set({ tries: sql`${flows.tries} + 1` })
+        .where(and(isAlive(tokenHash, purpose, now), ne(flows.secretHash, ''), lt(flows.tries, limit)))
+        .returning({ tries: flows.tries });
+      return counted?.tries;
+    },
+
+    async takeCode(tokenHash, purpose, secretHashes, now) {
+      const candidates = secretHashes.filter((hash) => hash !== '');
+      const [row] = await db
+        .update(flows)
+        .set({ consumedAt: now })
+        .where(and(isAlive(tokenHash, purpose, now), inArray(flows.secretHash, candidates)))
+        .returning(columns);
+      return row && toRecord(row);
+    },
+
+    async deleteOfUser(userId) {
+      const deleted = await db.delete(flows).where(eq(flows.userId, userId)).returning({ id: flows.id });
+      return deleted.length;
     },
 
     async deleteDone(until, limit) {

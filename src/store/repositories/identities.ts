@@ -1,20 +1,61 @@
-import { asc, eq } from 'drizzle-orm';
+import { and, asc, eq, or, sql } from 'drizzle-orm';
 import type { IdentityStore } from '../ports/index.ts';
-import type { Context } from './context.ts';
+import { type Context, countAll } from './context.ts';
 
-export function createIdentityStore({ db, tables }: Context): IdentityStore {
+export function createIdentityStore({ db, tables, statement, holdRows }: Context): IdentityStore {
   const { externalIdentityClaims: claims } = tables;
+  const columns = {
+    provider: claims.provider,
+    subject: claims.subject,
+    userId: claims.userId,
+    createdAt: claims.createdAt,
+  };
+
   return {
-    list: async (userId) =>
-      db
-        .select({
-          provider: claims.provider,
-          subject: claims.subject,
-          userId: claims.userId,
-          createdAt: claims.createdAt,
-        })
+    async claim({ provider, subject, userId, createdAt }) {
+      // The user's row is held, so that a deletion at the same time comes before this and shows, or after it and frees the claim.
+      const written = await statement(sql`
+        insert into external_identity_claims (provider, subject, user_id, created_at)
+        select ${provider}, ${subject}, id, ${createdAt} from users where id = ${userId} and deleted_at = 0 ${holdRows}
+        on conflict do nothing returning id`);
+      if (written.length === 1) return 'ok';
+      const inTheWay = await db
+        .select(columns)
         .from(claims)
-        .where(eq(claims.userId, userId))
-        .orderBy(asc(claims.provider)),
+        .where(and(eq(claims.provider, provider), or(eq(claims.subject, subject), eq(claims.userId, userId))));
+      const holder = inTheWay.find((claim) => claim.subject === subject);
+      if (holder) return holder.userId === userId ? 'ok' : 'taken';
+      // With nothing in the way, its holder has just let it go, or the user is gone.
+      return inTheWay.length > 0 ? 'user_has_one' : 'taken';
+    },
+
+    async owner(provider, subject) {
+      const [row] = await db
+        .select(columns)
+        .from(claims)
+        .where(and(eq(claims.provider, provider), eq(claims.subject, subject)));
+      return row;
+    },
+
+    async release(userId, provider) {
+      const released = await db
+        .delete(claims)
+        .where(and(eq(claims.userId, userId), eq(claims.provider, provider)))
+        .returning({ id: claims.id });
+      return released.length === 1;
+    },
+
+    async releaseAll(userId) {
+      const released = await db.delete(claims).where(eq(claims.userId, userId)).returning({ id: claims.id });
+      return released.length;
+    },
+
+    async countProvider(provider) {
+      const [row] = await db.select({ total: countAll() }).from(claims).where(eq(claims.provider, provider));
+      return row?.total ?? 0;
+    },
+
+    list: async (userId) =>
+      db.select(columns).from(claims).where(eq(claims.userId, userId)).orderBy(asc(claims.provider)),
   };
 }

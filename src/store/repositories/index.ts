@@ -10,6 +10,7 @@ import { createFlowStore } from './flows.ts';
 import { createIdentityStore } from './identities.ts';
 import { createLedgerStore } from './ledger.ts';
 import { createLogStore } from './logs.ts';
+import { createOAuthProviderStore } from './oauth-providers.ts';
 import { createPasskeyStore } from './passkeys.ts';
 import { createPluginStore } from './plugins.ts';
 import { createSessionStore } from './sessions.ts';
@@ -33,6 +34,7 @@ export function createRepositories(
     twoFactor: withStoreErrors(createTwoFactorStore(context)),
     passkeys: withStoreErrors(createPasskeyStore(context)),
     identities: withStoreErrors(createIdentityStore(context)),
+    providers: withStoreErrors(createOAuthProviderStore(context)),
     apiKeys: withStoreErrors(createApiKeyStore(context)),
     channels: withStoreErrors(createChannelStore(context)),
     plugins: withStoreErrors(createPluginStore(context)),

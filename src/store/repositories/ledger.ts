@@ -111,6 +111,24 @@ export function createLedgerStore({ db, tables, statement }: Context): LedgerSto
       .prepare(),
   );
 
+  const grant: LedgerStore['grant'] = async ({ userId, kind, key, amount, note = '', at: createdAt }) => {
+    requireInteger(amount, true);
+    const row = {
+      userId,
+      apiKeyId: null,
+      taskId: null,
+      kind,
+      attempt: 0,
+      amount,
+      note,
+      grantKey: key,
+      at: createdAt,
+    };
+    if ((await line().execute(row)).length === 0) return false;
+    await moveBalances(userId, null, amount);
+    return true;
+  };
+
   return {
     async reserve({ userId, apiKeyId, taskId, attempt, amount, at: createdAt }) {
       requireInteger(amount, amount >= 0);
@@ -147,22 +165,19 @@ export function createLedgerStore({ db, tables, statement }: Context): LedgerSto
       return true;
     },
 
-    async grant({ userId, kind, key, amount, note = '', at: createdAt }) {
-      requireInteger(amount, true);
-      const row = {
-        userId,
-        apiKeyId: null,
-        taskId: null,
-        kind,
-        attempt: 0,
-        amount,
-        note,
-        grantKey: key,
-        at: createdAt,
-      };
-      if ((await line().execute(row)).length === 0) return false;
-      await moveBalances(userId, null, amount);
-      return true;
+    grant,
+
+    async setBalance({ userId, to, ...entry }) {
+      requireInteger(to, true);
+      // A write that changes nothing holds the row in both dialects and reads what nobody else can change any more.
+      const [held] = await db
+        .update(users)
+        .set({ quota: sql`${users.quota}` })
+        .where(and(eq(users.id, userId), eq(users.deletedAt, 0)))
+        .returning({ before: users.quota });
+      if (!held) return undefined;
+      const written = await grant({ ...entry, userId, kind: 'adjust', amount: to - held.before });
+      return written ? { before: held.before, after: to } : undefined;
     },
 
     async addUsage({ userId, apiKeyId, channelId, quota }) {

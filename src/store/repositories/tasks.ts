@@ -1,9 +1,8 @@
 import { and, desc, eq, type SQL, sql } from 'drizzle-orm';
 import type { Lease, TaskChange, TaskRecord, TaskStore } from '../ports/index.ts';
 import { createTaskClaims, RUNNING, UNFINISHED } from './claim-tasks.ts';
-import { type Context, countAll, lazy, paged, slot } from './context.ts';
+import { type Context, countAll, escapeLike, lazy, paged, slot } from './context.ts';
 import { createTaskEvents } from './task-events.ts';
-import { escapeLike } from './users.ts';
 
 export function createTaskStore(context: Context): TaskStore {
   const { db, tables, nowMs, now } = context;

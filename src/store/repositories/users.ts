@@ -1,32 +1,18 @@
 import { and, asc, eq, isNotNull, or, sql } from 'drizzle-orm';
 import type { UserStore } from '../ports/index.ts';
-import type { Tables } from '../schema/index.ts';
-import { type Context, countAll, lazy, paged } from './context.ts';
+import { createUserAdministration } from './administer-users.ts';
+import { type Context, countAll, isEmpty, lazy } from './context.ts';
+import { userColumns } from './user-columns.ts';
 
-/** The columns of a user record: credentials of other kinds stay in the table. */
-export const userColumns = ({ users }: Tables) => ({
-  id: users.id,
-  username: users.username,
-  displayName: users.displayName,
-  passwordHash: users.passwordHash,
-  role: users.role,
-  status: users.status,
-  email: users.email,
-  group: users.group,
-  quota: users.quota,
-  usedQuota: users.usedQuota,
-  requestCount: users.requestCount,
-  language: users.language,
-  authVersion: users.authVersion,
-  createdAt: users.createdAt,
-  lastLoginAt: users.lastLoginAt,
-});
-
-export function createUserStore({ db, tables }: Context): UserStore {
-  const { users } = tables;
+/** `insert`, `update` and `ensureAffCode` take several statements: outside a transaction the store gives them one of their own. */
+export function createUserStore(context: Context): UserStore {
+  const { db, tables, lock } = context;
+  const { users, externalIdentityClaims: claims } = tables;
   const columns = userColumns(tables);
   // A deleted user's row stays for the ledger and is nobody to everything here.
   const isPresent = eq(users.deletedAt, 0);
+  // Who changes a name sees whoever takes it at the same time; a unique index that refuses would end the transaction.
+  const lockName = (username: string) => lock(`user name ${username.toLowerCase()}`);
   const byId = lazy(() =>
     db
       .select(columns)
@@ -43,7 +29,11 @@ export function createUserStore({ db, tables }: Context): UserStore {
   );
 
   return {
+    ...createUserAdministration(context),
+
     async insert(user) {
+      await lockName(user.username);
+      if (user.affCode !== undefined) await lock(`affiliate code ${user.affCode}`);
       const [row] = await db.insert(users).values(user).onConflictDoNothing().returning(columns);
       return row;
     },
@@ -55,12 +45,13 @@ export function createUserStore({ db, tables }: Context): UserStore {
 
     async byLogin(login) {
       const isName = sql`lower(${users.username}) = lower(${login})`;
+      const ownsAddress = sql`exists (select 1 from ${claims} where ${claims.provider} = 'email' and ${claims.subject} = lower(${login}) and ${claims.userId} = ${users.id})`;
       const [row] = await db
         .select(columns)
         .from(users)
         .where(and(or(isName, sql`lower(${users.email}) = lower(${login})`), isPresent))
-        // A name wins over another user's address; the earlier of two users with one address.
-        .orderBy(sql`case when ${isName} then 0 else 1 end`, asc(users.id))
+        // A name wins over another user's address. In an old database two users may have one address: then its owner.
+        .orderBy(sql`case when ${isName} then 0 when ${ownsAddress} then 1 else 2 end`, asc(users.id))
         .limit(1);
       return row;
     },
@@ -71,6 +62,25 @@ export function createUserStore({ db, tables }: Context): UserStore {
         .from(users)
         .where(and(sql`${users.role} = ${role}`, isPresent));
       return row?.total ?? 0;
+    },
+
+    async update(id, change) {
+      const { username } = change;
+      if (username !== undefined) await lockName(username);
+      const isNameFree =
+        username === undefined
+          ? undefined
+          : sql`not exists (select 1 from ${users} as other where lower(other.username) = lower(${username}) and other.id <> ${id})`;
+      const [row] = isEmpty(change)
+        ? []
+        : await db
+            .update(users)
+            .set(change)
+            .where(and(eq(users.id, id), isNameFree, isPresent))
+            .returning(columns);
+      if (row) return row;
+      const [unchanged] = await byId().execute({ id });
+      return unchanged && !isEmpty(change) ? 'name_taken' : unchanged;
     },
 
     async setPassword(id, passwordHash, expectedAuthVersion) {
@@ -121,18 +131,28 @@ export function createUserStore({ db, tables }: Context): UserStore {
       return row;
     },
 
-    list(page, query) {
-      const pattern = query ? `%${escapeLike(query.toLowerCase())}%` : undefined;
-      const matches = pattern
-        ? sql`(lower(${users.username}) like ${pattern} escape '!' or lower(${users.displayName}) like ${pattern} escape '!' or lower(${users.email}) like ${pattern} escape '!')`
-        : undefined;
-      const filter = and(matches, isPresent);
-      return paged(page, db.select({ total: countAll() }).from(users).where(filter), (limit, offset) =>
-        db.select(columns).from(users).where(filter).orderBy(asc(users.id)).limit(limit).offset(offset),
-      );
+    async byAffCode(affCode) {
+      const [row] = await db
+        .select(columns)
+        .from(users)
+        .where(and(eq(users.affCode, affCode), isPresent));
+      return row;
+    },
+
+    async ensureAffCode(id, affCode) {
+      await lock(`affiliate code ${affCode}`);
+      const isFree = sql`not exists (select 1 from ${users} as other where other.aff_code = ${affCode})`;
+      const [row] = await db
+        .update(users)
+        .set({ affCode: sql`coalesce(${users.affCode}, ${affCode})` })
+        .where(and(eq(users.id, id), or(isNotNull(users.affCode), isFree), isPresent))
+        .returning({ affCode: users.affCode });
+      return row?.affCode ?? undefined;
+    },
+
+    async countInvited(id) {
+      const [row] = await db.select({ total: countAll() }).from(users).where(eq(users.inviterId, id));
+      return row?.total ?? 0;
     },
   };
 }
-
-/** `text` for a `like … escape '!'` pattern that finds it literally. */
-export const escapeLike = (text: string): string => text.replace(/[!%_]/g, '!$&');

@@ -1,4 +1,4 @@
-import type { EnabledStatus, FlowPurpose, Role, SessionStatus } from '../ports/index.ts';
+import type { EnabledStatus, FlowPurpose, OAuthAuthStyle, Role, SessionStatus } from '../ports/index.ts';
 import type { Kit } from './kits.ts';
 
 /** People, how they sign in, and the keys they give to programs. Times are Unix seconds. */
@@ -31,6 +31,10 @@ export const defineAccounts = (kit: Kit) => ({
     /** 0: not deleted. */
     deletedAt: kit.big('deleted_at').notNull().default(0),
     authVersion: kit.big('auth_version').notNull().default(1),
+    /** null: not asked for yet. */
+    affCode: kit.varchar('aff_code', 32),
+    inviterId: kit.big('inviter_id').notNull().default(0),
+    remark: kit.text('remark').notNull().default(''),
   }),
 
   userSessions: kit.table('user_sessions', {
@@ -65,6 +69,9 @@ export const defineAccounts = (kit: Kit) => ({
     createdAt: kit.big('created_at').notNull(),
     expiresAt: kit.big('expires_at').notNull(),
     consumedAt: kit.big('consumed_at'),
+    /** Hex HMAC-SHA256 of a code that was sent; empty: the flow is used with its token alone. */
+    secretHash: kit.varchar('secret_hash', 64).notNull().default(''),
+    tries: kit.int('tries').notNull().default(0),
   }),
 
   externalIdentityClaims: kit.table('external_identity_claims', {
@@ -73,6 +80,30 @@ export const defineAccounts = (kit: Kit) => ({
     subject: kit.varchar('subject', 128).notNull(),
     userId: kit.big('user_id').notNull(),
     createdAt: kit.big('created_at').notNull(),
+  }),
+
+  oauthProviders: kit.table('oauth_providers', {
+    id: kit.id(),
+    slug: kit.varchar('slug', 32).notNull(),
+    name: kit.text('name').notNull(),
+    icon: kit.text('icon').notNull(),
+    enabled: kit.bool('enabled').notNull(),
+    clientId: kit.text('client_id').notNull(),
+    clientSecretSealed: kit.text('client_secret_sealed').notNull(),
+    authorizationEndpoint: kit.text('authorization_endpoint').notNull(),
+    tokenEndpoint: kit.text('token_endpoint').notNull(),
+    userInfoEndpoint: kit.text('user_info_endpoint').notNull(),
+    wellKnown: kit.text('well_known').notNull(),
+    scopes: kit.text('scopes').notNull(),
+    userIdField: kit.text('user_id_field').notNull(),
+    usernameField: kit.text('username_field').notNull(),
+    displayNameField: kit.text('display_name_field').notNull(),
+    emailField: kit.text('email_field').notNull(),
+    authStyle: kit.int('auth_style').$type<OAuthAuthStyle>().notNull(),
+    accessPolicy: kit.text('access_policy').notNull(),
+    accessDeniedMessage: kit.text('access_denied_message').notNull(),
+    createdAt: kit.big('created_at').notNull(),
+    updatedAt: kit.big('updated_at').notNull(),
   }),
 
   passkeys: kit.table('passkeys', {

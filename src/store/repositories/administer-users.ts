@@ -1,0 +1,101 @@
+import { and, asc, desc, eq, ne, or, type SQL, sql } from 'drizzle-orm';
+import { ROLE, type UserFilter, type UserStore } from '../ports/index.ts';
+import { type Context, countAll, escapeLike, paged } from './context.ts';
+import { adminColumns } from './user-columns.ts';
+
+type Administration = Pick<UserStore, 'administer' | 'softDelete' | 'adminById' | 'search'>;
+
+/** What is done to users by others, and how deleted ones are seen. */
+export function createUserAdministration({ db, tables }: Context): Administration {
+  const { users } = tables;
+  const columns = adminColumns(tables);
+  const isPresent = eq(users.deletedAt, 0);
+  const isUnchanged = (id: number, expectedAuthVersion: number) =>
+    and(eq(users.id, id), eq(users.authVersion, expectedAuthVersion), isPresent);
+  // Whatever its callers have read before: root stays what he is.
+  const isNotRoot = ne(users.role, ROLE.root);
+  const nextVersion = sql`${users.authVersion} + 1`;
+
+  return {
+    async administer(id, { role, status, passwordHash }, expectedAuthVersion) {
+      const sparesRoot = role !== undefined || status === 2 ? isNotRoot : undefined;
+      const changed = await db
+        .update(users)
+        .set({ role, status, passwordHash, authVersion: nextVersion })
+        .where(and(isUnchanged(id, expectedAuthVersion), sparesRoot))
+        .returning({ id: users.id });
+      return changed.length === 1;
+    },
+
+    async softDelete(id, expectedAuthVersion, at) {
+      const deleted = await db
+        .update(users)
+        .set({
+          username: `deleted:${id}`,
+          displayName: '',
+          remark: '',
+          language: '',
+          email: null,
+          passwordHash: null,
+          accessToken: null,
+          accessTokenPrefix: '',
+          accessTokenCreatedAt: 0,
+          affCode: null,
+          telegramId: null,
+          githubId: null,
+          discordId: null,
+          oidcId: null,
+          linuxDoId: null,
+          wechatId: null,
+          status: 2,
+          deletedAt: at,
+          authVersion: nextVersion,
+        })
+        .where(and(isUnchanged(id, expectedAuthVersion), isNotRoot))
+        .returning({ id: users.id });
+      return deleted.length === 1;
+    },
+
+    async adminById(id) {
+      const [row] = await db.select(columns).from(users).where(eq(users.id, id));
+      return row;
+    },
+
+    search(filter, page) {
+      const { keyword = '', group, role, status, sortBy = 'id', order = 'asc' } = filter;
+      const matches = and(
+        keyword === '' ? undefined : holds(keyword),
+        group === undefined ? undefined : eq(users.group, group),
+        role === undefined ? undefined : eq(users.role, role),
+        ofStatus(status),
+      );
+      const direction = order === 'asc' ? asc : desc;
+      const sorting = sortBy === 'username' ? sql`lower(${users.username})` : users[sortBy];
+      return paged(page, db.select({ total: countAll() }).from(users).where(matches), (limit, offset) =>
+        db
+          .select(columns)
+          .from(users)
+          .where(matches)
+          .orderBy(direction(sorting), direction(users.id))
+          .limit(limit)
+          .offset(offset),
+      );
+    },
+  };
+
+  function ofStatus(status: UserFilter['status']): SQL | undefined {
+    if (status === undefined) return undefined;
+    return status === -1 ? ne(users.deletedAt, 0) : and(eq(users.status, status), isPresent);
+  }
+
+  function holds(keyword: string): SQL | undefined {
+    // The database folds both sides in its own way, so that what is stored finds itself.
+    const pattern = sql`lower(${`%${escapeLike(keyword)}%`})`;
+    return or(
+      /^\d{1,15}$/.test(keyword) ? eq(users.id, Number(keyword)) : undefined,
+      ...[users.username, users.displayName, users.email].map(
+        (column) => sql`lower(${column}) like ${pattern} escape '!'`,
+      ),
+    );
+  }
+}

@@ -1,0 +1,30 @@
+import { sql } from 'drizzle-orm';
+import type { Tables } from '../schema/index.ts';
+
+/** The columns of a user record: credentials of other kinds stay in the table. */
+export const userColumns = ({ users }: Tables) => ({
+  id: users.id,
+  username: users.username,
+  displayName: users.displayName,
+  passwordHash: users.passwordHash,
+  role: users.role,
+  status: users.status,
+  email: users.email,
+  group: users.group,
+  quota: users.quota,
+  usedQuota: users.usedQuota,
+  requestCount: users.requestCount,
+  language: users.language,
+  authVersion: users.authVersion,
+  createdAt: users.createdAt,
+  lastLoginAt: users.lastLoginAt,
+});
+
+/** The columns that administrators see besides. */
+export const adminColumns = (tables: Tables) => ({
+  ...userColumns(tables),
+  remark: tables.users.remark,
+  inviterId: tables.users.inviterId,
+  hasAccessToken: sql<boolean>`${tables.users.accessToken} is not null`.mapWith(Boolean),
+  deletedAt: tables.users.deletedAt,
+});
