@@ -6,6 +6,7 @@ import {
   ask,
   type Bundle,
   dataOf,
+  expectQuarterHour,
   expectRefusal,
   expectUntouched,
   expectWritten,
@@ -41,7 +42,7 @@ export function describeIssuance(name: TopologyName, open: () => Topology): void
     expect(bundle).toEqual({
       access_token: expect.any(String),
       token_type: 'Bearer',
-      access_expires_at: created_at + 900,
+      access_expires_at: expect.any(Number),
       user: expect.objectContaining({ id: user.id, username: user.name, role: 1, status: 1 }),
       session: {
         sid: expect.any(String),
@@ -54,8 +55,10 @@ export function describeIssuance(name: TopologyName, open: () => Topology): void
         expires_at: created_at + 30 * DAY,
       },
     });
-    expect(decodeProtectedHeader(bundle.access_token)).toMatchObject({ alg: 'HS256' });
-    expect(decodeJwt(bundle.access_token)).toMatchObject({ sid: bundle.session.sid, exp: created_at + 900 });
+    expectQuarterHour(bundle.access_expires_at, reply);
+    expect(decodeProtectedHeader(bundle.access_token)).toEqual({ alg: 'HS256', typ: 'JWT' });
+    const claims = { sid: bundle.session.sid, sub: `${user.id}`, uv: 1, sv: 1, exp: bundle.access_expires_at };
+    expect(decodeJwt(bundle.access_token)).toMatchObject(claims);
 
     const row = await rowOf(db, bundle.session.sid);
     expect(row).toMatchObject({

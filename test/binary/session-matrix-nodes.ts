@@ -12,6 +12,11 @@ export type TopologyName = 'SQLite' | 'PostgreSQL' | 'PostgreSQL with Redis';
 
 /** Small, so that a test reaches them. */
 export const LIMITS = { active: 4, issued: 6, window: 3600, critical: 160 };
+/** Known, so that a test can make tokens of its own. */
+export const SECRETS = {
+  SESSION_SECRET: 'session-secret-of-the-tests-0123456789',
+  CRYPTO_SECRET: 'crypto-secret-of-the-tests-0123456789',
+};
 export const PANEL_ORIGIN = 'https://panel.example.com';
 
 export type Topology = {
@@ -32,6 +37,7 @@ export async function openTopology(name: TopologyName): Promise<Topology> {
   const databaseUrl = name === 'SQLite' ? '' : await testDatabaseUrl();
   const redis = name === 'PostgreSQL with Redis' ? await startRedis() : undefined;
   const env = {
+    ...SECRETS,
     LOG_LEVEL: 'debug',
     USER_SESSION_ACTIVE_LIMIT: `${LIMITS.active}`,
     USER_SESSION_ISSUANCE_LIMIT: `${LIMITS.issued}`,
@@ -129,7 +135,7 @@ export const unixNow = (): number => Math.floor(Date.now() / 1000);
 export const REFRESH = '/api/user/auth/refresh';
 export const LOGOUT = '/api/user/auth/logout';
 export const SESSIONS = '/api/user/sessions';
-export const AGENT = 'matrix browser';
+const AGENT = 'matrix browser';
 
 const refreshCookie = (secure: boolean) => (secure ? '__Secure-svc_refresh' : 'svc_refresh');
 
@@ -231,6 +237,12 @@ export function expectCleared(reply: Reply, secure = false): void {
   });
 }
 
+/** An access token of the answer ends fifteen minutes after it was made. */
+export function expectQuarterHour(expiresAt: number, { sent, answered }: Reply): void {
+  expect(expiresAt).toBeGreaterThanOrEqual(sent + 900);
+  expect(expiresAt).toBeLessThanOrEqual(answered + 900);
+}
+
 export const expectUntouched = (reply: Reply): void => expect(reply.headers.getSetCookie()).toEqual([]);
 
 /** The envelope of a failure, exactly. */
@@ -330,7 +342,12 @@ export async function holdAt(
   hold.match = text;
   hold.mode = 'hold_requests';
   const answer = send();
-  await until('the statement is on its way', () => hold.held() > before);
+  try {
+    await until('the statement is on its way', () => hold.held() > before);
+  } catch (error) {
+    hold.release();
+    throw error;
+  }
   return {
     release() {
       hold.release();

@@ -3,7 +3,18 @@ import { afterEach, expect, setDefaultTimeout, test } from 'bun:test';
 import { type Backdoor, openBackdoor } from '../support/backdoor.ts';
 import { type Gateway, setUp, startGateway, until } from '../support/gateway.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
-import { addUser, signIn, unixNow } from './session-matrix-nodes.ts';
+import {
+  addUser,
+  ask,
+  expectCleared,
+  expectRefusal,
+  expectWritten,
+  opens,
+  REFRESH,
+  rowOf,
+  signIn,
+  unixNow,
+} from './session-matrix-nodes.ts';
 
 setDefaultTimeout(60_000);
 
@@ -91,3 +102,39 @@ test.each(['sqlite', 'postgres'] as const)(
     await signIn(second, user);
   },
 );
+
+test('another SESSION_SECRET ends all sign-ins and no row; named as the previous one, it keeps them', async () => {
+  const before = { SESSION_SECRET: 'the-session-secret-of-yesterday-0123' };
+  const after = { SESSION_SECRET: 'the-session-secret-of-today-01234567' };
+  const start = async (env: Record<string, string>, dataDir?: string): Promise<Gateway> => {
+    const gateway = await startGateway({ env, ...(dataDir === undefined ? {} : { dataDir }) });
+    gateways.push(gateway);
+    return gateway;
+  };
+  const first = await start(before);
+  await setUp(first);
+  db = openBackdoor(first);
+  const session = await signIn(first, await addUser(db));
+  const row = await rowOf(db, session.sid);
+  expect(await first.stop()).toBe(0);
+
+  const changed = await start(after, first.dataDir);
+  const self = await ask(changed, '/api/user/self', { method: 'GET', bearer: session.access });
+  expectRefusal(self, 401, 'AUTH_UNAUTHORIZED');
+  const refused = await ask(changed, REFRESH, { refresh: session.refresh });
+  expectRefusal(refused, 401, 'AUTH_UNAUTHORIZED');
+  expectCleared(refused);
+  expect(await rowOf(db, session.sid)).toEqual(row);
+  expect(await changed.stop()).toBe(0);
+
+  const rotating = await start({ ...after, SESSION_SECRET_PREVIOUS: before.SESSION_SECRET }, first.dataDir);
+  expect(await opens(rotating, session)).toBe(true);
+  const refreshed = expectWritten(await ask(rotating, REFRESH, { refresh: session.refresh }));
+  expect(expectWritten(await ask(rotating, REFRESH, { refresh: session.refresh }))).toBe(refreshed);
+  expect(await rotating.stop()).toBe(0);
+
+  const rotated = await start(after, first.dataDir);
+  expectWritten(await ask(rotated, REFRESH, { refresh: refreshed }));
+  const old = await ask(rotated, '/api/user/self', { method: 'GET', bearer: session.access });
+  expectRefusal(old, 401, 'AUTH_UNAUTHORIZED');
+});

@@ -15,6 +15,7 @@ import {
   REFRESH,
   type Reply,
   rowOf,
+  SECRETS,
   SESSIONS,
   type SessionView,
   type SignedIn,
@@ -24,12 +25,6 @@ import {
   type TopologyName,
   unixNow,
 } from './session-matrix-nodes.ts';
-
-/** The settings that a PostgreSQL node and a command beside it share; on SQLite they come from the data directory. */
-const SECRETS = {
-  SESSION_SECRET: 'session-secret-of-the-tests-0123456789',
-  CRYPTO_SECRET: 'crypto-secret-of-the-tests-0123456789',
-};
 
 export function describeStates(name: TopologyName, open: () => Topology): void {
   const a = () => open().nodes[0];
@@ -251,14 +246,11 @@ export function describeStates(name: TopologyName, open: () => Topology): void {
     const child = Bun.spawn(
       [BINARY, 'admin', 'reset-password', '--username', user.name, '--password-stdin', '--data-dir', a().dataDir],
       {
-        env:
-          name === 'SQLite'
-            ? {}
-            : {
-                DATABASE_URL: a().databaseUrl,
-                ...SECRETS,
-                ...(open().redisUrl === '' ? {} : { REDIS_URL: open().redisUrl }),
-              },
+        env: {
+          ...SECRETS,
+          DATABASE_URL: a().databaseUrl,
+          REDIS_URL: open().redisUrl,
+        },
         stdin: new TextEncoder().encode(ROOT.password),
         stdout: 'pipe',
         stderr: 'pipe',

@@ -1,10 +1,13 @@
 import { expect, test } from 'bun:test';
+import { decodeJwt, SignJWT } from 'jose';
+import { deriveSessionKeys } from '../../src/auth/derive-keys.ts';
 import {
   addUser,
   ask,
   type Bundle,
   dataOf,
   expectCleared,
+  expectQuarterHour,
   expectRefusal,
   expectUntouched,
   expectWritten,
@@ -13,6 +16,7 @@ import {
   opens,
   REFRESH,
   rowOf,
+  SECRETS,
   SESSIONS,
   type SignedIn,
   signIn,
@@ -88,7 +92,7 @@ export function describeVerdicts(name: TopologyName, open: () => Topology): void
       },
     });
     expect(bundle.session.last_active_at).toBeGreaterThanOrEqual(reply.sent);
-    expect(bundle.access_expires_at).toBe(bundle.session.last_active_at + 900);
+    expectQuarterHour(bundle.access_expires_at, reply);
     expect(await row(session.sid)).toMatchObject({
       status: 'active',
       version: before.version,
@@ -120,9 +124,11 @@ export function describeVerdicts(name: TopologyName, open: () => Topology): void
 
   test('refresh: no cookie is 401 AUTH_UNAUTHORIZED and clears both', async () => {
     for (const node of open().nodes) {
-      const reply = await ask(node, REFRESH);
-      expectRefusal(reply, 401, 'AUTH_UNAUTHORIZED');
-      expectCleared(reply);
+      for (const sid of [undefined, UNKNOWN_SID]) {
+        const reply = await ask(node, REFRESH, { sid });
+        expectRefusal(reply, 401, 'AUTH_UNAUTHORIZED');
+        expectCleared(reply);
+      }
     }
   });
 
@@ -452,6 +458,27 @@ export function describeVerdicts(name: TopologyName, open: () => Topology): void
     expect(dataOf<unknown>(reply)).toEqual({ revoked_sid: null, cookie_cleared: true });
     expectCleared(reply);
     await expectEnded(session);
+  });
+
+  test('an access token that has expired: 401 AUTH_TOKEN_EXPIRED, no cookie touched; the session refreshes and signs out by cookie', async () => {
+    const session = await start();
+    const past = unixNow() - 1000;
+    const access = await new SignJWT({ ...decodeJwt(session.access), iat: past, nbf: past - 5, exp: past + 900 })
+      .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
+      .sign(deriveSessionKeys([SECRETS.SESSION_SECRET]).access[0]);
+    for (const node of open().nodes) {
+      const reply = await ask(node, '/api/user/self', { method: 'GET', bearer: access, ip: session.user.ip });
+      expectRefusal(reply, 401, 'AUTH_TOKEN_EXPIRED');
+      expectUntouched(reply);
+    }
+    const refreshed = await rotated(session);
+    const alone = await logOut(session, { bearer: access });
+    expect(dataOf<unknown>(alone)).toEqual({ revoked_sid: null, cookie_cleared: true });
+    await expectAlive(refreshed);
+    const reply = await logOut(session, { bearer: access, refresh: refreshed.refresh });
+    expect(dataOf<unknown>(reply)).toEqual({ revoked_sid: null, cookie_cleared: true });
+    expectCleared(reply);
+    await expectEnded(refreshed);
   });
 
   test('logout: of a session that has ended otherwise: 200, cleared, and the first reason stays', async () => {
