@@ -1,9 +1,9 @@
 import type { AuthConfig, AuthSettings, CleanUpConfig } from '../auth/index.ts';
 import type { Config } from './config-variables.ts';
-import type { LiveOptions } from './live-options.ts';
 import type { Secrets } from './load-secrets.ts';
-import { serverAddress } from './public-address.ts';
-import { readOption } from './read-option.ts';
+import type { OptionValues } from './options/read-options.ts';
+import { canMail, type Feature, isUsable } from './options/requirements.ts';
+import { serverAddress, withoutSlash } from './public-address.ts';
 
 /** Specification: a refresh token is valid at most 30 days. */
 const REFRESH_DAYS = 30;
@@ -29,36 +29,124 @@ export const cleanUpConfig = (config: Config): CleanUpConfig => ({
 });
 
 /** The options of the auth room as they stand now. `listening` is where this node itself is reached. */
-export const authSettings = (options: LiveOptions, listening: string): AuthSettings => ({
-  systemName: options.get('SystemName') ?? 'Taskgate',
-  serverAddress: serverAddress(options, listening),
-  passkeys: {
-    enabled: readOption(options, 'passkey.enabled') === 'true',
-    rpDisplayName: readOption(options, 'passkey.rp_display_name').trim(),
-    rpId: readOption(options, 'passkey.rp_id'),
-    origins: readOption(options, 'passkey.origins')
-      .split(',')
-      .map((origin) => origin.trim())
-      .filter((origin) => origin !== ''),
-    allowInsecureOrigin: readOption(options, 'passkey.allow_insecure_origin') === 'true',
-    userVerification: oneOf(readOption(options, 'passkey.user_verification'), ['preferred', 'required', 'discouraged']),
-    attachment: oneOf(readOption(options, 'passkey.attachment_preference'), ['', 'platform', 'cross-platform']),
-  },
-  modelRequests: {
-    enabled: readOption(options, 'ModelRequestRateLimitEnabled') === 'true',
-    windowSeconds: Number(readOption(options, 'ModelRequestRateLimitDurationMinutes')) * 60,
-    total: Number(readOption(options, 'ModelRequestRateLimitCount')),
-    success: Number(readOption(options, 'ModelRequestRateLimitSuccessCount')),
-    groups: readGroupLimits(readOption(options, 'ModelRequestRateLimitGroup')),
-  },
-});
-
-/** `{"group":[all, successful]}`, already checked. */
-function readGroupLimits(text: string): AuthSettings['modelRequests']['groups'] {
-  const groups = JSON.parse(text) as Record<string, [total: number, success: number]>;
-  return new Map(Object.entries(groups).map(([group, [total, success]]) => [group, { total, success }]));
+export function authSettings(options: OptionValues, listening: string): AuthSettings {
+  const systemName = options.text('SystemName').trim();
+  const mail = mailSettings(options);
+  const challenge = challengeSettings(options);
+  // What was asked for and cannot take place closes registration instead of being left out.
+  const canVerify = mail !== undefined || !options.flag('EmailVerificationEnabled');
+  const canChallenge = challenge !== undefined || !options.flag('TurnstileCheckEnabled');
+  return {
+    systemName,
+    serverAddress: serverAddress(options, listening),
+    passkeys: {
+      enabled: options.flag('passkey.enabled'),
+      rpDisplayName: options.text('passkey.rp_display_name').trim(),
+      rpId: options.text('passkey.rp_id'),
+      origins: options.list('passkey.origins'),
+      allowInsecureOrigin: options.flag('passkey.allow_insecure_origin'),
+      userVerification: options.choice('passkey.user_verification'),
+      attachment: options.choice('passkey.attachment_preference'),
+    },
+    passwordLogin: options.flag('PasswordLoginEnabled'),
+    registration: {
+      enabled: options.flag('RegisterEnabled') && canVerify && canChallenge,
+      byPassword: options.flag('PasswordRegisterEnabled'),
+      verifyEmail: options.flag('EmailVerificationEnabled'),
+      quotaForNewUser: options.number('QuotaForNewUser'),
+      quotaForInviter: options.number('QuotaForInviter'),
+      quotaForInvitee: options.number('QuotaForInvitee'),
+    },
+    emails: {
+      domains: options.flag('EmailDomainRestrictionEnabled') ? options.list('EmailDomainWhitelist') : undefined,
+      refuseAliases: options.flag('EmailAliasRestrictionEnabled'),
+    },
+    mail,
+    challenge,
+    providers: providerSettings(options),
+    modelRequests: {
+      enabled: options.flag('ModelRequestRateLimitEnabled'),
+      windowSeconds: options.number('ModelRequestRateLimitDurationMinutes') * 60,
+      total: options.number('ModelRequestRateLimitCount'),
+      success: options.number('ModelRequestRateLimitSuccessCount'),
+      groups: groupLimits(options),
+    },
+  };
 }
 
-/** `value` if it is one of `choices`, else the first of them. */
-const oneOf = <const T extends string>(value: string | undefined, choices: readonly [T, ...T[]]): T =>
-  choices.find((choice) => choice === value) ?? choices[0];
+function mailSettings(options: OptionValues): AuthSettings['mail'] {
+  if (!canMail(options)) return undefined;
+  const account = options.text('SMTPAccount');
+  return {
+    host: options.text('SMTPServer'),
+    port: options.number('SMTPPort'),
+    account,
+    password: account === '' ? '' : options.secret('SMTPToken'),
+    from: options.text('SMTPFrom'),
+    tls: options.flag('SMTPSSLEnabled')
+      ? 'implicit'
+      : options.flag('SMTPStartTLSEnabled')
+        ? 'starttls'
+        : 'opportunistic',
+    skipVerify: options.flag('SMTPInsecureSkipVerify'),
+    forceAuthLogin: options.flag('SMTPForceAuthLogin'),
+  };
+}
+
+function challengeSettings(options: OptionValues): AuthSettings['challenge'] {
+  if (!isUsable(options, 'TurnstileCheckEnabled')) return undefined;
+  return {
+    siteKey: options.text('TurnstileSiteKey'),
+    secretKey: options.secret('TurnstileSecretKey'),
+    verifyUrl: options.text('TurnstileVerifyUrl'),
+  };
+}
+
+function providerSettings(options: OptionValues): AuthSettings['providers'] {
+  /** The settings of a provider that is usable. */
+  const usable = <T>(feature: Feature, read: () => T): T | undefined =>
+    isUsable(options, feature) ? read() : undefined;
+  return {
+    github: usable('GitHubOAuthEnabled', () => ({
+      clientId: options.text('GitHubClientId'),
+      clientSecret: options.secret('GitHubClientSecret'),
+      baseUrl: withoutSlash(options.text('GitHubBaseUrl')),
+      apiUrl: withoutSlash(options.text('GitHubApiUrl')),
+    })),
+    discord: usable('discord.enabled', () => ({
+      clientId: options.text('discord.client_id'),
+      clientSecret: options.secret('discord.client_secret'),
+      baseUrl: withoutSlash(options.text('discord.base_url')),
+    })),
+    linuxdo: usable('LinuxDOOAuthEnabled', () => ({
+      clientId: options.text('LinuxDOClientId'),
+      clientSecret: options.secret('LinuxDOClientSecret'),
+      baseUrl: withoutSlash(options.text('LinuxDOBaseUrl')),
+      minimumTrustLevel: options.number('LinuxDOMinimumTrustLevel'),
+    })),
+    oidc: usable('oidc.enabled', () => ({
+      displayName: options.text('oidc.display_name').trim() || 'OIDC',
+      clientId: options.text('oidc.client_id'),
+      clientSecret: options.secret('oidc.client_secret'),
+      wellKnown: options.text('oidc.well_known'),
+      authorizationEndpoint: options.text('oidc.authorization_endpoint'),
+      tokenEndpoint: options.text('oidc.token_endpoint'),
+      userInfoEndpoint: options.text('oidc.user_info_endpoint'),
+    })),
+    telegram: usable('TelegramOAuthEnabled', () => ({
+      botName: options.text('TelegramBotName'),
+      botToken: options.secret('TelegramBotToken'),
+    })),
+    wechat: usable('WeChatAuthEnabled', () => ({
+      serverAddress: withoutSlash(options.text('WeChatServerAddress')),
+      serverToken: options.secret('WeChatServerToken'),
+      qrCodeUrl: options.text('WeChatAccountQRCodeImageURL'),
+    })),
+  };
+}
+
+/** `{"group":[all, successful]}`, already checked. */
+function groupLimits(options: OptionValues): AuthSettings['modelRequests']['groups'] {
+  const groups = options.json('ModelRequestRateLimitGroup') as Record<string, [total: number, success: number]>;
+  return new Map(Object.entries(groups).map(([group, [total, success]]) => [group, { total, success }]));
+}

@@ -1,5 +1,5 @@
 import { panelManifest } from '../../build/panel/manifest.gen.ts';
-import { createAuth, createCleanUp } from '../auth/index.ts';
+import { createAuth, createCleanUp, rootHasOtherWayIn } from '../auth/index.ts';
 import { createBilling } from '../billing/index.ts';
 import { createChannels } from '../channels/index.ts';
 import { createHttpApp, createMetrics } from '../http/index.ts';
@@ -24,6 +24,8 @@ import { authConfig, authSettings, cleanUpConfig } from './auth-settings.ts';
 import type { Config } from './config-variables.ts';
 import { createLiveOptions } from './live-options.ts';
 import type { Secrets } from './load-secrets.ts';
+import { describeStatus } from './options/describe-status.ts';
+import { createOptionDesk } from './options/option-desk.ts';
 import { createPluginFacts } from './plugin-facts.ts';
 import { taskPublicAddress } from './public-address.ts';
 import { measurePolls, registerMetrics } from './register-metrics.ts';
@@ -76,13 +78,14 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
   const channels = createChannels({ store, clock, logger, secretBox, plugins: facts, syncFrequencyMs });
   const billing = createBilling({ store, clock, logger, syncFrequencyMs, declaredFacts: facts.declaredFacts });
   let address = '';
-  const options = createLiveOptions({ store, logger, syncFrequencyMs });
+  const options = createLiveOptions({ store, logger, secretBox, syncFrequencyMs });
   for (const [name, room] of Object.entries({ plugins, channels, billing, options })) {
     stops.add(name, () => room.stop());
   }
   // The plugins wait for the first sandbox process; what follows is built meanwhile.
   const started = Promise.all([plugins.start(), channels.start(), billing.start(), options.start()]);
 
+  const settings = () => authSettings(options, address);
   const auth = createAuth({
     store,
     ...openShared(foundation),
@@ -90,7 +93,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
     logger,
     secretBox,
     config: authConfig(config, secrets),
-    settings: () => authSettings(options, address),
+    settings,
   });
   const metrics = createMetrics();
   const tasks = createTasks({
@@ -132,13 +135,19 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
     billing,
     tasks,
     plugins,
-    options: {
-      all: () => store.options.all(),
-      async put(key, value) {
-        await store.options.put(key, value);
-        await store.publish('options');
-      },
-    },
+    options: createOptionDesk({
+      store,
+      secretBox,
+      clock,
+      live: options,
+      rootHasOtherWayIn: (tx, changed) => rootHasOtherWayIn(tx, authSettings(changed, address)),
+    }),
+    publicSettings: () => describeStatus(options, settings()),
+    publicProviders: async () => [],
+    legalTexts: () => ({
+      user_agreement: options.text('legal.user_agreement'),
+      privacy_policy: options.text('legal.privacy_policy'),
+    }),
     records: store.logs,
     liveNodes: () => store.nodes.alive(clock.unix() - NODE_ALIVE_SECONDS),
     readiness: {

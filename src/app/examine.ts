@@ -1,6 +1,7 @@
 import type { Clock, SecretBox } from '../kernel/index.ts';
 import type { Store } from '../store/ports/index.ts';
 import { NODE_ALIVE_SECONDS } from './announce-node.ts';
+import { readOptions } from './options/read-options.ts';
 
 export type Finding = {
   check: 'configuration' | 'data_dir' | 'database' | 'ledger' | 'secrets' | 'tasks' | 'clock';
@@ -29,6 +30,7 @@ export async function examineStore(store: Store, secretBox: SecretBox, clock: Cl
   ];
   findings.push(await examineLedger(store));
   findings.push(await examineSecrets(store, secretBox));
+  findings.push(await examineOptions(store, secretBox));
   findings.push(await examineTasks(store));
   findings.push(await examineClock(store, clock));
   return findings;
@@ -63,6 +65,17 @@ async function examineSecrets(store: Store, secretBox: SecretBox): Promise<Findi
     level: 'warning',
     message: `no CRYPTO_SECRET opens the keys of channels ${named}: enter them again, or name the former secret in CRYPTO_SECRET_PREVIOUS`,
     details: { channels: lost.map((channel) => channel.id) },
+  };
+}
+
+async function examineOptions(store: Store, secretBox: SecretBox): Promise<Finding> {
+  const options = [...readOptions(await store.options.all(), secretBox).unreadable];
+  if (options.length === 0) return { check: 'secrets', level: 'ok', message: "every option's secret can be read" };
+  return {
+    check: 'secrets',
+    level: 'warning',
+    message: `no CRYPTO_SECRET opens the options ${options.join(', ')}, which count as not set: enter them again, or name the former secret in CRYPTO_SECRET_PREVIOUS`,
+    details: { options },
   };
 }
 

@@ -1,32 +1,48 @@
-import { applyNewest, type Logger } from '../kernel/index.ts';
+import { applyNewest, type Logger, type SecretBox } from '../kernel/index.ts';
 import type { Store } from '../store/ports/index.ts';
+import { type OptionSnapshot, type OptionValues, readOptions } from './options/read-options.ts';
 
-/** This node's copy of the options that an administrator edits. */
-export type LiveOptions = {
-  /** The stored text; `undefined` when nobody has set it. */
-  get(key: string): string | undefined;
+/** This node's copy of the options that an administrator edits; the defaults until it is started. */
+export type LiveOptions = OptionValues & {
   start(): Promise<void>;
+  /** Reads them again at once; never rejects: when the store does not answer, the known ones stay. */
+  reload(): Promise<void>;
   stop(): void;
 };
 
 /** Reads the options at the start, whenever a node says that they changed, and every `syncFrequencyMs`. */
-export function createLiveOptions(deps: { store: Store; logger: Logger; syncFrequencyMs: number }): LiveOptions {
-  const { store, logger, syncFrequencyMs } = deps;
-  let known: ReadonlyMap<string, string> = new Map();
+export function createLiveOptions(deps: {
+  store: Store;
+  logger: Logger;
+  secretBox: SecretBox;
+  syncFrequencyMs: number;
+}): LiveOptions {
+  const { store, logger, secretBox, syncFrequencyMs } = deps;
+  let now = readOptions([], secretBox);
   let unsubscribe = () => {};
   let timer: ReturnType<typeof setInterval> | undefined;
 
   const load = applyNewest(
     () => store.options.all(),
-    (options) => {
-      known = new Map(options.map(({ key, value }) => [key, value]));
+    (stored) => {
+      const next = readOptions(stored, secretBox);
+      warnOfUnreadable(logger, now, next);
+      now = next;
     },
   );
   const reload = () =>
     load().catch((error) => logger.warn({ err: error }, 'the options could not be read again; the known ones stay'));
 
   return {
-    get: (key) => known.get(key),
+    text: (key) => now.text(key),
+    choice: (key) => now.choice(key),
+    flag: (key) => now.flag(key),
+    number: (key) => now.number(key),
+    list: (key) => now.list(key),
+    json: (key) => now.json(key),
+    secret: (key) => now.secret(key),
+    isSet: (key) => now.isSet(key),
+    reload,
     async start() {
       await load();
       unsubscribe = store.subscribe((topic) => {
@@ -40,4 +56,14 @@ export function createLiveOptions(deps: { store: Store; logger: Logger; syncFreq
       clearInterval(timer);
     },
   };
+}
+
+/** Once for each, not at every reading. */
+function warnOfUnreadable(logger: Logger, before: OptionSnapshot, next: OptionSnapshot): void {
+  const lost = [...next.unreadable].filter((key) => !before.unreadable.has(key));
+  if (lost.length === 0) return;
+  logger.warn(
+    { options: lost },
+    'no CRYPTO_SECRET opens these options: enter them again; until then they count as not set',
+  );
 }

@@ -1,12 +1,11 @@
-import type { LiveOptions } from './live-options.ts';
+import type { OptionValues } from './options/read-options.ts';
 
-const withoutSlash = (address: string | undefined): string | undefined =>
-  address?.trim().replace(/\/+$/, '') || undefined;
+export const withoutSlash = (address: string): string => address.replace(/\/+$/, '');
 
 /** Where people reach the panel: `ServerAddress`, else where this node listens; without a trailing slash. */
-export const serverAddress = (options: LiveOptions, listening: string): string =>
-  withoutSlash(options.get('ServerAddress')) ?? listening;
+export const serverAddress = (options: OptionValues, listening: string): string =>
+  withoutSlash(options.text('ServerAddress')) || listening;
 
 /** Where vendors and clients fetch artifacts: `TaskPublicAddress`, else the panel's address. */
-export const taskPublicAddress = (options: LiveOptions, listening: string): string =>
-  withoutSlash(options.get('TaskPublicAddress')) ?? serverAddress(options, listening);
+export const taskPublicAddress = (options: OptionValues, listening: string): string =>
+  withoutSlash(options.text('TaskPublicAddress')) || serverAddress(options, listening);

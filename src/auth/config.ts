@@ -18,6 +18,43 @@ export type AuthSettings = {
     /** Empty: any authenticator. */
     attachment: '' | 'platform' | 'cross-platform';
   };
+  /** Whether people sign in with a password. */
+  passwordLogin: boolean;
+  registration: {
+    /**
+     * Whether anybody can make an account, by whatever method. False as well while a mail check or a challenge is asked for that cannot
+     * take place as things are set.
+     */
+    enabled: boolean;
+    /** Whether one can be made with a password. */
+    byPassword: boolean;
+    /** Whether one needs an address that was confirmed by a mailed code. */
+    verifyEmail: boolean;
+    /** Quota of a new account, of the owner of its affiliate code, and of it for having come with one. */
+    quotaForNewUser: number;
+    quotaForInviter: number;
+    quotaForInvitee: number;
+  };
+  /** Which addresses people may give. */
+  emails: {
+    /** Domains in lower case; undefined: any. */
+    domains: readonly string[] | undefined;
+    /** Refuses `+` and `.` before the @. */
+    refuseAliases: boolean;
+  };
+  /** How mails are sent; undefined: not set up. */
+  mail: MailSettings | undefined;
+  /** Turnstile; undefined: nobody is asked. */
+  challenge: { siteKey: string; secretKey: string; verifyUrl: string } | undefined;
+  /** Each undefined unless it is switched on and everything that it needs is set. Addresses end without a slash. */
+  providers: {
+    github: (ProviderClient & { baseUrl: string; apiUrl: string }) | undefined;
+    discord: (ProviderClient & { baseUrl: string }) | undefined;
+    linuxdo: (ProviderClient & { baseUrl: string; minimumTrustLevel: number }) | undefined;
+    oidc: OidcSettings | undefined;
+    telegram: { botName: string; botToken: string } | undefined;
+    wechat: { serverAddress: string; serverToken: string; qrCodeUrl: string } | undefined;
+  };
   /** How many tasks a user may submit. */
   modelRequests: ModelRequestNumbers & {
     enabled: boolean;
@@ -25,6 +62,35 @@ export type AuthSettings = {
     /** Other numbers for the users or keys of a group. */
     groups: ReadonlyMap<string, ModelRequestNumbers>;
   };
+};
+
+type ProviderClient = { clientId: string; clientSecret: string };
+
+type OidcSettings = ProviderClient & {
+  /** On the button. */
+  displayName: string;
+  /** Address of the discovery document. */
+  wellKnown: string;
+  /** Instead of what the discovery document says; empty: as it says. */
+  authorizationEndpoint: string;
+  tokenEndpoint: string;
+  userInfoEndpoint: string;
+};
+
+type MailSettings = {
+  host: string;
+  port: number;
+  /** Empty: no login. */
+  account: string;
+  password: string;
+  /** `gate@example.org` or `Our gate <gate@example.org>`. */
+  from: string;
+  /** `implicit`: from the first byte; `starttls`: asked for, and nothing is sent without; `opportunistic`: taken where offered. */
+  tls: 'implicit' | 'starttls' | 'opportunistic';
+  /** Takes any certificate. */
+  skipVerify: boolean;
+  /** AUTH LOGIN even where the server does not offer it. */
+  forceAuthLogin: boolean;
 };
 
 /** Per user and window. */

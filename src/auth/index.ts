@@ -13,3 +13,4 @@ export { authErrors, proofErrors } from './errors.ts';
 export type { LoginResult } from './login/complete-login.ts';
 export type { SignedIn } from './sessions/describe-session.ts';
 export * from './types.ts';
+export { rootHasOtherWayIn } from './users/has-way-in.ts';

@@ -71,6 +71,26 @@ export const testSettings = (change: Partial<AuthSettings['passkeys']> = {}): Au
     attachment: '',
     ...change,
   },
+  passwordLogin: true,
+  registration: {
+    enabled: false,
+    byPassword: true,
+    verifyEmail: false,
+    quotaForNewUser: 0,
+    quotaForInviter: 0,
+    quotaForInvitee: 0,
+  },
+  emails: { domains: undefined, refuseAliases: false },
+  mail: undefined,
+  challenge: undefined,
+  providers: {
+    github: undefined,
+    discord: undefined,
+    linuxdo: undefined,
+    oidc: undefined,
+    telegram: undefined,
+    wechat: undefined,
+  },
   modelRequests: { enabled: false, windowSeconds: 60, total: 0, success: 1000, groups: new Map() },
 });
 

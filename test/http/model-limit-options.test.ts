@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test';
 import { authSettings } from '../../src/app/auth-settings.ts';
-import type { LiveOptions } from '../../src/app/live-options.ts';
-import { OPTION_CATALOGUE } from '../../src/http/option-catalogue.ts';
+import { isOptionKey, ruleOf } from '../../src/app/options/option-catalogue.ts';
+import { readOptions } from '../../src/app/options/read-options.ts';
+import { createSecretBox } from '../../src/kernel/index.ts';
 
 const PREFIX = 'ModelRequestRateLimit';
 
@@ -34,15 +35,16 @@ describe('options of the limit of model requests', () => {
     ],
   ];
   test.each(rows)('%s', (name, type, initial, taken, refused) => {
-    const rule = OPTION_CATALOGUE[PREFIX + name];
+    const key = PREFIX + name;
+    const rule = isOptionKey(key) ? ruleOf(key) : undefined;
     expect([rule?.type, rule?.default]).toEqual([type as 'json', initial]);
     for (const value of [initial, ...taken]) expect([value, rule?.check(value)]).toEqual([value, undefined]);
     for (const value of refused) expect([value, typeof rule?.check(value)]).toEqual([value, 'string']);
   });
 
   const settingsOf = (stored: Record<string, string>) => {
-    const options: LiveOptions = { get: (key) => stored[key], start: async () => {}, stop: () => {} };
-    return authSettings(options, 'http://localhost:3000').modelRequests;
+    const rows = Object.entries(stored).map(([key, value]) => ({ key, value }));
+    return authSettings(readOptions(rows, createSecretBox(['a secret'])), 'http://localhost:3000').modelRequests;
   };
 
   test('nothing stored: off, a thousand successes a minute', () => {

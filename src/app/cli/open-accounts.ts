@@ -3,8 +3,8 @@ import { createSecretBox, type JsonObject, silentLogger, systemClock } from '../
 import { createMemoryCounters, createMemorySuccessLists, createNoSessionCache, openStore } from '../../store/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import { authConfig, authSettings } from '../auth-settings.ts';
-import { createLiveOptions } from '../live-options.ts';
 import { loadSecrets } from '../load-secrets.ts';
+import { readOptions } from '../options/read-options.ts';
 import { prepareDataDir } from '../prepare-data-dir.ts';
 import { CommandError, type CommandInput } from './command.ts';
 import { readSettings } from './read-settings.ts';
@@ -32,7 +32,8 @@ export async function withAccounts<T>(input: CommandInput, work: (accounts: Acco
   });
   try {
     const secrets = loadSecrets(config, dataDir);
-    const options = createLiveOptions({ store, logger: silentLogger, syncFrequencyMs: config.syncFrequency * 1000 });
+    const secretBox = createSecretBox(secrets.crypto);
+    const options = readOptions(await store.options.all(), secretBox);
     const auth = createAuth({
       store,
       counters: createMemoryCounters(),
@@ -41,7 +42,7 @@ export async function withAccounts<T>(input: CommandInput, work: (accounts: Acco
       sessionCache: createNoSessionCache(),
       clock: systemClock,
       logger: silentLogger,
-      secretBox: createSecretBox(secrets.crypto),
+      secretBox,
       config: authConfig(config, secrets),
       settings: () => authSettings(options, ''),
     });

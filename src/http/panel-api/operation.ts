@@ -2,15 +2,69 @@ import { Elysia } from 'elysia';
 import type { Auth } from '../../auth/index.ts';
 import type { Tasks } from '../../tasks/index.ts';
 import { type Kit, ok } from '../kit.ts';
-import { OPTION_CATALOGUE } from '../option-catalogue.ts';
-import type { OptionsSource } from './options.ts';
 
 type NodeRow = { id: string; role: string; version: string; startedAt: number; heartbeatAt: number };
+
+/** A provider that an administrator added, as the sign-in page shows it. */
+export type PublicProvider = {
+  id: number;
+  name: string;
+  slug: string;
+  icon: string;
+  client_id: string;
+  authorization_endpoint: string;
+  scopes: string;
+};
+
+/**
+ * What the options say to everybody. A way in is true while it is switched on and has all that it needs; ids and names are empty
+ * otherwise.
+ */
+export type PublicSettings = {
+  system_name: string;
+  server_address: string;
+  email_verification: boolean;
+  register_enabled: boolean;
+  password_login_enabled: boolean;
+  password_register_enabled: boolean;
+  turnstile_check: boolean;
+  turnstile_site_key: string;
+  github_oauth: boolean;
+  github_client_id: string;
+  discord_oauth: boolean;
+  discord_client_id: string;
+  linuxdo_oauth: boolean;
+  linuxdo_client_id: string;
+  linuxdo_minimum_trust_level: number;
+  oidc_enabled: boolean;
+  oidc_client_id: string;
+  oidc_authorization_endpoint: string;
+  oidc_display_name: string;
+  telegram_oauth: boolean;
+  telegram_bot_name: string;
+  wechat_login: boolean;
+  wechat_qrcode: string;
+  passkey_login: boolean;
+  passkey_display_name: string;
+  passkey_rp_id: string;
+  passkey_origins: string;
+  passkey_allow_insecure: boolean;
+  passkey_user_verification: 'required' | 'preferred' | 'discouraged';
+  passkey_attachment: '' | 'platform' | 'cross-platform';
+  user_agreement_enabled: boolean;
+  privacy_policy_enabled: boolean;
+  self_use_mode_enabled: boolean;
+  demo_site_enabled: boolean;
+};
 
 export type OperationDeps = {
   auth: Auth;
   tasks: Tasks;
-  options: OptionsSource;
+  publicSettings: () => PublicSettings;
+  /** The added providers that can be used now. */
+  publicProviders: () => Promise<PublicProvider[]>;
+  /** What people agree to, empty where there is nothing. */
+  legalTexts: () => { user_agreement: string; privacy_policy: string };
   /** The nodes that gave a sign of life lately. */
   liveNodes: () => Promise<NodeRow[]>;
   version: string;
@@ -20,27 +74,27 @@ export type OperationDeps = {
 
 /** What the panel needs before sign-in, and what the system page shows. */
 export function operationRoutes(kit: Kit, deps: OperationDeps) {
-  const { auth, tasks, options } = deps;
+  const { auth, tasks } = deps;
   return new Elysia({ normalize: false, tags: ['Operation'] })
     .use(kit)
     .get(
       '/api/status',
       async () => {
-        const [needed, stored] = await Promise.all([auth.setup.needed(), options.all()]);
-        const option = (key: string) =>
-          stored.find((entry) => entry.key === key)?.value ?? OPTION_CATALOGUE[key]?.default ?? '';
+        const [needed, providers] = await Promise.all([auth.setup.needed(), deps.publicProviders()]);
         return ok({
           version: deps.version,
           start_time: deps.startedAt,
           setup: !needed,
-          system_name: option('SystemName'),
-          server_address: option('ServerAddress'),
-          password_login_enabled: true,
-          register_enabled: false,
+          ...deps.publicSettings(),
+          custom_oauth_providers: providers,
         });
       },
       { public: true, detail: { summary: 'What the panel needs to know before sign-in' } },
     )
+    .get('/api/legal', () => ok(deps.legalTexts()), {
+      public: true,
+      detail: { summary: 'User agreement and privacy policy' },
+    })
     .get(
       '/api/node',
       async () => {

@@ -1,0 +1,44 @@
+import type { AuthSettings } from '../../auth/index.ts';
+import type { PublicSettings } from '../../http/index.ts';
+import type { OptionValues } from './read-options.ts';
+
+/** What anybody may know of the options. `auth` are the settings that follow from them: there a broken provider is none. */
+export function describeStatus(options: OptionValues, auth: AuthSettings): PublicSettings {
+  const { providers, passkeys } = auth;
+  return {
+    system_name: auth.systemName,
+    server_address: options.text('ServerAddress'),
+    email_verification: auth.registration.verifyEmail,
+    register_enabled: auth.registration.enabled,
+    password_login_enabled: auth.passwordLogin,
+    password_register_enabled: auth.registration.enabled && auth.registration.byPassword,
+    turnstile_check: auth.challenge !== undefined,
+    turnstile_site_key: auth.challenge?.siteKey ?? '',
+    github_oauth: providers.github !== undefined,
+    github_client_id: providers.github?.clientId ?? '',
+    discord_oauth: providers.discord !== undefined,
+    discord_client_id: providers.discord?.clientId ?? '',
+    linuxdo_oauth: providers.linuxdo !== undefined,
+    linuxdo_client_id: providers.linuxdo?.clientId ?? '',
+    linuxdo_minimum_trust_level: providers.linuxdo?.minimumTrustLevel ?? 0,
+    oidc_enabled: providers.oidc !== undefined,
+    oidc_client_id: providers.oidc?.clientId ?? '',
+    oidc_authorization_endpoint: providers.oidc?.authorizationEndpoint ?? '',
+    oidc_display_name: providers.oidc?.displayName ?? '',
+    telegram_oauth: providers.telegram !== undefined,
+    telegram_bot_name: providers.telegram?.botName ?? '',
+    wechat_login: providers.wechat !== undefined,
+    wechat_qrcode: providers.wechat?.qrCodeUrl ?? '',
+    passkey_login: passkeys.enabled,
+    passkey_display_name: passkeys.rpDisplayName || auth.systemName,
+    passkey_rp_id: passkeys.rpId,
+    passkey_origins: passkeys.origins.join(','),
+    passkey_allow_insecure: passkeys.allowInsecureOrigin,
+    passkey_user_verification: passkeys.userVerification,
+    passkey_attachment: passkeys.attachment,
+    user_agreement_enabled: options.text('legal.user_agreement').trim() !== '',
+    privacy_policy_enabled: options.text('legal.privacy_policy').trim() !== '',
+    self_use_mode_enabled: options.flag('SelfUseModeEnabled'),
+    demo_site_enabled: options.flag('DemoSiteEnabled'),
+  };
+}

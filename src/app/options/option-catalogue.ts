@@ -1,0 +1,69 @@
+import { billingOptions } from './catalogue/billing.ts';
+import { challengeOptions } from './catalogue/challenge.ts';
+import { gatewayOptions } from './catalogue/gateway.ts';
+import { legalOptions } from './catalogue/legal.ts';
+import { limitOptions } from './catalogue/limits.ts';
+import { mailOptions } from './catalogue/mail.ts';
+import { telegramOptions, wechatOptions } from './catalogue/messengers.ts';
+import { passkeyOptions } from './catalogue/passkey.ts';
+import { discordOptions, githubOptions, linuxdoOptions, oidcOptions } from './catalogue/providers.ts';
+import { signInOptions } from './catalogue/sign-in.ts';
+import type { OptionRule, OptionType } from './option-rule.ts';
+
+/** The groups as the panel shows them. */
+const GROUPS = {
+  gateway: gatewayOptions,
+  sign_in: signInOptions,
+  mail: mailOptions,
+  challenge: challengeOptions,
+  github: githubOptions,
+  discord: discordOptions,
+  linuxdo: linuxdoOptions,
+  oidc: oidcOptions,
+  telegram: telegramOptions,
+  wechat: wechatOptions,
+  passkey: passkeyOptions,
+  limits: limitOptions,
+  billing: billingOptions,
+  legal: legalOptions,
+};
+
+/** Every option that exists; no other key can be written. */
+export const OPTION_CATALOGUE = {
+  ...gatewayOptions,
+  ...signInOptions,
+  ...mailOptions,
+  ...challengeOptions,
+  ...githubOptions,
+  ...discordOptions,
+  ...linuxdoOptions,
+  ...oidcOptions,
+  ...telegramOptions,
+  ...wechatOptions,
+  ...passkeyOptions,
+  ...limitOptions,
+  ...billingOptions,
+  ...legalOptions,
+};
+
+type Catalogue = typeof OPTION_CATALOGUE;
+export type OptionKey = keyof Catalogue;
+/** The keys of the options of one type. */
+export type KeyOf<Type extends OptionType> = {
+  [Key in OptionKey]: Catalogue[Key]['type'] extends Type ? Key : never;
+}[OptionKey];
+/** The values of a `choice`. */
+export type ChoiceOf<Key extends KeyOf<'choice'>> =
+  Catalogue[Key] extends OptionRule<'choice', infer Choice> ? Choice : never;
+
+export const OPTION_KEYS = Object.keys(OPTION_CATALOGUE) as OptionKey[];
+
+export const isOptionKey = (key: string): key is OptionKey => Object.hasOwn(OPTION_CATALOGUE, key);
+
+export const ruleOf = (key: OptionKey): OptionRule => OPTION_CATALOGUE[key];
+
+const GROUP_OF = new Map<string, string>(
+  Object.entries(GROUPS).flatMap(([group, options]) => Object.keys(options).map((key) => [key, group] as const)),
+);
+
+export const groupOf = (key: OptionKey): string => GROUP_OF.get(key) ?? '';

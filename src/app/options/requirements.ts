@@ -1,0 +1,37 @@
+import type { KeyOf, OptionKey } from './option-catalogue.ts';
+import type { OptionValues } from './read-options.ts';
+
+type Needs = (options: OptionValues) => readonly OptionKey[];
+
+const always =
+  (...keys: OptionKey[]): Needs =>
+  () =>
+    keys;
+
+/** What must be set for mails to be sent. */
+const mailNeeds: Needs = (options) =>
+  options.isSet('SMTPAccount') ? ['SMTPServer', 'SMTPFrom', 'SMTPToken'] : ['SMTPServer', 'SMTPFrom'];
+
+/** What must be set before something is switched on, and stay set while it is on. */
+export const REQUIREMENTS = {
+  EmailVerificationEnabled: mailNeeds,
+  EmailDomainRestrictionEnabled: always('EmailDomainWhitelist'),
+  TurnstileCheckEnabled: always('TurnstileSiteKey', 'TurnstileSecretKey'),
+  GitHubOAuthEnabled: always('GitHubClientId', 'GitHubClientSecret'),
+  'discord.enabled': always('discord.client_id', 'discord.client_secret'),
+  LinuxDOOAuthEnabled: always('LinuxDOClientId', 'LinuxDOClientSecret'),
+  'oidc.enabled': always('oidc.client_id', 'oidc.client_secret', 'oidc.well_known'),
+  TelegramOAuthEnabled: always('TelegramBotName', 'TelegramBotToken'),
+  WeChatAuthEnabled: always('WeChatServerAddress', 'WeChatServerToken'),
+} satisfies Partial<Record<KeyOf<'boolean'>, Needs>>;
+
+export type Feature = keyof typeof REQUIREMENTS;
+export const FEATURES = Object.keys(REQUIREMENTS) as Feature[];
+
+const areSet = (options: OptionValues, needs: Needs): boolean => needs(options).every((key) => options.isSet(key));
+
+/** Whether a feature is switched on and has all that it needs; a secret that cannot be read counts as missing. */
+export const isUsable = (options: OptionValues, feature: Feature): boolean =>
+  options.flag(feature) && areSet(options, REQUIREMENTS[feature]);
+
+export const canMail = (options: OptionValues): boolean => areSet(options, mailNeeds);

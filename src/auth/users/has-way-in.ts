@@ -1,0 +1,26 @@
+import { type Repositories, ROLE } from '../../store/ports/index.ts';
+import type { AuthSettings } from '../config.ts';
+import { relyingPartyId } from '../passkeys/relying-party.ts';
+
+/** Root accounts looked at; one is usual. */
+const ROOTS = { page: 1, pageSize: 100 };
+const ENABLED = 1;
+
+/** Whether some enabled root account could sign in without a password under these settings. */
+export async function rootHasOtherWayIn(tx: Repositories, settings: AuthSettings): Promise<boolean> {
+  const { items } = await tx.users.search({ role: ROLE.root, status: ENABLED }, ROOTS);
+  for (const { id } of items) {
+    if (await hasOtherWayIn(tx, id, settings)) return true;
+  }
+  return false;
+}
+
+async function hasOtherWayIn(tx: Repositories, userId: number, settings: AuthSettings): Promise<boolean> {
+  if (settings.passkeys.enabled) {
+    const rpId = relyingPartyId(settings);
+    if ((await tx.passkeys.list(userId)).some((passkey) => passkey.rpId === rpId)) return true;
+  }
+  const usable = new Set((await tx.providers.all()).filter(({ enabled }) => enabled).map(({ slug }) => slug));
+  for (const [provider, set] of Object.entries(settings.providers)) if (set !== undefined) usable.add(provider);
+  return (await tx.identities.list(userId)).some(({ provider }) => usable.has(provider));
+}
