@@ -1,11 +1,12 @@
 /** The compiled binary in the ways it can be deployed, and a browser's view of its sign-in: cookies by name and attribute. */
 import { expect } from 'bun:test';
 import { connect } from 'node:net';
+import { Redis } from 'ioredis';
 import { type Backdoor, openBackdoor } from '../support/backdoor.ts';
 import { type Gateway, ROOT, setUp, startGateway, until } from '../support/gateway.ts';
 import { type HoldingProxy, startHoldingProxy } from '../support/holding-proxy.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
-import { startRedis } from '../support/redis.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
 import { type Relay, startRelay } from '../support/relay.ts';
 
 export type TopologyName = 'SQLite' | 'PostgreSQL' | 'PostgreSQL with Redis';
@@ -35,7 +36,7 @@ export type Topology = {
 
 export async function openTopology(name: TopologyName): Promise<Topology> {
   const databaseUrl = name === 'SQLite' ? '' : await testDatabaseUrl();
-  const redis = name === 'PostgreSQL with Redis' ? await startRedis() : undefined;
+  const redis = name === 'PostgreSQL with Redis' ? await startOwnRedis() : undefined;
   const env = {
     ...SECRETS,
     LOG_LEVEL: 'debug',
@@ -86,6 +87,17 @@ export async function openTopology(name: TopologyName): Promise<Topology> {
       await redis?.stop();
     },
   };
+}
+
+/** An emptied database of its own, in a server that other tests may use too: they count the same users and addresses. */
+async function startOwnRedis(): Promise<TestRedis> {
+  const started = await startRedis();
+  const url = new URL(started.url);
+  url.pathname = '/12';
+  const client = new Redis(url.href);
+  await client.flushdb();
+  client.disconnect();
+  return { url: url.href, stop: started.stop };
 }
 
 export type SessionView = {
@@ -266,7 +278,7 @@ export function dataOf<T>(reply: Reply): T {
 export type TestUser = { id: number; name: string; ip: string };
 export type SignedIn = { user: TestUser; sid: string; access: string; refresh: string; bundle: Bundle };
 
-/** An address that no other test uses: limits count by address, and a shared Redis may outlive this run. */
+/** An address that no other test uses: limits count by address. */
 export function freshAddress(): string {
   const [a = 1, b = 1] = crypto.getRandomValues(new Uint16Array(2)).map((part) => part || 1);
   return `2001:db8:${a.toString(16)}:${b.toString(16)}::1`;
