@@ -31,15 +31,3 @@ export async function runClients(
     p99Ms: percentile(times, 0.99),
   };
 }
-
-/**
- * Addresses for `X-Forwarded-For` (the loopback peer is a trusted proxy): a new one of the range set aside for benchmarks
- * (RFC 2544) after every 1000 requests, so that no address meets the limit of the panel's API.
- */
-export function createAddresses(): () => string {
-  let taken = 0;
-  return () => {
-    const number = Math.floor(taken++ / 1000);
-    return `198.${18 + ((number >> 16) & 1)}.${(number >> 8) & 255}.${number & 255}`;
-  };
-}

@@ -4,6 +4,7 @@ import { benchHookCalls } from '../bench/hook-call.ts';
 import { benchPolling } from '../bench/polling.ts';
 import { benchRequests } from '../bench/requests.ts';
 import type { Row } from '../bench/row.ts';
+import { benchSessions } from '../bench/sessions.ts';
 import { benchStart } from '../bench/start.ts';
 import { benchSubmissions } from '../bench/submissions.ts';
 import { buildExecutable } from './build.ts';
@@ -16,6 +17,7 @@ const PARTS: Record<string, () => Promise<Row[]>> = {
   start: benchStart,
   hook: benchHookCalls,
   requests: benchRequests,
+  sessions: benchSessions,
   normal: () => benchSubmissions('NORMAL'),
   full: () => benchSubmissions('FULL'),
   polling: benchPolling,
