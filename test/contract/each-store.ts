@@ -7,6 +7,7 @@ import { openStore } from '../../src/store/index.ts';
 import type {
   ApiKeyRecord,
   NewTask,
+  NewUser,
   SessionRecord,
   Store,
   TaskRecord,
@@ -69,7 +70,7 @@ export function describeEachStore(
 }
 
 /** A user of a name of his own, with `balance` granted. */
-export async function addUser(store: Store, balance = 0, change: Partial<UserRecord> = {}): Promise<UserRecord> {
+export async function addUser(store: Store, balance = 0, change: Partial<NewUser> = {}): Promise<UserRecord> {
   const user = await store.users.insert({
     username: `user-${randomAlnum(12)}`,
     displayName: 'Someone',
