@@ -1,0 +1,151 @@
+/** A shared cache in trouble in the middle of traffic on two nodes: nobody is refused for it, and nobody let in. */
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { deriveSessionKeys } from '../../src/auth/derive-keys.ts';
+import type { Auth } from '../../src/auth/index.ts';
+import { createAccessTokens } from '../../src/auth/tokens/access-tokens.ts';
+import type { Clock } from '../../src/kernel/index.ts';
+import { newSession } from '../contract/each-store.ts';
+import { until } from '../support/until.ts';
+import { addUser, DIALECTS, testConfig } from './harness.ts';
+import { createTestClock, type TestClock } from './test-clock.ts';
+import { openTwoNodes, type TwoNodes } from './two-nodes.ts';
+
+type Faults = { refusedValid: number; acceptedRevoked: number; slowestMs: number; checks: number; ended: number };
+
+/**
+ * Requests on both nodes without a pause until `stop`: sessions that stay, and sessions that are ended one after the other and
+ * asked for again and again. Counts what must not happen.
+ */
+async function startTraffic({ a, b }: TwoNodes, clock: Clock): Promise<{ faults: Faults; stop(): Promise<Faults> }> {
+  const faults: Faults = { refusedValid: 0, acceptedRevoked: 0, slowestMs: 0, checks: 0, ended: 0 };
+  const nodes: Auth[] = [a.auth, b.auth];
+  const user = await addUser(a.store);
+  const accessTokens = createAccessTokens(deriveSessionKeys(testConfig().sessionSecrets).access, clock);
+  /** Sessions as a login leaves them, without the cost of hundreds of passwords. Gives their headers. */
+  const open = (count: number): Promise<string[]> =>
+    Promise.all(
+      Array.from({ length: count }, async () => {
+        const times = { createdAt: clock.unix(), lastActiveAt: clock.unix(), expiresAt: clock.unix() + 3600 };
+        const session = newSession(user.id, times);
+        await a.store.sessions.insert(session);
+        const subject = { userId: user.id, sid: session.sid, userAuthVersion: 1, sessionVersion: 1 };
+        return `Bearer ${(await accessTokens.sign(subject, session.expiresAt)).token}`;
+      }),
+    );
+  const staying = await open(4);
+  const ending = await open(400);
+  /** Sessions whose end has been answered, and those whose end has at least begun. */
+  const [ended, touched] = [new Set<string>(), new Set<string>()];
+  let running = true;
+
+  const check = async (node: Auth, authorization: string) => {
+    const wasEnded = ended.has(authorization);
+    const begun = performance.now();
+    const accepted = await node.authenticatePanel(authorization).then(
+      () => true,
+      () => false,
+    );
+    faults.checks += 1;
+    faults.slowestMs = Math.max(faults.slowestMs, performance.now() - begun);
+    if (accepted && wasEnded) faults.acceptedRevoked += 1;
+    if (!accepted && !touched.has(authorization)) faults.refusedValid += 1;
+  };
+  const ask = async (seed: number) => {
+    for (let i = seed; running; i += 1) {
+      const node = nodes[i % 2] ?? a.auth;
+      const authorization = i % 3 === 0 ? staying[i % staying.length] : ending[(i * 7) % ending.length];
+      if (authorization) await check(node, authorization);
+      // SQLite answers without giving others a turn, and the test itself is one of them.
+      await Bun.sleep(0);
+    }
+  };
+  const end = async () => {
+    for (let i = 0; running && i < ending.length; i += 1) {
+      const authorization = ending[i];
+      if (!authorization) break;
+      touched.add(authorization);
+      await nodes[i % 2]?.sessions.logOut({ refreshToken: undefined, authorization, expectedSid: undefined });
+      ended.add(authorization);
+      faults.ended += 1;
+      // Before anything else is asked, on both.
+      await Promise.all(nodes.map((node) => check(node, authorization)));
+      await Bun.sleep(10);
+    }
+  };
+  const work = [ask(0), ask(1), ask(2), end()];
+  return {
+    faults,
+    async stop() {
+      running = false;
+      await Promise.all(work);
+      for (const authorization of staying) await b.auth.authenticatePanel(authorization);
+      return faults;
+    },
+  };
+}
+
+for (const dialect of DIALECTS) {
+  describe(`a shared cache in trouble, on ${dialect}`, () => {
+    let clock: TestClock;
+    let nodes: TwoNodes;
+    beforeEach(async () => {
+      clock = createTestClock();
+      nodes = await openTwoNodes({ dialect, topology: 'shared', ttlSeconds: 60, clock });
+      await Promise.all([nodes.a.believes(), nodes.b.believes()]);
+    });
+    afterEach(() => nodes.stop());
+
+    const server = () => {
+      const [only] = nodes.servers;
+      if (!only) throw new Error('there is no cache');
+      return only;
+    };
+    const areAway = () => until(async () => !(await nodes.a.cache.get('any')) && !(await nodes.b.cache.get('any')));
+    const goOn = (faults: Faults, checks: number) => {
+      const goal = faults.checks + checks;
+      return until(() => faults.checks >= goal);
+    };
+
+    test('killed and restarted with older data: no valid session refused, no revoked one accepted', async () => {
+      const traffic = await startTraffic(nodes, clock);
+      await goOn(traffic.faults, 200);
+      await server().look((redis) => redis.save());
+      await goOn(traffic.faults, 200);
+      await server().kill();
+      await areAway();
+      await goOn(traffic.faults, 300);
+      await server().start();
+      await Promise.all([nodes.a.believes(), nodes.b.believes()]);
+      await goOn(traffic.faults, 300);
+      const faults = await traffic.stop();
+      expect(faults).toMatchObject({ refusedValid: 0, acceptedRevoked: 0 });
+      expect(faults.ended).toBeGreaterThan(20);
+      expect(faults.slowestMs).toBeLessThan(2_000);
+    }, 40_000);
+
+    test('restarted at once, twice: the nodes come back at different moments', async () => {
+      const traffic = await startTraffic(nodes, clock);
+      for (let i = 0; i < 2; i += 1) {
+        await goOn(traffic.faults, 100);
+        await server().kill();
+        await server().start();
+        await Promise.all([nodes.a.believes(), nodes.b.believes()]);
+      }
+      const faults = await traffic.stop();
+      expect(faults).toMatchObject({ refusedValid: 0, acceptedRevoked: 0 });
+    }, 40_000);
+
+    test('hung and going on: checks wait for it once', async () => {
+      const traffic = await startTraffic(nodes, clock);
+      await goOn(traffic.faults, 200);
+      server().pause();
+      await areAway();
+      await goOn(traffic.faults, 300);
+      server().resume();
+      await Promise.all([nodes.a.believes(), nodes.b.believes()]);
+      const faults = await traffic.stop();
+      expect(faults).toMatchObject({ refusedValid: 0, acceptedRevoked: 0 });
+      expect(faults.slowestMs).toBeLessThan(1_200);
+    }, 40_000);
+  });
+}
