@@ -1,10 +1,11 @@
-import type { AuthSettings } from '../../auth/index.ts';
+import { type AuthSettings, findRelyingParty } from '../../auth/index.ts';
 import type { PublicSettings } from '../../http/index.ts';
 import type { OptionValues } from './read-options.ts';
 
 /** What anybody may know of the options. `auth` are the settings that follow from them: there a broken provider is none. */
 export function describeStatus(options: OptionValues, auth: AuthSettings): PublicSettings {
   const { providers, passkeys } = auth;
+  const party = findRelyingParty(auth);
   return {
     system_name: auth.systemName,
     server_address: options.text('ServerAddress'),
@@ -29,10 +30,10 @@ export function describeStatus(options: OptionValues, auth: AuthSettings): Publi
     telegram_bot_name: providers.telegram?.botName ?? '',
     wechat_login: providers.wechat !== undefined,
     wechat_qrcode: providers.wechat?.qrCodeUrl ?? '',
-    passkey_login: passkeys.enabled,
-    passkey_display_name: passkeys.rpDisplayName || auth.systemName,
-    passkey_rp_id: passkeys.rpId,
-    passkey_origins: passkeys.origins.join(','),
+    passkey_login: party.ok,
+    passkey_display_name: party.ok ? party.value.name : '',
+    passkey_rp_id: party.ok ? party.value.id : '',
+    passkey_origins: party.ok ? party.value.origins.join(',') : '',
     passkey_allow_insecure: passkeys.allowInsecureOrigin,
     passkey_user_verification: passkeys.userVerification,
     passkey_attachment: passkeys.attachment,

@@ -42,7 +42,7 @@ export const identifier = (what: string): OptionRule<'text'> =>
 export const longText = (maximum: number): OptionRule<'text'> => ({
   type: 'text',
   default: '',
-  check: (value) => unless(value.length <= maximum, `at most ${maximum} characters`),
+  check: (value) => unless(value.length <= maximum && !value.includes('\0'), `a text of at most ${maximum} characters`),
 });
 
 export const boolean = (initial: boolean): OptionRule<'boolean'> => ({
@@ -115,11 +115,10 @@ export const secret = (what: string): OptionRule<'secret'> => ({
 });
 
 const isAddress = (value: string, mayAsk: boolean): boolean => {
-  if (value.length > MAX_URL || !/^https?:\/\/[!-~]+$/i.test(value) || !URL.canParse(value)) return false;
-  const { username, password, search } = new URL(value);
-  return (
-    username === '' && password === '' && !value.includes('#') && (mayAsk || (search === '' && !value.includes('?')))
-  );
+  if (value.length > MAX_URL || !/^https?:\/\/[^\s\\#]+$/i.test(value) || CONTROL.test(value)) return false;
+  if (!URL.canParse(value)) return false;
+  const { username, password } = new URL(value);
+  return username === '' && password === '' && (mayAsk || !value.includes('?'));
 };
 
 /** An address that others are made from, by adding a path. */

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import type { AppError } from '../../kernel/index.ts';
+import { type AppError, err, ok, type Result } from '../../kernel/index.ts';
 import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
 
@@ -29,11 +29,18 @@ export function relyingPartyId({ passkeys, serverAddress }: AuthSettings): strin
  * take part under the present settings; the message then says which to change.
  */
 export function requireRelyingParty(settings: AuthSettings): RelyingParty {
+  const found = findRelyingParty(settings);
+  if (!found.ok) throw found.error;
+  return found.value;
+}
+
+/** The relying party, or why there is none. */
+export function findRelyingParty(settings: AuthSettings): Result<RelyingParty, AppError> {
   const { passkeys, serverAddress, systemName } = settings;
-  if (!passkeys.enabled) throw authErrors.method_disabled();
+  if (!passkeys.enabled) return err(authErrors.method_disabled());
   const id = relyingPartyId(settings);
   if (id === '' || id.startsWith('[') || isIP(id) !== 0) {
-    throw unusable(
+    return unusable(
       'Passkeys need a name instead of an IP address: set ServerAddress to the https address of the panel.',
     );
   }
@@ -42,24 +49,24 @@ export function requireRelyingParty(settings: AuthSettings): RelyingParty {
   const named = passkeys.origins.length > 0 ? passkeys.origins : address;
   const covered = named.filter((origin) => URL.canParse(origin) && covers(id, new URL(origin).hostname));
   if (covered.length === 0) {
-    throw unusable(
+    return unusable(
       `Passkeys are made for ${id}, and the panel is elsewhere: set passkey.rp_id to the host of ServerAddress or of passkey.origins, or a domain above it.`,
     );
   }
   const origins = covered.filter((origin) => passkeys.allowInsecureOrigin || isSecure(new URL(origin)));
   if (origins.length === 0) {
-    throw unusable('Passkeys need https: set ServerAddress to the https address of the panel.');
+    return unusable('Passkeys need https: set ServerAddress to the https address of the panel.');
   }
-  return {
+  return ok({
     id,
     name: passkeys.rpDisplayName || systemName,
     origins,
     userVerification: passkeys.userVerification,
     attachment: passkeys.attachment,
-  };
+  });
 }
 
-const unusable = (message: string): AppError => authErrors.method_disabled({ message });
+const unusable = (message: string) => err(authErrors.method_disabled({ message }));
 
 /** Whether pages of `host` may use passkeys of `id`. A single label covers nothing below it, as browsers have it: `com` is nobody's. */
 const covers = (id: string, host: string): boolean => host === id || (id.includes('.') && host.endsWith(`.${id}`));

@@ -1,6 +1,6 @@
 import { type Repositories, ROLE } from '../../store/ports/index.ts';
 import type { AuthSettings } from '../config.ts';
-import { relyingPartyId } from '../passkeys/relying-party.ts';
+import { findRelyingParty } from '../passkeys/relying-party.ts';
 
 /** Root accounts looked at; one is usual. */
 const ROOTS = { page: 1, pageSize: 100 };
@@ -16,10 +16,8 @@ export async function rootHasOtherWayIn(tx: Repositories, settings: AuthSettings
 }
 
 async function hasOtherWayIn(tx: Repositories, userId: number, settings: AuthSettings): Promise<boolean> {
-  if (settings.passkeys.enabled) {
-    const rpId = relyingPartyId(settings);
-    if ((await tx.passkeys.list(userId)).some((passkey) => passkey.rpId === rpId)) return true;
-  }
+  const party = findRelyingParty(settings);
+  if (party.ok && (await tx.passkeys.list(userId)).some(({ rpId }) => rpId === party.value.id)) return true;
   const usable = new Set((await tx.providers.all()).filter(({ enabled }) => enabled).map(({ slug }) => slug));
   for (const [provider, set] of Object.entries(settings.providers)) if (set !== undefined) usable.add(provider);
   return (await tx.identities.list(userId)).some(({ provider }) => usable.has(provider));
