@@ -157,6 +157,9 @@ describeEachStore('mail codes', (opened) => {
     expect(await store.flows.deleteOfUser(user.id)).toBe(2);
     expect(await take(reset)).toBeUndefined();
     expect(await store.flows.find(login.tokenHash, { purpose: '2fa_login' }, 1500)).toBeUndefined();
+    const nobodys = await send(store);
+    expect(await store.flows.deleteOfUser(0)).toBe(0);
+    expect(await take(nobodys)).toBeDefined();
     expect(await take(strangers)).toBeDefined();
   });
 });

@@ -75,6 +75,7 @@ describeEachStore('changes of users', (opened) => {
     await addUser(store, 0, { inviterId: inviter.id });
     expect(await store.users.countInvited(inviter.id)).toBe(2);
     expect(await store.users.countInvited(user.id)).toBe(0);
+    expect(await store.users.countInvited(0)).toBe(0);
   });
 
   test('an affiliate code is made once, and is nobody else’s', async () => {

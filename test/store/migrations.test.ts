@@ -1,47 +1,16 @@
 import { Database as SqliteFile } from 'bun:sqlite';
 import { afterAll, expect, test } from 'bun:test';
-import { readdirSync, rmSync, statSync } from 'node:fs';
-import { mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { migrations } from '../../migrations/index.ts';
-import { sha256Hex, silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { sha256Hex } from '../../src/kernel/index.ts';
 import { migrateStore, openStore } from '../../src/store/index.ts';
 import { openRaw, type Raw } from '../contract/open-raw.ts';
-import { testDatabaseUrl } from '../support/postgres.ts';
+import { addOldUser, anOldDatabase, createPlaces, type Setup } from './old-database.ts';
 
-type Setup = Parameters<typeof openStore>[0];
-
-const folders: string[] = [];
-afterAll(() => {
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
-});
-
-async function setUp(dialect: 'sqlite' | 'postgres'): Promise<Setup> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'taskgate-migrate-'));
-  folders.push(dataDir);
-  const databaseUrl = dialect === 'postgres' ? await testDatabaseUrl() : '';
-  return { databaseUrl, dataDir, synchronous: 'NORMAL', clock: systemClock, logger: silentLogger };
-}
-
-/** The layout of `0001` with `extra` done to it, as an older program left it. */
-async function anOldDatabase(setup: Setup, ...extra: string[]): Promise<void> {
-  const raw = openRaw(setup);
-  const [first] = migrations;
-  await raw.run((setup.databaseUrl ? first?.sql.postgres : first?.sql.sqlite) ?? '');
-  await raw.run(
-    'create table schema_migrations (number integer primary key not null, name text not null, applied_at bigint not null)',
-  );
-  await raw.run("insert into schema_migrations values (1, '0001_gateway', 1)");
-  for (const text of extra) await raw.run(text);
-  await raw.close();
-}
-
-const addOldUser = (name: string, more: Record<string, string> = {}): string => {
-  const columns = ['username', 'role', 'status', 'created_at', ...Object.keys(more)].join(', ');
-  const values = [`'${name}'`, '1', '1', '77', ...Object.values(more).map((value) => `'${value}'`)].join(', ');
-  return `insert into users (${columns}) values (${values})`;
-};
+const places = createPlaces();
+afterAll(places.clear);
+const { setUp } = places;
 
 const versions = migrations.map(({ name }) => name);
 
@@ -71,13 +40,12 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
   test(`${dialect}: a filled database of the earlier layout keeps everything and gains what sessions need`, async () => {
     const setup = await setUp(dialect);
     const pat = 'clear-text-access-token-of-an-older-gateway';
-    await anOldDatabase(
-      setup,
+    await anOldDatabase(setup, 1, [
       addOldUser('anna', { access_token: pat, telegram_id: '4711', github_id: 'gh-1', quota: '5000' }),
       addOldUser('bert', { access_token: '', telegram_id: '', github_id: 'gh-1' }),
       addOldUser('carl', { oidc_id: 'sub-3' }),
       `insert into ledger_entries (user_id, kind, amount, grant_key, created_at) values (1, 'grant', 5000, 'g', 77)`,
-    );
+    ]);
     expect(await migrateStore({ ...setup, dryRun: true })).toEqual(versions.slice(1));
     const store = await openStore(setup);
     expect(await store.users.byLogin('ANNA')).toMatchObject({ authVersion: 1, quota: 5000 });
@@ -107,8 +75,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
 
   test(`${dialect}: sessions of a layout with char(64) survive, without the blanks`, async () => {
     const setup = await setUp(dialect);
-    await anOldDatabase(
-      setup,
+    await anOldDatabase(setup, 1, [
       addOldUser('anna'),
       `create table user_sessions (sid varchar(64) primary key not null, user_id bigint not null, version bigint not null default 1,
         user_auth_version bigint not null, status varchar(16) not null, refresh_hash char(64) not null,
@@ -119,7 +86,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         user_agent, created_at, last_active_at, expires_at)
         values ('s1', 1, 1, 'active', '${'r'.repeat(64)}', 'short   ', 'password', '', '', 1, 1, 9), ('s2', 1, 1, 'active', 'x', null,
         'password', '', '', 1, 1, 9)`,
-    );
+    ]);
     const store = await openStore(setup);
     const refreshHash = 'r'.repeat(64);
     expect(await store.sessions.bySid('s1')).toMatchObject({ previousRefreshHash: 'short', refreshHash });
@@ -143,7 +110,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
 
   test(`${dialect}: the start after an upgrade changes nothing of the layout`, async () => {
     const setup = await setUp(dialect);
-    await anOldDatabase(setup, addOldUser('anna', { access_token: 'clear' }));
+    await anOldDatabase(setup, 1, [addOldUser('anna', { access_token: 'clear' })]);
     expect(await migrateStore(setup)).toEqual(versions.slice(1));
     const raw = openRaw(setup);
     const [upgraded, tokens] = [await layoutMark(raw, setup), await raw.rows('select access_token from users')];
@@ -158,26 +125,12 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
 
   test(`${dialect}: a database with sessions and flows of its own goes on from where it stopped`, async () => {
     const setup = await setUp(dialect);
-    await migrateStore(setup);
-    const raw = openRaw(setup);
-    // Back to what 0002 left, filled.
-    for (const text of [
-      'drop table passkeys',
-      'drop table backup_codes',
-      'drop table two_factor',
-      'drop index user_sessions_created',
-      'drop index auth_flows_consumed',
-      'alter table users drop column access_token_prefix',
-      'alter table users drop column access_token_created_at',
-      'delete from schema_migrations where number = 3',
+    await anOldDatabase(setup, 2, [
       addOldUser('anna', { access_token: sha256Hex('tgp_old') }),
       `insert into user_sessions (sid, user_id, user_auth_version, status, refresh_hash, login_method, ip, user_agent, created_at,
         last_active_at, expires_at) values ('s1', 1, 1, 'active', 'r', 'password', '', '', 1, 1, 9)`,
       `insert into auth_flows (token_hash, purpose, created_at, expires_at) values ('t', 'oauth', 1, 9)`,
-    ]) {
-      await raw.run(text);
-    }
-    await raw.close();
+    ]);
     expect(await migrateStore(setup)).toEqual(versions.slice(2));
     const store = await openStore(setup);
     expect(await store.users.byAccessToken(sha256Hex('tgp_old'))).toMatchObject({ username: 'anna', authVersion: 1 });
@@ -188,13 +141,12 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
 
   test(`${dialect}: a Telegram ID of two users refuses the migration, names them and changes nothing`, async () => {
     const setup = await setUp(dialect);
-    await anOldDatabase(
-      setup,
+    await anOldDatabase(setup, 1, [
       addOldUser('anna', { telegram_id: '42', access_token: 'clear' }),
       addOldUser('carl', { telegram_id: '' }),
       addOldUser('dora', { telegram_id: '' }),
       addOldUser('bert', { telegram_id: '42' }),
-    );
+    ]);
     const message = expect.stringMatching(/nothing was changed.*: 42 \(users anna, bert\)\. Clear telegram_id/);
     const refusal = { code: 'store.migration_refused', message };
     await expect(openStore(setup)).rejects.toMatchObject(refusal);
@@ -241,7 +193,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
 
 test('sqlite: an existing file is copied before it is migrated, for its owner alone; a new one is not', async () => {
   const setup = await setUp('sqlite');
-  await anOldDatabase(setup, addOldUser('anna'));
+  await anOldDatabase(setup, 1, [addOldUser('anna')]);
   await (await openStore(setup)).close();
   await (await openStore(setup)).close();
   const copies = readdirSync(setup.dataDir).filter((name) => name.includes('.before-'));

@@ -29,6 +29,8 @@ const claims: Query[] = [
   ['countUnfinished', ({ tasks }) => tasks.countUnfinished({ channelId: 3 }), 'tasks', 'tasks_unfinished'],
 ];
 
+const CLAIMS = 'external_identity_claims';
+
 /** Clean-up and counting come by the hour and at each login; they must not read all that is alive. */
 const accounts: Query[] = [
   [
@@ -53,6 +55,23 @@ const accounts: Query[] = [
   ],
   ['deleteDone', ({ flows }) => flows.deleteDone(100, 10), 'auth_flows', /auth_flows_expiry.*auth_flows_consumed/s],
   ['consume', ({ flows }) => flows.consume('t', { purpose: 'oauth' }, 5), 'auth_flows', 'auth_flows_token'],
+  ['deleteOfUser', ({ flows }) => flows.deleteOfUser(7), 'auth_flows', 'auth_flows_user'],
+  ['countTry', ({ flows }) => flows.countTry('t', 'email_bind', 5, 5), 'auth_flows', 'auth_flows_token'],
+  ['takeCode', ({ flows }) => flows.takeCode('t', 'email_bind', ['s'], 5), 'auth_flows', 'auth_flows_token'],
+  ['owner', ({ identities }) => identities.owner('github', 's7'), CLAIMS, 'external_identity_claims_subject'],
+  [
+    'claim',
+    ({ identities }) => identities.claim({ provider: 'github', subject: 's7', userId: 8, createdAt: 1 }),
+    CLAIMS,
+    /external_identity_claims_subject.*external_identity_claims_user/s,
+  ],
+  ['identities', ({ identities }) => identities.list(7), CLAIMS, 'external_identity_claims_owner'],
+  ['release', ({ identities }) => identities.release(7, 'github'), CLAIMS, /external_identity_claims_(user|owner)/],
+  ['releaseAll', ({ identities }) => identities.releaseAll(7), CLAIMS, 'external_identity_claims_owner'],
+  ['byLogin', ({ users }) => users.byLogin('user-7'), 'users', /users_username.*users_email/s],
+  ['update', ({ users }) => users.update(7, { username: 'user-8' }), 'other', 'users_username'],
+  ['byAffCode', ({ users }) => users.byAffCode('code-7'), 'users', 'users_aff_code'],
+  ['countInvited', ({ users }) => users.countInvited(7), 'users', 'users_inviter'],
   ['byAccessToken', ({ users }) => users.byAccessToken('h'), 'users', 'users_access_token'],
 ];
 
@@ -63,16 +82,19 @@ const fill = (count: number, status: string) =>
    select '${status}' || i, 'demo', 1, 'default', i % 10, '', '${status}', '', 1, 1, 0, '{}', '{}', '{}', i, i from n`;
 
 const fillAccounts = [
-  `insert into users (username, role, status, created_at, access_token)
+  `insert into users (username, role, status, created_at, access_token, email, aff_code, inviter_id)
    with recursive n(i) as (select 1 union all select i + 1 from n where i < 3000)
-   select 'user-' || i, 1, 1, i, 'token-' || i from n`,
+   select 'user-' || i, 1, 1, i, 'token-' || i, 'user-' || i || '@example.org', 'code-' || i, i % 500 from n`,
+  `insert into external_identity_claims (provider, subject, user_id, created_at)
+   with recursive n(i) as (select 1 union all select i + 1 from n where i < 9000)
+   select case i % 3 when 0 then 'github' when 1 then 'email' else 'oidc' end, 's' || i, 1 + i / 3, i from n where i < 9000`,
   `insert into user_sessions (sid, user_id, user_auth_version, status, refresh_hash, login_method, ip, user_agent, created_at,
     last_active_at, expires_at, revoked_at)
    with recursive n(i) as (select 1 union all select i + 1 from n where i < 30000)
    select 's' || i, 1 + i % 3000, 1, case when i % 2 = 0 then 'active' else 'revoked' end, '', '', '', '', i, i, i, i from n`,
-  `insert into auth_flows (token_hash, purpose, created_at, expires_at, consumed_at)
+  `insert into auth_flows (token_hash, purpose, created_at, expires_at, consumed_at, user_id)
    with recursive n(i) as (select 1 union all select i + 1 from n where i < 30000)
-   select 't' || i, 'oauth', i, i, case when i % 2 = 0 then i end from n`,
+   select 't' || i, 'oauth', i, i, case when i % 2 = 0 then i end, i % 3000 from n`,
 ];
 
 async function explained(run: RunStatement, dialect: 'sqlite' | 'postgres', [, ask]: Query): Promise<string> {

@@ -49,7 +49,7 @@ export function createUserStore(context: Context): UserStore {
       const [row] = await db
         .select(columns)
         .from(users)
-        .where(and(or(isName, sql`lower(${users.email}) = lower(${login})`), isPresent))
+        .where(and(or(isName, and(sql`lower(${users.email}) = lower(${login})`, isNotNull(users.email))), isPresent))
         // A name wins over another user's address. In an old database two users may have one address: then its owner.
         .orderBy(sql`case when ${isName} then 0 when ${ownsAddress} then 1 else 2 end`, asc(users.id))
         .limit(1);
@@ -151,7 +151,11 @@ export function createUserStore(context: Context): UserStore {
     },
 
     async countInvited(id) {
-      const [row] = await db.select({ total: countAll() }).from(users).where(eq(users.inviterId, id));
+      const [row] = await db
+        .select({ total: countAll() })
+        .from(users)
+        // In the words of the index, which holds invited users only.
+        .where(and(eq(users.inviterId, id), sql`${users.inviterId} <> 0`));
       return row?.total ?? 0;
     },
   };
