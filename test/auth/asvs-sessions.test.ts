@@ -116,6 +116,22 @@ for (const dialect of DIALECTS) {
       await refusal(auth.authenticatePanel(bearer(last)), 'auth.session_revoked');
     });
 
+    test('ASVS 7.1.1, 7.3.1: with an inactivity timeout a session that is not used ends; without one it does not', async () => {
+      const timed = openAuth(store, { clock, config: { sessionIdleSeconds: 1800 } });
+      const signedIn = await signIn(timed, user);
+      clock.advance(1799);
+      const next = await refreshWith(timed, signedIn.refreshToken);
+      clock.advance(1800);
+      await refusal(refreshWith(timed, next.refreshToken), 'auth.session_revoked');
+      await refusal(timed.authenticatePanel(bearer(next)), 'auth.token_expired');
+      // It has ended for good, whatever another node is told of timeouts.
+      await refusal(refreshWith(auth, next.refreshToken), 'auth.session_revoked');
+
+      const untimed = await signIn(auth, user);
+      clock.advance(29 * DAY);
+      await refreshWith(auth, untimed.refreshToken);
+    });
+
     for (const [ending, end] of [
       [
         'logout',
