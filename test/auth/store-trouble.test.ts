@@ -17,6 +17,8 @@ import {
   signIn,
 } from './harness.ts';
 import { refusal } from './refusal.ts';
+import { createTestClock } from './test-clock.ts';
+import { openTwoNodes, type TwoNodes } from './two-nodes.ts';
 
 const away = () => Promise.reject(storeErrors.unavailable());
 
@@ -141,6 +143,58 @@ const nameOf = (trouble: Trouble): string =>
   Object.entries(trouble)
     .map(([room, methods]) => `${room}.${Object.keys(methods).join()}`)
     .join();
+
+describe('trouble with the database beside a cache that works', () => {
+  let nodes: TwoNodes;
+  let user: UserRecord;
+  beforeAll(async () => {
+    nodes = await openTwoNodes({ dialect: 'sqlite', topology: 'shared', ttlSeconds: 60, clock: createTestClock() });
+    await Promise.all([nodes.a.believes(), nodes.b.believes()]);
+    user = await addUser(nodes.a.store);
+  });
+  afterAll(() => nodes.stop());
+
+  const troubled = (trouble: Trouble) => openAuth(withTrouble(nodes.a.store, trouble), { sessionCache: nodes.a.cache });
+  const signInSeen = async () => {
+    const signedIn = await signIn(nodes.a.auth, user);
+    await nodes.b.auth.authenticatePanel(bearer(signedIn));
+    expect((await nodes.b.cache.get(signedIn.bundle.session.sid))?.state).toBe('active');
+    return signedIn;
+  };
+
+  test('an end that cannot be written is none: the nodes ask the database, and the session lives', async () => {
+    const [own, other] = [await signInSeen(), await signInSeen()];
+    const node = troubled({ sessions: { revoke: away, revokeAll: away } });
+    const principal = await node.authenticatePanel(bearer(own));
+    const { sid } = other.bundle.session;
+    const { refreshToken } = other;
+    const change = { currentPassword: PASSWORD, newPassword: 'another fine password', origin: ORIGIN };
+    for (const work of [
+      () => node.sessions.logOut({ refreshToken, authorization: undefined, expectedSid: undefined }),
+      () => node.sessions.revoke(principal, sid),
+      () => node.sessions.revokeOthers(principal),
+      () => node.passwords.change(principal, change),
+    ]) {
+      await refusal(work(), 'auth.unavailable');
+      expect((await nodes.b.cache.get(sid))?.state).toBe('revoking');
+      await nodes.b.auth.authenticatePanel(bearer(other));
+      await nodes.b.auth.authenticatePanel(bearer(own));
+    }
+    await refreshWith(nodes.b.auth, refreshToken);
+  });
+
+  test('what is remembered of a session replaces no look at its user', async () => {
+    const signedIn = await signInSeen();
+    const node = troubled({ users: { byId: away } });
+    await refusal(node.authenticatePanel(bearer(signedIn)), 'auth.unavailable');
+    await nodes.a.auth.authenticatePanel(bearer(signedIn));
+  });
+
+  test('a session that is remembered is checked without its row', async () => {
+    const signedIn = await signInSeen();
+    await troubled({ sessions: { bySid: away } }).authenticatePanel(bearer(signedIn));
+  });
+});
 
 test('a PostgreSQL server that goes away: refresh is 503, and the same token works when it is back', async () => {
   const relay = await startRelay(await testDatabaseUrl());
