@@ -2,25 +2,24 @@ import type { AppError } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import type { AuthSettings } from '../config.ts';
 import { proofErrors } from '../errors.ts';
-import { relyingPartyId } from '../passkeys/relying-party.ts';
+import { findRelyingParty } from '../passkeys/relying-party.ts';
 import type { PanelPrincipal } from '../types.ts';
 
 export type ProofMethod = '2fa' | 'passkey' | 'password';
 
 /**
- * The ways in which this user may prove that it is he, for every scope alike (design 4.9): the strongest that the account has, so
- * that a password which somebody read never stands in for a second factor. A passkey counts while it can be used here: passkeys are
- * on, and it was made for the present relying party.
+ * The ways in which this user may prove that it is he, for every scope alike: the strongest that the account has, so that a
+ * password which somebody read never stands in for a second factor. A passkey counts while it can be used here: browsers take part
+ * in ceremonies under the present settings, and it was made for the present relying party.
  */
 export type AllowedProofMethods = (principal: PanelPrincipal) => Promise<readonly ProofMethod[]>;
 
 export function createAllowedProofMethods(deps: { store: Store; settings: () => AuthSettings }): AllowedProofMethods {
   const { store, settings } = deps;
   return async ({ user }) => {
-    const now = settings();
-    const rpId = relyingPartyId(now);
+    const party = findRelyingParty(settings());
     const [twoFactor, passkeys] = await Promise.all([store.twoFactor.byUser(user.id), store.passkeys.list(user.id)]);
-    const hasPasskey = now.passkeys.enabled && passkeys.some((passkey) => passkey.rpId === rpId);
+    const hasPasskey = party.ok && passkeys.some((passkey) => passkey.rpId === party.value.id);
     if (twoFactor?.enabled) return hasPasskey ? ['2fa', 'passkey'] : ['2fa'];
     if (hasPasskey) return ['passkey'];
     return user.passwordHash === null ? [] : ['password'];
