@@ -138,9 +138,15 @@ for (const dialect of DIALECTS) {
         ['a passkey of another relying party', { passkey: 'old.example.org' }, {}, ['password']],
         [
           'a passkey of the relying party that is set',
-          { passkey: 'old.example.org' },
-          { rpId: 'old.example.org' },
+          { passkey: 'example.org' },
+          { rpId: 'example.org', origins: ['https://gate.example.org'] },
           ['passkey'],
+        ],
+        [
+          'a passkey of a relying party that the panel is not at',
+          { passkey: 'a.example' },
+          { rpId: 'a.example' },
+          ['password'],
         ],
         ['a passkey while passkeys are off', { passkey: 'localhost' }, { enabled: false }, ['password']],
         ['both while passkeys are off', { twoFactor: true, passkey: 'localhost' }, { enabled: false }, ['2fa']],

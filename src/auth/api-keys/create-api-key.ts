@@ -8,7 +8,7 @@ import { type ApiKeyFields, validateApiKeyFields } from './validate-api-key.ts';
 /** `key` is the clear text: in this answer and never again. */
 export type CreatedApiKey = ApiKeyView & { key: string };
 
-/** Design 4.6: `sk-` and 48 letters and digits, 285 random bits. */
+/** `sk-` and 48 letters and digits, 285 random bits. */
 const KEY_LENGTH = 48;
 /** `sk-` and eight characters stay readable; 238 bits stay secret. */
 const PREFIX_LENGTH = 11;

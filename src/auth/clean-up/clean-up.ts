@@ -20,7 +20,7 @@ export interface CleanUp {
 
 const SECONDS_PER_HOUR = 3600;
 const SECONDS_PER_DAY = 86_400;
-/** How long a flow is kept after its end: a late replay is still recognised, a question about it can be answered (auth facts 4). */
+/** How long a flow is kept after its end: a late replay is still recognised, a question about it can be answered. */
 const FLOW_RETENTION_SECONDS = SECONDS_PER_DAY;
 /** Rows a statement: small enough that requests in between do not notice. */
 const BATCH = 500;

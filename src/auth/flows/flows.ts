@@ -26,7 +26,7 @@ export interface Flows {
   claimAssertion(tx: Repositories, assertion: { provider: string; text: string; expiresAt: number }): Promise<void>;
 }
 
-/** Purposes of which a client holds a token, with their lives in seconds (auth facts 3.7). */
+/** Purposes of which a client holds a token, with their lives in seconds (as in new-api). */
 const LIFETIME_SECONDS = {
   oauth: 600,
   '2fa_login': 300,

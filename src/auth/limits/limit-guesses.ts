@@ -4,7 +4,7 @@ import { authErrors } from '../errors.ts';
 import { addressKey } from './address-key.ts';
 import { createGate } from './gate.ts';
 
-/** Design 4.1: failures only, 5 per 15 minutes and (account, address), 50 per hour and address. */
+/** Failures only: 5 per 15 minutes and (account, address), 50 per hour and address. */
 const PER_ACCOUNT = { limit: 5, windowSeconds: 15 * 60 };
 const PER_ADDRESS = { limit: 50, windowSeconds: 60 * 60 };
 

@@ -22,7 +22,7 @@ export type LogoutResult = {
 };
 
 /**
- * Ends the session of the access token, or else of the cookie (auth facts 1.2.4). Idempotent: a session that has ended already
+ * Ends the session of the access token, or else of the cookie (as in new-api). Idempotent: a session that has ended already
  * is fine. Rejects with `auth.session_mismatch` when the session that the client names is neither; then nothing is changed.
  */
 export function createLogOut(deps: {

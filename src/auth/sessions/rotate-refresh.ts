@@ -18,7 +18,7 @@ export type RefreshRequest = {
   origin: RequestOrigin;
 };
 
-/** Seconds in which a rotated token still gives its successor: a lost answer, a second tab (auth facts 3.5). */
+/** Seconds in which a rotated token still gives its successor: a lost answer, a second tab (as in new-api). */
 const REPLAY_WINDOW_SECONDS = 30;
 /** A lost race is decided by the second reading; the third is for a token that was rotated twice meanwhile. */
 const ATTEMPTS = 3;

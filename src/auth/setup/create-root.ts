@@ -10,7 +10,7 @@ export type CreatedRoot = { userId: number; username: string };
 
 /** Written once, by whoever makes the first root: the row that concurrent set-ups on any node race for. */
 const SETUP_OPTION = 'setup.completed_at';
-/** Design 4.11; 500,000 = 1 USD. */
+/** As in new-api; 500,000 = 1 USD. */
 const ROOT_QUOTA = 100_000_000;
 
 /** True when a root account exists, on this node or made by another. */

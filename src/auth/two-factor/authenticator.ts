@@ -16,7 +16,7 @@ export interface Authenticator {
   stepOf(secret: string, digits: string): number | undefined;
 }
 
-/** What every common app assumes (auth facts 1.7). */
+/** What every common app assumes. */
 const FORM = { algorithm: 'SHA1', digits: 6, period: 30 } as const;
 /** Steps that the clocks may differ by. */
 const SKEW = 1;

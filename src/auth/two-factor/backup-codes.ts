@@ -11,7 +11,6 @@ export interface BackupCodes {
   candidates(userId: number, code: string): string[];
 }
 
-/** Design 4.3. */
 const COUNT = 10;
 const LENGTH = 8;
 /** Capital letters and digits without those that look alike: 40 bits a code. */

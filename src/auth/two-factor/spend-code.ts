@@ -26,7 +26,7 @@ export type UseCode = (tx: Repositories) => Promise<void>;
  */
 export type SpendCode = <T>(attempt: CodeAttempt, work: (use: UseCode) => Promise<T>) => Promise<T>;
 
-/** Auth facts 1.7: the fifth failure locks, and so does every later one until a right code. */
+/** As in new-api: the fifth failure locks, and so does every later one until a right code. */
 const LOCK = { limit: 5, lockSeconds: 300 };
 
 export function createSpendCode(deps: {

@@ -1,7 +1,7 @@
 import { invalidField } from '../errors.ts';
 import { isCommonPassword } from '../passwords/common-passwords.ts';
 
-/** Design 4.3. ASCII letters only: uniqueness ignoring case must mean the same in both databases. */
+/** ASCII letters only: uniqueness ignoring case must mean the same in both databases. */
 const USERNAME = /^[A-Za-z0-9._-]{1,32}$/;
 const PASSWORD_MIN = 8;
 const PASSWORD_MAX = 128;
