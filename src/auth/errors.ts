@@ -28,7 +28,7 @@ export const authErrors = defineErrors('auth', {
   two_factor_not_begun: ['conflict', 'There is no set-up to confirm. Begin one first.'],
   two_factor_unreadable: [
     'conflict',
-    'The server cannot read what it keeps of your authenticator app: its secret was changed. Use a backup code, or ask the administrator.',
+    'The server cannot read what it keeps of your authenticator app: its secret was changed. Use a passkey, or ask the administrator.',
   ],
   passkey_invalid: ['invalid', 'The passkey was not accepted. Begin again.'],
   passkey_taken: ['conflict', 'This passkey is registered already.'],

@@ -118,7 +118,7 @@ for (const dialect of DIALECTS) {
       );
     });
 
-    test('ASVS 6.5.3, 7.2.3: secrets of apps, backup codes and flow tokens are random and do not repeat', async () => {
+    test('ASVS 6.5.3, 6.5.4, 7.2.3: secrets of apps, backup codes and flow tokens are random and do not repeat', async () => {
       const { user, principal } = await addProtectedUser(auth, store, clock);
       const tokens = await Promise.all(Array.from({ length: 20 }, () => firstStep(auth, user)));
       expect(new Set(tokens).size).toBe(tokens.length);
@@ -182,7 +182,7 @@ for (const dialect of DIALECTS) {
       expect(await race((node, origin) => node.passkeys.login.finish({ flowToken, credential, origin }))).toBe(1);
     });
 
-    test('ASVS 6.6.3: codes are not looked at for five minutes after five wrong ones, from whatever addresses', async () => {
+    test('ASVS 6.3.1: codes are not looked at for five minutes after five wrong ones, from whatever addresses', async () => {
       const { user, app } = await addProtectedUser(auth, store, clock);
       const nextOrigin = origins();
       const flowToken = await firstStep(auth, user);
@@ -292,6 +292,19 @@ for (const dialect of DIALECTS) {
       }
     });
 
+    test('ASVS 7.4.3: a reset of the password ends every session, on the other node too', async () => {
+      const person = await createPerson(auth, store);
+      const second = await signIn(other, person.user);
+      const reset = { username: person.user.username, password: NEW_PASSWORD, resetFactors: false };
+      await auth.passwords.reset(reset);
+      for (const session of [person.signedIn, second]) {
+        for (const node of [auth, other]) {
+          await refusal(node.authenticatePanel(bearer(session)), 'auth.session_revoked');
+          await refusal(refreshWith(node, session.refreshToken), 'auth.session_revoked');
+        }
+      }
+    });
+
     test('ASVS 7.5.1: a password, a second factor and a passkey are changed with a proof of it, a live session is not enough', async () => {
       const { principal, app } = await addProtectedUser(auth, store, clock);
       await refusal(
@@ -361,7 +374,7 @@ for (const dialect of DIALECTS) {
       await auth.proofs.require(await person.principal(), proof, SCOPE);
     });
 
-    test('ASVS 6.3.3: a passkey that recognises its owner is both factors; one that does not is asked for a code', async () => {
+    test('ASVS 6.3.4: a passkey that recognises its owner is both factors; one that does not is asked for a code', async () => {
       for (const [verified, kind] of [
         [true, 'session'],
         [false, 'require_2fa'],

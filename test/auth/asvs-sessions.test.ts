@@ -77,7 +77,7 @@ for (const dialect of DIALECTS) {
       }
     });
 
-    test('ASVS 7.2.4: every login makes a session of its own with new tokens, also for somebody who is signed in', async () => {
+    test('ASVS 7.2.2, 7.2.4: every login makes a session of its own with new tokens, also for somebody who is signed in', async () => {
       const before = await signIn(auth, user);
       const after = await signIn(auth, user);
       expect(after.bundle.session.sid).not.toBe(before.bundle.session.sid);

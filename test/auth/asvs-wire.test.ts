@@ -161,7 +161,7 @@ describe('requests of other sites', () => {
     expect((await refresh(cookie)).status).toBe(200);
   });
 
-  test('ASVS 3.5.2, 7.6.2: a session begins with a JSON body that no form of another site can send, and with no GET', async () => {
+  test('ASVS 3.5.2, 3.5.3, 7.6.2: a session begins with a JSON body that no form of another site can send, and with no GET', async () => {
     const { url } = gateway;
     const form = new FormData();
     for (const [name, value] of Object.entries(ROOT)) form.set(name, value);
@@ -181,7 +181,7 @@ describe('requests of other sites', () => {
     expect([query.status, cookiesOf(query)]).toEqual([405, []]);
   });
 
-  test('ASVS 3.5.3: a browser of another site may not read the panel’s interface', async () => {
+  test('ASVS 3.4.2: a browser of another site may not read the panel’s interface', async () => {
     const { token } = await signIn();
     const answer = await ask(`${gateway.url}/api/user/self`, {
       token,
