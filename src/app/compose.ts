@@ -21,6 +21,7 @@ import { createTasks } from '../tasks/index.ts';
 import { createUpstream } from '../upstream/index.ts';
 import { NODE_ALIVE_SECONDS } from './announce-node.ts';
 import { authConfig, authSettings, cleanUpConfig } from './auth-settings.ts';
+import { billingSettings } from './billing-settings.ts';
 import type { Config } from './config-variables.ts';
 import { createLiveOptions } from './live-options.ts';
 import type { Secrets } from './load-secrets.ts';
@@ -76,9 +77,16 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
   });
   const facts = createPluginFacts(plugins);
   const channels = createChannels({ store, clock, logger, secretBox, plugins: facts, syncFrequencyMs });
-  const billing = createBilling({ store, clock, logger, syncFrequencyMs, declaredFacts: facts.declaredFacts });
-  let address = '';
   const options = createLiveOptions({ store, logger, secretBox, syncFrequencyMs });
+  const billing = createBilling({
+    store,
+    clock,
+    logger,
+    syncFrequencyMs,
+    declaredFacts: facts.declaredFacts,
+    settings: () => billingSettings(options),
+  });
+  let address = '';
   for (const [name, room] of Object.entries({ plugins, channels, billing, options })) {
     stops.add(name, () => room.stop());
   }

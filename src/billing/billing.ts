@@ -1,4 +1,4 @@
-import { applyNewest, type Clock, isObject, type JsonObject, type Logger, parseJson } from '../kernel/index.ts';
+import type { Clock, JsonObject, Logger } from '../kernel/index.ts';
 import type { BillingSnapshot, Repositories, Store, TaskRecord } from '../store/ports/index.ts';
 import { billingErrors } from './errors.ts';
 import { createPriceBook, type DeclaredFact, type PriceBook } from './price-book.ts';
@@ -42,6 +42,14 @@ export type Billing = {
   refund(tx: Repositories, task: TaskRecord, reason: string): Promise<void>;
 };
 
+/** What an administrator sets while the gateway runs; asked anew at every use. */
+export type BillingSettings = {
+  /** Finite and not negative; a group that is not named has 1. */
+  groupRatios: Readonly<Record<string, number>>;
+  /** Who may use models without a price. */
+  unpriced: 'admins' | 'everyone' | 'nobody';
+};
+
 export type ReservedTask = { taskId: string; userId: number; apiKeyId: number | null; quota: number };
 
 export function createBilling(deps: {
@@ -51,38 +59,25 @@ export function createBilling(deps: {
   syncFrequencyMs: number;
   /** The usage facts that a plugin declares; undefined for an unknown plugin and for `*`. */
   declaredFacts: (pluginKey: string) => Record<string, DeclaredFact> | undefined;
+  settings: () => BillingSettings;
 }): Billing {
   const { store, clock, logger } = deps;
   const prices = createPriceBook(deps);
-  let ratios: Record<string, number> = {};
-  let unpriced: 'admins' | 'everyone' | 'nobody' = 'admins';
   let unsubscribe = () => {};
   let timer: ReturnType<typeof setInterval> | undefined;
 
-  const loadOptions = applyNewest(
-    () => Promise.all([store.options.get('groups'), store.options.get('billing.unpriced')]),
-    ([stored, rule]) => {
-      const groups = parseJson(stored ?? '{}');
-      const next: Record<string, number> = {};
-      if (isObject(groups)) {
-        for (const [name, ratio] of Object.entries(groups)) {
-          if (typeof ratio === 'number' && Number.isFinite(ratio) && ratio >= 0) next[name] = ratio;
-        }
-      }
-      ratios = next;
-      unpriced = rule === 'everyone' || rule === 'nobody' ? rule : 'admins';
-    },
-  );
-
   const reload = async () => {
     try {
-      await Promise.all([prices.load(), loadOptions()]);
+      await prices.load();
     } catch (error) {
       logger.warn({ err: error }, 'prices could not be read again; the known ones stay in force');
     }
   };
 
-  const groupRatio = (group: string) => (Object.hasOwn(ratios, group) ? (ratios[group] ?? 1) : 1);
+  const groupRatio = (group: string) => {
+    const ratios = deps.settings().groupRatios;
+    return Object.hasOwn(ratios, group) ? (ratios[group] ?? 1) : 1;
+  };
   const toQuota = (usd: number, ratio: number) => Math.round(usd * QUOTA_PER_USD * ratio);
 
   async function reserve(tx: Repositories, task: ReservedTask, attempt: number): Promise<void> {
@@ -96,9 +91,9 @@ export function createBilling(deps: {
     prices,
     groupRatio,
     async start() {
-      await Promise.all([prices.load(), loadOptions()]);
+      await prices.load();
       unsubscribe = store.subscribe((topic) => {
-        if (topic === 'prices' || topic === 'options') void reload();
+        if (topic === 'prices') void reload();
       });
       timer = setInterval(() => void reload(), deps.syncFrequencyMs);
       timer.unref?.();
@@ -115,6 +110,7 @@ export function createBilling(deps: {
       const price = prices.find(request.pluginKey, request.model, request.upstreamModel);
       const base = { facts: request.facts, groupRatio: ratio, model: request.model, action: request.action };
       if (!price) {
+        const { unpriced } = deps.settings();
         if (unpriced === 'nobody' || (unpriced === 'admins' && !request.isAdmin)) {
           throw billingErrors.model_price_error({
             message: `The model "${request.model}" has no price. An administrator can set one under Prices.`,

@@ -41,7 +41,11 @@ export async function startEngine(store: Store, sandbox: Sandbox, limits: Partia
   const facts = createPluginFacts(plugins);
   const secretBox = createSecretBox(['crypto-secret-of-the-tests']);
   const channels = createChannels({ ...common, secretBox, plugins: facts });
-  const billing = createBilling({ ...common, declaredFacts: facts.declaredFacts });
+  const billing = createBilling({
+    ...common,
+    declaredFacts: facts.declaredFacts,
+    settings: () => ({ groupRatios: {}, unpriced: 'admins' }),
+  });
   const upstream = createUpstream({ allowPrivate: false, clock: systemClock, logger });
   await Promise.all([channels.start(), billing.start()]);
   const tasks = createTasks({

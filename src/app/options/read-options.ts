@@ -44,6 +44,7 @@ export function readOptions(stored: readonly StoredOption[], secretBox: SecretBo
       else known.set(key, clear);
     }
   }
+  const parsed = new Map<OptionKey, JsonObject>();
   const raw = (key: OptionKey): string => known.get(key) ?? ruleOf(key).default;
 
   return {
@@ -55,7 +56,11 @@ export function readOptions(stored: readonly StoredOption[], secretBox: SecretBo
     flag: (key) => raw(key) === 'true',
     number: (key) => Number(raw(key)),
     list: (key) => splitList(raw(key)),
-    json: (key) => JSON.parse(raw(key)) as JsonObject,
+    json(key) {
+      const known = parsed.get(key) ?? (JSON.parse(raw(key)) as JsonObject);
+      parsed.set(key, known);
+      return known;
+    },
     secret: raw,
     isSet: (key) => raw(key) !== '',
   };
