@@ -147,7 +147,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
       store,
       secretBox,
       clock,
-      live: options,
+      reload: () => options.reload(),
       rootHasOtherWayIn: (tx, changed) => rootHasOtherWayIn(tx, authSettings(changed, address)),
     }),
     publicSettings: () => describeStatus(options, settings()),

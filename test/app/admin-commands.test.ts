@@ -3,6 +3,7 @@ import { Database } from 'bun:sqlite';
 import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { join } from 'node:path';
 import { openPanel, type PanelCaller } from '../http/panel-caller.ts';
+import { until } from '../support/until.ts';
 import { runTaskgate, temporaryFolder } from './run-taskgate.ts';
 
 // Each case starts processes of its own, several at once on a busy machine.
@@ -75,7 +76,14 @@ describe('admin reset-password', () => {
     const done = await reset(dataDir, 'ada', '--reset-factors', '--json');
     expect([done.code, JSON.parse(done.out)]).toEqual([
       0,
-      { ok: true, user_id: id, username: 'ada', reset_factors: true, two_factor: false },
+      {
+        ok: true,
+        user_id: id,
+        username: 'ada',
+        reset_factors: true,
+        two_factor: false,
+        password_login_switched_on: false,
+      },
     ]);
     expect((await panel.send('/api/user/self', { token: pat })).json.code).toBe('AUTH_UNAUTHORIZED');
     const login = await panel.send('/api/user/login', { body: { username: 'ada', password: NEW_PASSWORD } });
@@ -89,6 +97,31 @@ describe('admin reset-password', () => {
     panel = await openPanel();
     const { out } = await reset(panel.gateway.dataDir, 'root');
     expect(out).toBe('password of "root" set; all its sessions have ended\n');
+  });
+
+  test('lets root in again where nobody signs in with a password any more, and nobody else', async () => {
+    const opened = await openPanel({ SYNC_FREQUENCY: '1' });
+    panel = opened;
+    const { dataDir } = opened.gateway;
+    opened.addUser('ada', 1);
+    const { token } = await opened.logIn('root');
+    addFactors(opened, 1);
+    const body = { key: 'PasswordLoginEnabled', value: 'false' };
+    expect((await opened.send('/api/option', { method: 'PUT', token, body })).status).toBe(200);
+    const logIn = (username: string) => opened.send('/api/user/login', { body: { username, password: NEW_PASSWORD } });
+    const shut = await logIn('root');
+    expect([shut.status, shut.json.code]).toEqual([403, 'AUTH_METHOD_DISABLED']);
+
+    expect((await reset(dataDir, 'ada')).out).not.toContain('is on again');
+    expect((await logIn('ada')).status).toBe(403);
+    expect((await reset(dataDir, 'root', '--reset-factors')).out).toContain(
+      'signing in with a password was off and is on again',
+    );
+    await until(async () => (await logIn('root')).status === 200);
+    expect(auditOf(dataDir).at(-1)).toMatchObject({
+      action: 'user.password_reset',
+      detail: JSON.stringify({ username: 'root', reset_factors: true, password_login_switched_on: true }),
+    });
   });
 
   test('its help says what --reset-factors does', async () => {

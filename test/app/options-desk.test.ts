@@ -37,7 +37,7 @@ async function startNode(store: Store, options: NodeOptions = {}): Promise<Node>
     store,
     secretBox,
     clock: systemClock,
-    live,
+    reload: () => live.reload(),
     rootHasOtherWayIn: (tx, changed) => rootHasOtherWayIn(tx, authSettings(changed, address)),
   });
   return { desk, live, status: () => describeStatus(live, authSettings(live, address)) };

@@ -13,6 +13,7 @@ import {
   PASSWORD,
   refreshWith,
   signIn,
+  testSettings,
 } from './harness.ts';
 import { refusal } from './refusal.ts';
 
@@ -43,6 +44,14 @@ for (const dialect of DIALECTS) {
         ]) {
           const result = await logIn(auth, login, PASSWORD);
           expect(result.kind === 'session' && result.bundle.user.id).toBe(user.id);
+        }
+      });
+
+      test('switched off: the right password is refused like a wrong one', async () => {
+        const auth = openAuth(store, { settings: () => ({ ...testSettings(), passwordLogin: false }) });
+        const user = await addUser(store);
+        for (const password of [PASSWORD, 'wrong password']) {
+          await refusal(logIn(auth, user.username, password), 'auth.method_disabled');
         }
       });
 

@@ -71,7 +71,7 @@ for (const dialect of DIALECTS) {
 
     test('sets the password and ends every session', async () => {
       const signedIn = await signIn(auth, user);
-      expect(await reset(false)).toEqual({ userId: user.id, username: user.username, twoFactor: false });
+      expect(await reset(false)).toEqual({ userId: user.id, username: user.username, isRoot: false, twoFactor: false });
       await refusal(auth.authenticatePanel(bearer(signedIn)), 'auth.session_revoked');
       await refusal(refreshWith(auth, signedIn.refreshToken), 'auth.session_revoked');
       expect((await logIn(NEW_PASSWORD)).kind).toBe('session');

@@ -1,9 +1,11 @@
-import { type Auth, createAuth } from '../../auth/index.ts';
+import { type Auth, createAuth, rootHasOtherWayIn } from '../../auth/index.ts';
+import type { OptionDesk } from '../../http/index.ts';
 import { createSecretBox, type JsonObject, silentLogger, systemClock } from '../../kernel/index.ts';
 import { createMemoryCounters, createMemorySuccessLists, createNoSessionCache, openStore } from '../../store/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import { authConfig, authSettings } from '../auth-settings.ts';
 import { loadSecrets } from '../load-secrets.ts';
+import { createOptionDesk } from '../options/option-desk.ts';
 import { readOptions } from '../options/read-options.ts';
 import { prepareDataDir } from '../prepare-data-dir.ts';
 import { CommandError, type CommandInput } from './command.ts';
@@ -16,6 +18,7 @@ export type Accounts = {
   auth: Auth;
   /** Enters a done change into the audit trail. The change stands if that fails; standard error says so. */
   audit(change: AccountChange): Promise<void>;
+  options: OptionDesk;
 };
 
 /** Runs `work` with the auth room on the configured database, beside a running gateway or without one; migrates it first. */
@@ -46,7 +49,14 @@ export async function withAccounts<T>(input: CommandInput, work: (accounts: Acco
       config: authConfig(config, secrets),
       settings: () => authSettings(options, ''),
     });
-    return await work({ auth, audit: (change) => enterAudit(store, input, change) });
+    const desk = createOptionDesk({
+      store,
+      secretBox,
+      clock: systemClock,
+      reload: async () => {},
+      rootHasOtherWayIn: (tx, changed) => rootHasOtherWayIn(tx, authSettings(changed, '')),
+    });
+    return await work({ auth, options: desk, audit: (change) => enterAudit(store, input, change) });
   } finally {
     await store.close();
   }

@@ -1,19 +1,32 @@
+import type { OptionDesk } from '../../http/index.ts';
 import { answer, type CommandInput, EXIT, type ExitCode, option } from './command.ts';
 import { readPassword, withAccounts } from './open-accounts.ts';
 
-/** Sets the password from standard input and ends all sessions of the account; with `--reset-factors` its factors and token go too. */
+/**
+ * Sets the password from standard input and ends all sessions of the account; with `--reset-factors` its factors and token go too. For
+ * root it is the way out, so signing in with a password is switched on again where it was off.
+ */
 export async function run(input: CommandInput): Promise<ExitCode> {
   const password = await readPassword(input);
   const username = option(input, 'username') ?? '';
   const resetFactors = input.values['reset-factors'] === true;
-  const reset = await withAccounts(input, async ({ auth, audit }) => {
+  const reset = await withAccounts(input, async ({ auth, options, audit }) => {
     const done = await auth.passwords.reset({ username, password, resetFactors });
-    const detail = { username: done.username, reset_factors: resetFactors };
+    const opened = done.isRoot && (await switchOnPasswords(options));
+    const detail = {
+      username: done.username,
+      reset_factors: resetFactors,
+      ...(opened ? { password_login_switched_on: true } : {}),
+    };
     await audit({ action: 'user.password_reset', userId: done.userId, detail });
-    return done;
+    return { ...done, opened };
   });
   const lines = [`password of "${reset.username}" set; all its sessions have ended`];
   if (resetFactors) lines.push('two-factor, backup codes, passkeys and the personal access token are removed');
+  if (reset.opened)
+    lines.push(
+      'signing in with a password was off and is on again; a running gateway follows within SYNC_FREQUENCY seconds',
+    );
   if (reset.twoFactor) lines.push('signing in still asks for a second factor; --reset-factors removes it');
   answer(
     input,
@@ -23,8 +36,15 @@ export async function run(input: CommandInput): Promise<ExitCode> {
       username: reset.username,
       reset_factors: resetFactors,
       two_factor: reset.twoFactor,
+      password_login_switched_on: reset.opened,
     },
     lines.join('\n'),
   );
   return EXIT.ok;
+}
+
+/** True when it was off. */
+async function switchOnPasswords(options: OptionDesk): Promise<boolean> {
+  const done = await options.change([{ key: 'PasswordLoginEnabled', value: 'true' }]);
+  return done.ok && done.value.changed.length > 0;
 }

@@ -1,7 +1,6 @@
 import type { OptionChanged, OptionDesk, OptionFault, OptionView } from '../../http/index.ts';
 import { type Clock, err, ok, type Result, type SecretBox } from '../../kernel/index.ts';
 import type { Repositories, Store } from '../../store/ports/index.ts';
-import type { LiveOptions } from '../live-options.ts';
 import { checkChange } from './check-change.ts';
 import { groupOf, isOptionKey, OPTION_KEYS, type OptionKey, ruleOf } from './option-catalogue.ts';
 import { type OptionSnapshot, type OptionValues, readOptions } from './read-options.ts';
@@ -19,7 +18,8 @@ export type OptionDeskDeps = {
   store: Store;
   secretBox: SecretBox;
   clock: Clock;
-  live: LiveOptions;
+  /** Brings this node's own copy up to date. */
+  reload(): Promise<void>;
   /** Whether some root account can sign in without a password under these options. */
   rootHasOtherWayIn(tx: Repositories, options: OptionValues): Promise<boolean>;
 };
@@ -27,7 +27,7 @@ export type OptionDeskDeps = {
 type Change = { key: OptionKey; value: string };
 
 export function createOptionDesk(deps: OptionDeskDeps): OptionDesk {
-  const { store, secretBox, clock, live } = deps;
+  const { store, secretBox, clock } = deps;
 
   /** The changes as one state follows from the other; secrets are sealed on the way. */
   async function write(tx: Repositories, changes: readonly Change[]): Promise<Result<Written, Refusals>> {
@@ -86,7 +86,7 @@ export function createOptionDesk(deps: OptionDeskDeps): OptionDesk {
       }
       const { before, after, keys } = done.value;
       if (keys.length > 0) {
-        await Promise.all([live.reload(), store.publish('options')]);
+        await Promise.all([deps.reload(), store.publish('options')]);
       }
       return ok({
         views: checked.value.map(({ key }) => show(key, after)),

@@ -1,4 +1,5 @@
 import type { Store, UserRecord } from '../../store/ports/index.ts';
+import type { AuthSettings } from '../config.ts';
 import { authErrors, invalidField } from '../errors.ts';
 import type { GuessLimit } from '../limits/limit-guesses.ts';
 import type { CompleteLogin, LoginResult } from '../login/complete-login.ts';
@@ -15,13 +16,15 @@ export type LoginRequest = {
 
 /**
  * Password login. Rejects with `auth.invalid_credentials` alike, in body and in time, for an unknown user, a wrong password, a
- * disabled user and an account without a password; with `auth.too_many_attempts`; with a limit of session issuance.
+ * disabled user and an account without a password; with `auth.too_many_attempts`; with a limit of session issuance; with
+ * `auth.method_disabled` while nobody signs in with a password.
  */
 export function createLogIn(deps: {
   store: Store;
   passwords: PasswordHashes;
   limitGuesses: GuessLimit;
   completeLogin: CompleteLogin;
+  settings: () => AuthSettings;
 }): (request: LoginRequest) => Promise<LoginResult> {
   const { store, passwords, limitGuesses, completeLogin } = deps;
 
@@ -32,6 +35,7 @@ export function createLogIn(deps: {
   }
 
   return async ({ username, password, origin }) => {
+    if (!deps.settings().passwordLogin) throw authErrors.method_disabled();
     const login = username.trim();
     if (login === '') throw invalidField('username', 'a user name or an e-mail address is required.');
     if (password === '') throw invalidField('password', 'a password is required.');

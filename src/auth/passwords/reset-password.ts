@@ -1,5 +1,5 @@
 import type { Logger } from '../../kernel/index.ts';
-import type { Repositories, Store } from '../../store/ports/index.ts';
+import { type Repositories, ROLE, type Store } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
 import type { SessionGate } from '../sessions/session-gate.ts';
 import { validateNewPassword } from '../users/validate-account.ts';
@@ -13,7 +13,7 @@ export type PasswordReset = {
 };
 
 /** `twoFactor`: a second factor is still asked for at sign-in. */
-export type PasswordResetDone = { userId: number; username: string; twoFactor: boolean };
+export type PasswordResetDone = { userId: number; username: string; isRoot: boolean; twoFactor: boolean };
 
 /**
  * Sets a user's password without the old one (the command line's way out): `auth_version` moves and every session ends, all in one
@@ -50,6 +50,6 @@ export function createResetPassword(deps: {
       }),
     );
     logger.warn({ userId: user.id, resetFactors }, 'password reset, all sessions ended');
-    return { userId: user.id, username: user.username, twoFactor };
+    return { userId: user.id, username: user.username, isRoot: user.role === ROLE.root, twoFactor };
   };
 }
