@@ -13,14 +13,19 @@ export type SecondFactorDue = { kind: 'require_2fa'; data: { require_2fa: true }
 
 export type LoginResult = SignedIn | SecondFactorDue;
 
+type Proven = Pick<UserRecord, 'id' | 'authVersion'>;
+
 export type ProvenLogin = {
-  /** The user as the login proved it: he must still be enabled and at this version. */
-  proven: Pick<UserRecord, 'id' | 'authVersion'>;
+  /**
+   * The user as the login proved it: he must still be enabled and at this version. A function finds or makes him in the login's
+   * transaction.
+   */
+  proven: Proven | ((tx: Repositories) => Promise<Proven>);
   method: LoginMethod;
   origin: RequestOrigin;
   /** The proof was of two factors already, so that an enabled two-factor is not asked for. */
   twoFactors: boolean;
-  /** What belongs to this login and must happen with it or not at all: a flow that is used up, a user that is made. */
+  /** What belongs to this login and must happen with it or not at all, before anything else: a flow that is used up. */
   within?: (tx: Repositories) => Promise<void>;
 };
 
@@ -44,11 +49,12 @@ export function createCompleteLogin(deps: {
   return async ({ proven, method, origin, twoFactors, within }) => {
     const outcome = await store.transaction(async (tx) => {
       await within?.(tx);
-      if (!twoFactors && (await tx.twoFactor.byUser(proven.id))?.enabled) {
-        const payload = { auth_version: proven.authVersion };
-        return { due: await flows.begin(tx, '2fa_login', { userId: proven.id }, payload) };
+      const user = typeof proven === 'function' ? await proven(tx) : proven;
+      if (!twoFactors && (await tx.twoFactor.byUser(user.id))?.enabled) {
+        const payload = { auth_version: user.authVersion };
+        return { due: await flows.begin(tx, '2fa_login', { userId: user.id }, payload) };
       }
-      return { issued: await issueSession(deps, tx, { proven, method, origin }) };
+      return { issued: await issueSession(deps, tx, { proven: user, method, origin }) };
     });
     if (outcome.due) return { kind: 'require_2fa', data: { require_2fa: true, ...outcome.due } };
 
