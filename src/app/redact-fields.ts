@@ -19,6 +19,8 @@ const SECRET_TEXT: readonly RegExp[] = [
   // Query and fragment parameters that carry a credential: `access` of artifact links, `token` of the set-up link.
   /((?:^|[?&#;\s])(?:access|[a-z_]*token|code|key|signature|password|secret)=)[^&#\s"'<>]+/gi,
   /\b((?:Bearer|Basic)\s+)[A-Za-z0-9._~+/=-]+/gi,
+  // The flow token that Telegram's return carries in its path, whatever is asked of it.
+  /(\/api\/oauth\/telegram\/bind\/)(?!start\b|:)[^/?#\s"'<>]+/gi,
   // User info of a URL.
   /(\b[a-z][a-z0-9+.-]{0,30}:\/\/)[^\s/@"']+(?=@)/gi,
   // Our own keys and access tokens wherever they stand.

@@ -40,6 +40,8 @@ import { createRotateRefresh, type RefreshRequest } from './sessions/rotate-refr
 import { createSessionGate } from './sessions/session-gate.ts';
 import { createSetup, type Setup } from './setup/complete-setup.ts';
 import { type CreatedRoot, createCreateRoot, type NewRoot } from './setup/create-root.ts';
+import { type BindTelegram, createBindTelegram } from './telegram/bind-telegram.ts';
+import { createLogInWithTelegram, type TelegramLogin } from './telegram/log-in-with-telegram.ts';
 import { createAccessTokens } from './tokens/access-tokens.ts';
 import { createAuthenticator } from './two-factor/authenticator.ts';
 import { createBackupCodes } from './two-factor/backup-codes.ts';
@@ -99,6 +101,7 @@ export interface Auth {
     readonly login: LogInWithPasskey;
     readonly confirmation: ConfirmWithPasskey;
   };
+  readonly telegram: { logIn(login: TelegramLogin): Promise<LoginResult>; readonly binding: BindTelegram };
   readonly proofs: {
     /** A Security Proof for a code or a password. */
     prove(principal: PanelPrincipal, request: ProofRequest): Promise<ProofBundle>;
@@ -163,6 +166,7 @@ export function createAuth(deps: AuthDeps): Auth {
   const passkeyLogin = createLogInWithPasskey(room);
   const passkeyConfirmation = createConfirmWithPasskey(room);
   const twoFactor = createTwoFactor(room);
+  const telegramBinding = createBindTelegram(room);
   return {
     authenticatePanel: guarded(createAuthenticatePanel(room)),
     authenticateApiKey: guarded(createAuthenticateApiKey(room)),
@@ -210,6 +214,10 @@ export function createAuth(deps: AuthDeps): Auth {
       registration: { begin: guarded(passkeyRegistration.begin), finish: guarded(passkeyRegistration.finish) },
       login: { begin: guarded(passkeyLogin.begin), finish: guarded(passkeyLogin.finish) },
       confirmation: { begin: guarded(passkeyConfirmation.begin), finish: guarded(passkeyConfirmation.finish) },
+    },
+    telegram: {
+      logIn: guarded(createLogInWithTelegram(room)),
+      binding: { begin: guarded(telegramBinding.begin), finish: guarded(telegramBinding.finish) },
     },
     proofs: {
       prove: guarded(createProveIdentity(room)),

@@ -40,8 +40,23 @@ export const authErrors = defineErrors('auth', {
   flow_invalid: ['invalid', 'This step has expired or was used already. Begin again.'],
   assertion_replayed: ['forbidden', 'This signed login was used before. Begin again.'],
 
+  identity_unbound: ['forbidden', 'No account here is bound to this identity. Sign in another way and bind it first.'],
+  identity_taken: ['conflict', 'This identity is bound to another account.'],
+  provider_failed: ['upstream_failed', 'The provider of this identity did not answer as it should. Try again later.'],
+  challenge_failed: ['forbidden', 'The challenge of the page was not passed. Solve it again.'],
+  registration_disabled: ['forbidden', 'New accounts are not made at this time.'],
+
   changed_meanwhile: ['conflict', 'The account was changed at the same time. Nothing was saved; try again.'],
   user_not_found: ['not_found', 'There is no such user.'],
+  insufficient_privilege: ['forbidden', 'Your role does not allow this.'],
+  root_protected: ['forbidden', 'The root account stays what it is: it is not disabled, promoted, demoted or deleted.'],
+  own_account: ['forbidden', 'This is your own account: change it in your own settings.'],
+  last_way_in: [
+    'conflict',
+    'Nothing else would let you in to this account: set a password or bind something else first.',
+  ],
+  binding_not_found: ['not_found', 'The account has no such binding.'],
+  quota_key_reused: ['conflict', 'This idempotency key belongs to another change of quota. Nothing was changed.'],
 
   setup_done: ['conflict', 'The set-up is complete: a root account exists.'],
   setup_token_invalid: [

@@ -24,6 +24,7 @@ import { type RecordsSource, recordRoutes } from './panel-api/records.ts';
 import { setupRoutes } from './panel-api/setup.ts';
 import { signInRoutes } from './panel-api/sign-in.ts';
 import { panelTaskRoutes } from './panel-api/tasks.ts';
+import { telegramRoutes } from './panel-api/telegram.ts';
 import { twoFactorRoutes } from './panel-api/two-factor.ts';
 import { userSessionRoutes } from './panel-api/user-sessions.ts';
 import type { PanelManifest } from './panel-manifest.ts';
@@ -102,6 +103,7 @@ function joinRoutes(kit: Kit, deps: HttpDeps & { audit: RecordAudit }) {
     .use(personalTokenRoutes(kit, deps))
     .use(userSessionRoutes(kit, deps))
     .use(passkeyRoutes(kit, { ...deps, cookies }))
+    .use(telegramRoutes(kit, { ...deps, cookies }))
     .use(apiKeyRoutes(kit, deps))
     .use(channelRoutes(kit, deps))
     .use(pluginRoutes(kit, deps))

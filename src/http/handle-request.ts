@@ -106,7 +106,7 @@ export function createRequestHandler(door: FrontDoor): (request: Request, peer: 
     log.info(
       {
         method: request.method,
-        path,
+        path: hideTokens(path, route),
         status: response.status,
         ms: Math.round(milliseconds * 10) / 10,
         ip: scope.origin.ip,
@@ -164,6 +164,16 @@ function refuse(error: AppError, path: string, log: Logger, requestId: string, m
   const response = errorResponse(error, envelopeOf(path), requestId);
   if (error.kind === 'method_not_allowed') response.headers.set('allow', allowed(methods).join(', '));
   return response;
+}
+
+/** A path for the log: of a segment that is a token by its name, the name alone. */
+function hideTokens(path: string, route: DeclaredRoute | undefined): string {
+  if (!route?.pattern.includes('token')) return path;
+  const names = route.pattern.split('/');
+  return path
+    .split('/')
+    .map((part, i) => (/^:\w*token$/.test(names[i] ?? '') ? names[i] : part))
+    .join('/');
 }
 
 /** The panel's own and the operator's addresses answer in the panel's envelope, everything that vendors' clients call in OpenAI's. */

@@ -34,6 +34,7 @@ const LIFETIME_SECONDS = {
   passkey_register: 300,
   passkey_step_up: 300,
   telegram_bind: 300,
+  wechat_login: 600,
 } as const satisfies Partial<Record<FlowPurpose, number>>;
 export type TicketPurpose = keyof typeof LIFETIME_SECONDS;
 
@@ -53,13 +54,13 @@ export function createFlows(keys: PurposeKeys, clock: Clock): Flows {
     throw authErrors.flow_invalid();
   }
   // A binding that is left out means a flow without it: an anonymous flow never passes for one of a session, nor the reverse. Only
-  // whoever proved a first factor presents a flow whose user he does not name again.
+  // whoever proved a first factor, or comes back from Telegram, presents a flow whose user or session he does not name again.
   const matching = (purpose: TicketPurpose, { provider, intent, userId, sessionId }: FlowBinding): FlowMatch => ({
     purpose,
     provider: provider ?? '',
     intent: intent ?? '',
-    sessionId: sessionId ?? '',
-    ...(purpose === '2fa_login' ? {} : { userId: userId ?? 0 }),
+    ...(purpose === 'telegram_bind' ? {} : { sessionId: sessionId ?? '' }),
+    ...(purpose === '2fa_login' || purpose === 'telegram_bind' ? {} : { userId: userId ?? 0 }),
   });
 
   return {

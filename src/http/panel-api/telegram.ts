@@ -1,0 +1,87 @@
+import { Elysia } from 'elysia';
+import type { Auth } from '../../auth/index.ts';
+import type { Clock } from '../../kernel/index.ts';
+import { createAnswerLogin } from '../answer-login.ts';
+import { logFailure, toAppError } from '../errors.ts';
+import { type Kit, ok } from '../kit.ts';
+import type { RecordAudit } from '../record-audit.ts';
+import { refuseNavigation } from '../refuse-navigation.ts';
+import type { SessionCookies } from '../session-cookies.ts';
+
+const BIND_PATH = '/api/oauth/telegram/bind';
+/** The panel's page on which the widget's return ends; it tells the page that opened it. */
+const LANDING_PATH = '/oauth/telegram';
+
+/** What the landing page hears of a refusal, as in new-api; everything else is an internal error to it. */
+const BIND_CODES: Record<string, string> = {
+  'auth.method_disabled': 'TELEGRAM_BIND_DISABLED',
+  'auth.invalid_credentials': 'TELEGRAM_BIND_INVALID_REQUEST',
+  'auth.assertion_replayed': 'TELEGRAM_BIND_INVALID_REQUEST',
+  'auth.flow_invalid': 'TELEGRAM_BIND_FLOW_INVALID',
+  'auth.session_revoked': 'TELEGRAM_BIND_SESSION_INVALID',
+  'auth.identity_taken': 'TELEGRAM_BIND_ALREADY_BOUND',
+  'auth.user_not_found': 'TELEGRAM_BIND_USER_DELETED',
+  'auth.user_disabled': 'TELEGRAM_BIND_USER_DISABLED',
+};
+
+const WIDGET_FIELDS = 'The query is what the login widget of Telegram hands over, unchanged: id, auth_date, hash, ….';
+
+/** Sign-in and binding by Telegram's login widget. */
+export function telegramRoutes(
+  kit: Kit,
+  deps: { auth: Auth; audit: RecordAudit; cookies: SessionCookies; clock: Clock },
+) {
+  const { telegram } = deps.auth;
+  const answerLogin = createAnswerLogin(deps);
+
+  return new Elysia({ normalize: false, tags: ['Sign-in'] })
+    .use(kit)
+    .get(
+      '/api/oauth/telegram/login',
+      async ({ request, origin, cookie }) => {
+        refuseNavigation(request);
+        return answerLogin(await telegram.logIn({ query: readQuery(request), origin }), cookie);
+      },
+      { public: true, critical: true, detail: { summary: 'Sign in with Telegram', description: WIDGET_FIELDS } },
+    )
+    .post(
+      `${BIND_PATH}/start`,
+      async ({ panel }) => {
+        const ticket = await telegram.binding.begin(panel);
+        return ok({ ...ticket, callback_url: `${BIND_PATH}/${ticket.flow_token}` });
+      },
+      { session: true, critical: true, detail: { summary: 'Begin to bind a Telegram account' } },
+    )
+    .get(
+      `${BIND_PATH}/:flow_token`,
+      async ({ request, params, origin, log }) => {
+        const { flow_token: flowToken } = params;
+        try {
+          const { principal, subject } = await telegram.binding.finish(flowToken, readQuery(request));
+          const detail = { after: { provider: 'telegram', subject } };
+          const target = `user:${principal.user.id}`;
+          await deps.audit({ panel: principal, origin }, { action: 'user.identity.bind', target, detail });
+          return land({ telegram_bind: 'success', flow_token: flowToken });
+        } catch (thrown) {
+          const error = toAppError(thrown);
+          logFailure(log, error);
+          const code = BIND_CODES[error.code] ?? 'TELEGRAM_BIND_INTERNAL_ERROR';
+          return land({ telegram_bind: 'error', error_code: code, flow_token: flowToken });
+        }
+      },
+      {
+        public: true,
+        critical: true,
+        detail: {
+          summary: 'Where the widget returns to bind a Telegram account',
+          description: `${WIDGET_FIELDS} Always leads to ${LANDING_PATH}, with telegram_bind, error_code and flow_token.`,
+          responses: { '302': { description: `To ${LANDING_PATH}` } },
+        },
+      },
+    );
+}
+
+const readQuery = (request: Request): URLSearchParams => new URL(request.url).searchParams;
+
+const land = (parameters: Record<string, string>): Response =>
+  new Response(null, { status: 302, headers: { location: `${LANDING_PATH}?${new URLSearchParams(parameters)}` } });
