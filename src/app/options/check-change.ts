@@ -1,6 +1,6 @@
 import type { OptionKey } from './option-catalogue.ts';
 import type { OptionSnapshot } from './read-options.ts';
-import { FEATURES, type Feature, REQUIREMENTS } from './requirements.ts';
+import { FEATURES, type Feature, missingFor } from './requirements.ts';
 
 /** Why a change is refused, told of one of the options that it names. */
 export type Refusal = { key: OptionKey; message: string };
@@ -16,8 +16,8 @@ export function checkChange(
 ): Refusal[] {
   const refusals: Refusal[] = [];
   for (const feature of FEATURES) {
-    const already = missingFor(feature, before);
-    const missing = missingFor(feature, after).filter((key) => !already.includes(key));
+    const already = wanting(feature, before);
+    const missing = wanting(feature, after).filter((key) => !already.includes(key));
     if (missing.length === 0) continue;
     const names = missing.join(' and ');
     refusals.push(
@@ -40,9 +40,9 @@ export function checkChange(
   return refusals;
 }
 
-/** What a feature needs and does not have; nothing while it is off. */
-const missingFor = (feature: Feature, options: OptionSnapshot): OptionKey[] =>
-  options.flag(feature) ? REQUIREMENTS[feature](options).filter((key) => !options.isSet(key)) : [];
+/** Nothing while the feature is off. */
+const wanting = (feature: Feature, options: OptionSnapshot): OptionKey[] =>
+  options.flag(feature) ? missingFor(feature, options) : [];
 
 /** A secret may be stored and yet be missing. */
 function lostAmong(options: OptionSnapshot, missing: readonly OptionKey[]): string {

@@ -13,7 +13,7 @@ const mailNeeds: Needs = (options) =>
   options.isSet('SMTPAccount') ? ['SMTPServer', 'SMTPFrom', 'SMTPToken'] : ['SMTPServer', 'SMTPFrom'];
 
 /** What must be set before something is switched on, and stay set while it is on. */
-export const REQUIREMENTS = {
+const REQUIREMENTS = {
   EmailVerificationEnabled: mailNeeds,
   EmailDomainRestrictionEnabled: always('EmailDomainWhitelist'),
   TurnstileCheckEnabled: always('TurnstileSiteKey', 'TurnstileSecretKey'),
@@ -28,10 +28,12 @@ export const REQUIREMENTS = {
 export type Feature = keyof typeof REQUIREMENTS;
 export const FEATURES = Object.keys(REQUIREMENTS) as Feature[];
 
-const areSet = (options: OptionValues, needs: Needs): boolean => needs(options).every((key) => options.isSet(key));
+/** What a feature needs and does not have; a secret that cannot be read counts as missing. */
+export const missingFor = (feature: Feature, options: OptionValues): OptionKey[] =>
+  REQUIREMENTS[feature](options).filter((key) => !options.isSet(key));
 
-/** Whether a feature is switched on and has all that it needs; a secret that cannot be read counts as missing. */
+/** Whether a feature is switched on and has all that it needs. */
 export const isUsable = (options: OptionValues, feature: Feature): boolean =>
-  options.flag(feature) && areSet(options, REQUIREMENTS[feature]);
+  options.flag(feature) && missingFor(feature, options).length === 0;
 
-export const canMail = (options: OptionValues): boolean => areSet(options, mailNeeds);
+export const canMail = (options: OptionValues): boolean => missingFor('EmailVerificationEnabled', options).length === 0;
