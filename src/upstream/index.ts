@@ -1,8 +1,12 @@
 /**
- * Owns: everything that leaves this machine: outbound HTTP with address filter, redirect policy, size caps and timeouts.
+ * Owns: everything that leaves this machine: outbound HTTP with address filter, redirect policy, size caps and
+ * timeouts, and mail.
  * May touch: sockets and name resolution. Never touches: the database, plugins, users.
  */
+export { type AskProvider, openProvider, type ProviderAnswer } from './ask-provider.ts';
 export { canonicalHost } from './canonical-host.ts';
 export { isFieldValue, isHeaderName, isHostHeader, MAX_HEADERS } from './check-request.ts';
 export { createUpstream, type UpstreamOptions } from './create-upstream.ts';
+export type * from './mail-types.ts';
+export { createSendMail } from './send-mail.ts';
 export type * from './types.ts';

@@ -1,0 +1,81 @@
+import { lookup as systemLookup } from 'node:dns/promises';
+import { connect, isIP, type Socket } from 'node:net';
+import { err, ok, type Result } from '../kernel/index.ts';
+import { errorCode } from './failures.ts';
+import { judgeAddress } from './judge-address.ts';
+import type { Resolve } from './open-connections.ts';
+
+/** Addresses that are tried, each for its share of the time. */
+const MAX_ADDRESSES = 3;
+
+const resolveBySystem: Resolve = (host) => systemLookup(host, { all: true });
+
+/**
+ * The addresses of a mail server. Private and loopback ones are allowed; metadata services, link-local and reserved ones never are,
+ * and one of them refuses the name.
+ */
+export async function resolveMailServer(
+  host: string,
+  timeoutMs: number,
+  resolve: Resolve = resolveBySystem,
+): Promise<Result<string[], { permanent: boolean; message: string }>> {
+  const found = isIP(host) === 0 ? await inTime(resolve(host), timeoutMs) : [{ address: host }];
+  if (!Array.isArray(found)) {
+    return err({ permanent: false, message: `The name of the mail server could not be resolved (${found}).` });
+  }
+  const addresses = found.map(({ address }) => address);
+  if (addresses.some((address) => judgeAddress(address) === 'forbidden')) {
+    return err({
+      permanent: true,
+      message: 'The mail server has a reserved address, which is closed to the gateway.',
+    });
+  }
+  return addresses.length === 0
+    ? err({ permanent: false, message: 'The name of the mail server has no address.' })
+    : ok(addresses.slice(0, MAX_ADDRESSES));
+}
+
+/** The value, or the code of what went wrong. */
+async function inTime<T>(work: Promise<T>, timeoutMs: number): Promise<T | string> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<string>((resolve) => {
+    timer = setTimeout(() => resolve('timeout'), timeoutMs);
+  });
+  try {
+    return await Promise.race([work.catch(errorCode), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** A TCP connection to the first address that takes one. */
+export async function openMailSocket(
+  addresses: readonly string[],
+  port: number,
+  timeoutMs: number,
+): Promise<Result<{ socket: Socket; address: string }, string>> {
+  let code = 'unknown';
+  for (const address of addresses) {
+    const opened = await openSocket(address, port, timeoutMs / addresses.length);
+    if (opened.ok) return ok({ socket: opened.value, address });
+    code = opened.error;
+  }
+  return err(`No connection to port ${port} of the mail server could be made (${code}).`);
+}
+
+function openSocket(host: string, port: number, timeoutMs: number): Promise<Result<Socket, string>> {
+  return new Promise((resolve) => {
+    const socket = connect({ host, port });
+    const give = (result: Result<Socket, string>) => {
+      clearTimeout(timer);
+      socket.removeAllListeners('connect').removeAllListeners('error');
+      // What comes between this and the conversation shows there as a connection that has ended.
+      socket.on('error', () => {});
+      if (!result.ok) socket.destroy();
+      resolve(result);
+    };
+    const timer = setTimeout(() => give(err('timeout')), timeoutMs);
+    socket.once('connect', () => give(ok(socket)));
+    socket.once('error', (error) => give(err(errorCode(error))));
+  });
+}

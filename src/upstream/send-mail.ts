@@ -1,0 +1,201 @@
+import type SMTPConnection from 'nodemailer/lib/smtp-connection';
+import { redactSecrets, sanitizeMessage } from '../kernel/index.ts';
+import { judgeAddress } from './judge-address.ts';
+import type { MailFailure, MailOutcome, MailServer, MailStep, SendMail } from './mail-types.ts';
+import type { Resolve } from './open-connections.ts';
+import { openMailSocket, resolveMailServer } from './open-mail-socket.ts';
+import { type WrittenMail, writeMail } from './write-mail.ts';
+
+/** For each step of the conversation, and for all of it: a server that drips bytes resets the first, never the second. */
+const STEP_MS = 10_000;
+const WHOLE_MS = 30_000;
+/** A reply is some lines. */
+const MAX_REPLY_BYTES = 64 * 1024;
+/** Of what a server says, in a message. */
+const MAX_QUOTED = 200;
+
+export type SendMailOptions = {
+  /** Milliseconds of each step and of all together, instead of 10 and 30 seconds. */
+  stepMs?: number;
+  wholeMs?: number;
+  /** Instead of the system's resolver. */
+  resolve?: Resolve;
+  /** Instead of TCP. */
+  open?: typeof openMailSocket;
+  /** PEM certificates that are trusted instead of the built-in list (a private certificate authority). */
+  trustedCertificates?: readonly string[];
+};
+
+/**
+ * SMTP submission by nodemailer.
+ *
+ * The password goes out under TLS only. In clear it goes to a server that offers no TLS and has a private or loopback address, and
+ * to no other: `forceAuthLogin` changes the mechanism, never this rule. A certificate that does not fit ends the conversation, in the
+ * opportunistic mode too; there only a server that offers no STARTTLS, or refuses it, is spoken to in clear.
+ */
+export function createSendMail(options: SendMailOptions = {}): SendMail {
+  const { stepMs = STEP_MS, wholeMs = WHOLE_MS, open = openMailSocket } = options;
+
+  return async (server, mail) => {
+    const steps: MailStep[] = [];
+    const done = (step: MailStep['step'], message: string) => void steps.push({ step, ok: true, message });
+    const fail = (failure: MailFailure, message: string): MailOutcome => {
+      steps.push({ step: failure.step, ok: false, message });
+      return { steps, failure };
+    };
+
+    const written = await writeMail(mail);
+    if (!written.ok) return fail({ step: 'send', permanent: true, reply: 0 }, written.error);
+
+    const resolved = await resolveMailServer(server.host, stepMs, options.resolve);
+    if (!resolved.ok) {
+      return fail({ step: 'resolve', permanent: resolved.error.permanent, reply: 0 }, resolved.error.message);
+    }
+    done('resolve', `${server.host} is ${resolved.value.join(', ')}.`);
+
+    const opened = await open(resolved.value, server.port, stepMs);
+    if (!opened.ok) return fail({ step: 'connect', permanent: false, reply: 0 }, opened.error);
+    const { socket, address } = opened.value;
+    done('connect', `Connected to ${address}, port ${server.port}.`);
+
+    const { default: Connection } = await import('nodemailer/lib/smtp-connection');
+    const connection = new Connection({
+      host: server.host,
+      port: server.port,
+      connection: socket,
+      secure: server.tls === 'implicit',
+      requireTLS: server.tls === 'starttls',
+      opportunisticTLS: server.tls === 'opportunistic',
+      connectionTimeout: stepMs,
+      greetingTimeout: stepMs,
+      socketTimeout: stepMs,
+      maxResponseSize: MAX_REPLY_BYTES,
+      logger: false,
+      tls: {
+        rejectUnauthorized: !server.skipVerify,
+        minVersion: 'TLSv1.2',
+        ...(options.trustedCertificates && { ca: [...options.trustedCertificates] }),
+      },
+    });
+    try {
+      const isPrivate = judgeAddress(address) === 'private';
+      await converse(connection, { server, isPrivate, written: written.value, wholeMs, done });
+      connection.quit();
+      return { steps };
+    } catch (error) {
+      connection.close();
+      socket.destroy();
+      return fail(...explain(error, steps, server));
+    }
+  };
+}
+
+type Talk = {
+  server: MailServer;
+  isPrivate: boolean;
+  written: WrittenMail;
+  wholeMs: number;
+  done: (step: MailStep['step'], message: string) => void;
+};
+
+/** A rule of ours that ends the conversation. */
+class Refusal extends Error {}
+
+async function converse(connection: SMTPConnection, talk: Talk): Promise<void> {
+  const { server, isPrivate, written, done } = talk;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const broken = new Promise<never>((_, reject) => {
+    connection.on('error', reject);
+    connection.once('end', () => reject(codedError('ECONNECTION')));
+    timer = setTimeout(() => reject(codedError('ETIMEDOUT')), talk.wholeMs);
+  });
+  // It may come when nothing waits for it any more.
+  broken.catch(() => {});
+  /** One step of the conversation, which a broken connection ends too. */
+  const step = <T>(run: (settle: (error?: Error | null, value?: T) => void) => void): Promise<T | undefined> =>
+    Promise.race([
+      new Promise<T | undefined>((resolve, reject) => run((error, value) => (error ? reject(error) : resolve(value)))),
+      broken,
+    ]);
+
+  try {
+    await step((settle) => connection.connect(settle));
+    done('greeting', 'The server speaks SMTP.');
+    done(
+      'tls',
+      connection.secure
+        ? `The connection is encrypted${server.skipVerify ? '; the certificate was not checked, as set' : ''}.`
+        : 'The server offers no TLS: the mail goes over this connection in clear.',
+    );
+    if (server.account !== '') {
+      if (!connection.secure && !isPrivate) {
+        throw new Refusal(
+          'The password was not sent: without TLS it would cross a public network in clear. Use a port with TLS, or switch SMTPStartTLSEnabled on.',
+        );
+      }
+      if (!connection.allowsAuth && !server.forceAuthLogin) {
+        throw new Refusal('The server offers no login here. Leave SMTPAccount empty, or use the port for submission.');
+      }
+      await step((settle) =>
+        connection.login(
+          {
+            user: server.account,
+            pass: server.password,
+            ...(server.forceAuthLogin ? { method: 'LOGIN' } : {}),
+          },
+          settle,
+        ),
+      );
+      done('login', 'The server took account and password.');
+    }
+    await step((settle) => connection.send({ from: written.from, to: [written.to] }, written.message, settle));
+    done('send', 'The server took the mail.');
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+const codedError = (code: string): Error => Object.assign(new Error(code), { code });
+
+type SmtpError = { code?: unknown; response?: unknown; responseCode?: unknown };
+
+/** What a failed conversation means. The server's own words are quoted without anything that is the password's. */
+function explain(error: unknown, steps: readonly MailStep[], server: MailServer): [MailFailure, string] {
+  const passed = new Set(steps.map(({ step }) => step));
+  if (error instanceof Refusal) return [{ step: 'login', permanent: true, reply: 0 }, error.message];
+
+  const { code, response, responseCode } = error as SmtpError;
+  const reply = typeof responseCode === 'number' ? responseCode : 0;
+  const step = !passed.has('greeting')
+    ? code === 'ETLS' || code === 'ESOCKET'
+      ? 'tls'
+      : 'greeting'
+    : server.account !== '' && !passed.has('login')
+      ? 'login'
+      : 'send';
+  const said = typeof response === 'string' && response !== '' ? ` The server said: ${quote(response, server)}` : '';
+  const failure = { step, permanent: reply >= 500, reply } as const;
+  if (code === 'ETIMEDOUT') return [failure, 'The mail server did not answer in time.'];
+  return [failure, `${MEANING[step]}${tlsReason(step, error)}${said}`];
+}
+
+const MEANING = {
+  greeting: 'The server does not speak SMTP in this mode on this port, or ended the conversation.',
+  tls: 'No TLS connection came about.',
+  login: 'The server did not take account and password.',
+  send: 'The server did not take the mail.',
+} as const;
+
+/** The message of the TLS library names the certificate's fault and no secret. */
+function tlsReason(step: string, error: unknown): string {
+  if (step !== 'tls' || !(error instanceof Error)) return '';
+  const reason = sanitizeMessage(error.message, MAX_QUOTED);
+  return reason === '' ? '' : ` Reason: ${reason}.`;
+}
+
+/** As text, in base64, and in base64 as AUTH PLAIN sends it. */
+function quote(response: string, { account, password }: MailServer): string {
+  const base64 = (text: string) => Buffer.from(text).toString('base64');
+  const secrets = password === '' ? [] : [password, base64(password), base64(`\0${account}\0${password}`)];
+  return sanitizeMessage(redactSecrets(response, secrets), MAX_QUOTED);
+}

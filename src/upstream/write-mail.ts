@@ -1,0 +1,34 @@
+import { err, ok, type Result } from '../kernel/index.ts';
+import type { Mail } from './mail-types.ts';
+
+/** What an SMTP conversation needs of a mail. */
+export type WrittenMail = { from: string; to: string; message: Buffer };
+
+// RFC 5321 4.1.2 without quoted local parts, 4.5.3.1 for the lengths. ASCII: nothing here can begin another line or another address.
+const ADDRESS = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]{1,64}@[A-Za-z0-9.-]{1,253}$/;
+const NAMED = /^([^<>]*) <([^<>]+)>$/;
+const CONTROL = /[\p{Cc}\u2028\u2029]/u;
+
+/**
+ * The mail as MIME: text and HTML. Refused, never mended, is whatever could write a header of its own or name other recipients: line
+ * breaks and control characters in names and subjects, addresses that are not one plain address.
+ */
+export async function writeMail({ from, to, subject, text, html }: Mail): Promise<Result<WrittenMail, string>> {
+  const [, name = '', address = from] = NAMED.exec(from) ?? [];
+  if (CONTROL.test(from) || !ADDRESS.test(address)) return err('The sender (SMTPFrom) is no mail address.');
+  if (CONTROL.test(to) || !ADDRESS.test(to)) return err('The recipient is no mail address.');
+  if (CONTROL.test(subject)) return err('The subject has a line break or another control character.');
+  const { default: MailComposer } = await import('nodemailer/lib/mail-composer');
+  const composed = new MailComposer({
+    from: { name, address },
+    to: { name: '', address: to },
+    subject,
+    text,
+    html,
+    // RFC 3834: no answer of a machine to a mail of a machine.
+    headers: { 'Auto-Submitted': 'auto-generated' },
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
+  return ok({ from: address, to, message: await composed.compile().build() });
+}
