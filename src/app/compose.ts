@@ -18,15 +18,17 @@ import {
 } from '../store/index.ts';
 import type { Counters, SessionCache, Store, SuccessLists } from '../store/ports/index.ts';
 import { createTasks } from '../tasks/index.ts';
-import { createUpstream } from '../upstream/index.ts';
+import { createSendMail, createUpstream } from '../upstream/index.ts';
 import { NODE_ALIVE_SECONDS } from './announce-node.ts';
 import { authConfig, authSettings, cleanUpConfig } from './auth-settings.ts';
 import { billingSettings } from './billing-settings.ts';
 import type { Config } from './config-variables.ts';
 import { createLiveOptions } from './live-options.ts';
 import type { Secrets } from './load-secrets.ts';
+import { describeRisks } from './options/describe-risks.ts';
 import { describeStatus } from './options/describe-status.ts';
 import { createOptionDesk } from './options/option-desk.ts';
+import { createOptionTests } from './options/option-tests.ts';
 import { createPluginFacts } from './plugin-facts.ts';
 import { taskPublicAddress } from './public-address.ts';
 import { measurePolls, registerMetrics } from './register-metrics.ts';
@@ -35,6 +37,8 @@ import type { StopList } from './stop-list.ts';
 import { VERSION } from './version.ts';
 
 const MIB = 1024 * 1024;
+/** How long a stop waits for mails under way. */
+const MAIL_GRACE_MS = 5000;
 /** How long a stop waits for polls under way before it gives their leases back. */
 const POLL_GRACE_MS = 5000;
 /** A claim of tasks to poll: after a dead node another one goes on with them so much later. */
@@ -95,6 +99,8 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
 
   const settings = () => authSettings(options, address);
   const auth = createAuth({
+    upstream,
+    sendMail: createSendMail(),
     store,
     ...openShared(foundation),
     clock,
@@ -103,6 +109,8 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
     config: authConfig(config, secrets),
     settings,
   });
+  // After the listener has closed, before what it works with does.
+  stops.add('mail', () => auth.mail.stop(MAIL_GRACE_MS));
   const metrics = createMetrics();
   const tasks = createTasks({
     store,
@@ -150,8 +158,14 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
       reload: () => options.reload(),
       rootHasOtherWayIn: (tx, changed) => rootHasOtherWayIn(tx, authSettings(changed, address)),
     }),
+    optionTests: createOptionTests({
+      options,
+      upstream,
+      serverAddress: () => settings().serverAddress,
+      tryMail: (to, language) => auth.mail.test(to, language),
+    }),
     publicSettings: () => describeStatus(options, settings()),
-    publicProviders: async () => [],
+    publicProviders: () => auth.oauth.providers.listPublic(),
     legalTexts: () => ({
       user_agreement: options.text('legal.user_agreement'),
       privacy_policy: options.text('legal.privacy_policy'),
@@ -171,6 +185,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
   });
 
   await started;
+  for (const risk of describeRisks(settings())) logger.warn({}, risk);
   // Before the listener opens: on SQLite the start of polling ends the leases of an earlier process, and a submission that had
   // come in by then would lose its own.
   if (config.updateTask) {

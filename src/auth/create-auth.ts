@@ -1,12 +1,14 @@
 import type { Clock, Logger, SecretBox } from '../kernel/index.ts';
 import type { Counters, Page, Paged, SessionCache, Store, SuccessLists } from '../store/ports/index.ts';
+import type { SendMail, Upstream } from '../upstream/index.ts';
+import { type Administration, createAdministration } from './administration/administration.ts';
 import { type AuthenticateApiKey, createAuthenticateApiKey } from './api-keys/authenticate-api-key.ts';
 import { createDeleteApiKey, createUpdateApiKey } from './api-keys/change-api-key.ts';
 import { type CreatedApiKey, createCreateApiKey } from './api-keys/create-api-key.ts';
 import type { ApiKeyView } from './api-keys/describe-api-key.ts';
 import { createListApiKeys } from './api-keys/list-api-keys.ts';
 import type { ApiKeyFields } from './api-keys/validate-api-key.ts';
-import { createAuthenticatePanel } from './authenticate-panel.ts';
+import { createAuthenticateOptional, createAuthenticatePanel } from './authenticate-panel.ts';
 import { createChangeSecurity } from './change-security.ts';
 import type { AuthConfig, AuthSettings } from './config.ts';
 import { deriveSessionKeys } from './derive-keys.ts';
@@ -17,6 +19,13 @@ import { createModelRequestLimit, type ModelRequestLimit } from './limits/limit-
 import { createRequestLimit, createUserLimit, type RequestLimit, type UserLimit } from './limits/limit-requests.ts';
 import { createCompleteLogin, type LoginResult } from './login/complete-login.ts';
 import { createFinishTwoFactorLogin, type TwoFactorLogin } from './login/finish-two-factor-login.ts';
+import { type BindAddress, createBindAddress } from './mail/bind-address.ts';
+import { createCodeRequestLimit, createLetterLimit } from './mail/limit-letters.ts';
+import { createMailCodes } from './mail/mail-codes.ts';
+import { createOutbox } from './mail/outbox.ts';
+import { createTryMail, type TryMail } from './mail/try-mail.ts';
+import { createOAuth, type OAuth } from './oauth/oauth.ts';
+import { createFindOrMakeOwner } from './oauth/own-identity.ts';
 import { createCheckAssertion } from './passkeys/check-assertion.ts';
 import { type ConfirmWithPasskey, createConfirmWithPasskey } from './passkeys/confirm-with-passkey.ts';
 import { createLogInWithPasskey, type LogInWithPasskey } from './passkeys/log-in-with-passkey.ts';
@@ -25,11 +34,17 @@ import { createRegisterPasskey, type RegisterPasskey } from './passkeys/register
 import { createChangePassword, type PasswordChange } from './passwords/change-password.ts';
 import { createLogIn, type LoginRequest } from './passwords/log-in.ts';
 import { createPasswordHashes } from './passwords/password-hashes.ts';
+import { createResetByMail, type ResetByMail } from './passwords/reset-by-mail.ts';
 import { createResetPassword, type PasswordReset, type PasswordResetDone } from './passwords/reset-password.ts';
 import { createPersonalTokens, type PersonalTokens } from './personal-tokens/keep-personal-token.ts';
 import { createAllowedProofMethods } from './proofs/allowed-methods.ts';
 import { createProveIdentity, type ProofRequest } from './proofs/prove-identity.ts';
 import { createSecurityProofs, type ProofBundle, type SecurityProofs } from './proofs/security-proofs.ts';
+import { createAffiliateCode } from './registration/affiliate-code.ts';
+import { createOpenAccount } from './registration/open-account.ts';
+import { createPassChallenge } from './registration/pass-challenge.ts';
+import { createRegister, type Registered, type Registration } from './registration/register.ts';
+import { type CodeRequest, createSendVerification } from './registration/send-verification.ts';
 import type { RotationBundle, SessionView, SignedIn } from './sessions/describe-session.ts';
 import { createListSessions } from './sessions/list-sessions.ts';
 import { createLogOut, type LogoutRequest, type LogoutResult } from './sessions/log-out.ts';
@@ -48,8 +63,12 @@ import { createBackupCodes } from './two-factor/backup-codes.ts';
 import { createSpendCode } from './two-factor/spend-code.ts';
 import { createTwoFactor, type TwoFactor } from './two-factor/two-factor.ts';
 import type { PanelPrincipal } from './types.ts';
+import { createBindIdentity } from './users/bind-identity.ts';
 import type { PanelUser } from './users/describe-user.ts';
+import { createOwnAccount, type OwnAccount } from './users/edit-own-account.ts';
 import { loadPanelUser } from './users/load-factors.ts';
+import { createIdentifyByCode } from './wechat/identify-by-code.ts';
+import { createWeChat, type WeChat } from './wechat/wechat.ts';
 
 export type AuthDeps = {
   store: Store;
@@ -60,6 +79,9 @@ export type AuthDeps = {
   logger: Logger;
   /** Seals what must be read again, such as the secrets of authenticator apps. */
   secretBox: SecretBox;
+  /** Asks the verifier of the challenge. */
+  upstream: Upstream;
+  sendMail: SendMail;
   config: AuthConfig;
   settings: () => AuthSettings;
 };
@@ -70,14 +92,38 @@ export type AuthDeps = {
  */
 export interface Auth {
   authenticatePanel(authorization: string | undefined): Promise<PanelPrincipal>;
+  /** Who speaks where nobody has to; undefined: nobody. A credential of ours that is not valid is refused as above. */
+  authenticateOptional(authorization: string | undefined): Promise<PanelPrincipal | undefined>;
   authenticateApiKey: AuthenticateApiKey;
   /** The signed-in user as he may see himself, with his factors and bindings. */
   describe(principal: PanelPrincipal): Promise<PanelUser>;
+  /** What people do with their own account besides password and factors. */
+  readonly account: OwnAccount;
+  /** What administrators do with the accounts of others. */
+  readonly administration: Administration;
   readonly setup: Setup & {
     /** Makes the first root account without a link: for the command line, which holds the data directory. */
     createRoot(root: NewRoot): Promise<CreatedRoot>;
   };
+  readonly registration: {
+    /** Makes an account with a password; no session. */
+    register(registration: Registration): Promise<Registered>;
+    /** Mails the code that confirms the address of a new account. */
+    sendVerification(request: CodeRequest): Promise<void>;
+    /** The caller's own affiliate code. */
+    affiliateCode(principal: PanelPrincipal): Promise<string>;
+  };
+  readonly mail: {
+    /** The address of a signed-in user. */
+    readonly address: BindAddress;
+    /** Sends a test mail under the settings of this moment, step by step. */
+    test: TryMail;
+    /** Takes no more mails; waits at most `graceMs` for those under way and drops the others. */
+    stop(graceMs: number): Promise<void>;
+  };
   readonly passwords: {
+    /** By a mailed link. */
+    readonly byMail: ResetByMail;
     logIn(request: LoginRequest): Promise<LoginResult>;
     change(principal: PanelPrincipal, change: PasswordChange): Promise<RotationBundle>;
     /** For the command line: no proof is asked. */
@@ -101,7 +147,10 @@ export interface Auth {
     readonly login: LogInWithPasskey;
     readonly confirmation: ConfirmWithPasskey;
   };
+  /** Sign-in and binding through providers of identities, and everybody's bindings. */
+  readonly oauth: OAuth;
   readonly telegram: { logIn(login: TelegramLogin): Promise<LoginResult>; readonly binding: BindTelegram };
+  readonly wechat: WeChat;
   readonly proofs: {
     /** A Security Proof for a code or a password. */
     prove(principal: PanelPrincipal, request: ProofRequest): Promise<ProofBundle>;
@@ -129,6 +178,7 @@ export function createAuth(deps: AuthDeps): Auth {
   const { store, counters, clock, logger, config } = deps;
   const keys = deriveSessionKeys(config.sessionSecrets);
   const allowedProofMethods = createAllowedProofMethods(deps);
+  const openAccount = createOpenAccount(deps);
   const basics = {
     ...deps,
     allowedProofMethods,
@@ -142,12 +192,21 @@ export function createAuth(deps: AuthDeps): Auth {
     backupCodes: createBackupCodes(config),
     sessions: createSessionGate(deps),
     checkAssertion: createCheckAssertion(deps),
+    bindIdentity: createBindIdentity(deps),
+    identifyByCode: createIdentifyByCode(deps),
+    mailCodes: createMailCodes({ store, clock, keys: keys.flow }),
+    limitCodeRequests: createCodeRequestLimit(counters),
+    allowLetter: createLetterLimit(counters),
+    outbox: createOutbox(deps),
+    passChallenge: createPassChallenge(deps),
+    openAccount,
   };
   const room = {
     ...basics,
     completeLogin: createCompleteLogin(basics),
     changeSecurity: createChangeSecurity(basics),
     spendCode: createSpendCode(basics),
+    findOrMakeOwner: createFindOrMakeOwner(basics),
   };
 
   /** The operation with the room's one answer to trouble with the store. */
@@ -166,18 +225,57 @@ export function createAuth(deps: AuthDeps): Auth {
   const passkeyLogin = createLogInWithPasskey(room);
   const passkeyConfirmation = createConfirmWithPasskey(room);
   const twoFactor = createTwoFactor(room);
+  const account = createOwnAccount(room);
+  const administration = createAdministration(room);
   const telegramBinding = createBindTelegram(room);
+  const wechat = createWeChat(room);
+  const resetByMail = createResetByMail(room);
+  const bindAddress = createBindAddress(room);
+  const authenticatePanel = createAuthenticatePanel(room);
+  const oauth = createOAuth(room);
   return {
-    authenticatePanel: guarded(createAuthenticatePanel(room)),
+    authenticatePanel: guarded(authenticatePanel),
+    authenticateOptional: guarded(createAuthenticateOptional(authenticatePanel)),
     authenticateApiKey: guarded(createAuthenticateApiKey(room)),
     describe: guarded(({ user }: PanelPrincipal) => loadPanelUser(store, user)),
+    account: { edit: guarded(account.edit), delete: guarded(account.delete) },
+    administration: {
+      list: guarded(administration.list),
+      find: guarded(administration.find),
+      create: guarded(administration.create),
+      edit: guarded(administration.edit),
+      changeStanding: guarded(administration.changeStanding),
+      changeQuota: guarded(administration.changeQuota),
+      delete: guarded(administration.delete),
+      reset: {
+        twoFactor: guarded(administration.reset.twoFactor),
+        passkeys: guarded(administration.reset.passkeys),
+        personalToken: guarded(administration.reset.personalToken),
+        binding: guarded(administration.reset.binding),
+      },
+    },
     setup: {
       needed: guarded(setup.needed),
       openLink: guarded(setup.openLink),
       complete: guarded(setup.complete),
       createRoot: guarded(createRoot),
     },
+    registration: {
+      register: guarded(createRegister(room)),
+      sendVerification: guarded(createSendVerification(room)),
+      affiliateCode: guarded(createAffiliateCode(room)),
+    },
+    mail: {
+      address: {
+        sendCode: guarded(bindAddress.sendCode),
+        bind: guarded(bindAddress.bind),
+        unbind: guarded(bindAddress.unbind),
+      },
+      test: createTryMail(room),
+      stop: (graceMs) => room.outbox.stop(graceMs),
+    },
     passwords: {
+      byMail: { request: guarded(resetByMail.request), finish: guarded(resetByMail.finish) },
       logIn: guarded(createLogIn(room)),
       change: guarded(createChangePassword(room)),
       reset: guarded(createResetPassword(room)),
@@ -215,9 +313,29 @@ export function createAuth(deps: AuthDeps): Auth {
       login: { begin: guarded(passkeyLogin.begin), finish: guarded(passkeyLogin.finish) },
       confirmation: { begin: guarded(passkeyConfirmation.begin), finish: guarded(passkeyConfirmation.finish) },
     },
+    oauth: {
+      begin: guarded(oauth.begin),
+      finish: guarded(oauth.finish),
+      bindings: { list: guarded(oauth.bindings.list), unbind: guarded(oauth.bindings.unbind) },
+      providers: {
+        list: guarded(oauth.providers.list),
+        get: guarded(oauth.providers.get),
+        create: guarded(oauth.providers.create),
+        update: guarded(oauth.providers.update),
+        delete: guarded(oauth.providers.delete),
+        discover: guarded(oauth.providers.discover),
+        listPublic: guarded(oauth.providers.listPublic),
+      },
+    },
     telegram: {
       logIn: guarded(createLogInWithTelegram(room)),
       binding: { begin: guarded(telegramBinding.begin), finish: guarded(telegramBinding.finish) },
+    },
+    wechat: {
+      beginLogin: guarded(wechat.beginLogin),
+      logIn: guarded(wechat.logIn),
+      beginBinding: guarded(wechat.beginBinding),
+      bind: guarded(wechat.bind),
     },
     proofs: {
       prove: guarded(createProveIdentity(room)),

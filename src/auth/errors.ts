@@ -43,6 +43,10 @@ export const authErrors = defineErrors('auth', {
   identity_unbound: ['forbidden', 'No account here is bound to this identity. Sign in another way and bind it first.'],
   identity_taken: ['conflict', 'This identity is bound to another account.'],
   provider_failed: ['upstream_failed', 'The provider of this identity did not answer as it should. Try again later.'],
+  access_denied: ['forbidden', 'The rules of this gateway do not admit this account of the provider.'],
+  provider_not_found: ['not_found', 'There is no such provider.'],
+  provider_exists: ['conflict', 'There is a provider of this name already.'],
+  provider_in_use: ['conflict', 'Accounts are bound to this provider. Switch it off instead, or unbind them first.'],
   challenge_failed: ['forbidden', 'The challenge of the page was not passed. Solve it again.'],
   registration_disabled: ['forbidden', 'New accounts are not made at this time.'],
 

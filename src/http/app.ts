@@ -11,22 +11,29 @@ import type { Kit } from './kit.ts';
 import { createMetricsRoute, type Metrics } from './metrics.ts';
 import { describeApi, openApiRoutes } from './openapi.ts';
 import { accountRoutes } from './panel-api/account.ts';
+import { accountSettingsRoutes } from './panel-api/account-settings.ts';
 import { apiKeyRoutes } from './panel-api/api-keys.ts';
 import { channelRoutes } from './panel-api/channels.ts';
 import { keyUsageRoutes } from './panel-api/key-usage.ts';
+import { mailCodeRoutes } from './panel-api/mail-codes.ts';
+import { oauthRoutes } from './panel-api/oauth.ts';
+import { oauthProviderRoutes } from './panel-api/oauth-providers.ts';
 import { type OperationDeps, operationRoutes } from './panel-api/operation.ts';
-import { type OptionDesk, optionRoutes } from './panel-api/options.ts';
+import { type OptionDesk, type OptionTests, optionRoutes } from './panel-api/options.ts';
 import { passkeyRoutes } from './panel-api/passkeys.ts';
 import { personalTokenRoutes } from './panel-api/personal-token.ts';
 import { pluginRoutes } from './panel-api/plugins.ts';
 import { priceRoutes } from './panel-api/prices.ts';
 import { type RecordsSource, recordRoutes } from './panel-api/records.ts';
+import { registrationRoutes } from './panel-api/registration.ts';
 import { setupRoutes } from './panel-api/setup.ts';
 import { signInRoutes } from './panel-api/sign-in.ts';
 import { panelTaskRoutes } from './panel-api/tasks.ts';
 import { telegramRoutes } from './panel-api/telegram.ts';
 import { twoFactorRoutes } from './panel-api/two-factor.ts';
 import { userSessionRoutes } from './panel-api/user-sessions.ts';
+import { userRoutes } from './panel-api/users.ts';
+import { wechatRoutes } from './panel-api/wechat.ts';
 import type { PanelManifest } from './panel-manifest.ts';
 import { type AuditRow, createRecordAudit, type RecordAudit } from './record-audit.ts';
 import { type Listening, type ListenOptions, listen } from './serve.ts';
@@ -45,6 +52,7 @@ export type HttpDeps = {
   billing: Billing;
   tasks: Tasks;
   options: OptionDesk;
+  optionTests: OptionTests;
   records: RecordsSource & { addAudit(row: AuditRow): Promise<void> };
   publicSettings: OperationDeps['publicSettings'];
   publicProviders: OperationDeps['publicProviders'];
@@ -98,12 +106,19 @@ function joinRoutes(kit: Kit, deps: HttpDeps & { audit: RecordAudit }) {
   const routes = new Elysia({ normalize: false })
     .use(setupRoutes(kit, deps))
     .use(signInRoutes(kit, { auth: deps.auth, cookies, clock }))
+    .use(registrationRoutes(kit, deps))
+    .use(mailCodeRoutes(kit, deps))
     .use(accountRoutes(kit, deps))
+    .use(accountSettingsRoutes(kit, deps))
     .use(twoFactorRoutes(kit, deps))
     .use(personalTokenRoutes(kit, deps))
     .use(userSessionRoutes(kit, deps))
+    .use(userRoutes(kit, deps))
     .use(passkeyRoutes(kit, { ...deps, cookies }))
+    .use(oauthRoutes(kit, { ...deps, cookies }))
+    .use(oauthProviderRoutes(kit, deps))
     .use(telegramRoutes(kit, { ...deps, cookies }))
+    .use(wechatRoutes(kit, { ...deps, cookies }))
     .use(apiKeyRoutes(kit, deps))
     .use(channelRoutes(kit, deps))
     .use(pluginRoutes(kit, deps))

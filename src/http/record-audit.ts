@@ -22,8 +22,10 @@ export type AuditEntry = {
   detail: JsonObject;
 };
 
-/** A signed-in user, or the account that the set-up link made. */
-export type Actor = { panel: PanelPrincipal } | { setup: { userId: number; username: string } };
+type Account = { userId: number; username: string };
+
+/** A signed-in user, the account that the set-up link made, one that has registered itself, or the owner of a mailed link. */
+export type Actor = { panel: PanelPrincipal } | { setup: Account } | { registered: Account } | { mailedLink: Account };
 
 export type RecordAudit = (who: Actor & { origin: RequestOrigin }, entry: AuditEntry) => Promise<void>;
 
@@ -48,6 +50,8 @@ export function createRecordAudit(deps: {
 
 function describeActor(who: Actor): Pick<AuditRow, 'userId' | 'username' | 'authMethod'> {
   if ('setup' in who) return { ...who.setup, authMethod: 'setup' };
+  if ('registered' in who) return { ...who.registered, authMethod: 'registration' };
+  if ('mailedLink' in who) return { ...who.mailedLink, authMethod: 'mailed_link' };
   const { user, kind } = who.panel;
   return { userId: user.id, username: user.username, authMethod: kind === 'session' ? 'session' : 'access_token' };
 }

@@ -10,6 +10,7 @@ import {
   openStore,
 } from '../../src/store/index.ts';
 import type { NewUser, SessionCache, Store, UserRecord } from '../../src/store/ports/index.ts';
+import { createUpstream, type SendMail } from '../../src/upstream/index.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
 
 export const DIALECTS = ['sqlite', 'postgres'] as const;
@@ -103,10 +104,14 @@ export function openAuth(
     logger?: Logger;
     config?: Partial<AuthConfig>;
     settings?: () => AuthSettings;
+    /** Where mails go; nowhere unless given. */
+    sendMail?: SendMail;
   } = {},
 ): Auth {
   const config = testConfig(options.config);
   return createAuth({
+    upstream: createUpstream({ allowPrivate: false, clock: systemClock, logger: silentLogger }),
+    sendMail: options.sendMail ?? (async () => ({ steps: [] })),
     store,
     counters: createMemoryCounters(),
     successLists: createMemorySuccessLists(options.clock ?? systemClock),

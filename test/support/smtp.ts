@@ -80,9 +80,9 @@ export async function startMailServer(options: MailServerOptions = {}): Promise<
     onClose() {
       open -= 1;
     },
-    onAuth({ method, username = '', password = '' }, session, done) {
-      logins.push({ method, username, password, secure: session.secure });
-      const right = username === account?.user && password === account.password;
+    onAuth({ method, username, password }, session, done) {
+      logins.push({ method, username: username ?? '', password: password ?? '', secure: session.secure });
+      const right = account !== undefined && username === account.user && password === account.password;
       if (right) return done(null, { user: username });
       done(Object.assign(new Error(options.loginRefusal ?? 'Authentication failed'), { responseCode: 535 }));
     },

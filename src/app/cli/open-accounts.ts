@@ -3,6 +3,7 @@ import type { OptionDesk } from '../../http/index.ts';
 import { createSecretBox, type JsonObject, silentLogger, systemClock } from '../../kernel/index.ts';
 import { createMemoryCounters, createMemorySuccessLists, createNoSessionCache, openStore } from '../../store/index.ts';
 import type { Store } from '../../store/ports/index.ts';
+import { createSendMail, createUpstream } from '../../upstream/index.ts';
 import { authConfig, authSettings } from '../auth-settings.ts';
 import { loadSecrets } from '../load-secrets.ts';
 import { createOptionDesk } from '../options/option-desk.ts';
@@ -33,11 +34,14 @@ export async function withAccounts<T>(input: CommandInput, work: (accounts: Acco
     logger: silentLogger,
     exclusive: false,
   });
+  const upstream = createUpstream({ allowPrivate: false, clock: systemClock, logger: silentLogger });
   try {
     const secrets = loadSecrets(config, dataDir);
     const secretBox = createSecretBox(secrets.crypto);
     const options = readOptions(await store.options.all(), secretBox);
     const auth = createAuth({
+      upstream,
+      sendMail: createSendMail(),
       store,
       counters: createMemoryCounters(),
       successLists: createMemorySuccessLists(systemClock),
@@ -58,6 +62,7 @@ export async function withAccounts<T>(input: CommandInput, work: (accounts: Acco
     });
     return await work({ auth, options: desk, audit: (change) => enterAudit(store, input, change) });
   } finally {
+    await upstream.close();
     await store.close();
   }
 }

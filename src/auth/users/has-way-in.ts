@@ -1,4 +1,4 @@
-import { type Repositories, ROLE } from '../../store/ports/index.ts';
+import { type Repositories, ROLE, type UserRecord } from '../../store/ports/index.ts';
 import type { AuthSettings } from '../config.ts';
 import { findRelyingParty } from '../passkeys/relying-party.ts';
 
@@ -14,6 +14,13 @@ export async function rootHasOtherWayIn(tx: Repositories, settings: AuthSettings
   }
   return false;
 }
+
+/** Whether a user can sign in with what the account has besides a mail address: a password, a passkey, an identity of a provider. */
+export const hasWayIn = async (
+  tx: Repositories,
+  user: Pick<UserRecord, 'id' | 'passwordHash'>,
+  settings: AuthSettings,
+): Promise<boolean> => (user.passwordHash !== null && settings.passwordLogin) || hasOtherWayIn(tx, user.id, settings);
 
 async function hasOtherWayIn(tx: Repositories, userId: number, settings: AuthSettings): Promise<boolean> {
   const party = findRelyingParty(settings);

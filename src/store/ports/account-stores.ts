@@ -106,6 +106,13 @@ export interface FlowStore {
    * expired, used, or was tried `limit` times. It must be committed before `takeCode`, so never in the same transaction.
    */
   countTry(tokenHash: string, purpose: FlowPurpose, limit: number, now: number): Promise<number | undefined>;
+  /** An unused, unexpired flow with a code, if its secret is among these candidates (one a key). Uses nothing up. */
+  findCode(
+    tokenHash: string,
+    purpose: FlowPurpose,
+    secretHashes: readonly string[],
+    now: number,
+  ): Promise<FlowRecord | undefined>;
   /**
    * Uses a flow with a code up in one statement, if its secret is among these candidates (one a key): among concurrent callers
    * one gets it. Tries are not looked at: `countTry` let the caller through.

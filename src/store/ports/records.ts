@@ -168,7 +168,7 @@ export type AuditRecord = {
   /** null for the command line and the system itself. */
   userId: number | null;
   username: string;
-  /** `session`, `access_token`, `cli`, `setup`. */
+  /** `session`, `access_token`, `cli`, `setup`, `registration`, `mailed_link`. */
   authMethod: string;
   ip: string;
   /** `channel.create`, `plugin.activate`, … */

@@ -26,6 +26,11 @@ export function createFlowStore({ db, tables, amongRows }: Context): FlowStore {
 
   const isAlive = (tokenHash: string, purpose: FlowPurpose, now: number) =>
     and(eq(flows.tokenHash, tokenHash), eq(flows.purpose, purpose), isNull(flows.consumedAt), gt(flows.expiresAt, now));
+  const hasSecret = (candidates: readonly string[]) =>
+    inArray(
+      flows.secretHash,
+      candidates.filter((hash) => hash !== ''),
+    );
   const usable = (tokenHash: string, match: FlowMatch, now: number) =>
     and(
       isAlive(tokenHash, match.purpose, now),
@@ -80,12 +85,19 @@ export function createFlowStore({ db, tables, amongRows }: Context): FlowStore {
       return counted?.tries;
     },
 
+    async findCode(tokenHash, purpose, secretHashes, now) {
+      const [row] = await db
+        .select(columns)
+        .from(flows)
+        .where(and(isAlive(tokenHash, purpose, now), hasSecret(secretHashes)));
+      return row && toRecord(row);
+    },
+
     async takeCode(tokenHash, purpose, secretHashes, now) {
-      const candidates = secretHashes.filter((hash) => hash !== '');
       const [row] = await db
         .update(flows)
         .set({ consumedAt: now })
-        .where(and(isAlive(tokenHash, purpose, now), inArray(flows.secretHash, candidates)))
+        .where(and(isAlive(tokenHash, purpose, now), hasSecret(secretHashes)))
         .returning(columns);
       return row && toRecord(row);
     },

@@ -1,0 +1,98 @@
+import type { Clock, Logger } from '../../kernel/index.ts';
+import type { Store } from '../../store/ports/index.ts';
+import type { AuthSettings } from '../config.ts';
+import { authErrors } from '../errors.ts';
+import type { RequestLimit } from '../limits/limit-requests.ts';
+import { requireSession } from '../require-session.ts';
+import type { PanelPrincipal, RequestOrigin } from '../types.ts';
+import { hasWayIn } from '../users/has-way-in.ts';
+import { setEmail } from '../users/own-email.ts';
+import type { LetterLimit } from './limit-letters.ts';
+import { assertAddressAllowed, requireMailAddress } from './mail-address.ts';
+import { MAIL_CODE_MINUTES, type MailCodes } from './mail-codes.ts';
+import type { Outbox } from './outbox.ts';
+import { pickLanguage } from './pick-language.ts';
+
+/** The mail address of a signed-in user. Each rejects with `auth.session_required` for a personal access token. */
+export interface BindAddress {
+  /**
+   * Mails a code to the address that is to be his. Another account's address gets one too: only whoever reads that mailbox learns more.
+   * Rejects with `auth.method_disabled` while no mail can be sent, `auth.validation_failed`, `auth.rate_limited`.
+   */
+  sendCode(principal: PanelPrincipal, request: { email: string; origin: RequestOrigin }): Promise<void>;
+  /**
+   * Gives him the address in place of the one before, which is told; sessions go on. Rejects with `auth.code_invalid`, and only
+   * after a right code with `auth.identity_taken`.
+   */
+  bind(principal: PanelPrincipal, request: { email: string; code: string }): Promise<{ email: string }>;
+  /** Takes the address off the account. Rejects with `auth.binding_not_found`, `auth.last_way_in`. */
+  unbind(principal: PanelPrincipal): Promise<void>;
+}
+
+export function createBindAddress(deps: {
+  store: Store;
+  clock: Clock;
+  logger: Logger;
+  settings: () => AuthSettings;
+  limitCodeRequests: RequestLimit;
+  allowLetter: LetterLimit;
+  mailCodes: MailCodes;
+  outbox: Outbox;
+}): BindAddress {
+  const { store, clock, logger, settings, limitCodeRequests, allowLetter, mailCodes, outbox } = deps;
+
+  /** To the address that an account had: if it was not its owner, somebody is at his account. */
+  function tellFormer(
+    to: string,
+    user: { username: string; language: string },
+    kind: 'address_changed' | 'address_removed',
+  ) {
+    outbox.post({ to, language: pickLanguage(undefined, user.language), content: { kind, username: user.username } });
+  }
+
+  return {
+    async sendCode(principal, { email, origin }) {
+      const { user } = requireSession(principal);
+      const { mail, emails } = settings();
+      if (!mail) throw authErrors.method_disabled({ message: 'No mail is sent here: ask the administrator.' });
+      const address = requireMailAddress(email);
+      assertAddressAllowed(address, emails);
+      await limitCodeRequests(origin.ip);
+      if (!(await allowLetter('bind', address))) return;
+      const code = await mailCodes.issue(store, { purpose: 'email_bind', address, userId: user.id });
+      outbox.post({
+        to: address,
+        language: pickLanguage(undefined, user.language),
+        content: { kind: 'bind', code, minutes: MAIL_CODE_MINUTES },
+      });
+    },
+
+    async bind(principal, { email, code }) {
+      const { user } = requireSession(principal);
+      const address = requireMailAddress(email);
+      const right = await mailCodes.check({ purpose: 'email_bind', address, userId: user.id }, code);
+      const former = await store.transaction(async (tx) => {
+        await right.take(tx);
+        const before = await tx.users.byId(user.id);
+        await setEmail(tx, user.id, { email: address, at: clock.unix() });
+        return before?.email ?? null;
+      });
+      logger.info({ userId: user.id }, 'mail address bound');
+      if (former !== null && former.toLowerCase() !== address) tellFormer(former, user, 'address_changed');
+      return { email: address };
+    },
+
+    async unbind(principal) {
+      const { user } = requireSession(principal);
+      const former = await store.transaction(async (tx) => {
+        const now = await tx.users.byId(user.id);
+        if (!now || now.email === null) throw authErrors.binding_not_found();
+        if (!(await hasWayIn(tx, now, settings()))) throw authErrors.last_way_in();
+        await setEmail(tx, user.id, { email: null, at: clock.unix() });
+        return now.email;
+      });
+      logger.info({ userId: user.id }, 'mail address unbound');
+      tellFormer(former, user, 'address_removed');
+    },
+  };
+}

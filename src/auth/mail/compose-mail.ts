@@ -1,0 +1,43 @@
+import { MAIL_TEXTS, type MailContent, type MailText } from './mail-texts.ts';
+import type { MailLanguage } from './pick-language.ts';
+
+/** A mail without sender and recipient. */
+export type ComposedMail = { subject: string; text: string; html: string };
+
+/** The mail in one language, as text and as simple HTML without pictures, scripts or anything from elsewhere. */
+export function composeMail(
+  content: MailContent,
+  language: MailLanguage,
+  { systemName, serverAddress }: { systemName: string; serverAddress: string },
+): ComposedMail {
+  const mail = MAIL_TEXTS[language](content, systemName);
+  const signature = `${systemName} · ${serverAddress}`;
+  return { subject: mail.subject, text: writeText(mail, signature), html: writeHtml(mail, signature, language) };
+}
+
+function writeText({ lines, code, link, after }: MailText, signature: string): string {
+  const parts = [
+    ...lines,
+    ...(code ? [`    ${code}`] : []),
+    ...(link ? [`${link.label}:\n${link.url}`] : []),
+    ...after,
+  ];
+  return `${parts.join('\n\n')}\n\n-- \n${signature}\n`;
+}
+
+function writeHtml({ lines, code, link, after }: MailText, signature: string, language: MailLanguage): string {
+  const paragraph = (text: string) => `<p>${escapeHtml(text)}</p>`;
+  const parts = [
+    ...lines.map(paragraph),
+    ...(code ? [`<p style="font-size:24px;letter-spacing:4px"><strong>${escapeHtml(code)}</strong></p>`] : []),
+    // The address in full as well: who reads it sees where it leads.
+    ...(link
+      ? [`<p>${escapeHtml(link.label)}:<br><a href="${escapeHtml(link.url)}">${escapeHtml(link.url)}</a></p>`]
+      : []),
+    ...after.map(paragraph),
+    `<p style="color:#666">${escapeHtml(signature)}</p>`,
+  ];
+  return `<!doctype html>\n<html lang="${language}"><head><meta charset="utf-8"></head><body>\n${parts.join('\n')}\n</body></html>\n`;
+}
+
+const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);

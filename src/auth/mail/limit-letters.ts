@@ -1,0 +1,24 @@
+import { sha256Hex } from '../../kernel/index.ts';
+import type { Counters } from '../../store/ports/index.ts';
+import { createRequestLimit, type RequestLimit } from '../limits/limit-requests.ts';
+import { MAIL_CODE_MINUTES } from './mail-codes.ts';
+
+/** Requests for a code: 2 per 30 seconds and client address (as in new-api). */
+export const createCodeRequestLimit = (counters: Counters): RequestLimit =>
+  createRequestLimit(counters, { name: 'mail-code', limit: 2, windowSeconds: 30 });
+
+/**
+ * Whether one more mail of this kind may go to an address: whoever asks, from wherever, nobody's mailbox is filled. Above it the
+ * answer is the same and the code that was sent last stays alive: it is not older than the window.
+ */
+export type LetterLimit = (kind: string, address: string) => Promise<boolean>;
+
+const PER_MAILBOX = { limit: 5, windowSeconds: MAIL_CODE_MINUTES * 60 };
+
+export function createLetterLimit(counters: Counters): LetterLimit {
+  return async (kind, address) => {
+    const key = `mailbox:${kind}:${sha256Hex(address)}`;
+    const { count } = await counters.add(key, 1, PER_MAILBOX.windowSeconds);
+    return count <= PER_MAILBOX.limit;
+  };
+}

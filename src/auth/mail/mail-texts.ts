@@ -1,0 +1,154 @@
+import type { MailLanguage } from './pick-language.ts';
+
+/** Why a mail is sent, with what it tells. */
+export type MailContent =
+  /** A code that confirms an address: for a new account, or for an account that exists. */
+  | { kind: 'verify' | 'bind'; code: string; minutes: number }
+  /** Somebody wanted to make an account with an address that has one. */
+  | { kind: 'account_exists'; loginUrl: string; resetUrl: string }
+  | { kind: 'reset'; username: string; link: string; minutes: number }
+  | { kind: 'password_changed'; username: string }
+  /** To the address that an account had. */
+  | { kind: 'address_changed' | 'address_removed'; username: string }
+  | { kind: 'test' };
+
+/** What a mail says, by its parts; the layout is the same for all. */
+export type MailText = {
+  subject: string;
+  lines: string[];
+  /** Shown large, between the lines before and those after it. */
+  code?: string;
+  link?: { label: string; url: string };
+  after: string[];
+};
+
+/** Codes and links stand in the body alone: subjects show on locked screens. */
+export const MAIL_TEXTS: Record<MailLanguage, (content: MailContent, system: string) => MailText> = {
+  en(content, system) {
+    switch (content.kind) {
+      case 'verify':
+      case 'bind':
+        return {
+          subject: `Confirm your mail address for ${system}`,
+          lines: [
+            content.kind === 'verify'
+              ? `Somebody wants to make an account at ${system} with this address. If it is you, enter this code:`
+              : `Somebody wants to use this address for an account at ${system}. If it is you, enter this code:`,
+          ],
+          code: content.code,
+          after: [
+            `It is valid for ${content.minutes} minutes and works once. Nobody of ${system} will ever ask you for it.`,
+            'If it was not you, do nothing: without the code nothing happens.',
+          ],
+        };
+      case 'account_exists':
+        return {
+          subject: `You have an account at ${system}`,
+          lines: [
+            `Somebody wanted to make an account at ${system} with this address. There is one already, so no code was made.`,
+            `If it was you, sign in: ${content.loginUrl}`,
+          ],
+          link: { label: 'Choose a new password', url: content.resetUrl },
+          after: ['If it was not you, do nothing: nothing has changed.'],
+        };
+      case 'reset':
+        return {
+          subject: `Choose a new password for ${system}`,
+          lines: [`Somebody asked for a new password for your account ${content.username} at ${system}.`],
+          link: { label: 'Choose a new password', url: content.link },
+          after: [
+            `The link is valid for ${content.minutes} minutes and works once. A new password ends all sessions of the account.`,
+            'If it was not you, do nothing: your password stays as it is.',
+          ],
+        };
+      case 'password_changed':
+        return {
+          subject: `Your password for ${system} was changed`,
+          lines: [
+            `The password of your account ${content.username} at ${system} was changed through a link that was sent to this address, and all its sessions have ended.`,
+          ],
+          after: ['If it was not you, ask for a new link at once and tell the administrator.'],
+        };
+      case 'address_changed':
+      case 'address_removed':
+        return {
+          subject: `Your mail address at ${system} was changed`,
+          lines: [
+            content.kind === 'address_changed'
+              ? `Your account ${content.username} at ${system} has another mail address now. This one no longer belongs to it.`
+              : `This address was taken off your account ${content.username} at ${system}.`,
+          ],
+          after: ['If it was not you, tell the administrator at once.'],
+        };
+      case 'test':
+        return {
+          subject: `Test mail of ${system}`,
+          lines: [`Mails of ${system} arrive: this one was sent to try the settings.`],
+          after: [],
+        };
+    }
+  },
+
+  zh(content, system) {
+    switch (content.kind) {
+      case 'verify':
+      case 'bind':
+        return {
+          subject: `确认您在 ${system} 的邮箱地址`,
+          lines: [
+            content.kind === 'verify'
+              ? `有人想用此邮箱在 ${system} 注册账号。如果是您本人,请输入以下验证码:`
+              : `有人想将此邮箱用于 ${system} 的账号。如果是您本人,请输入以下验证码:`,
+          ],
+          code: content.code,
+          after: [
+            `验证码 ${content.minutes} 分钟内有效,仅可使用一次。${system} 的任何人都不会向您索要它。`,
+            '如果不是您本人,请忽略此邮件:没有验证码,什么都不会发生。',
+          ],
+        };
+      case 'account_exists':
+        return {
+          subject: `您在 ${system} 已有账号`,
+          lines: [
+            `有人想用此邮箱在 ${system} 注册账号。该邮箱已有账号,因此没有生成验证码。`,
+            `如果是您本人,请直接登录:${content.loginUrl}`,
+          ],
+          link: { label: '设置新密码', url: content.resetUrl },
+          after: ['如果不是您本人,请忽略此邮件:没有任何改动。'],
+        };
+      case 'reset':
+        return {
+          subject: `设置您在 ${system} 的新密码`,
+          lines: [`有人为您在 ${system} 的账号 ${content.username} 申请了新密码。`],
+          link: { label: '设置新密码', url: content.link },
+          after: [
+            `链接 ${content.minutes} 分钟内有效,仅可使用一次。设置新密码后,该账号的所有会话都会结束。`,
+            '如果不是您本人,请忽略此邮件:您的密码保持不变。',
+          ],
+        };
+      case 'password_changed':
+        return {
+          subject: `您在 ${system} 的密码已更改`,
+          lines: [`您在 ${system} 的账号 ${content.username} 的密码已通过发送到此邮箱的链接更改,所有会话已结束。`],
+          after: ['如果不是您本人操作,请立即申请新的链接并通知管理员。'],
+        };
+      case 'address_changed':
+      case 'address_removed':
+        return {
+          subject: `您在 ${system} 的邮箱地址已更改`,
+          lines: [
+            content.kind === 'address_changed'
+              ? `您在 ${system} 的账号 ${content.username} 已改用其他邮箱,此邮箱不再属于该账号。`
+              : `此邮箱已从您在 ${system} 的账号 ${content.username} 中移除。`,
+          ],
+          after: ['如果不是您本人操作,请立即通知管理员。'],
+        };
+      case 'test':
+        return {
+          subject: `${system} 的测试邮件`,
+          lines: [`${system} 的邮件可以送达:此邮件用于测试设置。`],
+          after: [],
+        };
+    }
+  },
+};

@@ -1,0 +1,58 @@
+import type { Clock } from '../../kernel/index.ts';
+import { type Repositories, ROLE, type UserRecord } from '../../store/ports/index.ts';
+import type { AuthSettings } from '../config.ts';
+import { authErrors } from '../errors.ts';
+import { MAIL_PROVIDER } from '../mail/mail-address.ts';
+import { USER_ENABLED } from '../sessions/check-session.ts';
+
+export type NewAccount = {
+  username: string;
+  displayName: string;
+  /** null: the account signs in through a provider only. */
+  passwordHash: string | null;
+  /** A confirmed address in lower case, which is claimed; null: none. */
+  email: string | null;
+  language: string;
+  /** Somebody's affiliate code; one that is nobody's is ignored. */
+  affCode: string | undefined;
+};
+
+/**
+ * Makes a user with his address and the quota that he and whoever brought him get, in the caller's transaction. Rejects with
+ * `auth.name_taken` and `auth.identity_taken`; both must undo the transaction.
+ */
+export type OpenAccount = (tx: Repositories, account: NewAccount) => Promise<UserRecord>;
+
+export function createOpenAccount(deps: { clock: Clock; settings: () => AuthSettings }): OpenAccount {
+  return async (tx, { affCode, ...fields }) => {
+    const now = deps.clock.unix();
+    const { quotaForNewUser, quotaForInviter, quotaForInvitee } = deps.settings().registration;
+    const inviter = affCode ? await tx.users.byAffCode(affCode) : undefined;
+    const invited = inviter?.status === USER_ENABLED ? inviter : undefined;
+
+    const user = await tx.users.insert({
+      ...fields,
+      role: ROLE.user,
+      status: USER_ENABLED,
+      group: 'default',
+      createdAt: now,
+      ...(invited ? { inviterId: invited.id } : {}),
+    });
+    if (!user) throw authErrors.name_taken({ param: 'username' });
+    if (fields.email !== null) {
+      const claim = { provider: MAIL_PROVIDER, subject: fields.email, userId: user.id, createdAt: now };
+      if ((await tx.identities.claim(claim)) !== 'ok') throw authErrors.identity_taken();
+    }
+
+    const grant = async (userId: number, reason: string, amount: number, note: string) => {
+      if (amount === 0) return;
+      await tx.ledger.grant({ userId, kind: 'grant', key: `${reason}:${user.id}`, amount, note, at: now });
+    };
+    await grant(user.id, 'new-user', quotaForNewUser, 'new account');
+    if (invited) {
+      await grant(user.id, 'invitee', quotaForInvitee, 'came with an affiliate code');
+      await grant(invited.id, 'inviter', quotaForInviter, `brought user ${user.id}`);
+    }
+    return user;
+  };
+}
