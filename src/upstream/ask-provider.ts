@@ -25,15 +25,20 @@ const CONNECT_MS = 5000;
 const MAX_BYTES = 1024 * 1024;
 
 /**
- * One conversation with a provider: everything that is asked in it takes at most ten seconds together, each answer has at most 1 MiB, and
+ * One conversation with a provider: everything that is asked in it takes at most `patienceMs` together, each answer has at most 1 MiB, and
  * redirects are not followed. `configured` are the addresses that an administrator wrote down: their hosts alone may be private.
  */
-export function openProvider(upstream: Upstream, configured: readonly string[]): AskProvider {
-  const signal = AbortSignal.timeout(PATIENCE_MS);
+export function openProvider(
+  upstream: Upstream,
+  configured: readonly string[],
+  patienceMs: number = PATIENCE_MS,
+): AskProvider {
+  const signal = AbortSignal.timeout(patienceMs);
   const privateHosts = configured
     .filter((address) => URL.canParse(address))
     .map((address) => new URL(address).host.toLowerCase());
-  const late = () => err<UpstreamFailure>({ kind: 'timeout', notSent: false, message: TOO_LATE });
+  const message = `No complete answer within ${patienceMs / 1000} seconds.`;
+  const late = () => err<UpstreamFailure>({ kind: 'timeout', notSent: false, message });
 
   return async ({ url, headers, body }) => {
     const answer = await upstream.request({
@@ -44,8 +49,8 @@ export function openProvider(upstream: Upstream, configured: readonly string[]):
       privateHosts,
       maxRedirects: 0,
       connectTimeoutMs: CONNECT_MS,
-      headersTimeoutMs: PATIENCE_MS,
-      idleTimeoutMs: PATIENCE_MS,
+      headersTimeoutMs: patienceMs,
+      idleTimeoutMs: patienceMs,
       maxResponseBytes: MAX_BYTES,
       signal,
     });
@@ -60,8 +65,6 @@ export function openProvider(upstream: Upstream, configured: readonly string[]):
     });
   };
 }
-
-const TOO_LATE = `No complete answer within ${PATIENCE_MS / 1000} seconds.`;
 
 type Body = NonNullable<ProviderRequest['body']>;
 

@@ -195,11 +195,11 @@ for (const dialect of DIALECTS) {
         const { user, id } = await bound();
         const query = widget(id);
         await store.users.administer(user.id, { status: 2 }, user.authVersion);
-        await refusal(logIn(query), 'auth.invalid_credentials');
+        await refusal(logIn(query), 'auth.user_disabled');
         await store.users.administer(user.id, { status: 1 }, user.authVersion + 1);
         expect((await logIn(query)).kind).toBe('session');
         await store.users.softDelete(user.id, user.authVersion + 2, clock.unix());
-        await refusal(logIn(widget(id, -1)), 'auth.invalid_credentials');
+        await refusal(logIn(widget(id, -1)), 'auth.user_disabled');
       });
     });
 

@@ -17,7 +17,7 @@ export type TelegramLogin = {
 
 /**
  * Login with what Telegram's widget signed. It makes no account. Rejects with `auth.method_disabled`; with `auth.invalid_credentials`
- * alike for everything that is no fresh assertion of our bot, and for a disabled user; with `auth.identity_unbound`; with
+ * alike for everything that is no fresh assertion of our bot; with `auth.identity_unbound`, `auth.user_disabled`,
  * `auth.assertion_replayed`; with a limit of session issuance, which leaves the assertion unused.
  */
 export function createLogInWithTelegram(deps: {
@@ -37,7 +37,7 @@ export function createLogInWithTelegram(deps: {
     const owner = await store.identities.owner(TELEGRAM, subject);
     if (!owner) throw authErrors.identity_unbound();
     const user = await store.users.byId(owner.userId);
-    if (user?.status !== USER_ENABLED) throw refused('the owner is disabled or gone');
+    if (user?.status !== USER_ENABLED) throw authErrors.user_disabled();
 
     return completeLogin({
       proven: user,

@@ -1,0 +1,62 @@
+import { Elysia, t } from 'elysia';
+import type { Auth } from '../../auth/index.ts';
+import type { Clock } from '../../kernel/index.ts';
+import { createAnswerLogin } from '../answer-login.ts';
+import { type Kit, ok, strictObject } from '../kit.ts';
+import type { RecordAudit } from '../record-audit.ts';
+import { refuseNavigation } from '../refuse-navigation.ts';
+import type { SessionCookies } from '../session-cookies.ts';
+
+const code = t.String({ maxLength: 64, description: 'What the official account answered.' });
+const flowToken = { maxLength: 200, description: 'From the begin step.' };
+
+/** Sign-in and binding by a code of the WeChat official account. */
+export function wechatRoutes(
+  kit: Kit,
+  deps: { auth: Auth; audit: RecordAudit; cookies: SessionCookies; clock: Clock },
+) {
+  const { wechat } = deps.auth;
+  const answerLogin = createAnswerLogin(deps);
+
+  return new Elysia({ normalize: false, tags: ['Sign-in'] })
+    .use(kit)
+    .post('/api/oauth/wechat/state', async () => ok(await wechat.beginLogin()), {
+      public: true,
+      critical: true,
+      detail: { summary: 'Begin to sign in with WeChat' },
+    })
+    .get(
+      '/api/oauth/wechat',
+      async ({ request, query, origin, cookie }) => {
+        refuseNavigation(request);
+        return answerLogin(await wechat.logIn({ code: query.code, flowToken: query.state, origin }), cookie);
+      },
+      {
+        public: true,
+        critical: true,
+        query: t.Object({ code, state: t.String(flowToken) }),
+        detail: { summary: 'Sign in with WeChat' },
+      },
+    )
+    .post('/api/oauth/wechat/bind/start', async ({ panel }) => ok(await wechat.beginBinding(panel)), {
+      session: true,
+      critical: true,
+      detail: { summary: 'Begin to bind a WeChat account' },
+    })
+    .post(
+      '/api/oauth/wechat/bind',
+      async ({ panel, body, origin }) => {
+        const { subject } = await wechat.bind(panel, { code: body.code, flowToken: body.flow_token, origin });
+        const detail = { after: { provider: 'wechat', subject } };
+        const target = `user:${panel.user.id}`;
+        await deps.audit({ panel, origin }, { action: 'user.identity.bind', target, detail });
+        return ok({ provider: 'wechat' });
+      },
+      {
+        session: true,
+        critical: true,
+        body: strictObject({ code, flow_token: t.String(flowToken) }),
+        detail: { summary: 'Bind the WeChat account whose code this is' },
+      },
+    );
+}

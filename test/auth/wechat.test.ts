@@ -1,0 +1,317 @@
+/** Sign-in and binding by WeChat, with a WeChat server on loopback. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import type { Auth, AuthSettings, PanelPrincipal } from '../../src/auth/index.ts';
+import { newUuid } from '../../src/kernel/index.ts';
+import type { Store, UserRecord } from '../../src/store/ports/index.ts';
+import { startWeChatServer, WECHAT_TOKEN, type WeChatMood, type WeChatServer } from '../support/wechat-server.ts';
+import { addProtectedUser } from './authenticator-app.ts';
+import { addUser, DIALECTS, ORIGIN, openAuth, openTestStore, testSettings } from './harness.ts';
+import { refusal } from './refusal.ts';
+import { createTestClock, type TestClock } from './test-clock.ts';
+
+let people = 0;
+function newPerson(): string {
+  people += 1;
+  return `oWx_${people}-openid`;
+}
+
+const TROUBLE: WeChatMood[] = ['garbage', 'html', 'broken', 'redirect', 'odd subject', 'endless'];
+
+for (const dialect of DIALECTS) {
+  describe(`WeChat on ${dialect}`, () => {
+    let store: Store;
+    let stop: () => Promise<void>;
+    let clock: TestClock;
+    let auth: Auth;
+    let server: WeChatServer;
+    let settings: AuthSettings;
+
+    beforeAll(async () => {
+      ({ store, stop } = await openTestStore(dialect));
+      server = startWeChatServer();
+      clock = createTestClock();
+      auth = openAuth(store, { clock, settings: () => settings });
+      reset();
+    });
+    afterEach(() => {
+      expect(server.complaints).toEqual([]);
+      reset();
+    });
+    afterAll(async () => {
+      await server.stop();
+      await stop();
+    });
+
+    function reset(): void {
+      settings = testSettings();
+      settings.providers.wechat = { serverAddress: server.url, serverToken: WECHAT_TOKEN, qrCodeUrl: '' };
+      server.mood = 'well';
+      server.asked = [];
+    }
+    function codeOf(subject: string): string {
+      const code = String(100_000 + server.codes.size);
+      server.codes.set(code, subject);
+      return code;
+    }
+    async function enter(): Promise<Extract<PanelPrincipal, { kind: 'session' }>> {
+      const user = await addUser(store);
+      const now = clock.unix();
+      const sid = newUuid();
+      await store.sessions.insert({
+        ...{ sid, userId: user.id, version: 1, userAuthVersion: 1, status: 'active', loginMethod: 'password' },
+        ...{ refreshHash: '0'.repeat(64), previousRefreshHash: null, previousValidUntil: 0, ip: '', userAgent: '' },
+        ...{ createdAt: now, lastActiveAt: now, expiresAt: now + 100_000, revokedAt: 0, revokedReason: '' },
+      });
+      return { kind: 'session', user, sid, sessionVersion: 1 };
+    }
+    async function bound(): Promise<{ user: UserRecord; subject: string }> {
+      const user = await addUser(store);
+      const subject = newPerson();
+      await store.identities.claim({ provider: 'wechat', subject, userId: user.id, createdAt: 1 });
+      return { user, subject };
+    }
+    const beginLogin = async () => (await auth.wechat.beginLogin()).flow_token;
+    const logIn = async (code: string, flowToken?: string, origin = ORIGIN) =>
+      auth.wechat.logIn({ code, flowToken: flowToken ?? (await beginLogin()), origin });
+    const beginBinding = async (principal: PanelPrincipal) => (await auth.wechat.beginBinding(principal)).flow_token;
+    const bind = (principal: PanelPrincipal, flowToken: string, code: string) =>
+      auth.wechat.bind(principal, { code, flowToken, origin: ORIGIN });
+    const ownerOf = async (subject: string) => (await store.identities.owner('wechat', subject))?.userId;
+
+    describe('sign-in', () => {
+      test('of the owner of the identity: a session by the method wechat', async () => {
+        const { user, subject } = await bound();
+        const ticket = await auth.wechat.beginLogin();
+        expect(ticket.expires_at).toBe(clock.unix() + 600);
+        const login = await logIn(codeOf(subject), ticket.flow_token);
+        if (login.kind !== 'session') throw new Error('a second factor was asked');
+        expect(login.bundle.user.id).toBe(user.id);
+        expect(login.bundle.session.login_method).toBe('wechat');
+      });
+
+      test('asks for the second factor where there is one', async () => {
+        const { user } = await addProtectedUser(auth, store, clock);
+        const subject = newPerson();
+        await store.identities.claim({ provider: 'wechat', subject, userId: user.id, createdAt: 1 });
+        expect((await logIn(codeOf(subject))).kind).toBe('require_2fa');
+      });
+
+      test('makes no account while registration is closed, and leaves the flow for another code', async () => {
+        const subject = newPerson();
+        const flow = await beginLogin();
+        await refusal(logIn(codeOf(subject), flow), 'auth.registration_disabled');
+        expect(await ownerOf(subject)).toBeUndefined();
+        const known = await bound();
+        expect((await logIn(codeOf(known.subject), flow)).kind).toBe('session');
+      });
+
+      test('makes an account with what registration grants while it is open', async () => {
+        settings.registration.enabled = true;
+        settings.registration.quotaForNewUser = 1234;
+        const subject = newPerson();
+        const login = await logIn(codeOf(subject));
+        if (login.kind !== 'session') throw new Error('a second factor was asked');
+        expect(login.bundle.user).toMatchObject({
+          username: expect.stringMatching(/^wechat_\d+$/),
+          display_name: 'WeChat User',
+          quota: 1234,
+          has_password: false,
+          bindings: [{ provider: 'wechat', subject }],
+        });
+        const again = await logIn(codeOf(subject));
+        expect(again.kind === 'session' && again.bundle.user.id).toBe(login.bundle.user.id);
+      });
+
+      test('double registration: 20 first sign-ins of one person at once make one account', async () => {
+        settings.registration.enabled = true;
+        const subject = newPerson();
+        const code = codeOf(subject);
+        const all = await Promise.all(Array.from({ length: 20 }, () => logIn(code)));
+        const ids = new Set(all.map((login) => login.kind === 'session' && login.bundle.user.id));
+        expect([...ids]).toEqual([Number(await ownerOf(subject))]);
+      });
+
+      test('a disabled user is refused', async () => {
+        const { user, subject } = await bound();
+        await store.users.administer(user.id, { status: 2 }, user.authVersion);
+        await refusal(logIn(codeOf(subject)), 'auth.user_disabled');
+      });
+
+      test('login CSRF and flow confusion: without a flow of a login nothing is asked and nobody comes in', async () => {
+        const { subject } = await bound();
+        const principal = await enter();
+        const used = await beginLogin();
+        await logIn(codeOf(subject), used);
+        const expired = await beginLogin();
+        clock.advance(600);
+        server.asked = [];
+        const binding = await beginBinding(principal);
+        const passkey = (await auth.passkeys.login.begin()).flow_token;
+        for (const flow of ['', 'A'.repeat(43), used, expired, binding, passkey]) {
+          await refusal(logIn(codeOf(subject), flow), 'auth.flow_invalid');
+        }
+        expect(server.asked).toEqual([]);
+      });
+
+      test('flow replay: of 20 sign-ins with one flow one gets a session', async () => {
+        const { user, subject } = await bound();
+        const [flow, code] = [await beginLogin(), codeOf(subject)];
+        const all = await Promise.allSettled(Array.from({ length: 20 }, () => logIn(code, flow)));
+        expect(all.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+        expect(await store.sessions.countActive(user.id, clock.unix())).toBe(1);
+      });
+
+      test('a limit of sessions leaves the flow unused', async () => {
+        const { user, subject } = await bound();
+        const strict = openAuth(store, { clock, settings: () => settings, config: { activeSessionLimit: 0 } });
+        const flowToken = await beginLogin();
+        const code = codeOf(subject);
+        await refusal(strict.wechat.logIn({ code, flowToken, origin: ORIGIN }), 'auth.session_limit');
+        const login = await logIn(code, flowToken);
+        expect(login.kind === 'session' && login.bundle.user.id).toBe(user.id);
+      });
+    });
+
+    describe('codes', () => {
+      test('a wrong one, an empty answer, and what cannot be one are refused alike; the last is not sent on', async () => {
+        const flow = await beginLogin();
+        server.codes.set('77', '');
+        await refusal(logIn('000000', flow), 'auth.code_invalid');
+        await refusal(logIn('77', flow), 'auth.code_invalid');
+        server.asked = [];
+        for (const code of ['', '1&x=2', '../user', 'ü', ' 1', 'a'.repeat(65), '1\0']) {
+          await refusal(logIn(code, flow), 'auth.code_invalid');
+        }
+        expect(server.asked).toEqual([]);
+      });
+
+      test('code guessing: five wrong ones a flow, fifty an address, whatever the flow', async () => {
+        const origin = { ...ORIGIN, ip: dialect === 'sqlite' ? '198.51.100.1' : '198.51.100.2' };
+        const flow = await beginLogin();
+        for (let i = 0; i < 5; i += 1) await refusal(logIn('999999', flow, origin), 'auth.code_invalid');
+        await refusal(logIn('999999', flow, origin), 'auth.too_many_attempts');
+        for (let i = 0; i < 45; i += 1) await refusal(logIn('999999', await beginLogin(), origin), 'auth.code_invalid');
+        const { subject } = await bound();
+        const code = codeOf(subject);
+        server.asked = [];
+        await refusal(logIn(code, await beginLogin(), origin), 'auth.too_many_attempts');
+        expect(server.asked).toEqual([]);
+        expect((await logIn(code)).kind).toBe('session');
+      });
+    });
+
+    describe('a WeChat server in trouble', () => {
+      test.each(TROUBLE)('%s: the provider failed, and flow and code can be used later', async (mood) => {
+        const { subject } = await bound();
+        const [flow, code] = [await beginLogin(), codeOf(subject)];
+        server.mood = mood;
+        const error = await refusal(logIn(code, flow), 'auth.provider_failed');
+        expect(error.kind).toBe('upstream_failed');
+        expect(error.message).not.toContain(server.url);
+        expect(error.message).not.toContain(code);
+        expect(server.asked).toEqual([code]);
+        server.mood = 'well';
+        expect((await logIn(code, flow)).kind).toBe('session');
+      });
+
+      test('one that hangs is given up after five seconds, and holds up no password', async () => {
+        const { subject } = await bound();
+        const user = await addUser(store);
+        const [flow, code] = [await beginLogin(), codeOf(subject)];
+        server.mood = 'hang';
+        const started = performance.now();
+        const waiting = Array.from({ length: 4 }, () => refusal(logIn(code, flow), 'auth.provider_failed'));
+        await auth.passwords.logIn({ username: user.username, password: 'correct horse battery', origin: ORIGIN });
+        expect(performance.now() - started).toBeLessThan(4900);
+        await Promise.all(waiting);
+        const seconds = (performance.now() - started) / 1000;
+        expect(seconds).toBeGreaterThan(4.9);
+        expect(seconds).toBeLessThan(9);
+        server.mood = 'well';
+        expect((await logIn(code, flow)).kind).toBe('session');
+      });
+
+      test('one that is not there', async () => {
+        settings.providers.wechat = { serverAddress: 'http://127.0.0.1:9', serverToken: WECHAT_TOKEN, qrCodeUrl: '' };
+        await refusal(logIn('123456'), 'auth.provider_failed');
+      });
+
+      test('one that does not take the token', async () => {
+        settings.providers.wechat = { serverAddress: server.url, serverToken: 'another', qrCodeUrl: '' };
+        await refusal(logIn('123456'), 'auth.provider_failed');
+        expect(server.complaints).toEqual(['authorization']);
+        server.complaints = [];
+      });
+    });
+
+    describe('binding', () => {
+      test('gives the identity to the user in whose session it began', async () => {
+        const principal = await enter();
+        const subject = newPerson();
+        const done = await bind(principal, await beginBinding(principal), codeOf(subject));
+        expect(done).toEqual({ subject });
+        expect(await ownerOf(subject)).toBe(principal.user.id);
+        const login = await logIn(codeOf(subject));
+        expect(login.kind === 'session' && login.bundle.user.id).toBe(principal.user.id);
+      });
+
+      test('flow confusion: only the session that began it can use it, once, and no flow of a login', async () => {
+        const [mine, theirs] = [await enter(), await enter()];
+        const flow = await beginBinding(mine);
+        const code = codeOf(newPerson());
+        await refusal(bind(theirs, flow, code), 'auth.flow_invalid');
+        await refusal(bind({ ...mine, sid: theirs.sid }, flow, code), 'auth.flow_invalid');
+        await refusal(bind(mine, await beginLogin(), code), 'auth.flow_invalid');
+        await refusal(bind({ kind: 'pat', user: mine.user }, flow, code), 'auth.session_required');
+        expect(server.asked).toEqual([]);
+        await bind(mine, flow, code);
+        await refusal(bind(mine, flow, codeOf(newPerson())), 'auth.flow_invalid');
+      });
+
+      test('identity theft: what belongs to somebody else stays his; the flow can be used for another', async () => {
+        const theirs = await bound();
+        const principal = await enter();
+        const flow = await beginBinding(principal);
+        await refusal(bind(principal, flow, codeOf(theirs.subject)), 'auth.identity_taken');
+        expect(await ownerOf(theirs.subject)).toBe(theirs.user.id);
+        await bind(principal, flow, codeOf(newPerson()));
+        await refusal(auth.wechat.beginBinding(principal), 'auth.identity_taken');
+      });
+
+      test('identity theft: of 50 users who bind one identity at once, one owns it', async () => {
+        const code = codeOf(newPerson());
+        const flows = await Promise.all(
+          Array.from({ length: 50 }, async () => {
+            const principal = await enter();
+            return { principal, flow: await beginBinding(principal) };
+          }),
+        );
+        const all = await Promise.allSettled(flows.map(({ principal, flow }) => bind(principal, flow, code)));
+        expect(all.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+        const codes = new Set(all.flatMap((one) => (one.status === 'rejected' ? [one.reason.code] : [])));
+        expect([...codes]).toEqual(['auth.identity_taken']);
+      });
+
+      test('session fixation: a session that ended while the server was asked binds nothing', async () => {
+        const principal = await enter();
+        const flow = await beginBinding(principal);
+        await store.sessions.revoke(principal.sid, 'logout', clock.unix());
+        const subject = newPerson();
+        await refusal(bind(principal, flow, codeOf(subject)), 'auth.session_revoked');
+        expect(await ownerOf(subject)).toBeUndefined();
+      });
+    });
+
+    test('off or not set up: nothing of it works, also what was begun before', async () => {
+      const { subject } = await bound();
+      const principal = await enter();
+      const [login, binding] = [await beginLogin(), await beginBinding(principal)];
+      settings.providers.wechat = undefined;
+      await refusal(auth.wechat.beginLogin(), 'auth.method_disabled');
+      await refusal(auth.wechat.beginBinding(principal), 'auth.method_disabled');
+      await refusal(logIn(codeOf(subject), login), 'auth.method_disabled');
+      await refusal(bind(principal, binding, codeOf(newPerson())), 'auth.method_disabled');
+      expect(server.asked).toEqual([]);
+    });
+  });
+}
