@@ -64,7 +64,6 @@ import { createSpendCode } from './two-factor/spend-code.ts';
 import { createTwoFactor, type TwoFactor } from './two-factor/two-factor.ts';
 import type { PanelPrincipal } from './types.ts';
 import { createBindIdentity } from './users/bind-identity.ts';
-import { createBindIdentity } from './users/bind-identity.ts';
 import type { PanelUser } from './users/describe-user.ts';
 import { createOwnAccount, type OwnAccount } from './users/edit-own-account.ts';
 import { loadPanelUser } from './users/load-factors.ts';
@@ -193,7 +192,6 @@ export function createAuth(deps: AuthDeps): Auth {
     backupCodes: createBackupCodes(config),
     sessions: createSessionGate(deps),
     checkAssertion: createCheckAssertion(deps),
-    bindIdentity: createBindIdentity(deps),
     bindIdentity: createBindIdentity(deps),
     identifyByCode: createIdentifyByCode(deps),
     mailCodes: createMailCodes({ store, clock, keys: keys.flow }),
