@@ -1,5 +1,6 @@
 import { t } from 'elysia';
 import { httpErrors } from './errors.ts';
+import { wrongField } from './wrong-field.ts';
 
 /** Lists are pages of at most this many entries. */
 const MAX_PAGE_SIZE = 100;
@@ -33,12 +34,7 @@ export const slicePage = <T>(page: { page: number; pageSize: number }, all: read
 export function readWhole(field: string, text: string, low: number, high: number): number {
   const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
   if (value >= low && value <= high) return value;
-  const message = `"${field}" must be a whole number from ${low} to ${high}.`;
-  throw httpErrors.validation_failed({
-    message,
-    param: field,
-    details: { errors: [{ field, rule: 'wrong_value', message }] },
-  });
+  throw wrongField(field, 'wrong_value', `"${field}" must be a whole number from ${low} to ${high}.`);
 }
 
 /** An id out of a path: what is no id names nothing. @throws http.not_found */

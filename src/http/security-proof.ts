@@ -5,6 +5,7 @@ export const proofScope = t.Union([
   t.Literal('channel.key.read'),
   t.Literal('passkey.register'),
   t.Literal('passkey.delete'),
+  t.Literal('account.delete'),
 ]);
 
 /** The proof that came with a request. */

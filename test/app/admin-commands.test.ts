@@ -93,6 +93,31 @@ describe('admin reset-password', () => {
     }
   });
 
+  test('account takeover: --reset-factors frees identities, address and mail flows, which a stranger may have left', async () => {
+    panel = await openPanel();
+    const { dataDir } = panel.gateway;
+    const [id, other] = [panel.addUser('ada', 1), panel.addUser('bea', 1)];
+    for (const [owner, provider] of [
+      [id, 'github'],
+      [id, 'telegram'],
+      [id, 'email'],
+      [other, 'github'],
+    ] as const) {
+      panel.run(`insert into external_identity_claims (provider, subject, user_id, created_at)
+                 values ('${provider}', '${owner}@strangers.example', ${owner}, 1)`);
+    }
+    panel.run(`update users set email = '${id}@strangers.example' where id = ${id}`);
+    panel.run(`insert into auth_flows (token_hash, purpose, user_id, created_at, expires_at)
+               values ('hash', 'email_bind', ${id}, 1, 99999999999)`);
+    const claims = 'select user_id, provider from external_identity_claims order by user_id, provider';
+    await reset(dataDir, 'ada');
+    expect(rowsOf(dataDir, claims)).toHaveLength(4);
+    expect((await reset(dataDir, 'ada', '--reset-factors')).out).toContain('bind them again after signing in');
+    expect(rowsOf(dataDir, claims)).toEqual([{ user_id: other, provider: 'github' }]);
+    expect(rowsOf(dataDir, `select email from users where id = ${id}`)).toEqual([{ email: null }]);
+    expect(rowsOf(dataDir, 'select token_hash from auth_flows')).toEqual([]);
+  });
+
   test('without factors does not speak of them', async () => {
     panel = await openPanel();
     const { out } = await reset(panel.gateway.dataDir, 'root');
@@ -126,7 +151,9 @@ describe('admin reset-password', () => {
 
   test('its help says what --reset-factors does', async () => {
     const { out } = await runTaskgate(['admin', 'reset-password', '--help']);
-    expect(out).toMatch(/--reset-factors +remove two-factor, backup codes, passkeys and the personal access token/);
+    expect(out).toMatch(
+      /--reset-factors +remove two-factor, backup codes, passkeys, the personal access token, bound\s+identities and the mail\s+address/,
+    );
   });
 });
 

@@ -73,7 +73,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       ...account,
       'reset-factors': {
         type: 'boolean',
-        doc: 'remove two-factor, backup codes, passkeys and the personal access token as well: for a lost authenticator or an account that was broken into',
+        doc: 'remove two-factor, backup codes, passkeys, the personal access token, bound identities and the mail address as well: for a lost authenticator or an account that was broken into',
       },
     },
     load: () => import('./reset-password.ts'),

@@ -3,7 +3,7 @@ import { answer, type CommandInput, EXIT, type ExitCode, option } from './comman
 import { readPassword, withAccounts } from './open-accounts.ts';
 
 /**
- * Sets the password from standard input and ends all sessions of the account; with `--reset-factors` its factors and token go too. For
+ * Sets the password from standard input and ends all sessions of the account; with `--reset-factors` all else that signs in goes too. For
  * root it is the way out, so signing in with a password is switched on again where it was off.
  */
 export async function run(input: CommandInput): Promise<ExitCode> {
@@ -22,7 +22,10 @@ export async function run(input: CommandInput): Promise<ExitCode> {
     return { ...done, opened };
   });
   const lines = [`password of "${reset.username}" set; all its sessions have ended`];
-  if (resetFactors) lines.push('two-factor, backup codes, passkeys and the personal access token are removed');
+  if (resetFactors) {
+    lines.push('two-factor, backup codes, passkeys and the personal access token are removed');
+    lines.push('bound identities and the mail address are removed: bind them again after signing in');
+  }
   if (reset.opened)
     lines.push(
       'signing in with a password was off and is on again; a running gateway follows within SYNC_FREQUENCY seconds',

@@ -8,7 +8,10 @@ import type { PasswordHashes } from './password-hashes.ts';
 export type PasswordReset = {
   username: string;
   password: string;
-  /** Also takes away everything else that signs in or confirms: two-factor, backup codes, passkeys, the personal access token. */
+  /**
+   * Also takes away everything else that signs in, confirms or gets mail for the account: two-factor, backup codes, passkeys, the personal
+   * access token, bound identities, the mail address. Whoever broke in may have left his own.
+   */
   resetFactors: boolean;
 };
 
@@ -32,6 +35,9 @@ export function createResetPassword(deps: {
     await tx.twoFactor.delete(userId);
     await tx.passkeys.deleteAll(userId);
     await tx.users.setAccessToken(userId, null);
+    await tx.users.update(userId, { email: null });
+    await tx.identities.releaseAll(userId);
+    await tx.flows.deleteOfUser(userId);
   }
 
   return async ({ username, password, resetFactors }) => {

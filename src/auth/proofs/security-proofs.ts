@@ -6,8 +6,8 @@ import { createPanelJwt } from '../tokens/panel-jwt.ts';
 import type { PanelPrincipal } from '../types.ts';
 import { type AllowedProofMethods, type ProofMethod, wrongMethod } from './allowed-methods.ts';
 
-/** Specification, "Resources". */
-export const PROOF_SCOPES = ['channel.key.read', 'passkey.register', 'passkey.delete'] as const;
+/** Specification, "Resources", and the deletion of one's own account. */
+export const PROOF_SCOPES = ['channel.key.read', 'passkey.register', 'passkey.delete', 'account.delete'] as const;
 export type ProofScope = (typeof PROOF_SCOPES)[number];
 
 export type ProofBundle = { proof_token: string; expires_at: number; method: ProofMethod; scope: ProofScope };

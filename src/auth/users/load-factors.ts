@@ -1,4 +1,5 @@
 import type { Repositories, UserRecord } from '../../store/ports/index.ts';
+import { MAIL_PROVIDER } from '../mail/mail-address.ts';
 import { describeUser, type PanelUser, type UserFactors } from './describe-user.ts';
 
 /** What a user has besides a password. Only an enabled second factor counts, not one that is being set up. */
@@ -11,7 +12,10 @@ export async function loadFactors(store: Repositories, userId: number): Promise<
   return {
     twoFactor: twoFactor?.enabled ?? false,
     passkeys: passkeys.length,
-    bindings: identities.map(({ provider, subject }) => ({ provider, subject })),
+    // A mail address is an identity too, and shown by itself.
+    bindings: identities
+      .filter(({ provider }) => provider !== MAIL_PROVIDER)
+      .map(({ provider, subject }) => ({ provider, subject })),
   };
 }
 

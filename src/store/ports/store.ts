@@ -215,6 +215,8 @@ export interface LedgerStore {
     note?: string;
     at: number;
   }): Promise<{ before: number; after: number } | undefined>;
+  /** The line of this unique key of a grant, a top-up or an adjustment. */
+  byGrantKey(key: string): Promise<LedgerEntryRecord | undefined>;
   /** After the end of a task: adds to the used quota of user, key and channel and counts one request. */
   addUsage(usage: { userId: number; apiKeyId: number | null; channelId: number; quota: number }): Promise<void>;
   byTask(taskId: string): Promise<LedgerEntryRecord[]>;

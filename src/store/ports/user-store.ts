@@ -35,6 +35,11 @@ export interface UserStore {
   /** By user name, ignoring case, or by e-mail address; of two users with one address the one who owns it. */
   byLogin(login: string): Promise<UserRecord | undefined>;
   countByRole(role: number): Promise<number>;
+  /**
+   * Inside a transaction: these users by id, deleted ones left out, whom nobody else changes until it ends. All that one transaction
+   * holds in one call, so that two never wait for each other crosswise.
+   */
+  hold(ids: readonly number[]): Promise<UserRecord[]>;
   /** The record after the change; `undefined` when there is no such user. */
   update(id: number, change: UserChange): Promise<UserRecord | 'name_taken' | undefined>;
   /** New password hash and `auth_version + 1` in one statement; `expectedAuthVersion` guards against a concurrent change. */

@@ -1,12 +1,12 @@
-import { and, asc, desc, eq, ne, or, type SQL, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, inArray, ne, or, type SQL, sql } from 'drizzle-orm';
 import { ROLE, type UserFilter, type UserStore } from '../ports/index.ts';
 import { type Context, countAll, escapeLike, paged } from './context.ts';
-import { adminColumns } from './user-columns.ts';
+import { adminColumns, userColumns } from './user-columns.ts';
 
-type Administration = Pick<UserStore, 'administer' | 'softDelete' | 'adminById' | 'search'>;
+type Administration = Pick<UserStore, 'hold' | 'administer' | 'softDelete' | 'adminById' | 'search'>;
 
 /** What is done to users by others, and how deleted ones are seen. */
-export function createUserAdministration({ db, tables }: Context): Administration {
+export function createUserAdministration({ db, tables, statement, holdRows }: Context): Administration {
   const { users } = tables;
   const columns = adminColumns(tables);
   const isPresent = eq(users.deletedAt, 0);
@@ -17,6 +17,17 @@ export function createUserAdministration({ db, tables }: Context): Administratio
   const nextVersion = sql`${users.authVersion} + 1`;
 
   return {
+    async hold(ids) {
+      const among = inArray(users.id, [...ids]);
+      // In one order for everybody, so that two transactions never hold a user each and wait for the other's.
+      await statement(sql`select id from ${users} where ${among} order by id ${holdRows}`);
+      return db
+        .select(userColumns(tables))
+        .from(users)
+        .where(and(among, isPresent))
+        .orderBy(asc(users.id));
+    },
+
     async administer(id, { role, status, passwordHash }, expectedAuthVersion) {
       const sparesRoot = role !== undefined || status === 2 ? isNotRoot : undefined;
       const changed = await db

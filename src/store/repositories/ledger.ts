@@ -180,6 +180,11 @@ export function createLedgerStore({ db, tables, statement }: Context): LedgerSto
       return written ? { before: held.before, after: to } : undefined;
     },
 
+    async byGrantKey(key) {
+      const [row] = await db.select().from(entries).where(eq(entries.grantKey, key));
+      return row && toRecord(row);
+    },
+
     async addUsage({ userId, apiKeyId, channelId, quota }) {
       if (apiKeyId !== null) await addUsageToKey().execute({ apiKeyId, quota });
       await addUsageToUser().execute({ userId, quota });

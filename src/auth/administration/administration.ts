@@ -1,0 +1,45 @@
+import type { Clock, Logger } from '../../kernel/index.ts';
+import type { Store } from '../../store/ports/index.ts';
+import type { AuthSettings } from '../config.ts';
+import type { PasswordHashes } from '../passwords/password-hashes.ts';
+import type { SessionGate } from '../sessions/session-gate.ts';
+import type { PanelPrincipal } from '../types.ts';
+import { createAdminister } from './administer.ts';
+import { createChangeQuota, type QuotaChange, type QuotaChanged } from './change-quota.ts';
+import { createChangeStanding, type StandingAction, type StandingChanged } from './change-standing.ts';
+import { createCreateUser, type NewAccount } from './create-user.ts';
+import { createDeleteUser, type UserDeleted } from './delete-user.ts';
+import type { AccountView } from './describe-account.ts';
+import { type AccountEdit, type AccountEdited, createEditUser } from './edit-user.ts';
+import { createLookUpAccounts, type LookUpAccounts } from './look-up-accounts.ts';
+import { createResetFactors, type ResetFactors } from './reset-factors.ts';
+
+/** What administrators do to accounts. Who may do what to whom is `requireRank`'s to say, for every one of these. */
+export interface Administration extends LookUpAccounts {
+  create(principal: PanelPrincipal, account: NewAccount): Promise<AccountView>;
+  edit(principal: PanelPrincipal, userId: number, edit: AccountEdit): Promise<AccountEdited>;
+  changeStanding(principal: PanelPrincipal, userId: number, action: StandingAction): Promise<StandingChanged>;
+  changeQuota(principal: PanelPrincipal, userId: number, change: QuotaChange): Promise<QuotaChanged>;
+  delete(principal: PanelPrincipal, userId: number): Promise<UserDeleted>;
+  readonly reset: ResetFactors;
+}
+
+export function createAdministration(room: {
+  store: Store;
+  clock: Clock;
+  logger: Logger;
+  passwords: PasswordHashes;
+  sessions: SessionGate;
+  settings: () => AuthSettings;
+}): Administration {
+  const deps = { ...room, administer: createAdminister(room) };
+  return {
+    ...createLookUpAccounts(room),
+    create: createCreateUser(room),
+    edit: createEditUser(deps),
+    changeStanding: createChangeStanding(deps),
+    changeQuota: createChangeQuota(deps),
+    delete: createDeleteUser(deps),
+    reset: createResetFactors(deps),
+  };
+}

@@ -1,0 +1,40 @@
+import { invalidField } from '../errors.ts';
+
+const DISPLAY_NAME_MAX = 64;
+const GROUP_MAX = 64;
+/** As in new-api. */
+const REMARK_MAX = 255;
+/** `en`, `zh`, `zh-CN`. */
+const LANGUAGE = /^[a-z]{2,3}(-[A-Za-z0-9]{2,8})?$/;
+
+/** Each gives the value without surrounding space, or a rejection with `auth.validation_failed`. */
+export function validateDisplayName(value: string): string {
+  return validateLine('display_name', value, 0, DISPLAY_NAME_MAX);
+}
+
+export function validateGroup(value: string): string {
+  return validateLine('group', value, 1, GROUP_MAX);
+}
+
+/** An administrator's note; it may have several lines. */
+export function validateRemark(value: string): string {
+  const remark = value.trim();
+  if ([...remark].length > REMARK_MAX || /[^\P{Cc}\n\r\t]/u.test(remark) || !remark.isWellFormed()) {
+    throw invalidField('remark', `at most ${REMARK_MAX} characters are allowed.`);
+  }
+  return remark;
+}
+
+export function validateLanguage(value: string): string {
+  if (!LANGUAGE.test(value)) throw invalidField('language', 'a language tag such as "en" or "zh" is required.');
+  return value;
+}
+
+function validateLine(param: string, value: string, min: number, max: number): string {
+  const line = value.trim();
+  const length = [...line].length;
+  if (length < min || length > max || /\p{Cc}/u.test(line) || !line.isWellFormed()) {
+    throw invalidField(param, `${min} to ${max} characters without control characters are required.`);
+  }
+  return line;
+}

@@ -1,0 +1,126 @@
+/** Who may do what to whom: operator's role × target's role × action, on both databases. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type { Auth } from '../../src/auth/index.ts';
+import { AppError } from '../../src/kernel/index.ts';
+import type { Role, Store, UserRecord } from '../../src/store/ports/index.ts';
+import { addUser, bearer, DIALECTS, openAuth, openTestStore, signIn } from './harness.ts';
+
+const ROLES = { user: 1, admin: 10, root: 100 } as const satisfies Record<string, Role>;
+type Name = keyof typeof ROLES;
+type Target = Name | 'self';
+
+const DENIED = 'auth.insufficient_privilege';
+const PROTECTED = 'auth.root_protected';
+const OWN = 'auth.own_account';
+
+type Caller = Parameters<Auth['administration']['delete']>[0];
+/** Each does it for real; what it is done to has what the action needs. */
+const ACTIONS: Record<string, (auth: Auth, caller: Caller, id: number) => Promise<unknown>> = {
+  view: (auth, caller, id) => auth.administration.find(caller, id),
+  edit: (auth, caller, id) => auth.administration.edit(caller, id, { display_name: 'edited' }),
+  'set password': (auth, caller, id) => auth.administration.edit(caller, id, { password: 'a new long password' }),
+  'set address': (auth, caller, id) => auth.administration.edit(caller, id, { email: `to-${id}@example.org` }),
+  disable: (auth, caller, id) => auth.administration.changeStanding(caller, id, 'disable'),
+  enable: (auth, caller, id) => auth.administration.changeStanding(caller, id, 'enable'),
+  promote: (auth, caller, id) => auth.administration.changeStanding(caller, id, 'promote'),
+  demote: (auth, caller, id) => auth.administration.changeStanding(caller, id, 'demote'),
+  'change quota': (auth, caller, id) => auth.administration.changeQuota(caller, id, { mode: 'add', value: 5 }),
+  'reset two-factor': (auth, caller, id) => auth.administration.reset.twoFactor(caller, id),
+  'reset passkeys': (auth, caller, id) => auth.administration.reset.passkeys(caller, id),
+  'revoke token': (auth, caller, id) => auth.administration.reset.personalToken(caller, id),
+  unbind: (auth, caller, id) => auth.administration.reset.binding(caller, id, 'github'),
+  delete: (auth, caller, id) => auth.administration.delete(caller, id),
+};
+
+/** What becomes of an action: the rule in words of the specification, apart from the code that is tested. */
+function expected(operator: Name, target: Target, action: string): string {
+  if (operator === 'user') return DENIED;
+  const targetRole = target === 'self' ? operator : target;
+  if (operator === 'admin') {
+    if (target === 'self') return action === 'view' ? 'done' : DENIED;
+    return targetRole === 'user' && action !== 'promote' && action !== 'demote' ? 'done' : DENIED;
+  }
+  if (targetRole === 'root' && ['disable', 'promote', 'demote', 'delete'].includes(action)) return PROTECTED;
+  if (target === 'self') return ['view', 'change quota'].includes(action) ? 'done' : OWN;
+  return 'done';
+}
+
+for (const dialect of DIALECTS) {
+  describe(`ranks on ${dialect}`, () => {
+    let store: Store;
+    let stop: () => Promise<void>;
+    let auth: Auth;
+    const callers = new Map<Name, Caller>();
+
+    beforeAll(async () => {
+      ({ store, stop } = await openTestStore(dialect));
+      auth = openAuth(store);
+      for (const name of Object.keys(ROLES) as Name[]) {
+        const user = await addEquipped(ROLES[name]);
+        callers.set(name, await auth.authenticatePanel(bearer(await signIn(auth, user))));
+      }
+    });
+    afterAll(() => stop());
+
+    async function addEquipped(role: Role): Promise<UserRecord> {
+      const user = await addUser(store, { role });
+      const { id } = user;
+      await store.passkeys.insert({
+        ...{ userId: id, credentialId: `credential-${id}`, publicKey: 'key', rpId: 'localhost', name: 'phone' },
+        ...{ counter: 0, transports: [], backedUp: false, createdAt: 1 },
+      });
+      await store.twoFactor.begin({ userId: id, secretSealed: 'sealed', createdAt: 1 });
+      await store.identities.claim({ provider: 'github', subject: `gh-${id}`, userId: id, createdAt: 1 });
+      return user;
+    }
+    const stateOf = async (id: number) => ({
+      user: await store.users.adminById(id),
+      passkeys: (await store.passkeys.list(id)).length,
+      twoFactor: await store.twoFactor.byUser(id),
+      identities: await store.identities.list(id),
+      lines: (await store.ledger.list(id, { page: 1, pageSize: 100 })).total,
+    });
+
+    const cells = (Object.keys(ROLES) as Name[]).flatMap((operator) =>
+      (['user', 'admin', 'root', 'self'] as const).flatMap((target) =>
+        Object.keys(ACTIONS).map((action) => [operator, action, target, expected(operator, target, action)] as const),
+      ),
+    );
+    test.each(cells)('%s: %s of %s: %s', async (operator, action, target, outcome) => {
+      const caller = callers.get(operator);
+      const act = ACTIONS[action];
+      if (!caller || !act) throw new Error('unknown cell');
+      const id = target === 'self' ? caller.user.id : (await addEquipped(ROLES[target])).id;
+      const before = await stateOf(id);
+      const done = await act(auth, caller, id).then(
+        () => 'done',
+        (error: unknown) => (error instanceof AppError ? error.code : String(error)),
+      );
+      expect(done).toBe(outcome);
+      if (outcome !== 'done') expect(await stateOf(id)).toEqual(before);
+    });
+
+    const MADE: [Name, Role, string][] = [
+      ['user', 1, DENIED],
+      ['user', 10, DENIED],
+      ['user', 100, DENIED],
+      ['admin', 1, 'done'],
+      ['admin', 10, DENIED],
+      ['admin', 100, DENIED],
+      ['root', 1, 'done'],
+      ['root', 10, 'done'],
+      ['root', 100, DENIED],
+    ];
+    test.each(MADE)('%s makes an account of role %d: %s', async (operator, role, outcome) => {
+      const caller = callers.get(operator);
+      if (!caller) throw new Error('unknown operator');
+      const account = { username: `made-by-${operator}-${role}`, password: 'a new long password', role };
+      const done = await auth.administration.create(caller, account).then(
+        (made) => (made.role === role ? 'done' : `made a ${made.role}`),
+        (error: unknown) => (error instanceof AppError ? error.code : String(error)),
+      );
+      expect(done).toBe(outcome);
+      expect((await store.users.byLogin(account.username)) !== undefined).toBe(outcome === 'done');
+    });
+  });
+}

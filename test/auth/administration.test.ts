@@ -1,0 +1,437 @@
+/** What administrators do to accounts, and what it does to sessions, credentials and money. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import type { Auth } from '../../src/auth/index.ts';
+import { newTaskId, newUuid } from '../../src/kernel/index.ts';
+import type { FlowRecord, NewUser, Store, UserRecord } from '../../src/store/ports/index.ts';
+import {
+  addUser,
+  bearer,
+  DIALECTS,
+  ORIGIN,
+  openAuth,
+  openTestStore,
+  PASSWORD,
+  refreshWith,
+  signIn,
+} from './harness.ts';
+import { refusal } from './refusal.ts';
+
+type Caller = Parameters<Auth['administration']['delete']>[0];
+const NEW_PASSWORD = 'another long password';
+
+for (const dialect of DIALECTS) {
+  describe(`administration on ${dialect}`, () => {
+    let store: Store;
+    let stop: () => Promise<void>;
+    let auth: Auth;
+    let root: Caller;
+    let user: UserRecord;
+
+    beforeAll(async () => {
+      ({ store, stop } = await openTestStore(dialect));
+      auth = openAuth(store);
+      root = await sessionOf(await addUser(store, { role: 100 }));
+    });
+    afterAll(() => stop());
+    beforeEach(async () => {
+      user = await addUser(store);
+    });
+
+    const sessionOf = async (person: UserRecord) => auth.authenticatePanel(bearer(await signIn(auth, person)));
+    const versionOf = async (id: number) => (await store.users.adminById(id))?.authVersion;
+    const claimOf = async (address: string) => (await store.identities.owner('email', address))?.userId;
+    const addressOf = (name: string) => `${name}-${newUuid()}@example.org`;
+
+    /** A session with its refresh token, a personal access token and an API key of one user. */
+    async function collect(person: UserRecord) {
+      const session = await signIn(auth, person);
+      const caller = await auth.authenticatePanel(bearer(session));
+      const { token } = await auth.personalTokens.create(caller);
+      const { key } = await auth.apiKeys.create(caller, { name: 'key', unlimited_quota: true });
+      return { session, token, key };
+    }
+    type Held = Awaited<ReturnType<typeof collect>>;
+    const useKey = (key: string) =>
+      auth.authenticateApiKey(`Bearer ${key}`, { ip: ORIGIN.ip, purpose: 'submit' }).then(() => 'works');
+    async function expectSessionsEnded({ session }: Held, reason: string): Promise<void> {
+      await refusal(auth.authenticatePanel(bearer(session)), 'auth.session_revoked');
+      await refusal(refreshWith(auth, session.refreshToken), 'auth.session_revoked');
+      expect((await store.sessions.bySid(session.bundle.session.sid))?.revokedReason).toBe(reason);
+    }
+    async function expectSessionGoesOn({ session }: Held): Promise<void> {
+      await auth.authenticatePanel(bearer(session));
+    }
+
+    describe('a new account', () => {
+      const create = (account: Partial<Parameters<Auth['administration']['create']>[1]>) =>
+        auth.administration.create(root, {
+          username: `n-${newUuid().slice(0, 20)}`,
+          password: NEW_PASSWORD,
+          ...account,
+        });
+
+      test('has what was given, owns its address, and its quota is a line of the ledger', async () => {
+        const email = addressOf('New');
+        const made = await create({
+          display_name: ' Ada L. ',
+          group: 'vip',
+          email,
+          quota: 700,
+          remark: 'met at\nlunch',
+        });
+        expect(made).toMatchObject({
+          ...{ display_name: 'Ada L.', role: 1, status: 1, email: email.toLowerCase(), group: 'vip', quota: 700 },
+          ...{ remark: 'met at\nlunch', has_password: true, has_access_token: false, deleted_at: 0, inviter_id: 0 },
+        });
+        expect(await claimOf(email.toLowerCase())).toBe(made.id);
+        const lines = await store.ledger.list(made.id, { page: 1, pageSize: 10 });
+        expect(lines.items.map(({ kind, amount }) => [kind, amount])).toEqual([['grant', 700]]);
+        const login = { username: email, password: NEW_PASSWORD, origin: ORIGIN };
+        expect((await auth.passwords.logIn(login)).kind).toBe('session');
+      });
+
+      test('needs no more than a name and a password', async () => {
+        const { id, username } = await create({});
+        expect(await auth.administration.find(root, id)).toMatchObject({
+          ...{ username, display_name: username, role: 1, group: 'default', email: null, quota: 0, remark: '' },
+          ...{ two_factor: false, passkeys: 0, bindings: [], api_keys: 0, sessions: 0, invited: 0, last_login_at: 0 },
+        });
+        expect((await store.ledger.list(id, { page: 1, pageSize: 10 })).total).toBe(0);
+      });
+
+      test('of a taken name or address is not made at all', async () => {
+        const email = addressOf('taken');
+        const { username } = await create({ email });
+        await refusal(create({ username: username.toUpperCase() }), 'auth.name_taken');
+        const other = `n-${newUuid().slice(0, 20)}`;
+        await refusal(create({ username: other, email: email.toUpperCase() }), 'auth.identity_taken');
+        expect(await store.users.byLogin(other)).toBeUndefined();
+      });
+
+      test.each([
+        ['username', { username: 'a b' }],
+        ['username', { username: 'deleted:1' }],
+        ['password', { password: 'short' }],
+        ['password', { password: 'password1' }],
+        ['display_name', { display_name: 'a\0b' }],
+        ['display_name', { display_name: 'x'.repeat(65) }],
+        ['group', { group: ' ' }],
+        ['group', { group: 'g'.repeat(65) }],
+        ['email', { email: 'a@b' }],
+        ['email', { email: 'a@example.org\nBcc: b@example.org' }],
+        ['email', { email: `${'a'.repeat(120)}@example.org` }],
+        ['quota', { quota: -1 }],
+        ['quota', { quota: 2 ** 60 }],
+        ['remark', { remark: 'r'.repeat(256) }],
+        ['remark', { remark: '\uD800' }],
+      ])('of a wrong %s is refused: %j', async (param, fields) => {
+        expect((await refusal(create(fields), 'auth.validation_failed')).param).toBe(param);
+      });
+
+      test('of one name, asked for by twenty at once, is made once', async () => {
+        const username = `once-${newUuid().slice(0, 20)}`;
+        const made = await Promise.allSettled(Array.from({ length: 20 }, () => create({ username, quota: 5 })));
+        expect(made.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+      });
+    });
+
+    describe('an edit', () => {
+      test('changes what is named and keeps the rest; sessions go on', async () => {
+        const held = await collect(user);
+        const before = await store.users.adminById(user.id);
+        const { before: was, after } = await auth.administration.edit(root, user.id, { group: 'vip', remark: 'note' });
+        expect([was, after]).toEqual([
+          { group: 'default', remark: '' },
+          { group: 'vip', remark: 'note' },
+        ]);
+        expect(await store.users.adminById(user.id)).toEqual({ ...before, group: 'vip', remark: 'note' } as never);
+        await expectSessionGoesOn(held);
+        expect((await auth.administration.edit(root, user.id, {})).after).toEqual({});
+        expect((await auth.administration.edit(root, user.id, { group: 'vip' })).after).toEqual({});
+      });
+
+      test('of the password ends sessions; token and keys stay; its text is nowhere', async () => {
+        const held = await collect(user);
+        const edited = await auth.administration.edit(root, user.id, { password: NEW_PASSWORD, display_name: 'New' });
+        expect(edited.after).toEqual({ display_name: 'New', password: '***' });
+        await expectSessionsEnded(held, 'admin_user_update');
+        expect(await versionOf(user.id)).toBe(user.authVersion + 1);
+        expect((await auth.authenticatePanel(`Bearer ${held.token}`)).user.id).toBe(user.id);
+        expect(await useKey(held.key)).toBe('works');
+        const login = { username: user.username, origin: ORIGIN };
+        await refusal(auth.passwords.logIn({ ...login, password: PASSWORD }), 'auth.invalid_credentials');
+        expect((await auth.passwords.logIn({ ...login, password: NEW_PASSWORD })).kind).toBe('session');
+      });
+
+      test('of the address moves its claim; null frees it; another’s stays his', async () => {
+        const [first, second] = [addressOf('first'), addressOf('second')];
+        await auth.administration.edit(root, user.id, { email: first });
+        await auth.administration.edit(root, user.id, { email: first.toUpperCase() });
+        expect(await claimOf(first)).toBe(user.id);
+        await auth.administration.edit(root, user.id, { email: second });
+        expect([await claimOf(first), await claimOf(second)]).toEqual([undefined, user.id]);
+
+        const other = await addUser(store);
+        const attempt = auth.administration.edit(root, other.id, { email: second, remark: 'with it' });
+        await refusal(attempt, 'auth.identity_taken');
+        expect(await store.users.adminById(other.id)).toMatchObject({ email: null, remark: '' });
+        await auth.administration.edit(root, user.id, { email: null });
+        expect([await claimOf(second), (await store.users.byId(user.id))?.email]).toEqual([undefined, null]);
+        await auth.administration.edit(root, other.id, { email: second });
+        expect(await claimOf(second)).toBe(other.id);
+      });
+
+      test('of an address of an old database, which nobody owns, makes him its owner', async () => {
+        const email = addressOf('old');
+        const old = await addUser(store, { email });
+        await auth.administration.edit(root, old.id, { email, remark: 'x' });
+        expect(await claimOf(email)).toBe(old.id);
+      });
+
+      test('to another’s name undoes everything that came with it', async () => {
+        const held = await collect(user);
+        const other = await addUser(store);
+        const edit = { username: other.username.toUpperCase(), password: NEW_PASSWORD, remark: 'x' };
+        await refusal(auth.administration.edit(root, user.id, edit), 'auth.name_taken');
+        expect(await store.users.adminById(user.id)).toMatchObject({ username: user.username, remark: '' });
+        await expectSessionGoesOn(held);
+      });
+
+      test('password spray: the new password is judged by the name, the present one or the new one', async () => {
+        const named = await addUser(store, { username: `name-${newUuid().slice(0, 8)}` });
+        const edits = [{ password: named.username }, { username: 'another.name', password: 'Another.Name' }];
+        for (const edit of edits) {
+          await refusal(auth.administration.edit(root, named.id, edit), 'auth.validation_failed');
+        }
+      });
+    });
+
+    describe('standing', () => {
+      const change = (id: number, action: Parameters<Auth['administration']['changeStanding']>[2]) =>
+        auth.administration.changeStanding(root, id, action);
+
+      test('a disabled user is out with everything; enabled again, token and keys work and no old session does', async () => {
+        const held = await collect(user);
+        expect(await change(user.id, 'disable')).toMatchObject({ changed: true, user: { status: 2 } });
+        await expectSessionsEnded(held, 'admin_disable');
+        await refusal(auth.authenticatePanel(`Bearer ${held.token}`), 'auth.user_disabled');
+        await refusal(useKey(held.key), 'auth.api_key_user_disabled');
+        const login = { username: user.username, password: PASSWORD, origin: ORIGIN };
+        await refusal(auth.passwords.logIn(login), 'auth.invalid_credentials');
+
+        expect(await change(user.id, 'enable')).toMatchObject({ changed: true, user: { status: 1 } });
+        expect((await auth.authenticatePanel(`Bearer ${held.token}`)).user.id).toBe(user.id);
+        expect(await useKey(held.key)).toBe('works');
+        await expectSessionsEnded(held, 'admin_disable');
+        expect(await versionOf(user.id)).toBe(user.authVersion + 2);
+      });
+
+      test('promoted and demoted people sign in again', async () => {
+        for (const [action, role] of [['promote', 10] as const, ['demote', 1] as const]) {
+          const held = await collect(user);
+          expect(await change(user.id, action)).toMatchObject({ changed: true, user: { role } });
+          await expectSessionsEnded(held, `admin_${action}`);
+        }
+      });
+
+      test('what changes nothing ends nothing', async () => {
+        const held = await collect(user);
+        expect((await change(user.id, 'enable')).changed).toBe(false);
+        expect((await change(user.id, 'demote')).changed).toBe(false);
+        expect(await versionOf(user.id)).toBe(user.authVersion);
+        await expectSessionGoesOn(held);
+      });
+    });
+
+    describe('a reset', () => {
+      async function equip({ id }: UserRecord): Promise<void> {
+        await store.twoFactor.begin({ userId: id, secretSealed: 'sealed', createdAt: 1 });
+        await store.twoFactor.enable(id, 'sealed');
+        await store.twoFactor.replaceBackupCodes(id, ['a', 'b'], 1);
+        for (const name of ['phone', 'key']) {
+          await store.passkeys.insert({
+            ...{ userId: id, credentialId: newUuid(), publicKey: 'key', rpId: 'localhost', name, counter: 0 },
+            ...{ transports: [], backedUp: false, createdAt: 1 },
+          });
+        }
+      }
+
+      test('of two-factor takes backup codes too and ends sessions', async () => {
+        const held = await collect(user);
+        await equip(user);
+        expect(await auth.administration.find(root, user.id)).toMatchObject({ two_factor: true, passkeys: 2 });
+        await auth.administration.reset.twoFactor(root, user.id);
+        await expectSessionsEnded(held, 'admin_twofa_disabled');
+        expect(await store.twoFactor.byUser(user.id)).toBeUndefined();
+        expect(await store.twoFactor.countBackupCodes(user.id)).toBe(0);
+        expect(await versionOf(user.id)).toBe(user.authVersion + 1);
+        await refusal(auth.administration.reset.twoFactor(root, user.id), 'auth.two_factor_off');
+        expect(await versionOf(user.id)).toBe(user.authVersion + 1);
+      });
+
+      test('of passkeys takes all and ends sessions', async () => {
+        const held = await collect(user);
+        await equip(user);
+        expect(await auth.administration.reset.passkeys(root, user.id)).toEqual({ deleted: 2 });
+        await expectSessionsEnded(held, 'admin_passkey_reset');
+        await refusal(auth.administration.reset.passkeys(root, user.id), 'auth.passkey_not_found');
+        expect(await versionOf(user.id)).toBe(user.authVersion + 1);
+      });
+
+      test('of the personal access token leaves sessions', async () => {
+        const held = await collect(user);
+        await auth.administration.reset.personalToken(root, user.id);
+        await refusal(auth.authenticatePanel(`Bearer ${held.token}`), 'auth.unauthorized');
+        await auth.administration.reset.personalToken(root, user.id);
+        await expectSessionGoesOn(held);
+      });
+
+      test('of a binding frees the identity, and the address as one', async () => {
+        const held = await collect(user);
+        const email = addressOf('bound');
+        await auth.administration.edit(root, user.id, { email });
+        for (const provider of ['github', 'telegram', 'corp-sso']) {
+          await store.identities.claim({ provider, subject: `s-${user.id}`, userId: user.id, createdAt: 1 });
+        }
+        const { bindings } = await auth.administration.find(root, user.id);
+        expect(bindings.map(({ provider }) => provider)).toEqual(['corp-sso', 'github', 'telegram']);
+        for (const { provider, subject } of bindings) {
+          expect(await auth.administration.reset.binding(root, user.id, provider)).toEqual({ subject });
+          await refusal(auth.administration.reset.binding(root, user.id, provider), 'auth.binding_not_found');
+        }
+        expect(await auth.administration.reset.binding(root, user.id, 'email')).toEqual({ subject: email });
+        expect([await claimOf(email), (await store.users.byId(user.id))?.email]).toEqual([undefined, null]);
+        await refusal(auth.administration.reset.binding(root, user.id, 'email'), 'auth.binding_not_found');
+        await expectSessionGoesOn(held);
+      });
+    });
+
+    test('a deleted account leaves its row alone; name, address and identity are free', async () => {
+      const email = addressOf('gone');
+      await auth.administration.edit(root, user.id, { email, remark: 'a note' });
+      const identity = { provider: 'github', subject: `gh-${user.id}`, createdAt: 1 };
+      await store.identities.claim({ ...identity, userId: user.id });
+      await store.twoFactor.begin({ userId: user.id, secretSealed: 'sealed', createdAt: 1 });
+      const held = await collect(user);
+      const flow: FlowRecord = {
+        tokenHash: newUuid(),
+        purpose: 'email_bind',
+        ...{ provider: '', intent: '', userId: user.id, sessionId: '', payload: {}, createdAt: 1 },
+        ...{ expiresAt: 2 ** 40, consumedAt: null },
+      };
+      await store.flows.insert(flow);
+      const grant = { userId: user.id, kind: 'grant', key: newUuid(), amount: 1000, at: 1 } as const;
+      await store.transaction((tx) => tx.ledger.grant(grant));
+
+      const { user: left, username } = await auth.administration.delete(root, user.id);
+      expect(username).toBe(user.username);
+      expect(left).toMatchObject({
+        ...{ username: `deleted:${user.id}`, display_name: '', email: null, remark: '', status: 2, quota: 1000 },
+        ...{ has_password: false, has_access_token: false },
+      });
+      expect(left.deleted_at).toBeGreaterThan(0);
+      await expectSessionsEnded(held, 'user_deleted');
+      await refusal(auth.authenticatePanel(`Bearer ${held.token}`), 'auth.unauthorized');
+      await refusal(useKey(held.key), 'auth.api_key_invalid');
+      expect(await store.flows.find(flow.tokenHash, { purpose: 'email_bind' }, 1)).toBeUndefined();
+      expect(await auth.administration.find(root, user.id)).toMatchObject({
+        api_keys: 0,
+        two_factor: false,
+        sessions: 0,
+      });
+
+      for (const again of [
+        () => auth.administration.delete(root, user.id),
+        () => auth.administration.edit(root, user.id, { remark: 'x' }),
+        () => auth.administration.changeStanding(root, user.id, 'enable'),
+        () => auth.administration.changeQuota(root, user.id, { mode: 'override', value: 0 }),
+        () => auth.administration.reset.personalToken(root, user.id),
+      ]) {
+        await refusal(again(), 'auth.user_not_found');
+      }
+      const next = { username: user.username, password: NEW_PASSWORD, email };
+      const { id } = await auth.administration.create(root, next);
+      expect(await store.identities.claim({ ...identity, userId: id })).toBe('ok');
+      expect((await auth.administration.list({ status: -1 }, { page: 1, pageSize: 100 })).items).toContainEqual(left);
+    });
+
+    describe('a change of quota', () => {
+      const quota = (mode: 'add' | 'subtract' | 'override', value: number, idempotencyKey?: string) =>
+        auth.administration.changeQuota(root, user.id, { mode, value, idempotencyKey });
+      const lines = async () =>
+        (await store.ledger.list(user.id, { page: 1, pageSize: 100 })).items.map(
+          ({ kind, amount }) => `${kind} ${amount}`,
+        );
+
+      test('is a line of the ledger, whatever the mode', async () => {
+        expect(await quota('add', 500)).toMatchObject({ before: 0, after: 500, repeated: false, user: { quota: 500 } });
+        expect(await quota('subtract', 700)).toMatchObject({ before: 500, after: -200 });
+        expect(await quota('override', 300)).toMatchObject({ before: -200, after: 300 });
+        expect(await lines()).toEqual(['adjust 500', 'adjust -700', 'adjust 500'].reverse());
+        expect((await store.ledger.imbalances(100)).users).toEqual([]);
+      });
+
+      test('double payment: of thirty requests with one key one counts, later ones too', async () => {
+        const key = newUuid();
+        const answers = await Promise.all(Array.from({ length: 30 }, () => quota('add', 10, key)));
+        expect(answers.filter(({ repeated }) => !repeated)).toHaveLength(1);
+        expect(await quota('add', 10, key)).toMatchObject({ after: 10, repeated: true });
+        await refusal(quota('add', 11, key), 'auth.quota_key_reused');
+        await refusal(quota('subtract', 10, key), 'auth.quota_key_reused');
+        expect(await lines()).toEqual(['adjust 10']);
+      });
+
+      test('with one operator’s key is not in the way of another’s, nor of another account', async () => {
+        const other = await addUser(store);
+        const admin = await sessionOf(await addUser(store, { role: 10 }));
+        const change = { mode: 'add', value: 10, idempotencyKey: 'monthly' } as const;
+        for (const [caller, id] of [[root, user.id] as const, [admin, user.id] as const, [root, other.id] as const]) {
+          expect((await auth.administration.changeQuota(caller, id, change)).repeated).toBe(false);
+        }
+      });
+
+      test.each([-1, 0.5, Number.NaN, 2 ** 60])('of %p is refused', async (value) => {
+        for (const mode of ['add', 'subtract', 'override'] as const) {
+          await refusal(quota(mode, value), 'auth.validation_failed');
+        }
+      });
+
+      test('does not go beyond what a number holds exactly', async () => {
+        const most = 500_000 * 1_000_000_000;
+        await quota('override', most);
+        await refusal(quota('add', 1), 'auth.validation_failed');
+        expect(await quota('subtract', most)).toMatchObject({ after: 0 });
+      });
+
+      test('lost update: new balances, additions and reservations at once leave the sum of the lines', async () => {
+        await quota('override', 1000);
+        await Promise.all(
+          Array.from({ length: 30 }, async (_, i) => {
+            if (i % 3 === 0) return quota('override', 500 + i);
+            if (i % 3 === 1) return quota('add', 7);
+            const line = { userId: user.id, apiKeyId: null, taskId: newTaskId(), attempt: 0, amount: 150, at: 2 };
+            return store.transaction((tx) => tx.ledger.reserve(line));
+          }),
+        );
+        const { items } = await store.ledger.list(user.id, { page: 1, pageSize: 100 });
+        expect((await store.users.byId(user.id))?.quota).toBe(items.reduce((sum, { amount }) => sum + amount, 0));
+        expect((await store.ledger.imbalances(100)).users).toEqual([]);
+      });
+    });
+
+    test('nobody is found under an unknown id', async () => {
+      await refusal(auth.administration.find(root, 987_654_321), 'auth.user_not_found');
+      await refusal(auth.administration.delete(root, 987_654_321), 'auth.user_not_found');
+    });
+
+    test('an account tells neither hash nor version', async () => {
+      const made: Partial<NewUser> = { email: addressOf('seen') };
+      const { id } = await addUser(store, made);
+      const text = JSON.stringify([
+        await auth.administration.find(root, id),
+        await auth.administration.list({}, { page: 1, pageSize: 100 }),
+      ]);
+      expect(text).not.toMatch(/argon2|authVersion|auth_version|passwordHash|accessToken"/);
+    });
+  });
+}
