@@ -1,3 +1,4 @@
+import { AppError } from '../kernel/index.ts';
 import type { Store } from '../store/ports/index.ts';
 import { authErrors } from './errors.ts';
 import { parseAuthorization } from './parse-authorization.ts';
@@ -33,5 +34,25 @@ export function createAuthenticatePanel(deps: {
     // A string that claims to be one of our JWTs is judged as one, whatever comes out: it never becomes another credential.
     if (claimsToBeOurs(credential)) return authenticateSession(credential);
     return { kind: 'pat', user: await authenticatePersonalToken(credential) };
+  };
+}
+
+/**
+ * Who speaks on a route where nobody has to. What claims to be one of our JWTs is judged as one, and a personal access token that is
+ * known is judged too; everything else is nobody's.
+ */
+export function createAuthenticateOptional(
+  authenticatePanel: (authorization: string | undefined) => Promise<PanelPrincipal>,
+): (authorization: string | undefined) => Promise<PanelPrincipal | undefined> {
+  return async (authorization) => {
+    const credential = parseAuthorization(authorization);
+    if (credential === undefined) return undefined;
+    if (claimsToBeOurs(credential)) return authenticatePanel(authorization);
+    try {
+      return await authenticatePanel(authorization);
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'auth.unauthorized') return undefined;
+      throw error;
+    }
   };
 }

@@ -3,7 +3,7 @@
  * timeouts, and mail.
  * May touch: sockets and name resolution. Never touches: the database, plugins, users.
  */
-export { type AskProvider, openProvider, type ProviderAnswer } from './ask-provider.ts';
+export { type AskProvider, openProvider, type ProviderAnswer, type ProviderRequest } from './ask-provider.ts';
 export { canonicalHost } from './canonical-host.ts';
 export { isFieldValue, isHeaderName, isHostHeader, MAX_HEADERS } from './check-request.ts';
 export { createUpstream, type UpstreamOptions } from './create-upstream.ts';

@@ -6,10 +6,12 @@ const USERNAME = /^[A-Za-z0-9._-]{1,32}$/;
 const PASSWORD_MIN = 8;
 const PASSWORD_MAX = 128;
 
+export const isUsername = (value: string): boolean => USERNAME.test(value);
+
 /** The user name without surrounding space, or a rejection with `auth.validation_failed`. */
 export function validateUsername(value: string): string {
   const username = value.trim();
-  if (!USERNAME.test(username)) {
+  if (!isUsername(username)) {
     throw invalidField('username', '1 to 32 of the letters a to z, digits and . _ - are allowed.');
   }
   return username;

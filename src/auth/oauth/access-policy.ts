@@ -1,0 +1,177 @@
+import { err, isObject, ok, parseJson, type Result } from '../../kernel/index.ts';
+import { readPath } from './read-path.ts';
+
+const OPERATORS = [
+  'eq',
+  'ne',
+  'gt',
+  'gte',
+  'lt',
+  'lte',
+  'in',
+  'not_in',
+  'contains',
+  'not_contains',
+  'exists',
+  'not_exists',
+] as const;
+type Operator = (typeof OPERATORS)[number];
+
+type Condition = { field: string; op: Operator; value: unknown };
+/** Whom a provider's rules admit, by what it says about them. Without conditions and groups: everybody. */
+export type AccessPolicy = { logic: 'and' | 'or'; conditions: Condition[]; groups: AccessPolicy[] };
+
+const MAX_DEPTH = 5;
+const MAX_ENTRIES = 50;
+const MAX_FIELD = 128;
+
+/** A policy out of its JSON text, or what is wrong with it. The empty text admits everybody. */
+export function parsePolicy(text: string): Result<AccessPolicy, string> {
+  if (text.trim() === '') return ok({ logic: 'and', conditions: [], groups: [] });
+  return readPolicy(parseJson(text), 1);
+}
+
+function readPolicy(value: unknown, depth: number): Result<AccessPolicy, string> {
+  if (!isObject(value)) return err('a policy is an object with logic, conditions and groups');
+  const stranger = Object.keys(value).find((name) => !['logic', 'conditions', 'groups'].includes(name));
+  if (stranger !== undefined) return err(`a policy has no "${stranger.slice(0, MAX_FIELD)}"`);
+  const { logic = 'and', conditions = [], groups = [] } = value;
+  if (logic !== 'and' && logic !== 'or') return err('logic is "and" or "or"');
+  if (!Array.isArray(conditions) || !Array.isArray(groups)) return err('conditions and groups are lists');
+  if (conditions.length + groups.length > MAX_ENTRIES) return err(`a policy has at most ${MAX_ENTRIES} entries`);
+  if (depth > MAX_DEPTH) return err(`groups nest at most ${MAX_DEPTH} deep`);
+  const policy: AccessPolicy = { logic, conditions: [], groups: [] };
+  for (const entry of conditions) {
+    const condition = readCondition(entry);
+    if (!condition.ok) return condition;
+    policy.conditions.push(condition.value);
+  }
+  for (const entry of groups) {
+    const group = readPolicy(entry, depth + 1);
+    if (!group.ok) return group;
+    policy.groups.push(group.value);
+  }
+  return ok(policy);
+}
+
+function readCondition(value: unknown): Result<Condition, string> {
+  if (!isObject(value)) return err('a condition is an object with field, op and value');
+  const { field } = value;
+  const op = OPERATORS.find((known) => known === value.op);
+  if (typeof field !== 'string' || field === '' || field.length > MAX_FIELD) return err('a condition names a field');
+  if (!op) return err(`op is one of ${OPERATORS.join(', ')}`);
+  if ((op === 'in' || op === 'not_in') && !Array.isArray(value.value)) return err(`the value of ${op} is a list`);
+  if (/^[gl]te?$/.test(op) && toNumber(value.value) === undefined) return err(`the value of ${op} is a number`);
+  return ok({ field, op, value: value.value });
+}
+
+export type Verdict = { admitted: true } | { admitted: false; condition: Condition | undefined };
+
+/** Whether the policy admits whom `profile` describes, and if not, the first condition that does not hold. */
+export function judge(policy: AccessPolicy, profile: Record<string, unknown>): Verdict {
+  const verdicts = [
+    ...policy.conditions.map(
+      (condition): Verdict => (holds(condition, profile) ? { admitted: true } : { admitted: false, condition }),
+    ),
+    ...policy.groups.map((group) => judge(group, profile)),
+  ];
+  const refusal = verdicts.find(({ admitted }) => !admitted);
+  if (refusal === undefined) return { admitted: true };
+  const isEnough = policy.logic === 'or' && verdicts.some(({ admitted }) => admitted);
+  return isEnough ? { admitted: true } : refusal;
+}
+
+function holds({ field, op, value }: Condition, profile: Record<string, unknown>): boolean {
+  const current = readPath(profile, field);
+  switch (op) {
+    case 'eq':
+      return isSame(current, value);
+    case 'ne':
+      return !isSame(current, value);
+    case 'gt':
+      return compare(current, value, (left, right) => left > right);
+    case 'gte':
+      return compare(current, value, (left, right) => left >= right);
+    case 'lt':
+      return compare(current, value, (left, right) => left < right);
+    case 'lte':
+      return compare(current, value, (left, right) => left <= right);
+    case 'in':
+      return isAmong(current, value);
+    case 'not_in':
+      return !isAmong(current, value);
+    case 'contains':
+      return includes(current, value);
+    case 'not_contains':
+      return !includes(current, value);
+    case 'exists':
+      return current !== undefined && current !== null;
+    case 'not_exists':
+      return current === undefined || current === null;
+  }
+}
+
+const toNumber = (value: unknown): number | undefined => {
+  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
+  return typeof number === 'number' && Number.isFinite(number) ? number : undefined;
+};
+
+/** A number is the same as its text: providers write ids and levels both ways. */
+function isSame(current: unknown, value: unknown): boolean {
+  if (current === value) return true;
+  const kinds = [typeof current, typeof value];
+  return kinds.includes('number') && kinds.includes('string') && toNumber(current) === toNumber(value);
+}
+
+function compare(current: unknown, value: unknown, rule: (left: number, right: number) => boolean): boolean {
+  const left = toNumber(current);
+  const right = toNumber(value);
+  return left !== undefined && right !== undefined && rule(left, right);
+}
+
+const isAmong = (current: unknown, values: unknown): boolean =>
+  Array.isArray(values) && values.some((value) => isSame(current, value));
+
+function includes(current: unknown, value: unknown): boolean {
+  if (Array.isArray(current)) return current.some((entry) => isSame(entry, value));
+  return typeof current === 'string' && typeof value === 'string' && value !== '' && current.includes(value);
+}
+
+const MAX_MESSAGE = 512;
+const MAX_SHOWN = 100;
+
+/**
+ * The administrator's words for a refusal. `{{provider}}`, `{{field}}`, `{{op}}`, `{{required}}` and `{{current}}` tell of the condition
+ * that did not hold, `{{current.a.b}}` of the profile, `{{required.a.b}}` of the condition on that field.
+ */
+export function describeRefusal(
+  template: string,
+  facts: { provider: string; policy: AccessPolicy; condition: Condition | undefined; profile: Record<string, unknown> },
+): string {
+  const { provider, policy, condition, profile } = facts;
+  const words: Record<string, unknown> = {
+    provider,
+    field: condition?.field,
+    op: condition?.op,
+    required: condition?.value,
+    current: condition && readPath(profile, condition.field),
+  };
+  const told = template.replace(/\{\{\s*([\w.-]+)\s*\}\}/g, (whole, name: string) => {
+    if (Object.hasOwn(words, name)) return show(words[name]);
+    if (name.startsWith('current.')) return show(readPath(profile, name.slice('current.'.length)));
+    if (name.startsWith('required.')) return show(requiredOf(policy, name.slice('required.'.length)));
+    return whole;
+  });
+  return told.slice(0, MAX_MESSAGE);
+}
+
+function requiredOf(policy: AccessPolicy, field: string): unknown {
+  const own = policy.conditions.find((condition) => condition.field === field);
+  if (own) return own.value;
+  return policy.groups.map((group) => requiredOf(group, field)).find((value) => value !== undefined);
+}
+
+const show = (value: unknown): string => {
+  const text = typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value);
+  return text.slice(0, MAX_SHOWN);
+};

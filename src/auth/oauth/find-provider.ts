@@ -1,0 +1,49 @@
+import type { Clock, SecretBox } from '../../kernel/index.ts';
+import type { Store } from '../../store/ports/index.ts';
+import { openProvider, type Upstream } from '../../upstream/index.ts';
+import type { AuthSettings } from '../config.ts';
+import { authErrors } from '../errors.ts';
+import { createDiscovery } from './discover.ts';
+import type { IdentityProvider, OpenProvider } from './identity-provider.ts';
+import { customProvider } from './providers/custom.ts';
+import { discordProvider } from './providers/discord.ts';
+import { githubProvider } from './providers/github.ts';
+import { linuxdoProvider } from './providers/linuxdo.ts';
+import { oidcProvider } from './providers/oidc.ts';
+
+/**
+ * The provider of this name as it is configured at this moment; nothing is asked of it yet. Rejects with `auth.method_disabled` for one
+ * that is off, lacks what it needs, or does not exist.
+ */
+export type FindProvider = (slug: string) => Promise<IdentityProvider>;
+
+export function createFindProvider(deps: {
+  store: Store;
+  clock: Clock;
+  upstream: Upstream;
+  secretBox: SecretBox;
+  settings: () => AuthSettings;
+}): FindProvider {
+  const { store, clock, upstream, secretBox, settings } = deps;
+  const open: OpenProvider = (configured) => openProvider(upstream, configured);
+  const discovery = createDiscovery(clock);
+
+  const builtIn: Record<string, (providers: AuthSettings['providers']) => IdentityProvider | undefined> = {
+    github: ({ github }) => github && githubProvider(github, open),
+    discord: ({ discord }) => discord && discordProvider(discord, open),
+    linuxdo: ({ linuxdo }) => linuxdo && linuxdoProvider(linuxdo, open),
+    oidc: ({ oidc }) => oidc && oidcProvider(oidc, open, discovery),
+  };
+
+  return async (slug) => {
+    const make = Object.hasOwn(builtIn, slug) ? builtIn[slug] : undefined;
+    if (make) {
+      const provider = make(settings().providers);
+      if (!provider) throw authErrors.method_disabled();
+      return provider;
+    }
+    const record = await store.providers.bySlug(slug);
+    if (!record?.enabled) throw authErrors.method_disabled();
+    return customProvider(record, { open, discovery, secretBox });
+  };
+}

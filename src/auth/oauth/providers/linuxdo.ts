@@ -1,0 +1,31 @@
+import type { AuthSettings } from '../../config.ts';
+import { authErrors } from '../../errors.ts';
+import { type IdentityProvider, type OpenProvider, readSubject, readText } from '../identity-provider.ts';
+import { authorizationUrl, exchangeCode, readProfile } from '../speak-oauth.ts';
+
+export function linuxdoProvider(
+  settings: NonNullable<AuthSettings['providers']['linuxdo']>,
+  open: OpenProvider,
+): IdentityProvider {
+  const { baseUrl, clientId, minimumTrustLevel } = settings;
+  return {
+    slug: 'linuxdo',
+    name: 'LinuxDO',
+    authorizationUrl: async (request) =>
+      authorizationUrl(`${baseUrl}/oauth2/authorize`, { clientId, scopes: 'user', request }),
+    async identify(answer) {
+      const ask = open([baseUrl]);
+      const endpoint = `${baseUrl}/oauth2/token`;
+      const token = await exchangeCode(ask, { endpoint, client: settings, proof: 'basic', answer });
+      const profile = await readProfile(ask, `${baseUrl}/api/user`, token);
+      const subject = readSubject(typeof profile.id === 'number' ? profile.id : undefined);
+      const level = typeof profile.trust_level === 'number' ? profile.trust_level : -1;
+      if (level < minimumTrustLevel) {
+        throw authErrors.access_denied({
+          message: `LinuxDO accounts of trust level ${minimumTrustLevel} and above are admitted here.`,
+        });
+      }
+      return { subject, username: readText(profile.username), displayName: readText(profile.name), email: '' };
+    },
+  };
+}

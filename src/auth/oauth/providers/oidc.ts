@@ -1,0 +1,183 @@
+import type * as OpenIdClient from 'openid-client';
+import { AppError } from '../../../kernel/index.ts';
+import type { AskProvider } from '../../../upstream/index.ts';
+import type { AuthSettings } from '../../config.ts';
+import { checkIssuer, type Discovery, type ProviderMetadata } from '../discover.ts';
+import {
+  type CodeAnswer,
+  type ExternalIdentity,
+  type IdentityProvider,
+  type OpenProvider,
+  providerFailed,
+  readSubject,
+  readText,
+} from '../identity-provider.ts';
+import { authorizationUrl } from '../speak-oauth.ts';
+
+export type OidcSettings = NonNullable<AuthSettings['providers']['oidc']>;
+
+/** Asymmetric ones alone: `none` signs nothing, and HS… would take a public key, or the client's secret, for a signer's. */
+const ALGORITHMS = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+  'Ed25519',
+];
+/** OpenID Connect Core 3.1.3.7: what a provider signs with unless its document says otherwise. */
+const DEFAULT_ALGORITHMS = ['RS256'];
+
+export const configuredAddresses = (settings: OidcSettings): string[] => [
+  settings.wellKnown,
+  settings.authorizationEndpoint,
+  settings.tokenEndpoint,
+  settings.userInfoEndpoint,
+];
+
+/** The document's metadata with what the administrator has set instead. Rejects with `auth.provider_failed`. */
+export function withOwnEndpoints(metadata: ProviderMetadata, settings: OidcSettings): ProviderMetadata {
+  const merged = {
+    ...metadata,
+    authorizationEndpoint: settings.authorizationEndpoint || metadata.authorizationEndpoint,
+    tokenEndpoint: settings.tokenEndpoint || metadata.tokenEndpoint,
+    userInfoEndpoint: settings.userInfoEndpoint || metadata.userInfoEndpoint,
+  };
+  const { authorizationEndpoint, tokenEndpoint, jwksUri } = merged;
+  const missing = Object.entries({ authorizationEndpoint, tokenEndpoint, jwksUri }).find(
+    ([, address]) => address === '',
+  );
+  if (missing) throw providerFailed(`The discovery document of the provider lacks an address (${missing[0]}).`);
+  return merged;
+}
+
+export function oidcProvider(settings: OidcSettings, open: OpenProvider, discovery: Discovery): IdentityProvider {
+  const { wellKnown, clientId } = settings;
+  const load = async (ask: AskProvider) => withOwnEndpoints(await discovery.read(wellKnown, ask), settings);
+  return {
+    slug: 'oidc',
+    name: settings.displayName,
+    async authorizationUrl(request) {
+      const metadata = await load(open(configuredAddresses(settings)));
+      const scopes = 'openid profile email';
+      const extra = { nonce: request.nonce };
+      return authorizationUrl(metadata.authorizationEndpoint, { clientId, scopes, request, extra });
+    },
+    async identify(answer) {
+      const ask = open(configuredAddresses(settings));
+      try {
+        const metadata = await load(ask);
+        checkIssuer(metadata, answer.iss);
+        return await exchangeAndVerify(metadata, settings, ask, answer);
+      } catch (error) {
+        // What the document says may be what has changed.
+        discovery.forget(wellKnown);
+        throw error;
+      }
+    },
+  };
+}
+
+/**
+ * The ID token is verified in full: issuer, audience, authorized party, times, nonce and signature. The keys are read for each
+ * sign-in, so that a rotation is never behind.
+ */
+async function exchangeAndVerify(
+  metadata: ProviderMetadata,
+  settings: OidcSettings,
+  ask: AskProvider,
+  answer: CodeAnswer,
+): Promise<ExternalIdentity> {
+  const openId = await import('openid-client');
+  const config = configure(openId, metadata, settings, ask);
+  try {
+    const tokens = await openId.authorizationCodeGrant(config, returnUrl(answer), {
+      expectedState: answer.state,
+      expectedNonce: answer.nonce,
+      pkceCodeVerifier: answer.codeVerifier,
+      idTokenExpected: true,
+    });
+    const claims = tokens.claims();
+    if (!claims) throw providerFailed('The provider sent no ID token.');
+    const asked = metadata.userInfoEndpoint
+      ? await openId.fetchUserInfo(config, tokens.access_token, claims.sub)
+      : undefined;
+    const profile: Record<string, unknown> = { ...claims, ...asked };
+    // Some providers write booleans as texts.
+    const verified = profile.email_verified === true || profile.email_verified === 'true';
+    return {
+      subject: readSubject(claims.sub),
+      username: readText(profile.preferred_username),
+      displayName: readText(profile.name),
+      email: verified ? readText(profile.email) : '',
+    };
+  } catch (error) {
+    throw error instanceof AppError ? error : describeFailure(error);
+  }
+}
+
+function configure(openId: typeof OpenIdClient, metadata: ProviderMetadata, settings: OidcSettings, ask: AskProvider) {
+  const { clientId, clientSecret } = settings;
+  const methods = metadata.tokenAuthMethods ?? ['client_secret_basic'];
+  const prove = methods.includes('client_secret_basic') ? openId.ClientSecretBasic : openId.ClientSecretPost;
+  const announced = metadata.signingAlgorithms ?? DEFAULT_ALGORITHMS;
+  const config = new openId.Configuration(
+    {
+      issuer: metadata.issuer,
+      authorization_endpoint: metadata.authorizationEndpoint,
+      token_endpoint: metadata.tokenEndpoint,
+      jwks_uri: metadata.jwksUri,
+      ...(metadata.userInfoEndpoint ? { userinfo_endpoint: metadata.userInfoEndpoint } : {}),
+      id_token_signing_alg_values_supported: announced.filter((algorithm) => ALGORITHMS.includes(algorithm)),
+      authorization_response_iss_parameter_supported: metadata.sendsIssuer,
+    },
+    clientId,
+    {},
+    prove(clientSecret),
+  );
+  openId.enableNonRepudiationChecks(config);
+  // Addresses without TLS are there only because an administrator wrote one down: see `discover`.
+  openId.allowInsecureRequests(config);
+  config[openId.customFetch] = (url, options) => respond(ask, url, options);
+  return config;
+}
+
+async function respond(ask: AskProvider, url: string, options: OpenIdClient.CustomFetchOptions): Promise<Response> {
+  const { body } = options;
+  const text = body instanceof URLSearchParams ? body.toString() : typeof body === 'string' ? body : undefined;
+  const answer = await ask({
+    url,
+    headers: Object.fromEntries(new Headers(options.headers)),
+    ...(text === undefined ? {} : { body: { text } }),
+  });
+  if (!answer.ok) {
+    const reason = answer.error.kind === 'timeout' ? 'did not answer in time' : 'could not be asked';
+    throw providerFailed(`The provider ${reason}.`, answer.error);
+  }
+  const { status, contentType } = answer.value;
+  if (status < 200 || status === 204 || status === 304 || status > 599) {
+    throw providerFailed(`The provider answered with status ${status}.`);
+  }
+  return new Response(answer.value.text, { status, headers: { 'content-type': contentType } });
+}
+
+function returnUrl({ redirectUri, code, state, iss }: CodeAnswer): URL {
+  const url = new URL(redirectUri);
+  url.search = new URLSearchParams({ code, state, ...(iss === undefined ? {} : { iss }) }).toString();
+  return url;
+}
+
+/** The library's reason goes to the log; callers learn which part was wrong. */
+function describeFailure(error: unknown): AppError {
+  const { error: code, code: kind } = (error ?? {}) as { error?: unknown; code?: unknown };
+  if (typeof code === 'string' && /^[\w.-]{1,64}$/.test(code)) {
+    return providerFailed(`The provider refused the code (${code}).`, error);
+  }
+  const part = typeof kind === 'string' && /JWT|KEY|INVALID_RESPONSE/.test(kind) ? 'ID token or profile' : 'answer';
+  return providerFailed(`The ${part} of the provider could not be verified.`, error);
+}

@@ -1,0 +1,87 @@
+import type { Auth, AuthConfig, AuthSettings } from '../../src/auth/index.ts';
+import type { Clock, Logger } from '../../src/kernel/index.ts';
+import type { Store, UserRecord } from '../../src/store/ports/index.ts';
+import type { IdentityProvider } from '../support/identity-provider.ts';
+import { addUser, bearer, ORIGIN, openAuth, signIn, testSettings } from './harness.ts';
+
+export type Changes = {
+  registration?: Partial<AuthSettings['registration']>;
+  providers?: Partial<AuthSettings['providers']>;
+  passwordLogin?: boolean;
+};
+
+/** Settings with every provider that `idp` plays switched on, and new accounts made. */
+export const providerSettings = (idp: IdentityProvider, change: Changes = {}): AuthSettings => {
+  const base = testSettings();
+  return {
+    ...base,
+    passwordLogin: change.passwordLogin ?? true,
+    registration: { ...base.registration, enabled: true, ...change.registration },
+    providers: { ...base.providers, ...idp.settings(), ...change.providers },
+  };
+};
+
+/** One node of a gateway whose providers `idp` plays. */
+export const openNode = (
+  store: Store,
+  idp: IdentityProvider,
+  options: { clock?: Clock; logger?: Logger; config?: Partial<AuthConfig>; change?: Changes } = {},
+): Auth => {
+  const { change, ...rest } = options;
+  return openAuth(store, { ...rest, settings: () => providerSettings(idp, change) });
+};
+
+export type Caller = Awaited<ReturnType<typeof signedIn>>;
+
+/** A user with a session of his own. */
+export async function signedIn(auth: Auth, store: Store, user?: UserRecord) {
+  const person = user ?? (await addUser(store));
+  const session = await signIn(auth, person);
+  return { user: person, session, principal: () => auth.authenticatePanel(bearer(session)) };
+}
+
+type Query = Record<string, string | undefined>;
+
+/** Presents what came back to a provider's redirect address. */
+export async function present(auth: Auth, provider: string, query: Query, caller?: Caller) {
+  return auth.oauth.finish({
+    principal: await caller?.principal(),
+    provider,
+    origin: ORIGIN,
+    state: query.state ?? '',
+    code: query.code,
+    iss: query.iss,
+    error: query.error,
+    errorDescription: query.error_description,
+  });
+}
+
+/** Begins, lets the person agree at the provider, and gives what comes back. */
+export async function goThere(
+  auth: Auth,
+  idp: IdentityProvider,
+  provider: string,
+  options: { caller?: Caller; affCode?: string } = {},
+) {
+  const begun = await auth.oauth.begin({
+    principal: await options.caller?.principal(),
+    provider,
+    intent: options.caller ? 'bind' : 'login',
+    affCode: options.affCode ?? '',
+  });
+  return { ...begun, ...(await idp.agree(begun.authorization_url)) };
+}
+
+/** The whole way of a login; fails when a second factor is asked for. */
+export async function logInAt(auth: Auth, idp: IdentityProvider, provider: string, affCode = '') {
+  const { query } = await goThere(auth, idp, provider, { affCode });
+  const done = await present(auth, provider, query);
+  if (done.action !== 'login' || done.login.kind !== 'session') throw new Error('no session came of it');
+  return done.login;
+}
+
+/** The whole way of a binding. */
+export async function bindAt(auth: Auth, idp: IdentityProvider, provider: string, caller: Caller) {
+  const { query } = await goThere(auth, idp, provider, { caller });
+  return present(auth, provider, query, caller);
+}
