@@ -6,5 +6,12 @@
 export { createHttpApp, type HttpApp, type HttpDeps, type Routes } from './app.ts';
 export { createMetrics, type Metrics } from './metrics.ts';
 export type { PublicSettings } from './panel-api/operation.ts';
-export type { OptionChanged, OptionDesk, OptionFault, OptionView } from './panel-api/options.ts';
+export type {
+  OptionChanged,
+  OptionDesk,
+  OptionFault,
+  OptionTestResult,
+  OptionTests,
+  OptionView,
+} from './panel-api/options.ts';
 export type { Listening, ListenOptions } from './serve.ts';

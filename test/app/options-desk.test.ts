@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { authSettings } from '../../src/app/auth-settings.ts';
 import { createLiveOptions, type LiveOptions } from '../../src/app/live-options.ts';
+import { describeRisks } from '../../src/app/options/describe-risks.ts';
 import { describeStatus } from '../../src/app/options/describe-status.ts';
 import { OPTION_KEYS, type OptionKey, ruleOf } from '../../src/app/options/option-catalogue.ts';
 import { createOptionDesk } from '../../src/app/options/option-desk.ts';
@@ -268,6 +269,16 @@ describeEachStore(
       expect(before.status()).toMatchObject({ register_enabled: true, turnstile_check: true });
       const after = await startNode(store, { secrets: ['another crypto secret'] });
       expect(after.status()).toMatchObject({ register_enabled: false, turnstile_check: false, turnstile_site_key: '' });
+    });
+
+    test('registration that programs can use without end is worth a word', async () => {
+      const { desk, live } = await startNode(opened().store);
+      const risks = () => describeRisks(authSettings(live, 'http://localhost:3000'));
+      expect(risks()).toEqual([]);
+      await put(desk, { RegisterEnabled: 'true' });
+      expect(risks()).toEqual([expect.stringContaining('neither TurnstileCheckEnabled nor EmailVerificationEnabled')]);
+      await put(desk, { SMTPServer: 'mail', SMTPFrom: 'gate@example.org', EmailVerificationEnabled: 'true' });
+      expect(risks()).toEqual([]);
     });
 
     test('root is not locked out: passwords go off only while there is another way in', async () => {

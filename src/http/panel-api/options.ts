@@ -1,4 +1,4 @@
-import { Elysia, t } from 'elysia';
+import { Elysia, type Static, t } from 'elysia';
 import type { Result } from '../../kernel/index.ts';
 import { httpErrors } from '../errors.ts';
 import { type Kit, ok, strictObject } from '../kit.ts';
@@ -32,13 +32,27 @@ export type OptionDesk = {
   ): Promise<Result<{ views: OptionView[]; changed: OptionChanged[] }, OptionFault[]>>;
 };
 
-type OptionRouteDeps = { options: OptionDesk; audit: RecordAudit };
+/** What came of a trial, step by step; each message is a sentence without any secret. */
+export type OptionTestResult = { ok: boolean; steps: { name: string; ok: boolean; message: string }[] };
+/** Tries what the options describe; never rejects for what the other side does. `to` and `language` are those of a test mail. */
+export type OptionTest = (input: { to: string | undefined; language: string }) => Promise<OptionTestResult>;
+
+const Trial = t.Union([
+  t.Literal('smtp'),
+  t.Literal('oidc'),
+  t.Literal('turnstile'),
+  t.Literal('wechat'),
+  t.Literal('telegram'),
+]);
+export type OptionTests = Record<Static<typeof Trial>, OptionTest>;
+
+type OptionRouteDeps = { options: OptionDesk; optionTests: OptionTests; audit: RecordAudit };
 
 /** Options in one request; more of them than exist. */
 const MAX_CHANGES = 200;
 const change = { key: t.String({ maxLength: 200 }), value: t.String({ maxLength: 100_000 }) };
 
-export function optionRoutes(kit: Kit, { options, audit }: OptionRouteDeps) {
+export function optionRoutes(kit: Kit, { options, optionTests, audit }: OptionRouteDeps) {
   return new Elysia({ normalize: false, tags: ['Options'] })
     .use(kit)
     .get('/api/option', async () => ok(await options.list()), { root: true, detail: { summary: 'All options' } })
@@ -65,6 +79,24 @@ export function optionRoutes(kit: Kit, { options, audit }: OptionRouteDeps) {
           summary: 'Set options',
           description: 'One as `{key, value}`, or several as `{options: [{key, value}, …]}`: all of them or none.',
         },
+      },
+    )
+    .post(
+      '/api/option/test',
+      async ({ body: { what, to }, panel, origin }) => {
+        const { email, language } = panel.user;
+        const result = await optionTests[what]({ to: to ?? email ?? undefined, language });
+        await audit({ panel, origin }, { action: 'option.test', target: `option:${what}`, detail: { ok: result.ok } });
+        return ok(result);
+      },
+      {
+        root: true,
+        critical: true,
+        body: strictObject({
+          what: Trial,
+          to: t.Optional(t.String({ maxLength: 320, description: 'Where a test mail goes.' })),
+        }),
+        detail: { summary: 'Try what the options describe' },
       },
     );
 }
