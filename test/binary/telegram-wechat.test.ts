@@ -1,0 +1,440 @@
+/** Sign-in and binding by Telegram and WeChat, from end to end on the executable; where there are two nodes, every step on another one. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { TOTP } from 'otpauth';
+import { type Backdoor, openBackdoor } from '../support/backdoor.ts';
+import {
+  type Administrator,
+  type Answer,
+  ask,
+  type Gateway,
+  ROOT,
+  setUp,
+  startGateway,
+  until,
+} from '../support/gateway.ts';
+import { testDatabaseUrl } from '../support/postgres.ts';
+import { BOT, signWidget } from '../support/telegram-widget.ts';
+import { startWeChatServer, WECHAT_TOKEN, type WeChatMood, type WeChatServer } from '../support/wechat-server.ts';
+
+setDefaultTimeout(60_000);
+
+type Person = { id: number; username: string; token: string; sid: string };
+
+const nowSeconds = (): number => Math.floor(performance.timeOrigin / 1000 + performance.now() / 1000);
+const data = <T = Record<string, unknown>>({ body }: Answer): T => body.data as T;
+
+for (const [database, count] of [
+  ['SQLite', 1],
+  ['two nodes on PostgreSQL', 2],
+] as const) {
+  describe(`on ${database}`, () => {
+    const nodes: Gateway[] = [];
+    let wechat: WeChatServer;
+    let backdoor: Backdoor;
+    let admin: Administrator;
+    let turn = 0;
+    let made = 0;
+    /** What must not be in a log. */
+    const secrets = new Set<string>([BOT.token, WECHAT_TOKEN]);
+
+    beforeAll(async () => {
+      wechat = startWeChatServer();
+      const databaseUrl = count === 2 ? await testDatabaseUrl() : '';
+      for (let i = 0; i < count; i += 1) {
+        nodes.push(
+          await startGateway({
+            databaseUrl,
+            env: { LOG_LEVEL: 'debug', DEBUG: 'true', CRITICAL_RATE_LIMIT: '100000', GLOBAL_API_RATE_LIMIT: '100000' },
+          }),
+        );
+      }
+      admin = await setUp(nodes[0] as Gateway);
+      backdoor = openBackdoor(nodes[0] as Gateway);
+    });
+    afterAll(async () => {
+      await backdoor?.close();
+      for (const node of nodes) await node.stop();
+      await wechat?.stop();
+    });
+
+    /** The nodes in turn. */
+    function url(): string {
+      turn += 1;
+      return (nodes[turn % nodes.length] as Gateway).url;
+    }
+    const get = (path: string, query: URLSearchParams | string = '', headers: Record<string, string> = {}) =>
+      ask(`${url()}${path}?${query}`, { headers });
+
+    async function setOptions(options: Record<string, string>, shown: Record<string, unknown>): Promise<void> {
+      await admin.call('PUT', '/api/option', {
+        options: Object.entries(options).map(([key, value]) => ({ key, value })),
+      });
+      for (const node of nodes) {
+        await until('the node knows the options', async () => {
+          const status = data(await ask(`${node.url}/api/status`));
+          return Object.entries(shown).every(([name, value]) => status[name] === value);
+        });
+      }
+    }
+
+    /** Somebody with a password, signed in. */
+    async function enter(): Promise<Person> {
+      made += 1;
+      const username = `person-${made}`;
+      await backdoor.run(
+        `insert into users (username, display_name, password_hash, role, status, created_at, quota)
+         select '${username}', '', password_hash, 1, 1, 1, 0 from users where id = 1`,
+      );
+      return signIn(username);
+    }
+    async function signIn(username: string): Promise<Person> {
+      return personOf(await ask(`${url()}/api/user/login`, { body: { username, password: ROOT.password } }));
+    }
+    function personOf(login: Answer): Person {
+      expect([login.status, login.body.code]).toEqual([200, undefined]);
+      const { access_token, user, session } = data<{
+        access_token: string;
+        user: { id: number; username: string };
+        session: { sid: string };
+      }>(login);
+      return { ...user, token: access_token, sid: session.sid };
+    }
+    const newTelegramId = (): number => {
+      made += 1;
+      return 900_000 + made;
+    };
+    function widget(id: number, shift = 0): URLSearchParams {
+      const query = signWidget({ id }, nowSeconds() + shift);
+      secrets.add(query.get('hash') ?? '');
+      return query;
+    }
+    async function startBinding({ token }: Person): Promise<{ flow_token: string; callback_url: string }> {
+      const started = await ask(`${url()}/api/oauth/telegram/bind/start`, { method: 'POST', token });
+      expect(started.status).toBe(200);
+      const ticket = data<{ flow_token: string; callback_url: string; expires_at: number }>(started);
+      expect(ticket.callback_url).toBe(`/api/oauth/telegram/bind/${ticket.flow_token}`);
+      expect(Math.abs(ticket.expires_at - nowSeconds() - 300)).toBeLessThan(10);
+      secrets.add(ticket.flow_token);
+      return ticket;
+    }
+    /** What the browser is told when the widget returns: the outcome and nothing else. */
+    async function comeBack(callbackUrl: string, query: URLSearchParams | string): Promise<string> {
+      const response = await fetch(`${url()}${callbackUrl}?${query}`, { redirect: 'manual' });
+      expect([response.status, await response.text()]).toEqual([302, '']);
+      const location = response.headers.get('location') ?? '';
+      expect(location).toStartWith('/oauth/telegram?');
+      const parameters = new URLSearchParams(location.slice('/oauth/telegram?'.length));
+      expect(parameters.get('flow_token')).toBe(decodeURIComponent(callbackUrl.split('/').at(-1) ?? ''));
+      return parameters.get('telegram_bind') === 'success' ? 'success' : (parameters.get('error_code') ?? '');
+    }
+    async function bindTelegram(person: Person, id: number): Promise<void> {
+      expect(await comeBack((await startBinding(person)).callback_url, widget(id))).toBe('success');
+    }
+    const telegramLogin = (query: URLSearchParams | string, headers?: Record<string, string>) =>
+      get('/api/oauth/telegram/login', query, headers);
+    const outcome = ({ status, body }: Answer) => [status, body.code];
+
+    async function wechatFlow(): Promise<string> {
+      const begun = await ask(`${url()}/api/oauth/wechat/state`, { method: 'POST' });
+      expect(begun.status).toBe(200);
+      const { flow_token } = data<{ flow_token: string }>(begun);
+      secrets.add(flow_token);
+      return flow_token;
+    }
+    async function wechatLogin(code: string, flow?: string, headers?: Record<string, string>): Promise<Answer> {
+      secrets.add(code);
+      return get('/api/oauth/wechat', new URLSearchParams({ code, state: flow ?? (await wechatFlow()) }), headers);
+    }
+    async function wechatBindFlow({ token }: Person): Promise<string> {
+      const begun = await ask(`${url()}/api/oauth/wechat/bind/start`, { method: 'POST', token });
+      expect(begun.status).toBe(200);
+      return data<{ flow_token: string }>(begun).flow_token;
+    }
+    const wechatBind = ({ token }: Person, code: string, flow: string) =>
+      ask(`${url()}/api/oauth/wechat/bind`, { token, body: { code, flow_token: flow } });
+    const newCode = (subject: string): string => {
+      made += 1;
+      const code = `code-${made}-of-wechat`;
+      wechat.codes.set(code, subject);
+      return code;
+    };
+
+    test('off until they are set up, and the fixed paths are no provider’s', async () => {
+      const person = await enter();
+      const headers = { authorization: `Bearer ${person.token}` };
+      for (const [method, path, body] of [
+        ['GET', `/api/oauth/telegram/login?${widget(1)}`],
+        ['POST', '/api/oauth/telegram/bind/start'],
+        ['POST', '/api/oauth/wechat/state'],
+        ['GET', '/api/oauth/wechat?code=1&state=2'],
+        ['POST', '/api/oauth/wechat/bind/start'],
+        ['POST', '/api/oauth/wechat/bind', { code: '1', flow_token: '2' }],
+      ] as const) {
+        const answer = await ask(`${url()}${path}`, { method, headers, ...(body ? { body } : {}) });
+        expect([path, ...outcome(answer)]).toEqual([path, 403, 'AUTH_METHOD_DISABLED']);
+      }
+      expect(await comeBack('/api/oauth/telegram/bind/x', widget(1))).toBe('TELEGRAM_BIND_DISABLED');
+      // Answered by WeChat's own route, which needs its parameters.
+      expect(outcome(await get('/api/oauth/wechat'))).toEqual([400, 'VALIDATION_FAILED']);
+      expect(outcome(await ask(`${url()}/api/oauth/wechat`, { method: 'POST' }))).toEqual([405, 'METHOD_NOT_ALLOWED']);
+
+      await setOptions(
+        {
+          TelegramBotName: BOT.name,
+          TelegramBotToken: BOT.token,
+          TelegramOAuthEnabled: 'true',
+          WeChatServerAddress: `${wechat.url}/`,
+          WeChatServerToken: WECHAT_TOKEN,
+          WeChatAuthEnabled: 'true',
+        },
+        { telegram_oauth: true, telegram_bot_name: BOT.name, wechat_login: true },
+      );
+    });
+
+    describe('Telegram', () => {
+      test('binding on one node, sign-in on another, with cookies and an audit row', async () => {
+        const person = await enter();
+        const id = newTelegramId();
+        await bindTelegram(person, id);
+        const login = await telegramLogin(widget(id, -1));
+        expect(personOf(login).id).toBe(person.id);
+        expect(data<{ session: { login_method: string } }>(login).session.login_method).toBe('telegram');
+        expect(login.headers.getSetCookie().some((cookie) => cookie.startsWith('svc_refresh='))).toBe(true);
+        const self = data(await ask(`${url()}/api/user/self`, { token: person.token }));
+        expect(self.bindings).toEqual([{ provider: 'telegram', subject: String(id) }]);
+        const { items } = await admin.call<{ items: Record<string, unknown>[] }>('GET', '/api/audit?page_size=5');
+        expect(items.find(({ action }) => action === 'user.identity.bind')).toMatchObject({
+          username: person.username,
+          auth_method: 'session',
+          target: `user:${person.id}`,
+          detail: { after: { provider: 'telegram', subject: String(id) } },
+        });
+      });
+
+      test('sign-in refuses what is unbound, tampered with, repeated, incomplete, too old, too new and replayed', async () => {
+        const person = await enter();
+        const id = newTelegramId();
+        await bindTelegram(person, id);
+        const forged: [string, string][] = [
+          ['tampered', String(widget(id)).replace('username=ada', 'username=eve')],
+          ['repeated', `${widget(id)}&username=ada`],
+          ['unsigned', String(widget(id)).replace(/&hash=.*/, '')],
+          ['another bot’s', String(signWidget({ id }, nowSeconds(), { botToken: '1:another' }))],
+          ['too old', String(widget(id, -310))],
+          ['too new', String(widget(id, 130))],
+          ['nothing', ''],
+        ];
+        for (const [what, query] of forged) {
+          expect([what, ...outcome(await telegramLogin(query))]).toEqual([what, 401, 'AUTH_INVALID_CREDENTIALS']);
+        }
+        expect(outcome(await telegramLogin(widget(newTelegramId())))).toEqual([403, 'AUTH_IDENTITY_UNBOUND']);
+        const query = widget(id, -5);
+        personOf(await telegramLogin(query));
+        for (const _ of nodes) {
+          expect(outcome(await telegramLogin(query))).toEqual([403, 'AUTH_ASSERTION_REPLAYED']);
+        }
+      });
+
+      test('assertion replay: of 50 at once over all nodes one signs in', async () => {
+        const person = await enter();
+        const id = newTelegramId();
+        await bindTelegram(person, id);
+        const query = widget(id, -1);
+        const all = await Promise.all(Array.from({ length: 50 }, () => telegramLogin(query)));
+        expect(all.filter(({ status }) => status === 200)).toHaveLength(1);
+        expect(new Set(all.map(({ body }) => body.code))).toEqual(new Set([undefined, 'AUTH_ASSERTION_REPLAYED']));
+      });
+
+      test('login CSRF: it is no link that signs a visitor in', async () => {
+        const person = await enter();
+        const id = newTelegramId();
+        await bindTelegram(person, id);
+        const query = widget(id, -2);
+        const links: Record<string, string>[] = [
+          { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' },
+          { accept: 'text/html,application/xhtml+xml' },
+        ];
+        for (const headers of links) {
+          const answer = await telegramLogin(query, headers);
+          expect(outcome(answer)).toEqual([403, 'AUTH_ORIGIN_FORBIDDEN']);
+          expect(answer.headers.getSetCookie()).toEqual([]);
+        }
+        personOf(await telegramLogin(query, { 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'cors' }));
+      });
+
+      test('the second factor is asked for', async () => {
+        const person = await enter();
+        const id = newTelegramId();
+        await bindTelegram(person, id);
+        const call = (path: string, body?: unknown) =>
+          ask(`${nodes[0]?.url}${path}`, { method: 'POST', token: person.token, ...(body ? { body } : {}) });
+        const { secret, backup_codes } = data<{ secret: string; backup_codes: string[] }>(
+          await call('/api/user/2fa/setup'),
+        );
+        expect((await call('/api/user/2fa/enable', { code: new TOTP({ secret }).generate() })).status).toBe(200);
+        const first = data<{ require_2fa: true; flow_token: string }>(await telegramLogin(widget(id, -1)));
+        expect(first.require_2fa).toBe(true);
+        const body = { flow_token: first.flow_token, code: backup_codes[0] };
+        expect(personOf(await ask(`${url()}/api/user/login/2fa`, { body })).id).toBe(person.id);
+      });
+
+      test('binding says what was wrong, and what was refused leaves the flow usable', async () => {
+        const person = await enter();
+        const { flow_token, callback_url } = await startBinding(person);
+        const id = newTelegramId();
+        expect(await comeBack(callback_url, `${widget(id)}&id=1`)).toBe('TELEGRAM_BIND_INVALID_REQUEST');
+        expect(await comeBack(callback_url, '')).toBe('TELEGRAM_BIND_INVALID_REQUEST');
+        expect(await comeBack(`${callback_url}x`, widget(id))).toBe('TELEGRAM_BIND_FLOW_INVALID');
+        expect(await comeBack('/api/oauth/telegram/bind/%0d%0aset-cookie:x=y', widget(id))).toBe(
+          'TELEGRAM_BIND_FLOW_INVALID',
+        );
+        // A flow of another purpose.
+        expect(await comeBack(`/api/oauth/telegram/bind/${await wechatFlow()}`, widget(id))).toBe(
+          'TELEGRAM_BIND_FLOW_INVALID',
+        );
+        const other = await enter();
+        const taken = newTelegramId();
+        await bindTelegram(other, taken);
+        expect(await comeBack(callback_url, widget(taken, -1))).toBe('TELEGRAM_BIND_ALREADY_BOUND');
+        const used = widget(taken, -2);
+        personOf(await telegramLogin(used));
+        expect(await comeBack(callback_url, used)).toBe('TELEGRAM_BIND_ALREADY_BOUND');
+
+        await backdoor.run('alter table external_identity_claims rename to claims_away');
+        expect(await comeBack(callback_url, widget(id))).toBe('TELEGRAM_BIND_INTERNAL_ERROR');
+        await backdoor.run('alter table claims_away rename to external_identity_claims');
+
+        expect(await comeBack(callback_url, widget(id))).toBe('success');
+        expect(await comeBack(callback_url, widget(id, -3))).toBe('TELEGRAM_BIND_FLOW_INVALID');
+        const again = await ask(`${url()}/api/oauth/telegram/bind/start`, { method: 'POST', token: person.token });
+        expect(outcome(again)).toEqual([409, 'AUTH_IDENTITY_TAKEN']);
+        expect(flow_token).toHaveLength(43);
+      });
+
+      test('the session in which it began is looked at again: ended, user disabled, user deleted', async () => {
+        const gone = await enter();
+        const afterLogout = await startBinding(gone);
+        const ended = await ask(`${url()}/api/user/sessions/${gone.sid}`, { method: 'DELETE', token: gone.token });
+        expect(ended.status).toBe(200);
+        // Another session of the same user does not make up for it.
+        await signIn(gone.username);
+        const id = newTelegramId();
+        expect(await comeBack(afterLogout.callback_url, widget(id))).toBe('TELEGRAM_BIND_SESSION_INVALID');
+
+        for (const [set, code] of [
+          ['status = 2', 'TELEGRAM_BIND_USER_DISABLED'],
+          ['deleted_at = 1', 'TELEGRAM_BIND_USER_DELETED'],
+        ] as const) {
+          const person = await enter();
+          const { callback_url } = await startBinding(person);
+          await backdoor.run(`update users set ${set} where id = ${person.id}`);
+          expect(await comeBack(callback_url, widget(id))).toBe(code);
+        }
+        expect(await backdoor.run(`select 1 from external_identity_claims where subject = '${id}'`)).toEqual([]);
+      });
+
+      test('a binding needs a session: no personal access token, nobody', async () => {
+        const person = await enter();
+        const pat = data<{ token: string }>(
+          await ask(`${url()}/api/user/token`, { method: 'POST', token: person.token }),
+        );
+        const start = (headers: Record<string, string>) =>
+          ask(`${url()}/api/oauth/telegram/bind/start`, { method: 'POST', headers });
+        expect(outcome(await start({ authorization: pat.token }))).toEqual([403, 'AUTH_SESSION_REQUIRED']);
+        expect(outcome(await start({}))).toEqual([401, 'AUTH_UNAUTHORIZED']);
+      });
+    });
+
+    describe('WeChat', () => {
+      test('binding, then sign-in, over all nodes; a flow of another session binds nothing', async () => {
+        const [person, other] = [await enter(), await enter()];
+        const subject = `openid-${person.id}`;
+        const flow = await wechatBindFlow(person);
+        expect(outcome(await wechatBind(other, newCode(subject), flow))).toEqual([400, 'AUTH_FLOW_INVALID']);
+        expect(outcome(await wechatBind(person, 'wrong-code-of-wechat', flow))).toEqual([400, 'AUTH_CODE_INVALID']);
+        expect((await wechatBind(person, newCode(subject), flow)).status).toBe(200);
+        expect(outcome(await wechatBind(person, newCode(subject), flow))).toEqual([400, 'AUTH_FLOW_INVALID']);
+        const login = await wechatLogin(newCode(subject));
+        expect(personOf(login).id).toBe(person.id);
+        expect(data<{ session: { login_method: string } }>(login).session.login_method).toBe('wechat');
+
+        const theirs = await wechatBind(other, newCode(subject), await wechatBindFlow(other));
+        expect(outcome(theirs)).toEqual([409, 'AUTH_IDENTITY_TAKEN']);
+        const { items } = await admin.call<{ items: Record<string, unknown>[] }>('GET', '/api/audit?page_size=5');
+        expect(items[0]).toMatchObject({
+          action: 'user.identity.bind',
+          detail: { after: { provider: 'wechat', subject } },
+        });
+      });
+
+      test('login CSRF and replay: no flow, a made-up one, a used one, a link', async () => {
+        const person = await enter();
+        const subject = `openid-${person.id}`;
+        expect((await wechatBind(person, newCode(subject), await wechatBindFlow(person))).status).toBe(200);
+        const flow = await wechatFlow();
+        const link = await wechatLogin(newCode(subject), flow, { 'sec-fetch-site': 'cross-site' });
+        expect(outcome(link)).toEqual([403, 'AUTH_ORIGIN_FORBIDDEN']);
+        personOf(await wechatLogin(newCode(subject), flow));
+        for (const state of [flow, '', 'A'.repeat(43)]) {
+          expect(outcome(await wechatLogin(newCode(subject), state))).toEqual([400, 'AUTH_FLOW_INVALID']);
+        }
+        expect(outcome(await get('/api/oauth/wechat', `code=${newCode(subject)}`))).toEqual([400, 'VALIDATION_FAILED']);
+      });
+
+      test('a server that fails, in every way, is a failed provider; the flow can be used when it is back', async () => {
+        const person = await enter();
+        const subject = `openid-${person.id}`;
+        expect((await wechatBind(person, newCode(subject), await wechatBindFlow(person))).status).toBe(200);
+        const flow = await wechatFlow();
+        const moods: WeChatMood[] = ['garbage', 'html', 'broken', 'redirect', 'odd subject', 'endless', 'hang'];
+        for (const mood of moods) {
+          wechat.mood = mood;
+          const started = performance.now();
+          const answer = await wechatLogin(newCode(subject), flow);
+          expect([mood, ...outcome(answer)]).toEqual([mood, 502, 'AUTH_PROVIDER_FAILED']);
+          expect(JSON.stringify(answer.body)).not.toContain(wechat.url);
+          expect(performance.now() - started).toBeLessThan(mood === 'hang' ? 9000 : 4000);
+        }
+        wechat.mood = 'well';
+        expect(outcome(await wechatLogin('wrong-code-of-wechat', flow))).toEqual([400, 'AUTH_CODE_INVALID']);
+        personOf(await wechatLogin(newCode(subject), flow));
+      });
+
+      test('new accounts only while registration is open; of 50 who bind one identity at once one owns it', async () => {
+        const code = newCode('openid-of-a-newcomer');
+        expect(outcome(await wechatLogin(code))).toEqual([403, 'AUTH_REGISTRATION_DISABLED']);
+        await setOptions({ RegisterEnabled: 'true' }, { register_enabled: true });
+        const newcomer = personOf(await wechatLogin(code));
+        expect(newcomer.username).toMatch(/^wechat_\d+$/);
+        expect(personOf(await wechatLogin(code)).id).toBe(newcomer.id);
+
+        const people: Person[] = [];
+        for (let i = 0; i < 50; i += 1) people.push(personOf(await wechatLogin(newCode(`openid-of-newcomer-${i}`))));
+        await setOptions({ RegisterEnabled: 'false' }, { register_enabled: false });
+        const flows = [];
+        for (const person of people) flows.push(await startBinding(person));
+        const id = newTelegramId();
+        const all = await Promise.all(flows.map(({ callback_url }, i) => comeBack(callback_url, widget(id, -i))));
+        expect(all.filter((one) => one === 'success')).toHaveLength(1);
+        expect(new Set(all)).toEqual(new Set(['success', 'TELEGRAM_BIND_ALREADY_BOUND']));
+        const owner = personOf(await telegramLogin(widget(id, 1)));
+        expect(owner.id).toBe(people[all.indexOf('success')]?.id as number);
+      });
+    });
+
+    test('no flow token, code, hash or bot token is in a log; the WeChat server was asked as it should be', async () => {
+      expect(wechat.complaints).toEqual([]);
+      const [odd] = [...secrets].slice(-1);
+      await ask(`${url()}/api/oauth/telegram/bind/${odd}`, { method: 'POST' });
+      await ask(`${url()}/api/oauth/telegram/bind/${odd}/more`);
+      for (const node of nodes) await node.stop();
+      for (const node of nodes) {
+        const lines = node.log().split('\n');
+        expect(lines.some((line) => line.includes('/api/oauth/telegram/bind/'))).toBe(true);
+        for (const secret of secrets) {
+          expect([secret, lines.find((line) => line.includes(secret))]).toEqual([secret, undefined]);
+        }
+      }
+    });
+  });
+}
