@@ -1,0 +1,445 @@
+/** Administration of accounts, one's own profile and the end of one's own account, over HTTP. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { type Answer, openPanel, type PanelCaller, type Send } from './panel-caller.ts';
+
+// The gateway is a process of its own, on a busy machine.
+setDefaultTimeout(30_000);
+
+const PASSWORD = 'correct horse battery';
+const NEW_PASSWORD = 'another long password';
+
+let panel: PanelCaller;
+let root = '';
+let admin = '';
+let adminId = 0;
+beforeAll(async () => {
+  panel = await openPanel();
+  adminId = panel.addUser('the-admin', 10);
+  root = (await panel.logIn('root')).token;
+  admin = (await panel.logIn('the-admin')).token;
+});
+afterAll(() => panel.gateway.stop());
+
+let names = 0;
+const newName = () => {
+  names += 1;
+  return `person-${names}`;
+};
+const send = (method: string, path: string, token: string, body?: unknown): Promise<Answer> =>
+  panel.send(path, { method, token, ...(body === undefined ? {} : { body }) });
+const outcome = ({ status, json }: Answer) => [status, json?.code];
+const manage = (token: string, id: number, action: string, more: object = {}) =>
+  send('POST', '/api/user/manage', token, { id, action, ...more });
+/** The administrator makes somebody. */
+async function make(fields: object = {}): Promise<{ id: number; username: string; token: string; cookie: string }> {
+  const username = newName();
+  const made = await send('POST', '/api/user', admin, { username, password: PASSWORD, ...fields });
+  expect([made.status, made.text]).toEqual([200, expect.any(String)]);
+  return { id: made.json.data.id, username, ...(await panel.logIn(username)) };
+}
+const accountOf = async (id: number) => (await send('GET', `/api/user/${id}`, root)).json.data;
+const auditOf = async (action: string, id: number) =>
+  (await panel.audit(action)).filter(({ target }) => target === `user:${id}`);
+
+describe('accounts', () => {
+  test('are made, seen, changed and deleted, and every write is in the audit trail without secrets', async () => {
+    const username = newName();
+    const body = { username, password: PASSWORD, email: `${username}@Example.org`, quota: 700, remark: 'a friend' };
+    const made = await send('POST', '/api/user', admin, body);
+    expect([made.status, made.json.data]).toEqual([
+      200,
+      {
+        ...{ id: expect.any(Number), username, display_name: username, role: 1, status: 1, group: 'default' },
+        ...{ email: `${username}@example.org`, quota: 700, used_quota: 0, request_count: 0, language: '' },
+        ...{ remark: 'a friend', inviter_id: 0, has_password: true, has_access_token: false },
+        ...{ created_at: expect.any(Number), last_login_at: 0, deleted_at: 0 },
+      },
+    ]);
+    const { id } = made.json.data;
+    const theirs = await panel.logIn(username);
+
+    const changed = await send('PUT', '/api/user', admin, { id, group: 'vip', password: NEW_PASSWORD });
+    expect(changed.json.data).toMatchObject({ group: 'vip', remark: 'a friend', email: `${username}@example.org` });
+    expect(outcome(await send('GET', '/api/user/self', theirs.token))).toEqual([401, 'AUTH_SESSION_REVOKED']);
+    const login = { username, password: NEW_PASSWORD };
+    expect((await panel.send('/api/user/login', { body: login })).json.data.user.bindings).toEqual([]);
+
+    expect(await accountOf(id)).toMatchObject({
+      sessions: 1,
+      api_keys: 0,
+      two_factor: false,
+      bindings: [],
+      passkeys: 0,
+    });
+    const gone = await send('DELETE', `/api/user/${id}`, admin);
+    expect([gone.status, gone.json.data.username, gone.json.data.email]).toEqual([200, `deleted:${id}`, null]);
+    expect(outcome(await send('DELETE', `/api/user/${id}`, admin))).toEqual([404, 'AUTH_USER_NOT_FOUND']);
+
+    expect(await auditOf('user.create', id)).toMatchObject([
+      {
+        username: 'the-admin',
+        auth_method: 'session',
+        detail: { after: { username, quota: 700, remark: 'a friend' } },
+      },
+    ]);
+    expect(await auditOf('user.update', id)).toMatchObject([
+      { detail: { before: { group: 'default' }, after: { group: 'vip', password: '***' } } },
+    ]);
+    expect(await auditOf('user.delete', id)).toMatchObject([{ detail: { before: { username } } }]);
+    const everything = await send('GET', '/api/audit?page_size=100', root);
+    for (const secret of [PASSWORD, NEW_PASSWORD, 'argon2']) expect(everything.text).not.toContain(secret);
+  });
+
+  test('are disabled, enabled, promoted and demoted; what changes nothing leaves no row', async () => {
+    const { id, token } = await make();
+    expect((await manage(admin, id, 'disable')).json.data).toMatchObject({ id, status: 2, role: 1 });
+    expect(outcome(await send('GET', '/api/user/self', token))).toEqual([401, 'AUTH_SESSION_REVOKED']);
+    expect((await manage(admin, id, 'disable')).status).toBe(200);
+    expect((await manage(admin, id, 'enable')).json.data).toMatchObject({ status: 1 });
+    expect(outcome(await manage(admin, id, 'promote'))).toEqual([403, 'AUTH_INSUFFICIENT_PRIVILEGE']);
+    expect((await manage(root, id, 'promote')).json.data).toMatchObject({ role: 10 });
+    expect(outcome(await manage(admin, id, 'disable'))).toEqual([403, 'AUTH_INSUFFICIENT_PRIVILEGE']);
+    expect((await manage(root, id, 'demote')).json.data).toMatchObject({ role: 1 });
+    expect((await manage(admin, id, 'delete')).json.data).toMatchObject({ username: `deleted:${id}` });
+    for (const action of ['disable', 'enable', 'promote', 'demote', 'delete']) {
+      expect([action, (await auditOf(`user.${action}`, id)).length]).toEqual([action, 1]);
+    }
+  });
+
+  test('have their quota changed by lines that are paid once a key', async () => {
+    const { id } = await make();
+    const change = (more: object) => manage(admin, id, 'add_quota', more);
+    expect((await change({ value: 500 })).json.data).toMatchObject({ quota: 500, repeated: false });
+    expect((await change({ value: 200, mode: 'subtract' })).json.data.quota).toBe(300);
+    expect((await change({ value: 1000, mode: 'override' })).json.data.quota).toBe(1000);
+    const once = { value: 5, mode: 'add', idempotency_key: 'july' };
+    expect((await change(once)).json.data).toMatchObject({ quota: 1005, repeated: false });
+    expect((await change(once)).json.data).toMatchObject({ quota: 1005, repeated: true });
+    expect(outcome(await change({ ...once, value: 6 }))).toEqual([409, 'AUTH_QUOTA_KEY_REUSED']);
+    expect(outcome(await change({}))).toEqual([400, 'VALIDATION_FAILED']);
+    for (const value of [-1, 0.5, 2 ** 60, '5']) {
+      expect(outcome(await change({ value }))).toEqual([400, 'VALIDATION_FAILED']);
+    }
+    const rows = await auditOf('user.quota', id);
+    expect(rows).toHaveLength(4);
+    expect(rows[0]).toMatchObject({
+      detail: { mode: 'add', value: 5, before: { quota: 1000 }, after: { quota: 1005 } },
+    });
+  });
+
+  test('lose factors, tokens, identities and the address', async () => {
+    const { id, username, token } = await make({ email: 'bound@example.org' });
+    const pat = (await send('POST', '/api/user/token', token)).json.data.token;
+    const session = await panel.logIn(username);
+    panel.run(`insert into two_factor (user_id, secret_sealed, enabled, created_at) values (${id}, 's', 1, 1)`);
+    panel.run(`insert into passkeys (user_id, credential_id, public_key, rp_id, name, counter, transports, backed_up, created_at)
+               values (${id}, 'c-${id}', 'key', 'localhost', 'phone', 0, '[]', 0, 1)`);
+    panel.run(
+      `insert into external_identity_claims (provider, subject, user_id, created_at) values ('github', '9', ${id}, 1)`,
+    );
+    expect(await accountOf(id)).toMatchObject({
+      ...{ two_factor: true, passkeys: 1, has_access_token: true, bindings: [{ provider: 'github', subject: '9' }] },
+    });
+
+    const gone = (path: string) => send('DELETE', `/api/user/${id}/${path}`, admin);
+    expect((await gone('token')).status).toBe(200);
+    expect(outcome(await send('GET', '/api/user/self', pat))).toEqual([401, 'AUTH_UNAUTHORIZED']);
+    expect((await gone('bindings/github')).status).toBe(200);
+    expect(outcome(await gone('bindings/github'))).toEqual([404, 'AUTH_BINDING_NOT_FOUND']);
+    expect((await gone('bindings/email')).status).toBe(200);
+    expect((await send('GET', '/api/user/self', session.token)).status).toBe(200);
+    expect((await gone('2fa')).status).toBe(200);
+    expect(outcome(await gone('2fa'))).toEqual([409, 'AUTH_TWO_FACTOR_OFF']);
+    expect(outcome(await send('GET', '/api/user/self', session.token))).toEqual([401, 'AUTH_SESSION_REVOKED']);
+    expect((await gone('reset_passkey')).json.data).toEqual({ deleted: 1 });
+    expect(outcome(await gone('reset_passkey'))).toEqual([404, 'AUTH_PASSKEY_NOT_FOUND']);
+    expect(await accountOf(id)).toMatchObject({ two_factor: false, passkeys: 0, has_access_token: false, email: null });
+    for (const [action, rows] of [
+      ['token.revoke', 1],
+      ['unbind', 2],
+      ['two_factor.reset', 1],
+      ['passkey.reset', 1],
+    ] as const) {
+      expect([action, (await auditOf(`user.${action}`, id)).length]).toEqual([action, rows]);
+    }
+  });
+
+  test('are listed by page, filter and order, also under /search', async () => {
+    const group = newName();
+    const made = [await make({ group, quota: 3 }), await make({ group, quota: 1 }), await make({ group, quota: 2 })];
+    await manage(admin, made[1]?.id ?? 0, 'disable');
+    const ids = async (query: string, base = '/api/user') => {
+      const { json } = await send('GET', `${base}?group=${group}&${query}`, admin);
+      return json.data.items.map(({ id }: { id: number }) => made.findIndex((one) => one.id === id));
+    };
+    for (const base of ['/api/user', '/api/user/search', '/api/user/']) {
+      expect(await ids('', base)).toEqual([0, 1, 2]);
+      expect(await ids('sort_by=quota', base)).toEqual([1, 2, 0]);
+    }
+    expect(await ids('sort_by=created_at&sort_order=desc&page=2&page_size=1')).toEqual([1]);
+    expect(await ids('status=2')).toEqual([1]);
+    expect(await ids('status=1&keyword=')).toEqual([0, 2]);
+    expect(await ids('role=10')).toEqual([]);
+    expect(await ids(`keyword=${made[2]?.username.toUpperCase()}`)).toEqual([2]);
+    const { json } = await send('GET', `/api/user?group=${group}&page_size=2`, admin);
+    expect(json.data).toMatchObject({ page: 1, page_size: 2, total: 3 });
+    await send('DELETE', `/api/user/${made[0]?.id}`, admin);
+    const deleted = await send('GET', '/api/user?status=-1&page_size=100', admin);
+    expect(deleted.json.data.items.map(({ id }: { id: number }) => id)).toContain(made[0]?.id);
+
+    for (const query of [
+      'page_size=101',
+      'page=0',
+      'sort_by=password_hash',
+      'sort_order=up',
+      'role=5',
+      'status=0',
+      'x=1',
+    ]) {
+      expect([query, ...outcome(await send('GET', `/api/user?${query}`, admin))]).toEqual([
+        query,
+        400,
+        'VALIDATION_FAILED',
+      ]);
+    }
+  });
+
+  test('are no business of users, nor of anybody unknown; a personal access token of an administrator will do', async () => {
+    const { id, token } = await make();
+    const pat = (await send('POST', '/api/user/token', admin)).json.data.token;
+    const requests: [string, string, unknown?][] = [
+      ['GET', '/api/user'],
+      ['GET', '/api/user/search'],
+      ['GET', `/api/user/${id}`],
+      ['POST', '/api/user', { username: 'x', password: PASSWORD }],
+      ['PUT', '/api/user', { id, remark: 'x' }],
+      ['POST', '/api/user/manage', { id, action: 'disable' }],
+      ['DELETE', `/api/user/${id}`],
+      ['DELETE', `/api/user/${id}/bindings/github`],
+      ['DELETE', `/api/user/${id}/2fa`],
+      ['DELETE', `/api/user/${id}/reset_passkey`],
+      ['DELETE', `/api/user/${id}/token`],
+    ];
+    for (const [method, path, body] of requests) {
+      expect([path, ...outcome(await send(method, path, token, body))]).toEqual([
+        path,
+        403,
+        'AUTH_INSUFFICIENT_PRIVILEGE',
+      ]);
+      expect([path, ...outcome(await send(method, path, '', body))]).toEqual([path, 401, 'AUTH_UNAUTHORIZED']);
+    }
+    expect((await send('PUT', '/api/user', pat, { id, remark: 'by token' })).json.data.remark).toBe('by token');
+    expect(await auditOf('user.update', id)).toMatchObject([{ auth_method: 'access_token' }]);
+  });
+
+  test('of peers, of root and one’s own are out of reach', async () => {
+    const peer = panel.addUser(newName(), 10);
+    for (const id of [1, peer, adminId]) {
+      expect(outcome(await send('PUT', '/api/user', admin, { id, remark: 'x' }))).toEqual([
+        403,
+        'AUTH_INSUFFICIENT_PRIVILEGE',
+      ]);
+      expect(outcome(await send('DELETE', `/api/user/${id}`, admin))).toEqual([403, 'AUTH_INSUFFICIENT_PRIVILEGE']);
+    }
+    for (const action of ['disable', 'promote', 'demote', 'delete']) {
+      expect([action, ...outcome(await manage(root, 1, action))]).toEqual([action, 403, 'AUTH_ROOT_PROTECTED']);
+    }
+    expect(outcome(await send('PUT', '/api/user', root, { id: 1, password: NEW_PASSWORD }))).toEqual([
+      403,
+      'AUTH_OWN_ACCOUNT',
+    ]);
+    expect((await manage(root, 1, 'add_quota', { value: 5 })).status).toBe(200);
+    for (const role of [10, 100]) {
+      const body = { username: newName(), password: PASSWORD, role };
+      expect(outcome(await send('POST', '/api/user', admin, body))).toEqual([403, 'AUTH_INSUFFICIENT_PRIVILEGE']);
+    }
+  });
+
+  test('mass assignment: what a body must not set is refused by name', async () => {
+    const { id } = await make();
+    const fields = [
+      { role: 100 },
+      { status: 1 },
+      { quota: 5 },
+      { auth_version: 1 },
+      { password_hash: 'x' },
+      { inviter_id: 1 },
+    ];
+    for (const field of fields) {
+      const answer = await send('PUT', '/api/user', root, { id, ...field });
+      expect([...outcome(answer), answer.json.details.errors[0].rule]).toEqual([
+        400,
+        'VALIDATION_FAILED',
+        'unknown_field',
+      ]);
+    }
+    const made = { username: newName(), password: PASSWORD };
+    for (const field of [{ id: 5 }, { status: 2 }, { language: 'en' }, { role: 50 }, { role: '10' }]) {
+      expect(outcome(await send('POST', '/api/user', root, { ...made, ...field }))).toEqual([400, 'VALIDATION_FAILED']);
+    }
+    expect(outcome(await manage(root, id, 'make_root'))).toEqual([400, 'VALIDATION_FAILED']);
+  });
+
+  test('that are not there or whose name is taken say so', async () => {
+    const { username } = await make();
+    expect(outcome(await send('POST', '/api/user', admin, { username, password: PASSWORD }))).toEqual([
+      409,
+      'NAME_TAKEN',
+    ]);
+    const { id } = await make({ email: 'owned@example.org' });
+    const other = await make();
+    const steal = { id: other.id, email: 'OWNED@example.org' };
+    expect(outcome(await send('PUT', '/api/user', admin, steal))).toEqual([409, 'AUTH_IDENTITY_TAKEN']);
+    expect(outcome(await send('PUT', '/api/user', admin, { id, username }))).toEqual([409, 'NAME_TAKEN']);
+    expect(outcome(await send('PUT', '/api/user', admin, { id: 999_999 }))).toEqual([404, 'AUTH_USER_NOT_FOUND']);
+    for (const name of ['0', '-1', '1e3', 'somebody', '%00', '01', '1%2F2', '99999999999999999999']) {
+      expect([name, (await send('GET', `/api/user/${name}`, root)).status]).toEqual([name, 404]);
+      expect([name, (await send('DELETE', `/api/user/${name}`, root)).status]).toEqual([name, 404]);
+    }
+    for (const provider of ['%00', '%20', 'x'.repeat(300), '..%2f2fa']) {
+      expect(outcome(await send('DELETE', `/api/user/${id}/bindings/${provider}`, root))[0]).toBe(404);
+    }
+    expect((await accountOf(id)).email).toBe('owned@example.org');
+  });
+});
+
+describe('one’s own account', () => {
+  const self = (token: string, body: unknown) => send('PUT', '/api/user/self', token, body);
+
+  test('takes a display name and a language without a password, a user name with a session', async () => {
+    const { id, token } = await make();
+    const name = newName();
+    const changed = await self(token, { display_name: 'Ada', language: 'zh', username: name });
+    expect(changed.json.data).toMatchObject({ id, username: name, display_name: 'Ada', language: 'zh', bindings: [] });
+    expect((await send('GET', '/api/user/self', token)).json.data.username).toBe(name);
+    expect((await panel.logIn(name)).sid).not.toBe('');
+
+    const pat = (await send('POST', '/api/user/token', token)).json.data.token;
+    expect((await self(pat, { language: 'en' })).json.data).toMatchObject({ display_name: 'Ada', language: 'en' });
+    expect(outcome(await self(pat, { username: newName() }))).toEqual([403, 'AUTH_SESSION_REQUIRED']);
+    const change = { original_password: PASSWORD, password: NEW_PASSWORD };
+    expect(outcome(await self(pat, change))).toEqual([403, 'AUTH_SESSION_REQUIRED']);
+    expect(outcome(await self(token, { username: 'ROOT' }))).toEqual([409, 'NAME_TAKEN']);
+    const [row] = await auditOf('user.profile', id);
+    expect(row).toMatchObject({ detail: { before: { language: 'zh' }, after: { language: 'en' } } });
+  });
+
+  test('takes a new password as before, by itself and with the old one', async () => {
+    const { id, token } = await make();
+    const change = { original_password: PASSWORD, password: NEW_PASSWORD };
+    for (const body of [{ password: NEW_PASSWORD }, { original_password: PASSWORD }, { ...change, language: 'en' }]) {
+      expect(outcome(await self(token, body))).toEqual([400, 'VALIDATION_FAILED']);
+    }
+    expect(outcome(await self(token, { ...change, original_password: 'wrong' }))).toEqual([
+      400,
+      'AUTH_PASSWORD_INVALID',
+    ]);
+    const changed = await self(token, change);
+    expect(Object.keys(changed.json.data).sort()).toEqual([
+      'access_expires_at',
+      'access_token',
+      'session',
+      'token_type',
+    ]);
+    expect(await auditOf('user.password', id)).toHaveLength(1);
+  });
+
+  test('mass assignment: nobody gives himself a role, quota, group or address', async () => {
+    const { id, token } = await make();
+    const fields = [{ role: 100 }, { quota: 5 }, { group: 'vip' }, { email: 'a@b.example' }, { status: 1 }, { id: 1 }];
+    for (const field of fields) expect(outcome(await self(token, field))).toEqual([400, 'VALIDATION_FAILED']);
+    for (const field of [
+      { display_name: 'a\u0000b' },
+      { language: 'english' },
+      { username: 'a b' },
+      { language: '../en' },
+    ]) {
+      expect(outcome(await self(token, field))).toEqual([400, 'VALIDATION_FAILED']);
+    }
+    expect((await self(token, {})).json.data).toMatchObject({ id, role: 1, quota: 0 });
+  });
+
+  const proofFor = async (token: string, scope: string, body: object = { method: 'password', password: PASSWORD }) =>
+    (await send('POST', '/api/verify', token, { ...body, scope })).json.data?.proof_token;
+  const end = (token: string, proof?: string): Promise<Answer> => {
+    const request: Send = { method: 'DELETE', token, ...(proof ? { headers: { 'x-security-proof': proof } } : {}) };
+    return panel.send('/api/user/self', request);
+  };
+
+  test('ends with a proof made for that, in this session', async () => {
+    const mine = await make({ email: 'mine@example.org' });
+    const key = (await send('POST', '/api/token', mine.token, { name: 'key' })).json.data.key;
+    const pat = (await send('POST', '/api/user/token', mine.token)).json.data.token;
+    const elsewhere = await panel.logIn(mine.username);
+    expect(outcome(await end(mine.token))).toEqual([403, 'SECURITY_PROOF_REQUIRED']);
+    expect(outcome(await end(mine.token, 'x'))).toEqual([403, 'SECURITY_PROOF_INVALID']);
+    const other = await proofFor(mine.token, 'passkey.delete');
+    expect(outcome(await end(mine.token, other))).toEqual([403, 'SECURITY_PROOF_SCOPE_MISMATCH']);
+    const proof = await proofFor(mine.token, 'account.delete');
+    expect(outcome(await end(elsewhere.token, proof))).toEqual([403, 'SECURITY_PROOF_INVALID']);
+    expect(outcome(await end(pat, proof))).toEqual([403, 'AUTH_SESSION_REQUIRED']);
+
+    const done = await end(mine.token, proof);
+    expect([done.status, done.json.data]).toEqual([200, null]);
+    for (const { token } of [mine, elsewhere]) {
+      expect(outcome(await send('GET', '/api/user/self', token))).toEqual([401, 'AUTH_SESSION_REVOKED']);
+    }
+    const refresh = { method: 'POST', headers: { cookie: elsewhere.cookie } };
+    expect(outcome(await panel.send('/api/user/auth/refresh', refresh))).toEqual([401, 'AUTH_SESSION_REVOKED']);
+    expect(outcome(await send('GET', '/api/user/self', pat))).toEqual([401, 'AUTH_UNAUTHORIZED']);
+    expect((await send('GET', '/v1/tasks/task_none', key)).status).toBe(401);
+    const body = { username: mine.username, password: PASSWORD };
+    expect(outcome(await panel.send('/api/user/login', { body }))).toEqual([401, 'AUTH_INVALID_CREDENTIALS']);
+    expect(await accountOf(mine.id)).toMatchObject({ username: `deleted:${mine.id}`, email: null, api_keys: 0 });
+    expect(await auditOf('user.delete', mine.id)).toMatchObject([{ username: mine.username, user_id: mine.id }]);
+    const again = { username: mine.username, password: PASSWORD, email: 'mine@example.org' };
+    expect((await send('POST', '/api/user', admin, again)).status).toBe(200);
+  });
+
+  test('downgrade: where there is a second factor, the password does not end it', async () => {
+    const { id, token } = await make();
+    const before = await proofFor(token, 'account.delete');
+    panel.run(`insert into two_factor (user_id, secret_sealed, enabled, created_at) values (${id}, 's', 1, 1)`);
+    const refused = await send('POST', '/api/verify', token, {
+      method: 'password',
+      password: PASSWORD,
+      scope: 'account.delete',
+    });
+    expect(outcome(refused)).toEqual([403, 'SECURITY_PROOF_METHOD_MISMATCH']);
+    expect(outcome(await end(token, before))).toEqual([403, 'SECURITY_PROOF_METHOD_MISMATCH']);
+    expect((await accountOf(id)).deleted_at).toBe(0);
+  });
+
+  test('of root does not end', async () => {
+    const { token } = await panel.logIn('root');
+    expect(outcome(await end(token, await proofFor(token, 'account.delete')))).toEqual([403, 'AUTH_ROOT_PROTECTED']);
+    expect((await accountOf(1)).deleted_at).toBe(0);
+  });
+});
+
+describe('the addresses', () => {
+  test('of one’s own things stay what they were beside those of people', async () => {
+    const { id, token } = await make();
+    for (const path of ['self', 'token', 'sessions', 'passkey', '2fa/status']) {
+      expect([path, (await send('GET', `/api/user/${path}`, token)).status]).toEqual([path, 200]);
+    }
+    expect((await send('DELETE', '/api/user/token', token)).status).toBe(200);
+    expect(outcome(await send('DELETE', '/api/user/sessions/2fa', token))).toEqual([404, 'AUTH_SESSION_NOT_FOUND']);
+    expect(outcome(await send('DELETE', '/api/user/passkey', token))).toEqual([403, 'SECURITY_PROOF_REQUIRED']);
+    // A user reaches his own passkeys there, never the administration: that would be 403.
+    expect(outcome(await send('DELETE', '/api/user/passkey/token', token))).toEqual([404, 'NOT_FOUND']);
+    expect(outcome(await send('DELETE', '/api/user/passkey/2fa', root))).toEqual([404, 'NOT_FOUND']);
+    expect((await send('GET', `/api/user/${id}`, token)).status).toBe(403);
+  });
+
+  test('have no two readings: a word stands where an id could never stand', async () => {
+    const { json } = await panel.send('/api/openapi.json');
+    const paths = Object.keys(json.paths).filter((path) => path.startsWith('/api/'));
+    const shapes = paths.map((path) => path.replaceAll(/\{[^}]+\}/g, '{}'));
+    expect(shapes.length).toBeGreaterThan(20);
+    expect(new Set(shapes).size).toBe(shapes.length);
+    for (const path of paths.filter((one) => one.startsWith('/api/user/') && !one.startsWith('/api/user/{'))) {
+      expect(path.split('/')[3]).toMatch(/^(\d+[a-z_-]|[a-z_-])[a-z0-9_-]*$/);
+    }
+  });
+});
