@@ -3,9 +3,9 @@ import type { Auth } from '../../auth/index.ts';
 import type { Clock } from '../../kernel/index.ts';
 import { createAnswerLogin } from '../answer-login.ts';
 import { logFailure, toAppError } from '../errors.ts';
+import { guardNavigation } from '../guard-navigation.ts';
 import { type Kit, ok } from '../kit.ts';
 import type { RecordAudit } from '../record-audit.ts';
-import { refuseNavigation } from '../refuse-navigation.ts';
 import type { SessionCookies } from '../session-cookies.ts';
 
 const BIND_PATH = '/api/oauth/telegram/bind';
@@ -34,12 +34,12 @@ export function telegramRoutes(
   const { telegram } = deps.auth;
   const answerLogin = createAnswerLogin(deps);
 
-  return new Elysia({ normalize: false, tags: ['Sign-in'] })
+  return new Elysia({ normalize: false, tags: ['Identities'] })
     .use(kit)
     .get(
       '/api/oauth/telegram/login',
       async ({ request, origin, cookie }) => {
-        refuseNavigation(request);
+        guardNavigation(request.headers);
         return answerLogin(await telegram.logIn({ query: readQuery(request), origin }), cookie);
       },
       { public: true, critical: true, detail: { summary: 'Sign in with Telegram', description: WIDGET_FIELDS } },

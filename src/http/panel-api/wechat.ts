@@ -2,9 +2,9 @@ import { Elysia, t } from 'elysia';
 import type { Auth } from '../../auth/index.ts';
 import type { Clock } from '../../kernel/index.ts';
 import { createAnswerLogin } from '../answer-login.ts';
+import { guardNavigation } from '../guard-navigation.ts';
 import { type Kit, ok, strictObject } from '../kit.ts';
 import type { RecordAudit } from '../record-audit.ts';
-import { refuseNavigation } from '../refuse-navigation.ts';
 import type { SessionCookies } from '../session-cookies.ts';
 
 const code = t.String({ maxLength: 64, description: 'What the official account answered.' });
@@ -18,7 +18,7 @@ export function wechatRoutes(
   const { wechat } = deps.auth;
   const answerLogin = createAnswerLogin(deps);
 
-  return new Elysia({ normalize: false, tags: ['Sign-in'] })
+  return new Elysia({ normalize: false, tags: ['Identities'] })
     .use(kit)
     .post('/api/oauth/wechat/state', async () => ok(await wechat.beginLogin()), {
       public: true,
@@ -28,7 +28,7 @@ export function wechatRoutes(
     .get(
       '/api/oauth/wechat',
       async ({ request, query, origin, cookie }) => {
-        refuseNavigation(request);
+        guardNavigation(request.headers);
         return answerLogin(await wechat.logIn({ code: query.code, flowToken: query.state, origin }), cookie);
       },
       {
