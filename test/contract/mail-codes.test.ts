@@ -38,6 +38,21 @@ describeEachStore('mail codes', (opened) => {
     expect(await count(code)).toBeUndefined();
   });
 
+  test('a right code is found without being used up, and only while it could be used', async () => {
+    const { store } = opened();
+    const code = await send(store);
+    const find = (secrets: string[], now = 1500) => store.flows.findCode(code.tokenHash, code.purpose, secrets, now);
+    const { secretHash, ...flow } = code;
+    expect(await find(['wrong', secretHash])).toEqual({ ...flow, consumedAt: null });
+    expect(await find([secretHash])).toBeDefined();
+    expect(await find(['wrong', ''])).toBeUndefined();
+    expect(await find([])).toBeUndefined();
+    expect(await find([secretHash], code.expiresAt)).toBeUndefined();
+    expect(await store.flows.findCode(code.tokenHash, 'email_bind', [secretHash], 1500)).toBeUndefined();
+    await take(code);
+    expect(await find([secretHash])).toBeUndefined();
+  });
+
   test('replay: of 50 uses of one code at once, on two nodes, one wins', async () => {
     const { store, openAnother } = opened();
     const another = await openAnother();

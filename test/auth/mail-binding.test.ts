@@ -1,0 +1,177 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import type { Auth, AuthSettings } from '../../src/auth/index.ts';
+import type { Store, UserRecord } from '../../src/store/ports/index.ts';
+import { addUser, bearer, DIALECTS, openTestStore, signIn } from './harness.ts';
+import { codeIn, type Mailbox, mailSettings, newOrigin, newPerson, openMailAuth, otherCode } from './mail-harness.ts';
+import { refusal } from './refusal.ts';
+
+type Session = Awaited<ReturnType<Auth['authenticatePanel']>>;
+
+for (const dialect of DIALECTS) {
+  describe(`mail addresses of signed-in users on ${dialect}`, () => {
+    let store: Store;
+    let stop: () => Promise<void>;
+    let auth: Auth;
+    let mailbox: Mailbox;
+    let settings: AuthSettings;
+    let user: UserRecord;
+    let session: Session;
+
+    beforeAll(async () => {
+      ({ store, stop } = await openTestStore(dialect));
+    });
+    afterAll(() => stop());
+    beforeEach(async () => {
+      settings = mailSettings();
+      ({ auth, mailbox } = openMailAuth(store, { settings: () => settings }));
+      user = await addUser(store);
+      session = await sessionOf(user);
+    });
+
+    const sessionOf = async (of: UserRecord): Promise<Session> =>
+      auth.authenticatePanel(bearer(await signIn(auth, of, newOrigin())));
+    const send = (email: string, as = session) => auth.mail.address.sendCode(as, { email, origin: newOrigin() });
+    async function codeFor(email: string, as = session): Promise<string> {
+      await send(email, as);
+      return codeIn(await mailbox.next(email));
+    }
+    const bind = (email: string, code: string, as = session) => auth.mail.address.bind(as, { email, code });
+    const ownerOf = async (email: string) => (await store.identities.owner('email', email))?.userId;
+
+    test('a right code makes the address his; sessions go on', async () => {
+      const { email } = newPerson();
+      const code = await codeFor(email);
+      expect(await bind(` ${email.toUpperCase()}`, code)).toEqual({ email });
+      expect(await store.users.byId(user.id)).toMatchObject({ email, authVersion: user.authVersion });
+      expect(await ownerOf(email)).toBe(user.id);
+      expect((await store.users.byLogin(email))?.id).toBe(user.id);
+      await refusal(bind(email, code), 'auth.code_invalid');
+    });
+
+    test('another address takes its place, frees the first and tells it', async () => {
+      const [first, second] = [newPerson().email, newPerson().email];
+      await bind(first, await codeFor(first));
+      await bind(second, await codeFor(second));
+      expect(await ownerOf(first)).toBeUndefined();
+      expect(await ownerOf(second)).toBe(user.id);
+      const notice = await mailbox.next(first);
+      expect(notice.subject).toContain('was changed');
+      expect(notice.text).toContain(user.username);
+      expect(notice.text).not.toContain(second);
+    });
+
+    test('his own address bound again changes nothing and tells nobody', async () => {
+      const { email } = newPerson();
+      await bind(email, await codeFor(email));
+      await bind(email, await codeFor(email));
+      const { email: last } = newPerson();
+      await codeFor(last);
+      expect(mailbox.mails.filter(({ to }) => to === email)).toHaveLength(2);
+      expect(await ownerOf(email)).toBe(user.id);
+    });
+
+    test('enumeration: another account’s address is told after a right code alone, and stays there', async () => {
+      const { email } = newPerson();
+      const owner = await addUser(store, { email });
+      await store.identities.claim({ provider: 'email', subject: email, userId: owner.id, createdAt: 1 });
+      const mine = newPerson().email;
+      await bind(mine, await codeFor(mine));
+      const code = await codeFor(email);
+      await refusal(bind(email, otherCode(code)), 'auth.code_invalid');
+      await refusal(bind(email, code), 'auth.identity_taken');
+      expect(await ownerOf(email)).toBe(owner.id);
+      expect(await ownerOf(mine)).toBe(user.id);
+      expect((await store.users.byId(user.id))?.email).toBe(mine);
+    });
+
+    test('foreign session: a code is for the user who asked for it', async () => {
+      const { email } = newPerson();
+      const code = await codeFor(email);
+      const stranger = await sessionOf(await addUser(store));
+      await refusal(bind(email, code, stranger), 'auth.code_invalid');
+      // Nor do his tries count.
+      for (let i = 0; i < 10; i += 1) await refusal(bind(email, otherCode(code), stranger), 'auth.code_invalid');
+      await bind(email, code);
+    });
+
+    test('a code for a new account binds nothing, nor the reverse', async () => {
+      const { email, username } = newPerson();
+      await auth.registration.sendVerification({ email, origin: newOrigin() });
+      await refusal(bind(email, codeIn(await mailbox.next(email))), 'auth.code_invalid');
+      const verificationCode = await codeFor(email);
+      const registration = { username, password: 'a good password', email, verificationCode, origin: newOrigin() };
+      await refusal(auth.registration.register(registration), 'auth.code_invalid');
+    });
+
+    test('guessing: five wrong codes, and the right one is dead', async () => {
+      const { email } = newPerson();
+      const code = await codeFor(email);
+      for (let i = 0; i < 5; i += 1) await refusal(bind(email, otherCode(code)), 'auth.code_invalid');
+      await refusal(bind(email, code), 'auth.code_invalid');
+    });
+
+    test('a personal access token binds and unbinds nothing', async () => {
+      const pat = { kind: 'pat', user } as const;
+      const { email } = newPerson();
+      await refusal(send(email, pat), 'auth.session_required');
+      await refusal(bind(email, '12345678', pat), 'auth.session_required');
+      await refusal(auth.mail.address.unbind(pat), 'auth.session_required');
+    });
+
+    test('the rules for addresses hold here too', async () => {
+      settings = mailSettings({ emails: { domains: ['example.com'], refuseAliases: true } });
+      await refusal(send(newPerson().email), 'auth.validation_failed');
+      await refusal(send('a.b@example.com'), 'auth.validation_failed');
+      settings = mailSettings({ mail: undefined });
+      await refusal(send('ab@example.com'), 'auth.method_disabled');
+    });
+
+    test('the address can be taken off, which is told to it', async () => {
+      await refusal(auth.mail.address.unbind(session), 'auth.binding_not_found');
+      const { email } = newPerson();
+      await bind(email, await codeFor(email));
+      await auth.mail.address.unbind(session);
+      expect(await ownerOf(email)).toBeUndefined();
+      expect((await store.users.byId(user.id))?.email).toBeNull();
+      expect((await mailbox.next(email)).text).toContain('taken off');
+    });
+
+    test('the last way in is not taken off', async () => {
+      const { email } = newPerson();
+      await bind(email, await codeFor(email));
+      settings = mailSettings({ passwordLogin: false });
+      await refusal(auth.mail.address.unbind(session), 'auth.last_way_in');
+      expect(await ownerOf(email)).toBe(user.id);
+    });
+
+    test('50 bindings of one address by 50 users at once: one owner', async () => {
+      const { email } = newPerson();
+      const people = await Promise.all(
+        Array.from({ length: 50 }, async (_, i) => {
+          const added = await addUser(store, { username: newPerson().username });
+          const principal: Session = { kind: 'session', user: added, sid: `sid-${i}`, sessionVersion: 1 };
+          // Each on a node of its own: a mailbox takes five mails from one.
+          const node = openMailAuth(store, { settings: () => settings });
+          await node.auth.mail.address.sendCode(principal, { email, origin: newOrigin() });
+          return { session: principal, code: codeIn(await node.mailbox.next(email)), id: added.id };
+        }),
+      );
+      const outcomes = await Promise.allSettled(people.map(({ session: as, code }) => bind(email, code, as)));
+      const won = outcomes.flatMap(({ status }, i) => (status === 'fulfilled' ? [people[i]?.id] : []));
+      expect(won).toHaveLength(1);
+      expect(await ownerOf(email)).toBe(won[0] ?? 0);
+      for (const outcome of outcomes) {
+        if (outcome.status === 'rejected') await refusal(Promise.reject(outcome.reason), 'auth.identity_taken');
+      }
+      const shown = await store.users.search({ keyword: email }, { page: 1, pageSize: 10 });
+      expect(shown.items.map(({ id }) => id)).toEqual(won as number[]);
+    }, 60_000);
+
+    test('replay: of 50 uses of one code at once, one binds', async () => {
+      const { email } = newPerson();
+      const code = await codeFor(email);
+      const outcomes = await Promise.allSettled(Array.from({ length: 50 }, () => bind(email, code)));
+      expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    });
+  });
+}

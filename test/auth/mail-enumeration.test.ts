@@ -1,0 +1,122 @@
+/** Nobody learns from outside who has an account: not from a body, not from a code, not from the time. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type { Auth } from '../../src/auth/index.ts';
+import { AppError } from '../../src/kernel/index.ts';
+import type { Store } from '../../src/store/ports/index.ts';
+import { addUser, DIALECTS, openTestStore } from './harness.ts';
+import { mailSettings, newOrigin, newPerson, openMailAuth } from './mail-harness.ts';
+
+/** Pairs that are measured, alternating, so that what the machine does besides falls on both alike. */
+const PAIRS = 40;
+/** A difference that is there is there in every round; one that a busy machine makes is not. */
+const ROUNDS = 4;
+
+type Person = { email: string; username: string };
+
+for (const dialect of DIALECTS) {
+  describe(`enumeration on ${dialect}`, () => {
+    let store: Store;
+    let stop: () => Promise<void>;
+    let auth: Auth;
+    const known: Person[] = [];
+
+    beforeAll(async () => {
+      ({ store, stop } = await openTestStore(dialect));
+      for (let i = 0; i < PAIRS; i += 1) {
+        const person = newPerson();
+        const user = await addUser(store, person);
+        await store.identities.claim({ provider: 'email', subject: person.email, userId: user.id, createdAt: 1 });
+        known.push(person);
+      }
+    });
+    afterAll(() => stop());
+
+    /** What a caller sees of an operation, and how long he waits in milliseconds. */
+    async function observe(operation: () => Promise<unknown>): Promise<{ seen: unknown; ms: number }> {
+      const started = performance.now();
+      const seen = await operation().catch((error: unknown) => {
+        if (!(error instanceof AppError)) throw error;
+        return { code: error.code, message: error.message, details: error.details, param: error.param };
+      });
+      return { seen, ms: performance.now() - started };
+    }
+
+    type Operation = {
+      /** What has happened before, for both. */
+      before?: (person: Person) => Promise<unknown>;
+      run: (person: Person) => Promise<unknown>;
+    };
+    const sendVerification = ({ email }: Person) => auth.registration.sendVerification({ email, origin: newOrigin() });
+    const logIn = (username: string) =>
+      auth.passwords.logIn({ username, password: 'wrong password', origin: newOrigin() });
+    const operations: Record<string, Operation> = {
+      'login by name': { run: ({ username }) => logIn(username) },
+      'login by address': { run: ({ email }) => logIn(email) },
+      'the request for a code': { run: sendVerification },
+      'registration with a wrong code': {
+        before: sendVerification,
+        run: ({ email }) =>
+          auth.registration.register({
+            username: newPerson().username,
+            password: 'a good password',
+            email,
+            verificationCode: '00000000',
+            origin: newOrigin(),
+          }),
+      },
+      'the request for a link': {
+        run: ({ email }) => auth.passwords.byMail.request({ email, origin: newOrigin() }),
+      },
+      'reset with a wrong token': {
+        before: ({ email }) => auth.passwords.byMail.request({ email, origin: newOrigin() }),
+        run: ({ email }) =>
+          auth.passwords.byMail.finish({
+            email,
+            token: 'A'.repeat(43),
+            password: 'a good password',
+            origin: newOrigin(),
+          }),
+      },
+    };
+
+    for (const [what, { before, run }] of Object.entries(operations)) {
+      test(`${what} tells nothing by body, code or time`, async () => {
+        const seen = new Set<string>();
+        const rounds: string[] = [];
+        for (let round = 1; round <= ROUNDS; round += 1) {
+          // Nobody is looked at twice: limits count for each address.
+          ({ auth } = openMailAuth(store, { settings: () => mailSettings() }));
+          const differences: number[] = [];
+          for (const [i, person] of known.entries()) {
+            const pair = { known: person, unknown: newPerson() };
+            if (before) for (const who of Object.values(pair)) await before(who);
+            const ms = { known: 0, unknown: 0 };
+            for (const kind of i % 2 ? (['known', 'unknown'] as const) : (['unknown', 'known'] as const)) {
+              const observed = await observe(() => run(pair[kind]));
+              seen.add(JSON.stringify(observed.seen) ?? 'nothing');
+              ms[kind] = observed.ms;
+            }
+            differences.push(ms.known - ms.unknown);
+          }
+          expect([...seen]).toHaveLength(1);
+          const verdict = judge(differences);
+          if (verdict === undefined) return;
+          rounds.push(verdict);
+        }
+        throw new Error(`known and unknown take different times: ${rounds.join('; ')}`);
+      }, 120_000);
+    }
+  });
+}
+
+/** `undefined` when the differences of pairs in milliseconds are noise, else what they show. */
+function judge(differences: number[]): string | undefined {
+  const middle = median(differences);
+  const spread = median(differences.map((difference) => Math.abs(difference - middle)));
+  // The standard error of a median, of a spread that is told by the median of deviations.
+  const error = (1.2533 * 1.4826 * spread) / Math.sqrt(differences.length);
+  if (Math.abs(middle) < Math.max(3 * error, 0.1)) return undefined;
+  return `${middle.toFixed(3)} ms with an error of ${error.toFixed(3)} ms`;
+}
+
+const median = (values: number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;

@@ -1,0 +1,187 @@
+import { describe, expect, test } from 'bun:test';
+import { composeMail } from '../../src/auth/mail/compose-mail.ts';
+import type { MailContent } from '../../src/auth/mail/mail-texts.ts';
+import { createOutbox, type Letter } from '../../src/auth/mail/outbox.ts';
+import { pickLanguage } from '../../src/auth/mail/pick-language.ts';
+import { systemClock } from '../../src/kernel/index.ts';
+import type { Mail, MailOutcome } from '../../src/upstream/index.ts';
+import { recordingLogger } from '../http/kit-harness.ts';
+import { until } from '../support/until.ts';
+import { mailSettings } from './mail-harness.ts';
+
+const letter = (change: Partial<Letter> = {}): Letter => ({
+  to: 'you@example.net',
+  language: 'en',
+  content: { kind: 'verify', code: '12345678', minutes: 10 },
+  ...change,
+});
+const failure = (permanent: boolean): MailOutcome => ({
+  steps: [{ step: 'send', ok: false, message: 'you@example.net is unknown here' }],
+  failure: { step: 'send', permanent, reply: permanent ? 550 : 451 },
+});
+
+/** An outbox whose pauses are short, with a mail server that `answer` plays. */
+function openOutbox(answer: (mail: Mail, tries: number) => Promise<MailOutcome>, settings = mailSettings()) {
+  const { logger, lines } = recordingLogger();
+  const pauses: number[] = [];
+  let tries = 0;
+  const outbox = createOutbox({
+    sendMail: (_server, mail) => {
+      tries += 1;
+      return answer(mail, tries);
+    },
+    settings: () => settings,
+    clock: {
+      ...systemClock,
+      sleep: (ms, signal) => {
+        pauses.push(ms);
+        return systemClock.sleep(Math.min(ms, ms > 4000 ? 100 : 5), signal);
+      },
+    },
+    logger,
+  });
+  return { outbox, lines, pauses, tries: () => tries };
+}
+
+describe('the outbox', () => {
+  test('is never waited for', async () => {
+    const { outbox, tries } = openOutbox(() => new Promise(() => {}));
+    outbox.post(letter());
+    expect(tries()).toBe(0);
+    await until(() => tries() === 1);
+  });
+
+  test('sends at most four at once', async () => {
+    let running = 0;
+    let most = 0;
+    const { outbox, tries } = openOutbox(async () => {
+      running += 1;
+      most = Math.max(most, running);
+      await Bun.sleep(5);
+      running -= 1;
+      return { steps: [] };
+    });
+    for (let i = 0; i < 40; i += 1) outbox.post(letter());
+    await until(() => tries() === 40);
+    expect(most).toBe(4);
+  });
+
+  test('tries three times with pauses, then drops the mail with one line that tells nobody’s address or code', async () => {
+    const { outbox, lines, pauses, tries } = openOutbox(async () => failure(false));
+    outbox.post(letter());
+    await until(() => lines.length > 0);
+    expect(tries()).toBe(3);
+    expect(pauses.slice(1)).toEqual([2000, 10_000]);
+    expect(lines).toEqual([
+      {
+        level: 'error',
+        fields: { mail: 'verify', tries: 3, step: 'send', reply: 451 },
+        message: 'a mail could not be sent and was dropped',
+      },
+    ]);
+    expect(JSON.stringify(lines)).not.toMatch(/example\.net|12345678/);
+  });
+
+  test('goes on after a failure that passes, and gives up at once after one that does not', async () => {
+    const passing = openOutbox(async (_mail, tries) => (tries === 1 ? failure(false) : { steps: [] }));
+    passing.outbox.post(letter());
+    await until(() => passing.tries() === 2);
+    const lasting = openOutbox(async () => failure(true));
+    lasting.outbox.post(letter());
+    await until(() => lasting.lines.length === 1);
+    expect(lasting.tries()).toBe(1);
+    expect(passing.lines).toEqual([]);
+  });
+
+  test('drops what finds no settings any more', async () => {
+    const { outbox, lines, tries } = openOutbox(async () => ({ steps: [] }), mailSettings({ mail: undefined }));
+    outbox.post(letter());
+    await until(() => lines.length === 1);
+    expect(tries()).toBe(0);
+    expect(await outbox.sendNow(letter())).toBeUndefined();
+  });
+
+  test('flood: more than a thousand waiting mails are dropped, not kept', async () => {
+    const { outbox, lines } = openOutbox(() => new Promise(() => {}));
+    for (let i = 0; i < 1005; i += 1) outbox.post(letter());
+    expect(lines).toHaveLength(5);
+  });
+
+  test('a stop waits for mails under way, sends those that were pausing once more and takes no others', async () => {
+    const sent: string[] = [];
+    const { outbox, lines } = openOutbox(async ({ to }, tries) => {
+      await Bun.sleep(30);
+      if (tries === 1) return failure(false);
+      sent.push(to);
+      return { steps: [] };
+    });
+    for (const to of ['a@example.net', 'b@example.net']) outbox.post(letter({ to }));
+    await outbox.stop(5000);
+    expect(sent).toEqual(['b@example.net', 'a@example.net'].slice(0, sent.length));
+    expect(sent).toContain('b@example.net');
+    outbox.post(letter());
+    expect(lines.at(-1)?.message).toContain('no time left');
+  });
+
+  test('a stop ends in time beside a server that hangs', async () => {
+    const { outbox } = openOutbox(() => new Promise(() => {}));
+    for (let i = 0; i < 10; i += 1) outbox.post(letter());
+    const started = performance.now();
+    await outbox.stop(100);
+    expect(performance.now() - started).toBeLessThan(1000);
+  });
+});
+
+describe('what mails say', () => {
+  const names = { systemName: 'Our <Gate> & Co', serverAddress: 'https://gate.example.org' };
+  const contents: MailContent[] = [
+    { kind: 'verify', code: '00123456', minutes: 10 },
+    { kind: 'bind', code: '00123456', minutes: 10 },
+    { kind: 'account_exists', loginUrl: 'https://gate.example.org/sign-in', resetUrl: 'https://gate.example.org/f' },
+    {
+      kind: 'reset',
+      username: 'me',
+      link: 'https://gate.example.org/user/reset?email=a%40b.c&token=T0ken',
+      minutes: 10,
+    },
+    { kind: 'password_changed', username: 'me' },
+    { kind: 'address_changed', username: 'me' },
+    { kind: 'address_removed', username: 'me' },
+    { kind: 'test' },
+  ];
+
+  for (const language of ['en', 'zh'] as const) {
+    for (const content of contents) {
+      test(`${content.kind} in ${language}`, () => {
+        const { subject, text, html } = composeMail(content, language, names);
+        expect(subject).toContain(names.systemName);
+        expect(subject).not.toMatch(/00123456|T0ken/);
+        expect(text).toContain(names.serverAddress);
+        expect(html).toContain('Our &#60;Gate&#62; &#38; Co');
+        expect(html).not.toContain('<Gate>');
+        expect(html).not.toMatch(/<(script|img|style|link|iframe)/);
+        for (const part of [text, html]) {
+          if ('code' in content) expect(part).toContain(content.code);
+          if ('username' in content) expect(part).toContain(content.username);
+        }
+        if ('link' in content) {
+          expect(text).toContain(content.link);
+          expect(html).toContain(content.link.replace('&', '&#38;'));
+        }
+        const isChinese = /[\u4e00-\u9fff]/.test(text);
+        expect(isChinese).toBe(language === 'zh');
+      });
+    }
+  }
+
+  test('the language is the user’s, else the browser’s, else English', () => {
+    expect(pickLanguage('zh-CN,zh;q=0.9,en;q=0.8')).toBe('zh');
+    expect(pickLanguage('fr-FR,en-GB;q=0.8,zh;q=0.7')).toBe('en');
+    expect(pickLanguage('fr, zho, zh')).toBe('zh');
+    expect(pickLanguage(undefined)).toBe('en');
+    expect(pickLanguage('de')).toBe('en');
+    expect(pickLanguage('en', 'zh')).toBe('zh');
+    expect(pickLanguage('zh', 'fr')).toBe('zh');
+    expect(pickLanguage(`${'xx,'.repeat(10_000)}zh`)).toBe('en');
+  });
+});
