@@ -16,6 +16,7 @@ const LIVES: [TicketPurpose, number][] = [
   ['passkey_register', 300],
   ['passkey_step_up', 300],
   ['telegram_bind', 300],
+  ['wechat_login', 600],
 ];
 const BOUND: FlowBinding = { provider: 'github', intent: 'bind', userId: 7, sessionId: 'sid-7' };
 
@@ -91,6 +92,15 @@ for (const dialect of DIALECTS) {
       },
     );
 
+    test('a flow of Telegram is found by its token alone, and says in whose session it began', async () => {
+      const token = await begin('telegram_bind');
+      const named = { provider: BOUND.provider ?? '', intent: 'bind' };
+      expect(await flows.consume(store, token, 'telegram_bind', named)).toMatchObject({
+        userId: 7,
+        sessionId: 'sid-7',
+      });
+    });
+
     test('flow confusion: an anonymous flow does not pass for a session’s', async () => {
       const token = await begin('passkey_login', {});
       await refusal(
@@ -165,6 +175,19 @@ for (const dialect of DIALECTS) {
         await expect(failing).rejects.toThrow('later');
         await flows.claimAssertion(store, assertion(text));
         await flows.claimAssertion(store, { ...assertion(text), provider: 'elsewhere' });
+      });
+
+      test('assertion replay: while SESSION_SECRET is rotated, nodes before and after know each other’s claims', async () => {
+        const rotated = flowsUnder('another secret altogether', SECRET);
+        for (const [first, second] of [
+          [flows, rotated],
+          [rotated, flows],
+        ] as const) {
+          const text = `id=3&auth_date=${clock.unix()}&${dialect}&${first === flows}`;
+          await store.transaction((tx) => first.claimAssertion(tx, assertion(text)));
+          const replay = store.transaction((tx) => second.claimAssertion(tx, assertion(text)));
+          await refusal(replay, 'auth.assertion_replayed');
+        }
       });
 
       test('its row is no flow that anybody could use', async () => {

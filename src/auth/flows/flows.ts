@@ -88,19 +88,22 @@ export function createFlows(keys: PurposeKeys, clock: Clock): Flows {
       lookUp(token, (hash) => tx.flows.consume(hash, matching(purpose, binding), clock.unix())),
     async claimAssertion(tx, { provider, text, expiresAt }) {
       const now = clock.unix();
-      const claimed = await tx.flows.insert({
-        tokenHash: hmacSha256Hex(keys[0], `assertion:${provider}:${text}`),
-        purpose: 'telegram_assertion',
-        provider,
-        intent: '',
-        userId: 0,
-        sessionId: '',
-        payload: {},
-        createdAt: now,
-        expiresAt,
-        consumedAt: now,
-      });
-      if (!claimed) throw authErrors.assertion_replayed();
+      // Under every secret: while SESSION_SECRET is rotated, another node may know the older one alone.
+      for (const key of keys) {
+        const claimed = await tx.flows.insert({
+          tokenHash: hmacSha256Hex(key, `assertion:${provider}:${text}`),
+          purpose: 'telegram_assertion',
+          provider,
+          intent: '',
+          userId: 0,
+          sessionId: '',
+          payload: {},
+          createdAt: now,
+          expiresAt,
+          consumedAt: now,
+        });
+        if (!claimed) throw authErrors.assertion_replayed();
+      }
     },
   };
 }
