@@ -124,15 +124,7 @@ function providerSettings(options: OptionValues): AuthSettings['providers'] {
       baseUrl: withoutSlash(options.text('LinuxDOBaseUrl')),
       minimumTrustLevel: options.number('LinuxDOMinimumTrustLevel'),
     })),
-    oidc: usable('oidc.enabled', () => ({
-      displayName: options.text('oidc.display_name').trim() || 'OIDC',
-      clientId: options.text('oidc.client_id'),
-      clientSecret: options.secret('oidc.client_secret'),
-      wellKnown: options.text('oidc.well_known'),
-      authorizationEndpoint: options.text('oidc.authorization_endpoint'),
-      tokenEndpoint: options.text('oidc.token_endpoint'),
-      userInfoEndpoint: options.text('oidc.user_info_endpoint'),
-    })),
+    oidc: usable('oidc.enabled', () => oidcSettings(options)),
     telegram: usable('TelegramOAuthEnabled', () => ({
       botName: options.text('TelegramBotName'),
       botToken: options.secret('TelegramBotToken'),
@@ -144,6 +136,17 @@ function providerSettings(options: OptionValues): AuthSettings['providers'] {
     })),
   };
 }
+
+/** As they are set, whether or not they are complete and switched on. */
+export const oidcSettings = (options: OptionValues): NonNullable<AuthSettings['providers']['oidc']> => ({
+  displayName: options.text('oidc.display_name').trim() || 'OIDC',
+  clientId: options.text('oidc.client_id'),
+  clientSecret: options.secret('oidc.client_secret'),
+  wellKnown: options.text('oidc.well_known'),
+  authorizationEndpoint: options.text('oidc.authorization_endpoint'),
+  tokenEndpoint: options.text('oidc.token_endpoint'),
+  userInfoEndpoint: options.text('oidc.user_info_endpoint'),
+});
 
 /** `{"group":[all, successful]}`, already checked. */
 function groupLimits(options: OptionValues): AuthSettings['modelRequests']['groups'] {

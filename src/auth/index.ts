@@ -11,6 +11,7 @@ export type { AuthConfig, AuthSettings } from './config.ts';
 export { type Auth, createAuth } from './create-auth.ts';
 export { authErrors, proofErrors } from './errors.ts';
 export type { LoginResult } from './login/complete-login.ts';
+export { tryOidc } from './oauth/try-oidc.ts';
 export { findRelyingParty } from './passkeys/relying-party.ts';
 export type { SignedIn } from './sessions/describe-session.ts';
 export * from './types.ts';

@@ -137,6 +137,7 @@ describe('wechat', () => {
   const ANSWERS: [name: string, server: () => string, step: string][] = [
     ['a wrong token', () => serve(() => new Response('', { status: 401 })), 'token'],
     ['a user for an invented code', () => serve(() => Response.json({ success: true, data: 'somebody' })), 'answer'],
+    ['an error in the right form', () => serve(() => Response.json({ success: false }, { status: 500 })), 'answer'],
     ['another kind of server', () => serve(() => new Response('hello')), 'answer'],
     ['nobody there', () => 'http://127.0.0.1:1', 'connect'],
   ];
@@ -192,7 +193,7 @@ describe('oidc', () => {
       return invalidGrant();
     };
     const { ok, steps } = await run({ token });
-    expect([ok, steps.map(({ name }) => name)]).toEqual([true, ['discovery', 'issuer', 'endpoints', 'keys', 'client']]);
+    expect([ok, steps.map(({ name }) => name)]).toEqual([true, ['discovery', 'keys', 'client']]);
     const [form, authorization] = seen[0] ?? [];
     expect(form?.get('redirect_uri')).toBe('https://gate.example/oauth/oidc');
     expect(form?.has('client_secret')).toBe(false);
@@ -211,15 +212,15 @@ describe('oidc', () => {
   });
 
   const REFUSED: [name: string, provider: Provider, step: string][] = [
-    ['another issuer', { about: (base) => ({ ...about(base), issuer: 'https://other.example' }) }, 'issuer'],
-    ['no issuer', { about: (base) => ({ ...about(base), issuer: undefined }) }, 'issuer'],
-    ['no endpoints', { about: (base) => ({ ...about(base), token_endpoint: undefined }) }, 'endpoints'],
+    ['another issuer', { about: (base) => ({ ...about(base), issuer: 'https://other.example' }) }, 'discovery'],
+    ['no issuer', { about: (base) => ({ ...about(base), issuer: undefined }) }, 'discovery'],
+    ['no endpoints', { about: (base) => ({ ...about(base), token_endpoint: undefined }) }, 'discovery'],
     [
       'an endpoint that is no address',
       { about: (base) => ({ ...about(base), token_endpoint: 'file:///etc/passwd' }) },
-      'endpoints',
+      'discovery',
     ],
-    ['keys nowhere', { about: (base) => ({ ...about(base), jwks_uri: undefined }) }, 'keys'],
+    ['keys nowhere', { about: (base) => ({ ...about(base), jwks_uri: undefined }) }, 'discovery'],
     [
       'keys at a metadata service',
       { about: (base) => ({ ...about(base), jwks_uri: 'http://169.254.169.254/keys' }) },

@@ -1,10 +1,11 @@
+import { tryOidc } from '../../auth/index.ts';
 import type { OptionTestResult, OptionTests } from '../../http/index.ts';
-import { type AskProvider, type MailStep, openProvider, type Upstream } from '../../upstream/index.ts';
+import { type MailStep, openProvider, type Upstream } from '../../upstream/index.ts';
+import { oidcSettings } from '../auth-settings.ts';
 import { withoutSlash } from '../public-address.ts';
 import type { OptionValues } from './read-options.ts';
 import { type Feature, missingFor } from './requirements.ts';
 import { recordSteps } from './trials/record-steps.ts';
-import { tryOidc } from './trials/try-oidc.ts';
 import { tryTelegram } from './trials/try-telegram.ts';
 import { tryTurnstile } from './trials/try-turnstile.ts';
 import { tryWeChat } from './trials/try-wechat.ts';
@@ -20,20 +21,16 @@ export type OptionTestDeps = {
 
 /** Trials of the options as they are stored, whether the feature is switched on or not. */
 export function createOptionTests({ options, upstream, serverAddress, tryMail }: OptionTestDeps): OptionTests {
-  /** The trial once everything that the feature needs is set. `configured`: addresses whose hosts may be private. */
-  const ready = async (
-    feature: Feature,
-    configured: readonly string[],
-    attempt: (ask: AskProvider) => Promise<OptionTestResult>,
-  ): Promise<OptionTestResult> => {
+  /** The trial once everything that the feature needs is set. */
+  const ready = async (feature: Feature, attempt: () => Promise<OptionTestResult>): Promise<OptionTestResult> => {
     const missing = missingFor(feature, options);
     if (missing.length > 0) return recordSteps().fail('settings', `Set ${missing.join(' and ')} first.`);
-    return attempt(openProvider(upstream, configured));
+    return attempt();
   };
 
   return {
     smtp: ({ to, language }) =>
-      ready('EmailVerificationEnabled', [], async () => {
+      ready('EmailVerificationEnabled', async () => {
         if (!to)
           return recordSteps().fail('settings', 'Say where the test mail goes: your account has no mail address.');
         const steps = (await tryMail(to, language)) ?? [];
@@ -43,37 +40,34 @@ export function createOptionTests({ options, upstream, serverAddress, tryMail }:
         };
       }),
 
-    oidc: () => {
-      const wellKnown = options.text('oidc.well_known');
-      const tokenEndpoint = options.text('oidc.token_endpoint');
-      return ready('oidc.enabled', [wellKnown, tokenEndpoint], (ask) =>
-        tryOidc(ask, {
-          clientId: options.text('oidc.client_id'),
-          clientSecret: options.secret('oidc.client_secret'),
-          wellKnown,
-          authorizationEndpoint: options.text('oidc.authorization_endpoint'),
-          tokenEndpoint,
-          redirectUri: `${serverAddress()}/oauth/oidc`,
-        }),
-      );
-    },
+    oidc: () =>
+      ready('oidc.enabled', async () => {
+        const steps = await tryOidc(upstream, oidcSettings(options), `${serverAddress()}/oauth/oidc`);
+        return { ok: steps.every(({ ok }) => ok), steps };
+      }),
 
     turnstile: () => {
       const verifyUrl = options.text('TurnstileVerifyUrl');
-      return ready('TurnstileCheckEnabled', [verifyUrl], (ask) =>
-        tryTurnstile(ask, { secretKey: options.secret('TurnstileSecretKey'), verifyUrl }),
+      return ready('TurnstileCheckEnabled', () =>
+        tryTurnstile(openProvider(upstream, [verifyUrl]), {
+          secretKey: options.secret('TurnstileSecretKey'),
+          verifyUrl,
+        }),
       );
     },
 
     wechat: () => {
       const address = withoutSlash(options.text('WeChatServerAddress'));
-      return ready('WeChatAuthEnabled', [address], (ask) =>
-        tryWeChat(ask, { serverAddress: address, serverToken: options.secret('WeChatServerToken') }),
+      return ready('WeChatAuthEnabled', () =>
+        tryWeChat(openProvider(upstream, [address]), {
+          serverAddress: address,
+          serverToken: options.secret('WeChatServerToken'),
+        }),
       );
     },
 
     telegram: () =>
-      ready('TelegramOAuthEnabled', [], () =>
+      ready('TelegramOAuthEnabled', () =>
         tryTelegram({ botToken: options.secret('TelegramBotToken'), botName: options.text('TelegramBotName') }),
       ),
   };

@@ -107,7 +107,7 @@ function describeRefusal({ status }: ProviderAnswer, error: unknown): string {
 }
 
 /** RFC 6749 2.3.1: both are form-encoded before they become a user name and a password. */
-function basic({ clientId, clientSecret }: OAuthClient): string {
+export function basic({ clientId, clientSecret }: OAuthClient): string {
   const encode = (text: string) => new URLSearchParams({ '': text }).toString().slice(1);
   return `Basic ${Buffer.from(`${encode(clientId)}:${encode(clientSecret)}`).toString('base64')}`;
 }

@@ -20,11 +20,12 @@ export async function tryWeChat(
   if (status === 401 || status === 403) {
     return steps.fail('token', 'The WeChat server does not take the token: enter WeChatServerToken again.');
   }
-  const verdict = parseJson(text);
+  const verdict = status === 200 ? parseJson(text) : undefined;
   if (!isObject(verdict) || typeof verdict.success !== 'boolean') {
     return steps.fail('answer', `This is no WeChat server, it answered ${status}: check WeChatServerAddress.`);
   }
-  if (verdict.success) return steps.fail('answer', 'The WeChat server gave a user for a code that nobody has.');
+  if (verdict.success && verdict.data !== '')
+    return steps.fail('answer', 'The WeChat server gave a user for a code that nobody has.');
   steps.pass('answer', 'The WeChat server knows no user of an invented code, as it should.');
   return steps.end();
 }

@@ -1,0 +1,77 @@
+import { AppError, isObject, parseJson, randomToken } from '../../kernel/index.ts';
+import { type AskProvider, openProvider, type Upstream } from '../../upstream/index.ts';
+import { discover, type ProviderMetadata } from './discover.ts';
+import { configuredAddresses, type OidcSettings, withOwnEndpoints } from './providers/oidc.ts';
+import { basic } from './speak-oauth.ts';
+
+/** What was tried, in order; only the last one may have failed. `message` is a sentence without any secret. */
+export type OidcStep = { name: 'discovery' | 'keys' | 'client'; ok: boolean; message: string };
+
+/** Reads what the provider says of itself, fetches its keys, and asks for tokens for a code that it never gave. */
+export async function tryOidc(upstream: Upstream, settings: OidcSettings, redirectUri: string): Promise<OidcStep[]> {
+  const ask = openProvider(upstream, configuredAddresses(settings));
+  const found = await readMetadata(ask, settings);
+  if ('ok' in found) return [found];
+  const discovery: OidcStep = {
+    name: 'discovery',
+    ok: true,
+    message: `The discovery document was read; the issuer is ${found.issuer}.`,
+  };
+  const keys = await tryKeys(ask, found);
+  if (!keys.ok) return [discovery, keys];
+  return [discovery, keys, await tryClient(ask, settings, found, redirectUri)];
+}
+
+async function readMetadata(ask: AskProvider, settings: OidcSettings): Promise<ProviderMetadata | OidcStep> {
+  try {
+    return withOwnEndpoints(await discover(settings.wellKnown, ask), settings);
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return { name: 'discovery', ok: false, message: error.message };
+  }
+}
+
+async function tryKeys(ask: AskProvider, { jwksUri }: ProviderMetadata): Promise<OidcStep> {
+  const fail = (message: string): OidcStep => ({ name: 'keys', ok: false, message });
+  const answer = await ask({ url: jwksUri });
+  if (!answer.ok) return fail(answer.error.message);
+  const set = answer.value.status === 200 ? parseJson(answer.value.text) : undefined;
+  const listed = isObject(set) && Array.isArray(set.keys) ? set.keys : [];
+  const count = listed.filter((key) => isObject(key) && key.use !== 'enc').length;
+  if (count === 0) return fail(`No keys for signatures were found; the provider answered ${answer.value.status}.`);
+  return { name: 'keys', ok: true, message: `Keys for signatures: ${count}.` };
+}
+
+/** A wrong code is refused after the client has been recognised, and with another code of error (RFC 6749 5.2). */
+async function tryClient(
+  ask: AskProvider,
+  { clientId, clientSecret }: OidcSettings,
+  { tokenEndpoint: url, tokenAuthMethods }: ProviderMetadata,
+  redirectUri: string,
+): Promise<OidcStep> {
+  const fail = (message: string): OidcStep => ({ name: 'client', ok: false, message });
+  const form = {
+    grant_type: 'authorization_code',
+    code: randomToken(16),
+    code_verifier: randomToken(43),
+    redirect_uri: redirectUri,
+  };
+  // As at a sign-in: Basic unless the provider names others alone.
+  const answer = await ask(
+    tokenAuthMethods === undefined || tokenAuthMethods.includes('client_secret_basic')
+      ? { url, headers: { authorization: basic({ clientId, clientSecret }) }, body: { form } }
+      : { url, body: { form: { ...form, client_id: clientId, client_secret: clientSecret } } },
+  );
+  if (!answer.ok) return fail(answer.error.message);
+  const { status, text } = answer.value;
+  const refusal = parseJson(text);
+  const code = isObject(refusal) && typeof refusal.error === 'string' ? refusal.error : '';
+  if (code === 'invalid_client' || code === 'unauthorized_client' || status === 401) {
+    return fail('The provider does not take oidc.client_id and oidc.client_secret.');
+  }
+  if (code !== 'invalid_grant') {
+    const said = /^[a-z_]{1,40}$/.test(code) ? `, ${code}` : '';
+    return fail(`The token endpoint answered in an unexpected way (${status}${said}).`);
+  }
+  return { name: 'client', ok: true, message: 'The provider takes oidc.client_id and oidc.client_secret.' };
+}
