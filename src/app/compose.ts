@@ -25,10 +25,10 @@ import { billingSettings } from './billing-settings.ts';
 import type { Config } from './config-variables.ts';
 import { createLiveOptions } from './live-options.ts';
 import type { Secrets } from './load-secrets.ts';
-import { describeRisks } from './options/describe-risks.ts';
 import { describeStatus } from './options/describe-status.ts';
 import { createOptionDesk } from './options/option-desk.ts';
 import { createOptionTests } from './options/option-tests.ts';
+import { createRiskWarning } from './options/warn-of-risks.ts';
 import { createPluginFacts } from './plugin-facts.ts';
 import { taskPublicAddress } from './public-address.ts';
 import { measurePolls, registerMetrics } from './register-metrics.ts';
@@ -81,7 +81,14 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
   });
   const facts = createPluginFacts(plugins);
   const channels = createChannels({ store, clock, logger, secretBox, plugins: facts, syncFrequencyMs });
-  const options = createLiveOptions({ store, logger, secretBox, syncFrequencyMs });
+  const warnOfRisks = createRiskWarning(logger);
+  const options = createLiveOptions({
+    store,
+    logger,
+    secretBox,
+    syncFrequencyMs,
+    onReading: () => warnOfRisks(settings()),
+  });
   const billing = createBilling({
     store,
     clock,
@@ -185,7 +192,6 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
   });
 
   await started;
-  for (const risk of describeRisks(settings())) logger.warn({}, risk);
   // Before the listener opens: on SQLite the start of polling ends the leases of an earlier process, and a submission that had
   // come in by then would lose its own.
   if (config.updateTask) {

@@ -16,8 +16,10 @@ export function createLiveOptions(deps: {
   logger: Logger;
   secretBox: SecretBox;
   syncFrequencyMs: number;
+  /** Called after every reading, the first one too. */
+  onReading?: () => void;
 }): LiveOptions {
-  const { store, logger, secretBox, syncFrequencyMs } = deps;
+  const { store, logger, secretBox, syncFrequencyMs, onReading } = deps;
   let now = readOptions([], secretBox);
   let unsubscribe = () => {};
   let timer: ReturnType<typeof setInterval> | undefined;
@@ -28,6 +30,7 @@ export function createLiveOptions(deps: {
       const next = readOptions(stored, secretBox);
       warnOfUnreadable(logger, now, next);
       now = next;
+      onReading?.();
     },
   );
   const reload = () =>
