@@ -58,7 +58,7 @@ export function createOwnAccount(deps: {
         ['display_name', principal.user.displayName, after.displayName],
         ['language', principal.user.language, after.language],
       ] as const;
-      const changed = fields.filter(([, was, is]) => was !== is);
+      const changed = fields.filter(([field, was, is]) => edit[field] !== undefined && was !== is);
       return {
         user: await loadPanelUser(store, after),
         before: Object.fromEntries(changed.map(([field, was]) => [field, was])),
