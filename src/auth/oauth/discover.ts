@@ -18,26 +18,36 @@ export type ProviderMetadata = {
   sendsIssuer: boolean;
 };
 
-/** The document at an address, kept for an hour. `forget` makes the next use read it again: something made with it failed. */
-export interface Discovery {
-  read(wellKnown: string, ask: AskProvider): Promise<ProviderMetadata>;
-  forget(wellKnown: string): void;
-}
+/**
+ * Works with the document at an address, which is kept for an hour. Work that fails makes the next one read it again: what the document
+ * says may be what has changed.
+ */
+export type UseMetadata = <T>(
+  wellKnown: string,
+  ask: AskProvider,
+  work: (metadata: ProviderMetadata) => Promise<T>,
+) => Promise<T>;
 
 const KEPT_SECONDS = 3600;
 
-export function createDiscovery(clock: Clock): Discovery {
+export function createUseMetadata(clock: Clock): UseMetadata {
   const known = new Map<string, { metadata: ProviderMetadata; until: number }>();
-  return {
-    async read(wellKnown, ask) {
-      const kept = known.get(wellKnown);
-      if (kept && kept.until > clock.unix()) return kept.metadata;
+
+  async function read(wellKnown: string, ask: AskProvider): Promise<ProviderMetadata> {
+    const kept = known.get(wellKnown);
+    if (kept && kept.until > clock.unix()) return kept.metadata;
+    const metadata = await discover(wellKnown, ask);
+    known.set(wellKnown, { metadata, until: clock.unix() + KEPT_SECONDS });
+    return metadata;
+  }
+
+  return async (wellKnown, ask, work) => {
+    try {
+      return await work(await read(wellKnown, ask));
+    } catch (error) {
       known.delete(wellKnown);
-      const metadata = await discover(wellKnown, ask);
-      known.set(wellKnown, { metadata, until: clock.unix() + KEPT_SECONDS });
-      return metadata;
-    },
-    forget: (wellKnown) => void known.delete(wellKnown),
+      throw error;
+    }
   };
 }
 

@@ -3,7 +3,7 @@ import type { Store } from '../../store/ports/index.ts';
 import { openProvider, type Upstream } from '../../upstream/index.ts';
 import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
-import { createDiscovery } from './discover.ts';
+import { createUseMetadata } from './discover.ts';
 import type { IdentityProvider, OpenProvider } from './identity-provider.ts';
 import { customProvider } from './providers/custom.ts';
 import { discordProvider } from './providers/discord.ts';
@@ -26,13 +26,13 @@ export function createFindProvider(deps: {
 }): FindProvider {
   const { store, clock, upstream, secretBox, settings } = deps;
   const open: OpenProvider = (configured) => openProvider(upstream, configured);
-  const discovery = createDiscovery(clock);
+  const useMetadata = createUseMetadata(clock);
 
   const builtIn: Record<string, (providers: AuthSettings['providers']) => IdentityProvider | undefined> = {
     github: ({ github }) => github && githubProvider(github, open),
     discord: ({ discord }) => discord && discordProvider(discord, open),
     linuxdo: ({ linuxdo }) => linuxdo && linuxdoProvider(linuxdo, open),
-    oidc: ({ oidc }) => oidc && oidcProvider(oidc, open, discovery),
+    oidc: ({ oidc }) => oidc && oidcProvider(oidc, open, useMetadata),
   };
 
   return async (slug) => {
@@ -44,6 +44,6 @@ export function createFindProvider(deps: {
     }
     const record = await store.providers.bySlug(slug);
     if (!record?.enabled) throw authErrors.method_disabled();
-    return customProvider(record, { open, discovery, secretBox });
+    return customProvider(record, { open, useMetadata, secretBox });
   };
 }

@@ -1,9 +1,12 @@
 import { type SecretBox, sanitizeMessage } from '../../../kernel/index.ts';
 import type { OAuthProviderRecord } from '../../../store/ports/index.ts';
+import type { AskProvider } from '../../../upstream/index.ts';
 import { authErrors } from '../../errors.ts';
 import { describeRefusal, judge, parsePolicy } from '../access-policy.ts';
-import { checkIssuer, type Discovery, type ProviderMetadata } from '../discover.ts';
+import { checkIssuer, type ProviderMetadata, type UseMetadata } from '../discover.ts';
 import {
+  type CodeAnswer,
+  type ExternalIdentity,
   type IdentityProvider,
   type OpenProvider,
   providerFailed,
@@ -16,55 +19,58 @@ import { authorizationUrl, type ClientProof, exchangeCode, readProfile } from '.
 /** A provider that an administrator added: plain OAuth 2.0 with an endpoint that tells who the bearer of a token is. */
 export function customProvider(
   record: OAuthProviderRecord,
-  { open, discovery, secretBox }: { open: OpenProvider; discovery: Discovery; secretBox: SecretBox },
+  { open, useMetadata, secretBox }: { open: OpenProvider; useMetadata: UseMetadata; secretBox: SecretBox },
 ): IdentityProvider {
   const { slug, name, clientId, scopes, wellKnown } = record;
-  const talk = () =>
-    open([wellKnown, record.authorizationEndpoint, record.tokenEndpoint, record.userInfoEndpoint].filter(Boolean));
+  const configured = [wellKnown, record.authorizationEndpoint, record.tokenEndpoint, record.userInfoEndpoint];
+
+  async function identify(
+    ask: AskProvider,
+    answer: CodeAnswer,
+    metadata: ProviderMetadata | undefined,
+  ): Promise<ExternalIdentity> {
+    const policy = parsePolicy(record.accessPolicy);
+    // Nobody is let in by rules that cannot be read.
+    if (!policy.ok) throw providerFailed('The access policy of this provider cannot be read.', policy.error);
+    if (metadata) checkIssuer(metadata, answer.iss);
+    const endpoint = requireAddress(record.tokenEndpoint || metadata?.tokenEndpoint);
+    const client = { clientId, clientSecret: openSecret(record, secretBox) };
+    const token = await exchangeCode(ask, { endpoint, client, proof: proofOf(record, metadata), answer });
+    const profile = await readProfile(
+      ask,
+      requireAddress(record.userInfoEndpoint || metadata?.userInfoEndpoint),
+      token,
+    );
+    const subject = readSubject(readPath(profile, record.userIdField));
+
+    const verdict = judge(policy.value, profile);
+    if (!verdict.admitted) {
+      const facts = { provider: name, policy: policy.value, condition: verdict.condition, profile };
+      const message = sanitizeMessage(describeRefusal(record.accessDeniedMessage, facts));
+      throw authErrors.access_denied(message === '' ? {} : { message });
+    }
+    // An address is a claim of its own: the provider must say that it has seen it work, under the name that everyone gives it.
+    const verified = profile.email_verified === true || profile.verified_email === true;
+    return {
+      subject,
+      username: readText(readPath(profile, record.usernameField)),
+      displayName: readText(readPath(profile, record.displayNameField)),
+      email: verified ? readText(readPath(profile, record.emailField)) : '',
+    };
+  }
 
   return {
     slug,
     name,
     async authorizationUrl(request) {
-      const discovered =
-        record.authorizationEndpoint === '' ? await discovery.read(requireAddress(wellKnown), talk()) : undefined;
-      const endpoint = record.authorizationEndpoint || discovered?.authorizationEndpoint || '';
-      return authorizationUrl(requireAddress(endpoint), { clientId, scopes, request });
+      const urlAt = (endpoint: string) => authorizationUrl(requireAddress(endpoint), { clientId, scopes, request });
+      if (record.authorizationEndpoint !== '') return urlAt(record.authorizationEndpoint);
+      return useMetadata(wellKnown, open(configured), async (metadata) => urlAt(metadata.authorizationEndpoint));
     },
-    async identify(answer) {
-      const ask = talk();
-      const policy = parsePolicy(record.accessPolicy);
-      // Nobody is let in by rules that cannot be read.
-      if (!policy.ok) throw providerFailed('The access policy of this provider cannot be read.', policy.error);
-      const clientSecret = openSecret(record, secretBox);
-      try {
-        const metadata = wellKnown === '' ? undefined : await discovery.read(wellKnown, ask);
-        if (metadata) checkIssuer(metadata, answer.iss);
-        const endpoint = requireAddress(record.tokenEndpoint || metadata?.tokenEndpoint || '');
-        const client = { clientId, clientSecret };
-        const token = await exchangeCode(ask, { endpoint, client, proof: proofOf(record, metadata), answer });
-        const address = requireAddress(record.userInfoEndpoint || metadata?.userInfoEndpoint || '');
-        const profile = await readProfile(ask, address, token);
-        const subject = readSubject(readPath(profile, record.userIdField));
-
-        const verdict = judge(policy.value, profile);
-        if (!verdict.admitted) {
-          const facts = { provider: name, policy: policy.value, condition: verdict.condition, profile };
-          const message = sanitizeMessage(describeRefusal(record.accessDeniedMessage, facts));
-          throw authErrors.access_denied(message === '' ? {} : { message });
-        }
-        // An address is a claim of its own: the provider must say that it has seen it work, under the name that everyone gives it.
-        const verified = profile.email_verified === true || profile.verified_email === true;
-        return {
-          subject,
-          username: readText(readPath(profile, record.usernameField)),
-          displayName: readText(readPath(profile, record.displayNameField)),
-          email: verified ? readText(readPath(profile, record.emailField)) : '',
-        };
-      } catch (error) {
-        discovery.forget(wellKnown);
-        throw error;
-      }
+    identify(answer) {
+      const ask = open(configured);
+      if (wellKnown === '') return identify(ask, answer, undefined);
+      return useMetadata(wellKnown, ask, (metadata) => identify(ask, answer, metadata));
     },
   };
 }
@@ -88,7 +94,7 @@ function openSecret({ clientSecretSealed }: OAuthProviderRecord, secretBox: Secr
   return secret;
 }
 
-function requireAddress(address: string): string {
-  if (!URL.canParse(address)) throw providerFailed('The provider is set up without a needed address.');
+function requireAddress(address: string | undefined): string {
+  if (!address) throw providerFailed('The provider is set up without a needed address.');
   return address;
 }

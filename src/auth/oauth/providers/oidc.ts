@@ -2,7 +2,7 @@ import type * as OpenIdClient from 'openid-client';
 import { AppError } from '../../../kernel/index.ts';
 import type { AskProvider } from '../../../upstream/index.ts';
 import type { AuthSettings } from '../../config.ts';
-import { checkIssuer, type Discovery, type ProviderMetadata } from '../discover.ts';
+import { checkIssuer, type ProviderMetadata, type UseMetadata } from '../discover.ts';
 import {
   type CodeAnswer,
   type ExternalIdentity,
@@ -33,6 +33,7 @@ const ALGORITHMS = [
 /** OpenID Connect Core 3.1.3.7: what a provider signs with unless its document says otherwise. */
 const DEFAULT_ALGORITHMS = ['RS256'];
 
+/** What an administrator has written down: these hosts may be private. */
 export const configuredAddresses = (settings: OidcSettings): string[] => [
   settings.wellKnown,
   settings.authorizationEndpoint,
@@ -56,29 +57,25 @@ export function withOwnEndpoints(metadata: ProviderMetadata, settings: OidcSetti
   return merged;
 }
 
-export function oidcProvider(settings: OidcSettings, open: OpenProvider, discovery: Discovery): IdentityProvider {
+export function oidcProvider(settings: OidcSettings, open: OpenProvider, useMetadata: UseMetadata): IdentityProvider {
   const { wellKnown, clientId } = settings;
-  const load = async (ask: AskProvider) => withOwnEndpoints(await discovery.read(wellKnown, ask), settings);
+  const configured = configuredAddresses(settings);
   return {
     slug: 'oidc',
     name: settings.displayName,
-    async authorizationUrl(request) {
-      const metadata = await load(open(configuredAddresses(settings)));
-      const scopes = 'openid profile email';
-      const extra = { nonce: request.nonce };
-      return authorizationUrl(metadata.authorizationEndpoint, { clientId, scopes, request, extra });
-    },
-    async identify(answer) {
-      const ask = open(configuredAddresses(settings));
-      try {
-        const metadata = await load(ask);
+    authorizationUrl: (request) =>
+      useMetadata(wellKnown, open(configured), async (document) => {
+        const { authorizationEndpoint } = withOwnEndpoints(document, settings);
+        const extra = { nonce: request.nonce };
+        return authorizationUrl(authorizationEndpoint, { clientId, scopes: 'openid profile email', request, extra });
+      }),
+    identify(answer) {
+      const ask = open(configured);
+      return useMetadata(wellKnown, ask, async (document) => {
+        const metadata = withOwnEndpoints(document, settings);
         checkIssuer(metadata, answer.iss);
-        return await exchangeAndVerify(metadata, settings, ask, answer);
-      } catch (error) {
-        // What the document says may be what has changed.
-        discovery.forget(wellKnown);
-        throw error;
-      }
+        return exchangeAndVerify(metadata, settings, ask, answer);
+      });
     },
   };
 }

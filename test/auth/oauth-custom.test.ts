@@ -1,0 +1,252 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import type { Auth } from '../../src/auth/index.ts';
+import type { Store } from '../../src/store/ports/index.ts';
+import { ALICE, CLIENT, type IdentityProvider, startIdentityProvider } from '../support/identity-provider.ts';
+import { openTestStore } from './harness.ts';
+import { bindAt, goThere, logInAt, openNode, present, signedIn } from './oauth-harness.ts';
+import { refusal } from './refusal.ts';
+
+describe('providers that root adds', () => {
+  let idp: IdentityProvider;
+  let store: Store;
+  let stop: () => Promise<void>;
+  let auth: Auth;
+  let count = 0;
+
+  beforeAll(async () => {
+    idp = await startIdentityProvider();
+    ({ store, stop } = await openTestStore('sqlite'));
+  });
+  afterAll(async () => {
+    await stop();
+    await idp.stop();
+  });
+  beforeEach(() => {
+    idp.reset();
+    auth = openNode(store, idp);
+    count += 1;
+    idp.state.person = {
+      ...ALICE,
+      id: String(9000 + count),
+      login: `carol-${count}`,
+      email: `carol-${count}@example.org`,
+    };
+  });
+
+  type Fields = Parameters<Auth['oauth']['providers']['create']>[0];
+  const fields = (change: Partial<Fields> = {}): Fields => ({
+    slug: `acme-${count}`,
+    name: 'Acme',
+    client_id: CLIENT.id,
+    client_secret: CLIENT.secret,
+    authorization_endpoint: `${idp.base}/custom/authorize`,
+    token_endpoint: `${idp.base}/custom/token`,
+    user_info_endpoint: `${idp.base}/custom/me`,
+    user_id_field: 'data.user.id',
+    username_field: 'data.user.login',
+    ...change,
+  });
+  const add = (change: Partial<Fields> = {}) => auth.oauth.providers.create(fields(change));
+
+  test('the secret is written and never shown; empty and *** keep it', async () => {
+    const made = await add();
+    expect(made.client_secret).toBe('***');
+    for (const secret of ['', '***', undefined]) {
+      const { after } = await auth.oauth.providers.update(made.id, { name: 'Acme 2', client_secret: secret });
+      expect(after).toMatchObject({ name: 'Acme 2', client_secret: '***', slug: made.slug });
+    }
+    expect(JSON.stringify(await auth.oauth.providers.list())).not.toContain(CLIENT.secret);
+    const record = await store.providers.bySlug(made.slug);
+    expect(record?.clientSecretSealed).toMatch(/^v1\./);
+    await logInAt(auth, idp, made.slug);
+    await auth.oauth.providers.update(made.id, { client_secret: 'another' });
+    const { query } = await goThere(auth, idp, made.slug);
+    await refusal(present(auth, made.slug, query), 'auth.provider_failed');
+    expect(idp.complaints).toEqual(['custom: client']);
+  });
+
+  test('fields that could not work', async () => {
+    const wrong: [string, Partial<Fields>][] = [
+      ['slug', { slug: 'github' }],
+      ['slug', { slug: 'Big' }],
+      ['slug', { slug: '' }],
+      ['slug', { slug: 'state' }],
+      ['slug', { slug: 'x'.repeat(27) }],
+      ['slug', { slug: '../evil' }],
+      ['name', { name: ' ' }],
+      ['name', { name: 'x'.repeat(65) }],
+      ['client_id', { client_id: '' }],
+      ['user_id_field', { user_id_field: '' }],
+      ['token_endpoint', { token_endpoint: '' }],
+      ['token_endpoint', { token_endpoint: 'ftp://files.example' }],
+      ['token_endpoint', { token_endpoint: 'https://user:pass@idp.example/token' }],
+      ['authorization_endpoint', { authorization_endpoint: 'javascript:alert(1)' }],
+      ['well_known', { well_known: 'nowhere' }],
+      ['client_secret', { client_secret: 'x'.repeat(513) }],
+      ['access_policy', { access_policy: '{' }],
+      ['access_policy', { access_policy: '{"conditions":[{"field":"a","op":"like","value":1}]}' }],
+      ['access_policy', { access_policy: '{"conditions":[{"field":"a","op":"in","value":1}]}' }],
+      ['access_policy', { access_policy: '{"conditions":[{"field":"a","op":"gt","value":"x"}]}' }],
+      ['access_policy', { access_policy: '{"logic":"xor"}' }],
+      ['access_policy', { access_policy: '{"rules":[]}' }],
+      ['access_policy', { access_policy: '['.repeat(300) }],
+    ];
+    for (const [field, change] of wrong) {
+      const error = await refusal(add(change), 'auth.validation_failed');
+      expect([error.param, JSON.stringify(change)]).toEqual([field, JSON.stringify(change)]);
+    }
+    await add();
+    await refusal(add(), 'auth.provider_exists');
+    await refusal(auth.oauth.providers.get(999_999), 'auth.provider_not_found');
+    await refusal(auth.oauth.providers.update(999_999, {}), 'auth.provider_not_found');
+    await refusal(auth.oauth.providers.delete(999_999), 'auth.provider_not_found');
+  });
+
+  test('is not deleted while somebody is bound to it', async () => {
+    const { id, slug } = await add();
+    const caller = await signedIn(auth, store);
+    await bindAt(auth, idp, slug, caller);
+    expect(await auth.oauth.bindings.list(await caller.principal())).toMatchObject([
+      { provider_id: id, provider_slug: slug, provider_name: 'Acme' },
+    ]);
+    await refusal(auth.oauth.providers.delete(id), 'auth.provider_in_use');
+    await auth.oauth.bindings.unbind(await caller.principal(), slug);
+    expect((await auth.oauth.providers.delete(id)).slug).toBe(slug);
+    await refusal(goThere(auth, idp, slug), 'auth.method_disabled');
+  });
+
+  test('Basic authentication, and answers as a form', async () => {
+    const { slug } = await add({ auth_style: 2 });
+    idp.state.customProof = 'basic';
+    idp.state.formAnswers = true;
+    await logInAt(auth, idp, slug);
+    expect(idp.complaints).toEqual([]);
+  });
+
+  test('endpoints out of the discovery document, and how the client proves itself', async () => {
+    const { slug } = await add({
+      authorization_endpoint: '',
+      token_endpoint: '',
+      user_info_endpoint: '',
+      well_known: idp.wellKnown,
+      user_id_field: 'sub',
+      username_field: 'preferred_username',
+    });
+    idp.state.document = { token_endpoint_auth_methods_supported: ['client_secret_basic'] };
+    expect((await logInAt(auth, idp, slug)).bundle.user.email).toBe(idp.state.person.email);
+    const { query } = await goThere(auth, idp, slug);
+    await refusal(present(auth, slug, { ...query, iss: 'https://evil.example' }), 'auth.provider_failed');
+  });
+
+  test('what is switched off is offered to nobody', async () => {
+    const { id, slug } = await add();
+    expect(await auth.oauth.providers.listPublic()).toContainEqual({
+      id,
+      slug,
+      name: 'Acme',
+      icon: '',
+      client_id: CLIENT.id,
+      authorization_endpoint: `${idp.base}/custom/authorize`,
+      scopes: 'openid profile email',
+    });
+    await auth.oauth.providers.update(id, { enabled: false });
+    expect((await auth.oauth.providers.listPublic()).some((provider) => provider.slug === slug)).toBe(false);
+    await refusal(goThere(auth, idp, slug), 'auth.method_disabled');
+  });
+
+  test('a profile without an id of the person', async () => {
+    const { slug } = await add();
+    for (const user of [undefined, {}, { id: null }, { id: '' }, { id: {} }, { id: 1.5 }, { id: 'a\nb' }]) {
+      idp.state.profile = { data: { user } };
+      const { query } = await goThere(auth, idp, slug);
+      await refusal(present(auth, slug, query), 'auth.provider_failed');
+    }
+  });
+
+  describe('access policy', () => {
+    const judged = async (policy: object, profile: Record<string, unknown>, message = '') => {
+      count += 1;
+      const { slug } = await add({ access_policy: JSON.stringify(policy), access_denied_message: message });
+      idp.state.profile = profile;
+      const { query } = await goThere(auth, idp, slug);
+      return present(auth, slug, query).then(
+        () => 'admitted',
+        (error: { code: string; message: string }) => {
+          if (error.code !== 'auth.access_denied') throw error;
+          return error.message;
+        },
+      );
+    };
+    const one = (field: string, op: string, value?: unknown) => ({ conditions: [{ field, op, value }] });
+
+    const table: [op: string, value: unknown, level: unknown, admitted: boolean][] = [
+      ['eq', 3, 3, true],
+      ['eq', 3, '3', true],
+      ['eq', 3, 4, false],
+      ['eq', true, 'true', false],
+      ['ne', 3, 3, false],
+      ['ne', 3, undefined, true],
+      ['gt', 2, 3, true],
+      ['gt', 3, 3, false],
+      ['gte', 3, 3, true],
+      ['lt', 3, 2, true],
+      ['lte', 3, '3', true],
+      ['lt', 3, undefined, false],
+      ['lt', 3, 'many', false],
+      ['in', ['a', 'b'], 'b', true],
+      ['in', ['a', 'b'], 'c', false],
+      ['not_in', ['a'], 'c', true],
+      ['contains', 'staff', ['staff', 'dev'], true],
+      ['contains', 'staff', ['dev'], false],
+      ['contains', 'aff', 'staff', true],
+      ['not_contains', 'banned', ['dev'], true],
+      ['not_contains', 'banned', ['banned'], false],
+      ['exists', undefined, 0, true],
+      ['exists', undefined, null, false],
+      ['not_exists', undefined, undefined, true],
+      ['not_exists', undefined, 'x', false],
+    ];
+    test.each(table)('%s %p, where it is %p: %p', async (op, value, level, admitted) => {
+      expect((await judged(one('org.level', op, value), { org: { level } })) === 'admitted').toBe(admitted);
+    });
+
+    test('groups, and either of two', async () => {
+      const policy = {
+        logic: 'or',
+        conditions: [{ field: 'admin', op: 'eq', value: true }],
+        groups: [
+          {
+            logic: 'and',
+            conditions: [one('level', 'gte', 2), one('active', 'eq', true)].flatMap((each) => each.conditions),
+          },
+        ],
+      };
+      expect(await judged(policy, { admin: true })).toBe('admitted');
+      expect(await judged(policy, { level: 2, active: true })).toBe('admitted');
+      expect(await judged(policy, { level: 2, active: false })).not.toBe('admitted');
+    });
+
+    test("the administrator's words, with what was asked and what was found", async () => {
+      const message =
+        '{{provider}}: {{field}} {{op}} {{required}}, not {{current}}; {{current.org.name}}/{{required.level}} {{other}}';
+      expect(await judged(one('level', 'gte', 3), { level: 1, org: { name: 'Dev' } }, message)).toBe(
+        'Acme: level gte 3, not 1; Dev/3 {{other}}',
+      );
+      const nasty = { level: `${'x'.repeat(5000)}\u0000` };
+      expect((await judged(one('level', 'eq', 3), nasty, '{{current}}{{current}}')).length).toBeLessThan(300);
+    });
+  });
+
+  test('discovery for the form: by either address; a broken one is refused', async () => {
+    const found = await auth.oauth.providers.discover({ issuer_url: idp.issuer });
+    expect(found).toMatchObject({
+      well_known: idp.wellKnown,
+      issuer: idp.issuer,
+      token_endpoint: `${idp.issuer}/token`,
+    });
+    expect(await auth.oauth.providers.discover({ well_known_url: idp.wellKnown })).toEqual(found);
+    await refusal(auth.oauth.providers.discover({}), 'auth.validation_failed');
+    await refusal(auth.oauth.providers.discover({ issuer_url: 'nowhere' }), 'auth.validation_failed');
+    await refusal(auth.oauth.providers.discover({ issuer_url: `${idp.base}/nothing` }), 'auth.provider_failed');
+  });
+});
