@@ -1,0 +1,309 @@
+/** Registration, mailed codes and links, end to end: the compiled binary, a real mail server, a verifier of the challenge. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { type ChallengeServer, startChallengeServer } from '../support/challenge.ts';
+import { type Administrator, ask, type Gateway, setUp, startGateway, until } from '../support/gateway.ts';
+import { testDatabaseUrl } from '../support/postgres.ts';
+import { type ReceivedMail, startBadServer, startMailServer, type TestMailServer } from '../support/smtp.ts';
+
+const ACCOUNT = { user: 'gate', password: 'the password of the mailbox' };
+const SECRET_KEY = 'the-secret-key-of-the-verifier';
+const PASSWORD = 'a password of somebody';
+const NEW_PASSWORD = 'another password of somebody';
+
+const codeIn = ({ text }: ReceivedMail): string => /^ {4}(\d{8})\r?$/m.exec(text)?.[1] ?? '';
+const linkIn = ({ text }: ReceivedMail): URL => new URL(/https?:\S+\/user\/reset\?\S+/.exec(text)?.[0] ?? '');
+
+for (const database of ['SQLite', 'PostgreSQL'] as const) {
+  describe(`on ${database}`, () => {
+    let gateway: Gateway;
+    let root: Administrator;
+    let mail: TestMailServer;
+    let challenge: ChallengeServer;
+    let clients = 0;
+
+    beforeAll(async () => {
+      const databaseUrl = database === 'SQLite' ? '' : await testDatabaseUrl();
+      mail = await startMailServer({ tls: 'starttls', account: ACCOUNT });
+      challenge = await startChallengeServer(SECRET_KEY);
+      gateway = await startGateway({ databaseUrl });
+      root = await setUp(gateway);
+      await set({
+        SystemName: 'Our Gate 网关',
+        ServerAddress: 'https://gate.example.org',
+        SMTPServer: '127.0.0.1',
+        SMTPPort: String(mail.port),
+        SMTPAccount: ACCOUNT.user,
+        SMTPToken: ACCOUNT.password,
+        SMTPFrom: 'Our Gate <gate@example.org>',
+        SMTPStartTLSEnabled: 'true',
+        SMTPInsecureSkipVerify: 'true',
+        RegisterEnabled: 'true',
+        EmailVerificationEnabled: 'true',
+        QuotaForNewUser: '1000',
+        QuotaForInviter: '30',
+        QuotaForInvitee: '20',
+      });
+    }, 60_000);
+    afterAll(async () => {
+      await gateway?.stop();
+      await mail?.stop();
+      await challenge?.stop();
+    });
+
+    const set = (options: Record<string, string>) =>
+      root.call('PUT', '/api/option', {
+        options: Object.entries(options).map(([key, value]) => ({ key, value })),
+      });
+    /** A request of a client with an address of its own: the loopback peer is a trusted proxy. */
+    function post(path: string, body: unknown, more: { token?: string; method?: string; headers?: object } = {}) {
+      clients += 1;
+      return ask(`${gateway.url}${path}`, {
+        method: more.method ?? 'POST',
+        ...(body === undefined ? {} : { body }),
+        ...(more.token ? { token: more.token } : {}),
+        headers: { 'x-forwarded-for': `198.51.100.${clients % 250}`, ...more.headers },
+      });
+    }
+    const mailTo = (address: string) => mail.next(({ recipients }) => recipients.includes(address));
+    async function codeFor(email: string): Promise<string> {
+      expect((await post('/api/verification', { email })).status).toBe(200);
+      return codeIn(await mailTo(email));
+    }
+    async function register(name: string, more: object = {}) {
+      const email = `${name}@example.net`;
+      const body = { username: name, password: PASSWORD, email, verification_code: await codeFor(email), ...more };
+      return post('/api/user/register', body);
+    }
+    async function logIn(
+      username: string,
+      password: string,
+    ): Promise<{ token: string; user: Record<string, unknown> }> {
+      const answer = await post('/api/user/login', { username, password });
+      expect(answer.status).toBe(200);
+      const data = answer.body.data as { access_token: string; user: Record<string, unknown> };
+      return { token: data.access_token, user: data.user };
+    }
+
+    test('a test mail tells its steps and no secret', async () => {
+      const result = await root.call('POST', '/api/option/test', { what: 'smtp', to: 'root@example.net' });
+      expect(result).toMatchObject({ ok: true });
+      expect(JSON.stringify(result)).not.toContain(ACCOUNT.password);
+      expect((result.steps as { name: string }[]).map(({ name }) => name)).toEqual([
+        'resolve',
+        'connect',
+        'greeting',
+        'tls',
+        'login',
+        'send',
+      ]);
+      const received = await mailTo('root@example.net');
+      expect(received).toMatchObject({ secure: true, user: ACCOUNT.user, envelopeFrom: 'gate@example.org' });
+      expect(received.subject).toContain('Our Gate 网关');
+    });
+
+    test('an account with a confirmed address: code, registration, grants, sign-in by name and by address', async () => {
+      const made = await register('ada');
+      expect(made).toMatchObject({ status: 200, body: { success: true, data: { username: 'ada' } } });
+      expect(made.headers.get('set-cookie')).toBeNull();
+      const { token, user } = await logIn('ada@example.net', PASSWORD);
+      expect(user).toMatchObject({ username: 'ada', email: 'ada@example.net', quota: 1000, role: 1 });
+
+      const affCode = ((await post('/api/user/aff', undefined, { token, method: 'GET' })).body.data as string) ?? '';
+      expect(affCode).toMatch(/^[A-Za-z0-9]{8}$/);
+      await register('bob', { aff_code: affCode });
+      expect((await logIn('bob', PASSWORD)).user.quota).toBe(1020);
+      expect((await logIn('ada', PASSWORD)).user.quota).toBe(1030);
+
+      const audit = await root.call<{ items: Record<string, unknown>[] }>('GET', '/api/audit?page_size=100');
+      expect(audit.items).toContainEqual(
+        expect.objectContaining({ action: 'user.register', username: 'ada', auth_method: 'registration' }),
+      );
+    });
+
+    test('refusals have their statuses and codes', async () => {
+      await register('carl');
+      const code = await codeFor('dora@example.net');
+      const dora = { username: 'dora', password: PASSWORD, email: 'dora@example.net', verification_code: code };
+      const rows: [object, number, string][] = [
+        [{ ...dora, username: 'CARL' }, 409, 'NAME_TAKEN'],
+        [{ ...dora, password: 'password1' }, 400, 'VALIDATION_FAILED'],
+        [{ ...dora, unknown: true }, 400, 'VALIDATION_FAILED'],
+        [{ ...dora, email: 'dora@example.net\r\nBcc: you@example.net' }, 400, 'VALIDATION_FAILED'],
+        [{ ...dora, verification_code: '00000000' }, 400, 'AUTH_CODE_INVALID'],
+        [{ ...dora, email: 'carl@example.net' }, 400, 'AUTH_CODE_INVALID'],
+      ];
+      for (const [body, status, expected] of rows) {
+        expect(await post('/api/user/register', body)).toMatchObject({
+          status,
+          body: { success: false, code: expected },
+        });
+      }
+    });
+
+    test('enumeration: known and unknown addresses get the same answers, and the owner alone is told', async () => {
+      await register('erin');
+      for (const path of ['/api/verification', '/api/reset_password']) {
+        const bodies = new Set<string>();
+        for (const email of ['erin@example.net', `nobody-${path.length}@example.net`]) {
+          const { status, body } = await post(path, { email });
+          bodies.add(`${status} ${JSON.stringify(body)}`);
+        }
+        expect([...bodies]).toEqual(['200 {"success":true,"message":"","data":null}']);
+      }
+      const told = [await mailTo('erin@example.net'), await mailTo('erin@example.net')].map(({ subject }) => subject);
+      expect(told.sort()).toEqual(['Choose a new password for Our Gate 网关', 'You have an account at Our Gate 网关']);
+    });
+
+    test('codes are asked for twice in 30 seconds from one address', async () => {
+      const headers = { 'x-forwarded-for': '192.0.2.77' };
+      const answers = [];
+      for (let i = 0; i < 3; i += 1) {
+        answers.push(await post('/api/verification', { email: `flood-${i}@example.net` }, { headers }));
+      }
+      expect(answers.map(({ status }) => status)).toEqual([200, 200, 429]);
+      expect(Number(answers[2]?.headers.get('retry-after'))).toBeGreaterThan(0);
+      expect(answers[2]?.body.code).toBe('RATE_LIMITED');
+    });
+
+    test('a mailed link sets the typed password once, ends all sessions and shows in no log line', async () => {
+      await register('finn');
+      const { token } = await logIn('finn', PASSWORD);
+      await post('/api/reset_password', { email: 'finn@example.net' });
+      const link = linkIn(await mailTo('finn@example.net'));
+      expect(`${link.origin}${link.pathname}`).toBe('https://gate.example.org/user/reset');
+      const email = link.searchParams.get('email');
+      const secret = link.searchParams.get('token') ?? '';
+      const body = { email, token: secret, password: NEW_PASSWORD };
+      expect((await post('/api/user/reset', { ...body, password: 'short' })).body.code).toBe('VALIDATION_FAILED');
+      const uses = await Promise.all(Array.from({ length: 50 }, () => post('/api/user/reset', body)));
+      expect(uses.filter(({ status }) => status === 200)).toHaveLength(1);
+      for (const use of uses) if (use.status !== 200) expect(use.body.code).toBe('AUTH_FLOW_INVALID');
+      expect(await post('/api/user/self', undefined, { token, method: 'GET' })).toMatchObject({
+        status: 401,
+        body: { code: 'AUTH_SESSION_REVOKED' },
+      });
+      expect((await post('/api/user/login', { username: 'finn', password: PASSWORD })).status).toBe(401);
+      await logIn('finn', NEW_PASSWORD);
+      expect((await mailTo('finn@example.net')).subject).toContain('was changed');
+      for (const hidden of [secret, PASSWORD, NEW_PASSWORD, ACCOUNT.password, 'finn@example.net']) {
+        expect(gateway.log()).not.toContain(hidden);
+      }
+    });
+
+    test('an address is bound with a code, moves, and is another’s only for whoever reads it', async () => {
+      await register('gina');
+      await register('hugo');
+      const { token } = await logIn('gina', PASSWORD);
+      const next = 'gina.two@example.net';
+      expect((await post('/api/user/email/code', { email: next }, { token })).status).toBe(200);
+      const code = codeIn(await mailTo(next));
+      expect(await post('/api/oauth/email/bind', { email: next, code }, { token })).toMatchObject({
+        status: 200,
+        body: { data: { email: next } },
+      });
+      expect((await mailTo('gina@example.net')).text).toContain('gina');
+      expect((await logIn(next, PASSWORD)).user.email).toBe(next);
+
+      await post('/api/user/email/code', { email: 'hugo@example.net' }, { token });
+      const theirs = { email: 'hugo@example.net', code: codeIn(await mailTo('hugo@example.net')) };
+      const wrong = await post('/api/oauth/email/bind', { ...theirs, code: '00000000' }, { token });
+      expect([wrong.status, wrong.body.code]).toEqual([400, 'AUTH_CODE_INVALID']);
+      const taken = await post('/api/oauth/email/bind', theirs, { token });
+      expect([taken.status, taken.body.code]).toEqual([409, 'AUTH_IDENTITY_TAKEN']);
+
+      expect((await post('/api/user/email', undefined, { token, method: 'DELETE' })).status).toBe(200);
+      expect((await post('/api/user/email', undefined, { token, method: 'DELETE' })).status).toBe(404);
+      const pat = (await post('/api/user/token', undefined, { token })).body.data as { token: string };
+      for (const [path, body] of [
+        ['/api/user/email/code', { email: next }],
+        ['/api/oauth/email/bind', theirs],
+      ] as const) {
+        const refused = await post(path, body, { token: pat.token });
+        expect([refused.status, refused.body.code]).toEqual([403, 'AUTH_SESSION_REQUIRED']);
+      }
+    });
+
+    test('the challenge stands before login, registration, codes and links once it is switched on', async () => {
+      await register('ivy');
+      await set({
+        TurnstileSiteKey: 'site-key',
+        TurnstileSecretKey: SECRET_KEY,
+        TurnstileVerifyUrl: challenge.url,
+        TurnstileCheckEnabled: 'true',
+      });
+      const rows: [string, object][] = [
+        ['/api/user/login', { username: 'ivy', password: PASSWORD }],
+        ['/api/verification', { email: 'jack@example.net' }],
+        ['/api/reset_password', { email: 'ivy@example.net' }],
+      ];
+      for (const [path, body] of rows) {
+        for (const turnstile of [undefined, 'invented']) {
+          const refused = await post(path, turnstile ? { ...body, turnstile } : body);
+          expect([path, refused.status, refused.body.code]).toEqual([path, 403, 'AUTH_CHALLENGE_FAILED']);
+        }
+        const solved = challenge.solve();
+        expect((await post(path, { ...body, turnstile: solved })).status).toBe(200);
+        expect((await post(path, { ...body, turnstile: solved })).body.code).toBe('AUTH_CHALLENGE_FAILED');
+        expect((await post(`${path}?turnstile=${challenge.solve()}`, body)).status).toBe(200);
+      }
+      expect(challenge.asked.every(({ secret }) => secret === SECRET_KEY)).toBe(true);
+      challenge.misbehave((response) => response.writeHead(500).end('{"success":true}'));
+      const trouble = await post('/api/user/login', {
+        username: 'ivy',
+        password: PASSWORD,
+        turnstile: challenge.solve(),
+      });
+      expect([trouble.status, trouble.body.code]).toEqual([403, 'AUTH_CHALLENGE_FAILED']);
+      challenge.misbehave(undefined);
+      await set({ TurnstileCheckEnabled: 'false' });
+    });
+
+    test('open registration without challenge and confirmed addresses is warned of when it begins', async () => {
+      const warnings = () =>
+        gateway.log().split('neither TurnstileCheckEnabled nor EmailVerificationEnabled').length - 1;
+      expect(warnings()).toBe(0);
+      await set({ EmailVerificationEnabled: 'false' });
+      await until('the warning is logged', () => warnings() === 1);
+      await set({ QuotaForNewUser: '1001' });
+      expect((await post('/api/user/register', { username: 'kate', password: PASSWORD })).status).toBe(200);
+      expect((await post('/api/verification', { email: 'kate@example.net' })).body.code).toBe('AUTH_METHOD_DISABLED');
+      expect(warnings()).toBe(1);
+      await set({ RegisterEnabled: 'false' });
+      const closed = await post('/api/user/register', { username: 'lena', password: PASSWORD });
+      expect([closed.status, closed.body.code]).toEqual([403, 'AUTH_REGISTRATION_DISABLED']);
+      await set({ RegisterEnabled: 'true', EmailVerificationEnabled: 'true' });
+    });
+  });
+}
+
+describe('mail servers in trouble', () => {
+  test('nobody waits for a server that hangs, and a stop ends in time', async () => {
+    const hanging = await startBadServer(() => {});
+    const gateway = await startGateway();
+    const root = await setUp(gateway);
+    try {
+      const options = {
+        SMTPServer: '127.0.0.1',
+        SMTPPort: String(hanging.port),
+        SMTPFrom: 'gate@example.org',
+        RegisterEnabled: 'true',
+        EmailVerificationEnabled: 'true',
+      };
+      await root.call('PUT', '/api/option', {
+        options: Object.entries(options).map(([key, value]) => ({ key, value })),
+      });
+      const started = performance.now();
+      expect((await ask(`${gateway.url}/api/verification`, { body: { email: 'me@example.net' } })).status).toBe(200);
+      expect(performance.now() - started).toBeLessThan(1000);
+      const tried = await root.call('POST', '/api/option/test', { what: 'smtp', to: 'me@example.net' });
+      expect(tried).toMatchObject({ ok: false });
+      expect((tried.steps as { message: string }[]).at(-1)?.message).toContain('did not answer in time');
+    } finally {
+      const stopping = performance.now();
+      expect(await gateway.stop()).toBe(0);
+      expect(performance.now() - stopping).toBeLessThan(9000);
+      await hanging.stop();
+    }
+    expect(gateway.log()).not.toContain('me@example.net');
+  }, 60_000);
+});
