@@ -22,6 +22,16 @@ export function describeError(error: unknown, t: TFunction, language: string): s
       return t('error.issuanceLimit', { wait });
     case 'AUTH_METHOD_DISABLED':
       return t('error.methodDisabled');
+    case 'AUTH_PROVIDER_FAILED':
+      return t('error.provider', { message: error.message });
+    case 'AUTH_REGISTRATION_DISABLED':
+      return t('error.registrationDisabled');
+    case 'AUTH_IDENTITY_TAKEN':
+      return t('error.identityTaken');
+    case 'AUTH_LAST_WAY_IN':
+      return t('error.lastWayIn');
+    case 'AUTH_USER_DISABLED':
+      return t('error.userDisabled');
     case 'AUTH_SETUP_TOKEN_INVALID':
       return t('error.setupToken');
     case 'VALIDATION_FAILED':

@@ -14,6 +14,8 @@ export type SetupState = DataOf<Api['setup']['get']>;
 export type GatewayStatus = DataOf<Api['status']['get']>;
 /** The answer to a password: a session, or the step of the second factor. */
 export type LoginAnswer = DataOf<Api['user']['login']['post']>;
+/** Where to go for a sign-in or a binding at a provider. */
+export type OAuthTicket = DataOf<Api['oauth']['state']['post']>;
 /** The answer to a finished login and to a refresh. */
 export type SessionBundle = DataOf<Api['user']['auth']['refresh']['post']>;
 export type User = DataOf<Api['user']['self']['get']>;

@@ -7,6 +7,7 @@ import { FullPageLoader } from '../ui/full-page.tsx';
 // Each page is a chunk of its own.
 const SetupPage = lazy(async () => ({ default: (await import('../pages/setup/setup-page.tsx')).SetupPage }));
 const SignInPage = lazy(async () => ({ default: (await import('../pages/sign-in/sign-in-page.tsx')).SignInPage }));
+const OAuthPage = lazy(async () => ({ default: (await import('../pages/oauth/oauth-page.tsx')).OAuthPage }));
 const HomePage = lazy(async () => ({ default: (await import('../pages/home/home-page.tsx')).HomePage }));
 
 export function AppRoutes() {
@@ -22,6 +23,7 @@ export function AppRoutes() {
             </WhenAnonymous>
           }
         />
+        <Route path="/oauth/:provider" element={<OAuthPage />} />
         <Route
           path="/"
           element={

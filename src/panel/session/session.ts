@@ -15,6 +15,8 @@ export type Session = {
    * in memory alone, and nobody is signed in yet.
    */
   signIn(username: string, password: string): Promise<string | null>;
+  /** The same by another request that ends in a sign-in. */
+  signInAt(request: ApiRequest): Promise<string | null>;
   /** The second factor: a code of the authenticator app, or a backup code. Throws the `ApiError` of a refused one. */
   finishSignIn(flowToken: string, code: string): Promise<void>;
   /** Ends the session on the server. Throws when the server did not confirm it: then the session still lives. */
@@ -56,18 +58,21 @@ export function createSession({ send, tabs, reload }: SessionDependencies): Sess
     tabs.publish({ kind: 'authenticated', sid: bundle.session.sid });
   };
 
+  const signInAt = async (request: ApiRequest): Promise<string | null> => {
+    const answer = await send<LoginAnswer>(request);
+    if ('require_2fa' in answer) return answer.flow_token;
+    begin(answer);
+    return null;
+  };
+
   return {
     read: state.read,
     subscribe: state.subscribe,
     restore: async () => {
       if (state.read().phase === 'unknown') await refresh();
     },
-    signIn: async (username, password) => {
-      const answer = await send<LoginAnswer>({ method: 'POST', path: '/api/user/login', body: { username, password } });
-      if ('require_2fa' in answer) return answer.flow_token;
-      begin(answer);
-      return null;
-    },
+    signIn: (username, password) => signInAt({ method: 'POST', path: '/api/user/login', body: { username, password } }),
+    signInAt,
     finishSignIn: async (flowToken, code) => {
       const body = { flow_token: flowToken, code };
       begin(await send<SessionBundle>({ method: 'POST', path: '/api/user/login/2fa', body }));

@@ -10,6 +10,7 @@ import { PageHeading } from '../../ui/page-heading.tsx';
 import { describeDevice } from './describe-device.ts';
 import { HomeHeader } from './home-header.tsx';
 import classes from './home-page.module.css';
+import { Identities } from './identities.tsx';
 
 /** 500,000 units of quota are one US dollar. */
 const quotaPerUsd = 500_000;
@@ -59,6 +60,7 @@ export function HomePage() {
         <div className={classes.facts}>
           <AccountFacts user={user} />
           <SessionFacts session={bundle.session} />
+          {status.data && <Identities user={user} status={status.data} />}
         </div>
       </main>
       {status.data && (

@@ -9,8 +9,16 @@ import { FailureNotice } from '../../ui/failure-notice.tsx';
 /** After these the step itself is over and no code can be right. */
 const endsStep = ['AUTH_FLOW_INVALID', 'AUTH_SESSION_REVOKED'];
 
-/** The second factor of a login. `onOver` goes back to name and password, with what ended the step or with nothing. */
-export function CodeForm({ flowToken, onOver }: { flowToken: string; onOver(reason: Error | null): void }) {
+type CodeFormProps = {
+  flowToken: string;
+  /** Goes back to where the login began, with what ended the step or with nothing. */
+  onOver(reason: Error | null): void;
+  /** Where no guard waits for the session. */
+  onDone?(): void;
+};
+
+/** The second factor of a login. */
+export function CodeForm({ flowToken, onOver, onDone }: CodeFormProps) {
   const { t } = useTranslation();
   const session = useSession();
   const field = useRef<HTMLInputElement>(null);
@@ -19,6 +27,7 @@ export function CodeForm({ flowToken, onOver }: { flowToken: string; onOver(reas
 
   const finish = useMutation({
     mutationFn: (typed: string) => session.finishSignIn(flowToken, typed),
+    onSuccess: () => onDone?.(),
     onError: (error) => {
       if (error instanceof ApiError && endsStep.includes(error.code)) onOver(error);
       else field.current?.select();

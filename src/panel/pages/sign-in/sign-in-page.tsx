@@ -9,6 +9,7 @@ import { PageHeading } from '../../ui/page-heading.tsx';
 import { WelcomeLayout } from '../../ui/welcome-layout.tsx';
 import { CodeForm } from './code-form.tsx';
 import { LostPassword } from './lost-password.tsx';
+import { ProviderButtons } from './provider-buttons.tsx';
 import { SignInForm } from './sign-in-form.tsx';
 
 export function SignInPage() {
@@ -33,6 +34,7 @@ export function SignInPage() {
           <>
             <PageHeading title={t('signIn.title')} heading={t('signIn.heading')} intro={t('signIn.intro')} />
             <SignInForm notice={notice} onCodeDue={setFlowToken} />
+            <ProviderButtons />
             <LostPassword />
           </>
         ) : (

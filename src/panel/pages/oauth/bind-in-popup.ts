@@ -1,0 +1,60 @@
+import type { OAuthTicket } from '../../api/types.ts';
+import type { Session } from '../../session/session.ts';
+import { stampPopup } from './trips.ts';
+
+/** From the popup to the page that opened it: what the provider sent back, unread. */
+export type PopupMessage = { kind: 'taskgate:oauth'; provider: string; query: string };
+
+/** The popup did not open, or was closed before the provider had answered. */
+export class PopupGone extends Error {}
+
+const closedCheckMs = 500;
+
+/**
+ * Binds an identity of a provider to the signed-in account, in a popup. The popup holds no token: it hands the answer back, and this
+ * page alone calls the API. Must run in a click, or the browser opens no window. Throws `PopupGone`, or the `ApiError` of a refusal.
+ */
+export async function bindInPopup(session: Session, provider: string): Promise<void> {
+  const popup = window.open('about:blank', '_blank', 'popup,width=560,height=720');
+  if (popup === null) throw new PopupGone();
+  try {
+    const ticket = await session.send<OAuthTicket>({
+      method: 'POST',
+      path: '/api/oauth/state',
+      body: { provider, intent: 'bind' },
+    });
+    stampPopup(popup, { provider, state: ticket.flow_token });
+    const answer = awaitAnswer(popup, provider, ticket.flow_token);
+    popup.location.replace(ticket.authorization_url);
+    const query = await answer;
+    await session.send({ method: 'GET', path: `/api/oauth/${encodeURIComponent(provider)}${query}` });
+  } finally {
+    popup.close();
+  }
+}
+
+/** The query with which the provider sent this very popup back to this origin, for this provider and this state. */
+function awaitAnswer(popup: Window, provider: string, state: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const settle = (then: () => void): void => {
+      clearInterval(watch);
+      window.removeEventListener('message', listen);
+      then();
+    };
+    const listen = ({ origin, source, data }: MessageEvent): void => {
+      if (origin !== window.location.origin || source !== popup || !isPopupMessage(data)) return;
+      if (data.provider !== provider || new URLSearchParams(data.query).get('state') !== state) return;
+      settle(() => resolve(data.query));
+    };
+    const watch = setInterval(() => {
+      if (popup.closed) settle(() => reject(new PopupGone()));
+    }, closedCheckMs);
+    window.addEventListener('message', listen);
+  });
+}
+
+function isPopupMessage(value: unknown): value is PopupMessage {
+  if (typeof value !== 'object' || value === null) return false;
+  const { kind, provider, query } = value as Partial<PopupMessage>;
+  return kind === 'taskgate:oauth' && typeof provider === 'string' && typeof query === 'string';
+}

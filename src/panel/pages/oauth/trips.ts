@@ -1,0 +1,40 @@
+/**
+ * What this tab remembers of a trip to a provider, so that it takes no answer to a question it has not asked: another page could lead
+ * here with a code of its own and sign a visitor in as somebody else. Session storage belongs to the tab and to this origin.
+ */
+const loginKey = (state: string): string => `taskgate:oauth-login:${state}`;
+const bindKey = 'taskgate:oauth-bind';
+
+type LoginTrip = { provider: string; redirect: string };
+type BindTrip = { provider: string; state: string };
+
+export function rememberLogin(state: string, trip: LoginTrip): void {
+  sessionStorage.setItem(loginKey(state), JSON.stringify(trip));
+}
+
+/** Where to go after the sign-in that this tab began at this provider; null: it began none. Gives it once. */
+export function takeLogin(provider: string, state: string): string | null {
+  const trip = parse(sessionStorage.getItem(loginKey(state)));
+  if (trip?.provider !== provider) return null;
+  sessionStorage.removeItem(loginKey(state));
+  return typeof trip.redirect === 'string' ? trip.redirect : '/';
+}
+
+/** Marks a window that this page has opened and that is still blank, so of this origin. */
+export function stampPopup(popup: Window, trip: BindTrip): void {
+  popup.sessionStorage.setItem(bindKey, JSON.stringify(trip));
+}
+
+export function isStampedPopup(provider: string, state: string): boolean {
+  const trip = parse(sessionStorage.getItem(bindKey));
+  return trip?.provider === provider && trip.state === state && state !== '';
+}
+
+function parse(text: string | null): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(text ?? 'null');
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null;
+  } catch {
+    return null;
+  }
+}
