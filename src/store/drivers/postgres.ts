@@ -12,6 +12,14 @@ const MAX_CONNECTIONS = 16;
 const CONNECT_TIMEOUT_S = 5;
 /** Statements take milliseconds; one that takes this long is stuck, and its failure frees the connection. */
 const STATEMENT_TIMEOUT_MS = 30_000;
+/**
+ * The server ends a transaction whose node has said nothing for so long: it would keep its rows from all others. A node gives its own up
+ * sooner.
+ */
+const IDLE_TRANSACTION_MS = 5000;
+/** A transaction may take ten seconds and wait for a statement: what takes longer than both waits on a dead connection. */
+const ANSWER_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 15_000;
+const WATCH_MS = 5000;
 /** Tries of a transaction that PostgreSQL gave up on for a deadlock or a serialization failure. */
 const MAX_TRIES = 4;
 const CHANNEL = 'taskgate_changes';
@@ -20,12 +28,19 @@ const TOPICS: readonly string[] = ['plugins', 'channels', 'prices', 'options'] s
 /** Repositories for one transaction at a time; their prepared queries are built once and serve every later transaction. */
 type Slot = { repositories: Repositories; client: SQL | undefined; scope: Scope | undefined };
 
+/** Connections, and since when each call waits for its answer, the oldest first. */
+type Pool = { sql: SQL; calls: Set<{ sinceMs: number }> };
+
 export function connectPostgres(databaseUrl: string, max: number): SQL {
   return new SQL({
     url: databaseUrl,
     max,
     connectionTimeout: CONNECT_TIMEOUT_S,
-    connection: { application_name: 'taskgate', statement_timeout: `${STATEMENT_TIMEOUT_MS}` },
+    connection: {
+      application_name: 'taskgate',
+      statement_timeout: `${STATEMENT_TIMEOUT_MS}`,
+      idle_in_transaction_session_timeout: `${IDLE_TRANSACTION_MS}`,
+    },
   });
 }
 
@@ -35,16 +50,48 @@ export async function openPostgres(options: {
   clock: Clock;
   logger: Logger;
 }): Promise<Driver> {
-  const pool = connectPostgres(options.databaseUrl, MAX_CONNECTIONS);
+  const { clock } = options;
+  const openPool = (): Pool => ({ sql: connectPostgres(options.databaseUrl, MAX_CONNECTIONS), calls: new Set() });
+  let pool = openPool();
+  // Of its own, so that it outlives a pool.
+  const listener = connectPostgres(options.databaseUrl, 1);
+  const stopping = new AbortController();
   const guard = createTransactionGuard();
   const changes = createChangeListeners(options.logger);
   const node = newUuid();
   const free: Slot[] = [];
-  let closed = false;
+
+  /** Every use of the pool: what is not answered in time is found by `watch`. */
+  async function call<T>(work: (sql: SQL) => Promise<T>): Promise<T> {
+    const { sql, calls } = pool;
+    const entry = { sinceMs: clock.monotonicMs() };
+    calls.add(entry);
+    try {
+      return await work(sql);
+    } finally {
+      calls.delete(entry);
+    }
+  }
+
+  /**
+   * A server, or a firewall on the way, may be gone without a word: no driver timeout covers a query that was sent. Then the connections are
+   * made anew, and what still waits on the old ones fails.
+   */
+  async function watch(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await clock.sleep(WATCH_MS, stopping.signal);
+      const [oldest] = pool.calls;
+      if (stopping.signal.aborted || !oldest || clock.monotonicMs() - oldest.sinceMs < ANSWER_TIMEOUT_MS) continue;
+      options.logger.warn({ seconds: ANSWER_TIMEOUT_MS / 1000 }, 'PostgreSQL did not answer; connecting anew');
+      const { sql } = pool;
+      pool = openPool();
+      void sql.close({ timeout: CONNECT_TIMEOUT_S }).catch(() => undefined);
+    }
+  }
 
   const root = options.bind(async (text, params) => {
     guard.requireOutside();
-    return rows(pool, text, params);
+    return call((sql) => rows(sql, text, params));
   });
 
   function createSlot(): Slot {
@@ -56,18 +103,20 @@ export async function openPostgres(options: {
   }
 
   const runOnce = <T>(scope: Scope, work: (tx: Repositories) => Promise<T>): Promise<T> =>
-    pool.begin(async (client) => {
-      const slot = free.pop() ?? createSlot();
-      slot.client = client;
-      slot.scope = scope;
-      try {
-        return await guard.run(scope, () => work(slot.repositories));
-      } finally {
-        slot.client = undefined;
-        slot.scope = undefined;
-        free.push(slot);
-      }
-    }) as Promise<T>;
+    call((sql) =>
+      sql.begin(async (client) => {
+        const slot = free.pop() ?? createSlot();
+        slot.client = client;
+        slot.scope = scope;
+        try {
+          return await guard.run(scope, () => work(slot.repositories));
+        } finally {
+          slot.client = undefined;
+          slot.scope = undefined;
+          free.push(slot);
+        }
+      }),
+    ) as Promise<T>;
 
   function hear(payload: string): void {
     const [from, topic = ''] = payload.split(' ');
@@ -76,7 +125,7 @@ export async function openPostgres(options: {
 
   async function inTime<T>(answer: Promise<T>): Promise<T> {
     const answered = new AbortController();
-    const late = options.clock
+    const late = clock
       .sleep(CONNECT_TIMEOUT_S * 1000, answered.signal)
       .then(() => Promise.reject(storeErrors.unavailable()));
     try {
@@ -88,11 +137,12 @@ export async function openPostgres(options: {
 
   let listening: { unlisten(): Promise<void> };
   try {
-    listening = await pool.listen(CHANNEL, hear);
+    listening = await listener.listen(CHANNEL, hear);
   } catch (error) {
-    await pool.close();
+    await Promise.all([pool.sql.close(), listener.close()]);
     throw toStoreError(error);
   }
+  void watch();
 
   return {
     root,
@@ -106,7 +156,7 @@ export async function openPostgres(options: {
         } catch (error) {
           // The statement's own error says it; what the work made of it does not.
           if (!isRetryable(scope.failure ?? error) || attempt === MAX_TRIES) throw error;
-          await options.clock.sleep(jitter(10 * 2 ** attempt, 0.5));
+          await clock.sleep(jitter(10 * 2 ** attempt, 0.5));
         }
       }
     },
@@ -115,7 +165,7 @@ export async function openPostgres(options: {
     async publish(topic) {
       changes.deliver(topic);
       try {
-        await pool.notify(CHANNEL, `${node} ${topic}`);
+        await call((sql) => sql.notify(CHANNEL, `${node} ${topic}`));
       } catch (error) {
         options.logger.warn({ err: toStoreError(error), topic }, 'other nodes could not be told of a change');
       }
@@ -125,22 +175,22 @@ export async function openPostgres(options: {
 
     async exclusively(name, work) {
       guard.requireOutside();
-      if (closed) throw storeErrors.unavailable({ message: 'The database has been closed.' });
+      if (stopping.signal.aborted) throw storeErrors.unavailable({ message: 'The database has been closed.' });
       return runExclusively(connectPostgres(options.databaseUrl, 1), inTime, name, work);
     },
 
     async ping() {
       try {
-        await inTime(rows(pool, 'select 1', []));
+        await inTime(call((sql) => rows(sql, 'select 1', [])));
       } catch (error) {
         throw toStoreError(error);
       }
     },
 
     async close() {
-      closed = true;
-      await listening.unlisten().catch(() => undefined);
-      await pool.close({ timeout: CONNECT_TIMEOUT_S });
+      stopping.abort();
+      await inTime(listening.unlisten()).catch(() => undefined);
+      await Promise.all([listener.close({ timeout: 0 }), pool.sql.close({ timeout: CONNECT_TIMEOUT_S })]);
     },
   };
 }
