@@ -91,10 +91,12 @@ export const secret: ValueKind<string> = {
 /** Former secrets: a comma-separated list, the newest first. */
 export const secretList: ValueKind<readonly string[]> = {
   type: 'secret list',
-  allowed: 'a comma-separated list of former secrets',
+  allowed: `a comma-separated list of former secrets of at least ${SECRET_MIN_LENGTH} characters each`,
   parse(value) {
     const items = value.split(',').map((item) => item.trim());
-    return items.every((item) => item !== '') ? ok(items) : refuse('an entry is empty');
+    if (items.some((item) => item === '')) return refuse('an entry is empty');
+    // What verifies a token must be as hard to guess as what signs one.
+    return items.every((item) => item.length >= SECRET_MIN_LENGTH) ? ok(items) : refuse('an entry is too short');
   },
 };
 

@@ -35,6 +35,21 @@ describe('SESSION_COOKIE_SECURE', () => {
   });
 });
 
+describe('former secrets', () => {
+  test.each(['SESSION_SECRET_PREVIOUS', 'CRYPTO_SECRET_PREVIOUS'])(
+    '%s: one that could be guessed stops the start, since tokens are verified with it',
+    (name) => {
+      const former = 'a former secret of good length';
+      for (const value of ['guess me', `${former},guess me`]) {
+        const [fault = '', ...others] = faultsOf({ [name]: value });
+        expect([fault, others]).toEqual([expect.stringContaining('an entry is too short'), []]);
+        expect(fault).not.toContain(value);
+      }
+      expect(faultsOf({ [name]: `${former}, another ${former}` })).toEqual([]);
+    },
+  );
+});
+
 describe('SESSION_COOKIE_TRUSTED_URL', () => {
   const refused: [value: string, rule: string][] = [
     ['https://a.example,', 'an entry is empty'],

@@ -154,6 +154,20 @@ for (const dialect of DIALECTS) {
       expect((await auth.apiKeys.update(principal, id, { group: null })).group).toBeNull();
     });
 
+    test('cheaper prices: a key that names a group does not stay in it when its owner leaves', async () => {
+      const vip = await addUser(store, { group: 'vip' });
+      const { key } = await auth.apiKeys.create(asSession(vip), { name: 'k', unlimited_quota: true, group: 'vip' });
+      expect((await auth.authenticateApiKey(key)).group).toBe('vip');
+      await store.users.update(vip.id, { group: 'default' });
+      expect((await auth.authenticateApiKey(key)).group).toBe('default');
+
+      const admin = await addUser(store, { role: 10 });
+      const chosen = await auth.apiKeys.create(asSession(admin), { name: 'k', unlimited_quota: true, group: 'vip' });
+      expect((await auth.authenticateApiKey(chosen.key)).group).toBe('vip');
+      await store.users.administer(admin.id, { role: 1 }, admin.authVersion);
+      expect((await auth.authenticateApiKey(chosen.key)).group).toBe('default');
+    });
+
     test('an update changes the given fields alone', async () => {
       const fields = {
         name: 'k',

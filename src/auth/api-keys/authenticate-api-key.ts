@@ -1,5 +1,5 @@
 import { type Clock, type Logger, sha256Hex } from '../../kernel/index.ts';
-import type { ApiKeyRecord, Store } from '../../store/ports/index.ts';
+import { type ApiKeyRecord, ROLE, type Store, type UserRecord } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
 import { parseAuthorization } from '../parse-authorization.ts';
 import { USER_ENABLED } from '../sessions/check-session.ts';
@@ -56,6 +56,10 @@ export function createAuthenticateApiKey(deps: { store: Store; clock: Clock; log
     if (state === 4 && purpose === 'submit') throw authErrors.api_key_exhausted();
     if (ip !== undefined) assertKeyAllows({ key, ip });
     touch(key, now);
-    return { kind: 'api_key', user, key, group: key.group ?? user.group };
+    return { kind: 'api_key', user, key, group: groupOf(key, user) };
   };
 }
+
+/** A group decides what a task costs: a key's own counts while its owner may still name it. */
+const groupOf = ({ group }: ApiKeyRecord, user: UserRecord): string =>
+  group !== null && user.role >= ROLE.admin ? group : user.group;
