@@ -5,7 +5,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { exportJWK, exportSPKI, generateKeyPair, SignJWT, UnsecuredJWT } from 'jose';
 
-export const CLIENT = { id: 'taskgate client', secret: 'provider secret:äöü/+?' };
+export const CLIENT = { id: 'taskgate+client&id', secret: 'provider secret:äöü/+?' };
 
 export type Person = { id: string; login: string; name: string; email: string; verified: boolean; level: number };
 export const ALICE: Person = {
