@@ -9,7 +9,7 @@ import { PageHeading } from '../../ui/page-heading.tsx';
 import { WelcomeLayout } from '../../ui/welcome-layout.tsx';
 import { CodeForm } from '../sign-in/code-form.tsx';
 import type { PopupMessage } from './bind-in-popup.ts';
-import { isStampedPopup, takeLogin } from './trips.ts';
+import { findLogin, forgetLogin, isStampedPopup } from './trips.ts';
 
 type Trip = { kind: 'bind'; opener: Window } | { kind: 'login'; redirect: string } | { kind: 'unknown' };
 
@@ -24,12 +24,14 @@ export function OAuthPage() {
 }
 
 function readTrip(provider: string, search: string): Trip {
-  const state = new URLSearchParams(search).get('state') ?? '';
+  const state = readState(search);
   const opener: Window | null = window.opener;
   if (opener !== null && isStampedPopup(provider, state)) return { kind: 'bind', opener };
-  const redirect = takeLogin(provider, state);
+  const redirect = findLogin(provider, state);
   return redirect === null ? { kind: 'unknown' } : { kind: 'login', redirect };
 }
+
+const readState = (search: string): string => new URLSearchParams(search).get('state') ?? '';
 
 const patienceMs = 30_000;
 
@@ -58,8 +60,9 @@ function FinishLogin({ provider, query, redirect }: { provider: string; query: s
   useEffect(() => {
     if (begun.current) return;
     begun.current = true;
+    forgetLogin(readState(query));
     mutate();
-  }, [mutate]);
+  }, [mutate, query]);
 
   if (error !== null) return <Refusal text={describeError(error, t, i18n.language)} isSaid />;
   if (!isSuccess) return <FullPageLoader />;

@@ -12,12 +12,16 @@ export function rememberLogin(state: string, trip: LoginTrip): void {
   sessionStorage.setItem(loginKey(state), JSON.stringify(trip));
 }
 
-/** Where to go after the sign-in that this tab began at this provider; null: it began none. Gives it once. */
-export function takeLogin(provider: string, state: string): string | null {
+/** Where to go after the sign-in that this tab began at this provider; null: it began none. */
+export function findLogin(provider: string, state: string): string | null {
   const trip = parse(sessionStorage.getItem(loginKey(state)));
   if (trip?.provider !== provider) return null;
-  sessionStorage.removeItem(loginKey(state));
   return typeof trip.redirect === 'string' ? trip.redirect : '/';
+}
+
+/** An answer is sent once. */
+export function forgetLogin(state: string): void {
+  sessionStorage.removeItem(loginKey(state));
 }
 
 /** Marks a window that this page has opened and that is still blank, so of this origin. */
