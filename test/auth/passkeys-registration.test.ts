@@ -89,6 +89,21 @@ for (const dialect of DIALECTS) {
       expect((await refreshWith(auth, before.refreshToken)).bundle.user.passkeys).toBe(1);
     });
 
+    test('lock-out: an account without a password registers its first one without a proof too, and needs one for the next', async () => {
+      const me = await person.principal();
+      const passwordless = { ...me, user: { ...me.user, passwordHash: null } };
+      const { registration } = auth.passkeys;
+      const { options, flow_token: flowToken } = await registration.begin(passwordless, undefined);
+      const credential = newAuthenticator().create(options.publicKey);
+      const made = await registration.finish(passwordless, { flowToken, credential, proof: undefined });
+      person.take(made.bundle);
+      const now = await person.principal();
+      await refusal(
+        registration.begin({ ...now, user: { ...now.user, passwordHash: null } }, undefined),
+        'security_proof.required',
+      );
+    });
+
     test('a second one needs a proof by a passkey at both steps, and a wrong one leaves the flow usable', async () => {
       const authenticator = newAuthenticator();
       await person.register(authenticator);

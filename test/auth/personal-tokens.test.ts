@@ -48,6 +48,21 @@ for (const dialect of DIALECTS) {
     const keep = (token: string) =>
       store.users.setAccessToken(user.id, { hash: sha256Hex(token), prefix: '', createdAt: 0 });
 
+    test('late write: a request that was let in before its session ended makes no token that stays', async () => {
+      const request = await session();
+      const reset = { username: user.username, password: 'another good password', resetFactors: true };
+      const ends: (() => Promise<unknown>)[] = [
+        async () => auth.sessions.revokeOthers(await session()),
+        async () => auth.passwords.reset(reset),
+        async () => store.users.administer(user.id, { status: 2 }, user.authVersion + 1),
+      ];
+      for (const end of ends) {
+        await end();
+        await refusal(auth.personalTokens.create(request), 'auth.session_revoked');
+        expect(await store.users.accessTokenOf(user.id)).toBeUndefined();
+      }
+    });
+
     test('is shown once: the store has its SHA-256, the owner its first characters', async () => {
       const principal = await session();
       expect(await auth.personalTokens.describe(principal)).toBeNull();

@@ -63,8 +63,9 @@ export function createRegisterPasskey(deps: {
   const { store, clock, settings, flows, proofs, allowedProofMethods, changeSecurity } = deps;
 
   async function requireProof(principal: PanelPrincipal, proof: string | undefined): Promise<void> {
-    // A password is enough for those alone who have neither two-factor nor a usable passkey.
-    if ((await allowedProofMethods(principal)).includes('password')) return;
+    // Nothing but a password, or not even that (an account of a provider): this is the first factor.
+    const allowed = await allowedProofMethods(principal);
+    if (!allowed.includes('2fa') && !allowed.includes('passkey')) return;
     await proofs.require(principal, proof, 'passkey.register');
   }
 

@@ -2,6 +2,7 @@ import { type Clock, randomAlnum, sha256Hex } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
 import { requireSession } from '../require-session.ts';
+import { isLive, stillTrusts } from '../sessions/check-session.ts';
 import type { PanelPrincipal } from '../types.ts';
 
 /** A personal access token as its owner sees it. Both are empty for a token of an earlier layout. */
@@ -12,7 +13,7 @@ export type CreatedPersonalToken = PersonalTokenView & { token: string };
 
 /** A user has at most one personal access token. It outlives changes of password and factors, and ends with the account. */
 export interface PersonalTokens {
-  /** Makes a token in place of the former one, which is refused from now on. Rejects with `auth.session_required`. */
+  /** Makes a token in place of the former one, which is refused from now on. Rejects with `auth.session_required` or `auth.session_revoked`. */
   create(principal: PanelPrincipal): Promise<CreatedPersonalToken>;
   /** Takes it away; nothing happens where there is none. Rejects with `auth.session_required`. */
   revoke(principal: PanelPrincipal): Promise<void>;
@@ -29,12 +30,22 @@ const PREFIX_LENGTH = SCHEME.length + 4;
 export function createPersonalTokens({ store, clock }: { store: Store; clock: Clock }): PersonalTokens {
   return {
     async create(principal) {
-      const { user } = requireSession(principal);
+      const { user, sid, sessionVersion } = requireSession(principal);
       const token = `${SCHEME}${randomAlnum(TOKEN_LENGTH)}`;
       const kept = { prefix: token.slice(0, PREFIX_LENGTH), createdAt: clock.unix() };
-      const stored = await store.users.setAccessToken(user.id, { ...kept, hash: sha256Hex(token) });
-      // The user was deleted a moment ago, and his session with him.
-      if (!stored) throw authErrors.session_revoked();
+      await store.transaction(async (tx) => {
+        // The token outlives the session, so both are looked at again. The user is held: a reset or deletion at the same time has happened
+        // before and shows, or comes after and takes the token away.
+        const [present] = await tx.users.hold([user.id]);
+        const session = await tx.sessions.bySid(sid);
+        const holds =
+          session !== undefined &&
+          session.version === sessionVersion &&
+          isLive(session, clock.unix()) &&
+          stillTrusts(present, session);
+        if (!holds) throw authErrors.session_revoked();
+        await tx.users.setAccessToken(user.id, { ...kept, hash: sha256Hex(token) });
+      });
       return { token, prefix: kept.prefix, created_at: kept.createdAt };
     },
     async revoke(principal) {
