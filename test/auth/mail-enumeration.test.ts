@@ -80,7 +80,7 @@ for (const dialect of DIALECTS) {
     };
 
     for (const [what, { before, run }] of Object.entries(operations)) {
-      test(`${what} tells nothing by body, code or time`, async () => {
+      test(`ASVS 6.3.8: ${what} tells nothing by body, code or time`, async () => {
         const seen = new Set<string>();
         const rounds: string[] = [];
         for (let round = 1; round <= ROUNDS; round += 1) {

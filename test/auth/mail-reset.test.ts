@@ -110,7 +110,7 @@ for (const dialect of DIALECTS) {
       await reset(user.email, token);
     });
 
-    test('a reset goes round no second factor: it stays and is asked for', async () => {
+    test('ASVS 6.4.3: a reset goes round no second factor: it stays and is asked for', async () => {
       await store.twoFactor.begin({ userId: user.id, secretSealed: 'sealed', createdAt: 1 });
       await store.twoFactor.enable(user.id, 'sealed');
       await store.users.setAccessToken(user.id, { hash: `hash-of-${user.id}`, prefix: 'tgp_x', createdAt: 1 });

@@ -1,0 +1,504 @@
+/**
+ * OWASP ASVS 5.0, chapters 6, 7 and 10, on the executable: sign-in and binding at every provider that speaks OAuth or OpenID Connect.
+ * Where there are two nodes, each step is on another one. Tests bear the ids of their requirements.
+ */
+import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { TOTP } from 'otpauth';
+import { type Backdoor, openBackdoor } from '../support/backdoor.ts';
+import { type Administrator, type Answer, ask, type Gateway, setUp, startGateway, until } from '../support/gateway.ts';
+import {
+  CLIENT,
+  type IdentityProvider,
+  startIdentityProvider,
+  type TokenChange,
+} from '../support/identity-provider.ts';
+import { testDatabaseUrl } from '../support/postgres.ts';
+
+setDefaultTimeout(90_000);
+
+const SERVER_ADDRESS = 'https://gate.example.com';
+const BUILT_IN = ['github', 'discord', 'linuxdo', 'oidc'] as const;
+const PROVIDERS = [...BUILT_IN, 'house'] as const;
+type Provider = (typeof PROVIDERS)[number];
+/** Where each gives a token for a code, as the provider on loopback has it. */
+const TOKEN_PATHS: Record<Provider, string> = {
+  github: '/github/login/oauth/access_token',
+  discord: '/discord/api/v10/oauth2/token',
+  linuxdo: '/linuxdo/oauth2/token',
+  oidc: '/oidc/token',
+  house: '/custom/token',
+};
+
+type Query = Record<string, string>;
+type Person = { id: number; username: string; token: string; sid: string; method: string };
+const nowSeconds = (): number => Math.floor(performance.timeOrigin / 1000 + performance.now() / 1000);
+const outcome = ({ status, body }: Answer) => [status, body.code];
+const INVALID = [400, 'AUTH_FLOW_INVALID'];
+const FAILED = [502, 'AUTH_PROVIDER_FAILED'];
+
+for (const [database, count] of [
+  ['SQLite', 1],
+  ['two nodes on PostgreSQL', 2],
+] as const) {
+  describe(`on ${database}`, () => {
+    const nodes: Gateway[] = [];
+    let idp: IdentityProvider;
+    let backdoor: Backdoor;
+    let admin: Administrator;
+    let turn = 0;
+    let made = 0;
+    const codes = new Set<string>();
+
+    const url = (): string => {
+      turn += 1;
+      return (nodes[turn % nodes.length] as Gateway).url;
+    };
+
+    async function setOptions(options: Record<string, string>, shown: Record<string, unknown>): Promise<void> {
+      const list = Object.entries(options).map(([key, value]) => ({ key, value }));
+      await admin.call('PUT', '/api/option', { options: list });
+      for (const node of nodes) {
+        await until('the node knows the options', async () => {
+          const { data } = (await ask(`${node.url}/api/status`)).body as { data: Record<string, unknown> };
+          return Object.entries(shown).every(([name, value]) => data[name] === value);
+        });
+      }
+    }
+
+    beforeAll(async () => {
+      idp = await startIdentityProvider();
+      const databaseUrl = count === 2 ? await testDatabaseUrl() : '';
+      const env = { LOG_LEVEL: 'debug', DEBUG: 'true', CRITICAL_RATE_LIMIT: '100000', GLOBAL_API_RATE_LIMIT: '100000' };
+      for (let i = 0; i < count; i += 1) nodes.push(await startGateway({ databaseUrl, env }));
+      admin = await setUp(nodes[0] as Gateway);
+      backdoor = openBackdoor(nodes[0] as Gateway);
+      await admin.call('POST', '/api/custom-oauth-provider', {
+        slug: 'house',
+        name: 'The house',
+        client_id: CLIENT.id,
+        client_secret: CLIENT.secret,
+        authorization_endpoint: `${idp.base}/custom/authorize`,
+        token_endpoint: `${idp.base}/custom/token`,
+        user_info_endpoint: `${idp.base}/custom/me`,
+        user_id_field: 'data.user.id',
+        username_field: 'data.user.login',
+      });
+      await setOptions(
+        {
+          ServerAddress: SERVER_ADDRESS,
+          RegisterEnabled: 'true',
+          GitHubClientId: CLIENT.id,
+          GitHubClientSecret: CLIENT.secret,
+          GitHubBaseUrl: `${idp.base}/github`,
+          GitHubApiUrl: `${idp.base}/github/api`,
+          GitHubOAuthEnabled: 'true',
+          'discord.client_id': CLIENT.id,
+          'discord.client_secret': CLIENT.secret,
+          'discord.base_url': `${idp.base}/discord`,
+          'discord.enabled': 'true',
+          LinuxDOClientId: CLIENT.id,
+          LinuxDOClientSecret: CLIENT.secret,
+          LinuxDOBaseUrl: `${idp.base}/linuxdo`,
+          LinuxDOOAuthEnabled: 'true',
+          'oidc.client_id': CLIENT.id,
+          'oidc.client_secret': CLIENT.secret,
+          'oidc.well_known': idp.wellKnown,
+          'oidc.enabled': 'true',
+        },
+        { register_enabled: true, github_oauth: true, discord_oauth: true, linuxdo_oauth: true, oidc_enabled: true },
+      );
+    });
+    afterEach(() => idp.reset());
+    afterAll(async () => {
+      await backdoor?.close();
+      for (const node of nodes) await node.stop();
+      await idp?.stop();
+    });
+
+    /** Somebody new sits before the browser from here on. */
+    function somebody(): string {
+      made += 1;
+      const id = String(70_000 + made);
+      idp.state.person = { ...idp.state.person, id, login: `guest${made}`, email: `guest${made}@example.org` };
+      return id;
+    }
+    const begin = (provider: string, intent: 'login' | 'bind', caller?: Person) =>
+      ask(`${url()}/api/oauth/state`, { body: { provider, intent }, ...(caller ? { token: caller.token } : {}) });
+    /** Begins, agrees at the provider, and gives what the browser brings back. */
+    async function goThere(provider: Provider, caller?: Person): Promise<Query> {
+      const begun = await begin(provider, caller ? 'bind' : 'login', caller);
+      expect(outcome(begun)).toEqual([200, undefined]);
+      const { authorization_url: address, expires_at: end } = begun.body.data as {
+        authorization_url: string;
+        expires_at: number;
+      };
+      expect(Math.abs(end - nowSeconds() - 600)).toBeLessThan(10);
+      const { at, query } = await idp.agree(address);
+      // Each provider has an address of its own.
+      expect(at).toBe(`${SERVER_ADDRESS}/oauth/${provider}`);
+      codes.add(query.code ?? '').add(query.state ?? '');
+      return query;
+    }
+    const comeBack = (provider: string, query: Query, caller?: Person, headers?: Record<string, string>) =>
+      ask(`${url()}/api/oauth/${provider}?${new URLSearchParams(query)}`, {
+        ...(caller ? { token: caller.token } : {}),
+        ...(headers ? { headers } : {}),
+      });
+    function personOf(answer: Answer): Person {
+      expect(outcome(answer)).toEqual([200, undefined]);
+      const { access_token, user, session } = answer.body.data as {
+        access_token: string;
+        user: { id: number; username: string };
+        session: { sid: string; login_method: string };
+      };
+      return { ...user, token: access_token, sid: session.sid, method: session.login_method };
+    }
+    const logInAt = async (provider: Provider) => personOf(await comeBack(provider, await goThere(provider)));
+    /** Somebody new, signed in through another provider than the one that is to be bound. */
+    const guestFor = (provider: Provider): Promise<Person> => {
+      somebody();
+      return logInAt(provider === 'github' ? 'discord' : 'github');
+    };
+    const ownersOf = (provider: string, subject: string) =>
+      backdoor.run(
+        `select user_id from external_identity_claims where provider = '${provider}' and subject = '${subject}'`,
+      );
+    const signsIn = (answer: Answer) => answer.headers.getSetCookie().length > 0;
+
+    describe.each([...PROVIDERS])('%s', (provider) => {
+      test('signs in, binds on another account of its owner’s wish, and is let go of', async () => {
+        somebody();
+        const newcomer = await logInAt(provider);
+        expect(newcomer.method).toBe(`oauth:${provider}`);
+        expect((await logInAt(provider)).id).toBe(newcomer.id);
+
+        const guest = await guestFor(provider);
+        const subject = somebody();
+        const bound = await comeBack(provider, await goThere(provider, guest), guest);
+        expect([...outcome(bound), bound.body.data, signsIn(bound)]).toEqual([
+          200,
+          undefined,
+          { action: 'bind' },
+          false,
+        ]);
+        expect((await logInAt(provider)).id).toBe(guest.id);
+        const again = await begin(provider, 'bind', guest);
+        expect(outcome(again)).toEqual([409, 'AUTH_IDENTITY_TAKEN']);
+
+        const unbind = await ask(`${url()}/api/user/oauth/bindings/${provider}`, {
+          method: 'DELETE',
+          token: guest.token,
+        });
+        expect(unbind.status).toBe(200);
+        expect(await ownersOf(provider, subject)).toEqual([]);
+        // Binding and unbinding end no session.
+        expect((await ask(`${url()}/api/user/self`, { token: guest.token })).status).toBe(200);
+      });
+
+      test('ASVS 10.1.2, 10.2.1: a state that is used, expired, reported as denied, made up or missing is refused', async () => {
+        somebody();
+        const used = await goThere(provider);
+        personOf(await comeBack(provider, used));
+        expect(outcome(await comeBack(provider, used))).toEqual(INVALID);
+
+        const denied = await goThere(provider);
+        const report = {
+          state: denied.state ?? '',
+          error: 'access_denied',
+          error_description: '<script>alert(1)</script>\nno',
+        };
+        expect(outcome(await comeBack(provider, report))).toEqual(FAILED);
+        expect(outcome(await comeBack(provider, denied))).toEqual(INVALID);
+
+        const late = await goThere(provider);
+        await backdoor.run(`update auth_flows set expires_at = ${nowSeconds() - 1} where consumed_at is null`);
+        expect(outcome(await comeBack(provider, late))).toEqual(INVALID);
+
+        const { code = '' } = await goThere(provider);
+        for (const query of [{ code }, { code, state: '' }, { code, state: 'A'.repeat(43) }] as Query[]) {
+          expect(outcome(await comeBack(provider, query))).toEqual(INVALID);
+        }
+      });
+
+      test('ASVS 10.1.2, 10.2.1: state fixation: a binding ends in the session that began it, a login in none of somebody’s', async () => {
+        const victim = await guestFor(provider);
+        const attacker = await guestFor(provider);
+        const subject = somebody();
+        const theirs = await goThere(provider, attacker);
+        // The attacker's answer in the victim's session, and in nobody's.
+        expect(outcome(await comeBack(provider, theirs, victim))).toEqual(INVALID);
+        expect(outcome(await comeBack(provider, theirs))).toEqual(INVALID);
+        expect(await ownersOf(provider, subject)).toEqual([]);
+        const login = await goThere(provider);
+        const signedIn = await comeBack(provider, login, victim);
+        // A login that is under way in a browser with a session is a login of whom the provider names, not a binding of his.
+        expect(personOf(signedIn).id).not.toBe(victim.id);
+
+        // A session that has ended meanwhile is no session to bind in.
+        const token = attacker.token;
+        const ended = await ask(`${url()}/api/user/sessions/${attacker.sid}`, { method: 'DELETE', token });
+        expect(ended.status).toBe(200);
+        expect((await comeBack(provider, theirs, attacker)).status).toBe(401);
+        expect((await ownersOf(provider, subject)).map(({ user_id: id }) => Number(id))).not.toContain(attacker.id);
+      });
+
+      test('ASVS 10.2.1: a stolen code is of no use with another state: PKCE', async () => {
+        somebody();
+        const victims = await goThere(provider);
+        const attackers = await goThere(provider);
+        const mixed = { ...attackers, code: victims.code ?? '' };
+        expect(outcome(await comeBack(provider, mixed))).toEqual(FAILED);
+        expect(idp.complaints.at(-1)).toContain('code_verifier');
+      });
+
+      test('ASVS 10.2.2: mix-up: a state of one provider is worth nothing at another', async () => {
+        somebody();
+        const query = await goThere(provider);
+        for (const other of PROVIDERS.filter((name) => name !== provider)) {
+          expect(outcome(await comeBack(other, query))).toEqual(INVALID);
+        }
+        for (const other of ['nobody-knows', 'telegram', 'email']) {
+          expect((await comeBack(other, query)).status).toBeGreaterThanOrEqual(400);
+        }
+        expect(personOf(await comeBack(provider, query)).method).toBe(`oauth:${provider}`);
+      });
+
+      test('ASVS 7.6.2: login CSRF: no link and no other site’s page signs a visitor in', async () => {
+        somebody();
+        const query = await goThere(provider);
+        for (const headers of [
+          { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' },
+          { 'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'cors' },
+          { 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'navigate' },
+          { accept: 'text/html,application/xhtml+xml' },
+        ] as Record<string, string>[]) {
+          const answer = await comeBack(provider, query, undefined, headers);
+          expect([...outcome(answer), signsIn(answer)]).toEqual([403, 'AUTH_ORIGIN_FORBIDDEN', false]);
+        }
+        personOf(await comeBack(provider, query, undefined, { 'sec-fetch-site': 'same-origin' }));
+      });
+
+      test('one that answers 500, garbage, or too much breaks neither the others nor the page', async () => {
+        somebody();
+        const others = PROVIDERS.filter((name) => name !== provider);
+        for (const fault of [500, 'garbage', 'huge'] as const) {
+          const query = await goThere(provider);
+          idp.faults.set(TOKEN_PATHS[provider], fault);
+          const answer = await comeBack(provider, query);
+          expect([fault, ...outcome(answer)]).toEqual([fault, ...FAILED]);
+          expect(JSON.stringify(answer.body)).not.toContain(idp.base);
+          expect((await ask(`${url()}/api/status`)).status).toBe(200);
+          for (const other of others) expect((await logInAt(other)).method).toBe(`oauth:${other}`);
+          idp.faults.clear();
+          // The state is still good, and so is the code that the provider never took.
+          expect(personOf(await comeBack(provider, query)).method).toBe(`oauth:${provider}`);
+        }
+        expect((await logInAt(provider)).method).toBe(`oauth:${provider}`);
+      });
+    });
+
+    test('those that never answer are given up after ten seconds, and hold up neither the others nor the page', async () => {
+      somebody();
+      const [well, ...hanging] = PROVIDERS;
+      const queries = await Promise.all(hanging.map((provider) => goThere(provider)));
+      for (const provider of hanging) idp.faults.set(TOKEN_PATHS[provider], 'hang');
+      const started = performance.now();
+      const waiting = Promise.all(hanging.map((provider, i) => comeBack(provider, queries[i] as Query)));
+      expect((await logInAt(well)).method).toBe(`oauth:${well}`);
+      expect((await ask(`${url()}/api/status`)).status).toBe(200);
+      expect(performance.now() - started).toBeLessThan(9000);
+      for (const answer of await waiting) expect(outcome(answer)).toEqual(FAILED);
+      expect(performance.now() - started).toBeLessThan(20_000);
+    });
+
+    test('ASVS 6.8.1: one subject at five providers is five identities, and five people', async () => {
+      const subject = somebody();
+      const people = [];
+      for (const provider of PROVIDERS) people.push((await logInAt(provider)).id);
+      expect(new Set(people).size).toBe(PROVIDERS.length);
+      for (const [i, provider] of PROVIDERS.entries()) {
+        expect((await ownersOf(provider, subject)).map(({ user_id: id }) => Number(id))).toEqual([people[i] as number]);
+      }
+    });
+
+    test('ASVS 6.8.1: an address links nobody to an account that exists', async () => {
+      somebody();
+      const owner = await logInAt('github');
+      const { email } = idp.state.person;
+      somebody();
+      idp.state.person = { ...idp.state.person, email };
+      const other = await logInAt('oidc');
+      expect(other.id).not.toBe(owner.id);
+      const rows = await backdoor.run(`select user_id from external_identity_claims where subject = '${email}'`);
+      expect(rows.map(({ user_id: id }) => Number(id))).toEqual([owner.id]);
+    });
+
+    test('ASVS 10.5.2: the user is told by the provider’s id: a new name is the same person, a name given on is another', async () => {
+      for (const provider of PROVIDERS) {
+        somebody();
+        const before = { ...idp.state.person };
+        const owner = await logInAt(provider);
+        idp.state.person = { ...before, login: `${before.login}-renamed`, email: 'renamed@example.org' };
+        expect((await logInAt(provider)).id).toBe(owner.id);
+        somebody();
+        idp.state.person = { ...before, id: idp.state.person.id };
+        expect((await logInAt(provider)).id).not.toBe(owner.id);
+      }
+    });
+
+    describe('an ID token', () => {
+      async function expectRefused(change: TokenChange): Promise<void> {
+        somebody();
+        const query = await goThere('oidc');
+        idp.state.token = change;
+        const answer = await comeBack('oidc', query);
+        expect([...outcome(answer), signsIn(answer)]).toEqual([...FAILED, false]);
+        idp.state.token = {};
+        const bindingGuest = await guestFor('oidc');
+        const subject = somebody();
+        const binding = await goThere('oidc', bindingGuest);
+        idp.state.token = change;
+        expect(outcome(await comeBack('oidc', binding, bindingGuest))).toEqual(FAILED);
+        expect(await ownersOf('oidc', subject)).toEqual([]);
+        idp.state.token = {};
+      }
+
+      test('ASVS 10.5.1: of another nonce, or of none, is refused: it was replayed', async () => {
+        await expectRefused({ claims: { nonce: 'A'.repeat(43) } });
+        await expectRefused({ claims: { nonce: undefined } });
+      });
+      test('ASVS 10.5.4: for another audience, or for several, is refused', async () => {
+        await expectRefused({ claims: { aud: 'another client' } });
+        await expectRefused({ claims: { aud: [CLIENT.id, 'another'] } });
+        await expectRefused({ claims: { aud: [CLIENT.id, 'another'], azp: 'another' } });
+      });
+      test('ASVS 10.2.2, 10.5.3: of another issuer is refused, as is an answer of another or of none', async () => {
+        await expectRefused({ claims: { iss: 'https://evil.example' } });
+        somebody();
+        const query = await goThere('oidc');
+        expect(outcome(await comeBack('oidc', { ...query, iss: 'https://evil.example' }))).toEqual(FAILED);
+        const { iss: _, ...nameless } = query;
+        expect(outcome(await comeBack('oidc', nameless))).toEqual(FAILED);
+        personOf(await comeBack('oidc', query));
+      });
+      test('ASVS 6.8.2: without a signature, or with one that anybody can make, is refused', async () => {
+        for (const sign of ['none', 'hs256-public-key', 'hs256-secret', 'foreign-key'] as const) {
+          await expectRefused({ sign });
+        }
+        await expectRefused({ leaveOut: true });
+      });
+      test('that has expired is refused', async () => {
+        await expectRefused({ claims: { exp: nowSeconds() - 120 } });
+      });
+    });
+
+    test('ASVS 10.5.3: a discovery document that names another issuer is not believed', async () => {
+      // Work that fails makes the next one read the document again.
+      await comeBack('oidc', { ...(await goThere('oidc')), iss: 'https://evil.example' });
+      for (const node of nodes) {
+        idp.state.document = { issuer: 'https://evil.example' };
+        const body = { provider: 'oidc', intent: 'login' };
+        const forget = async () => outcome(await ask(`${node.url}/api/oauth/state`, { body }));
+        // A node that has kept the document reads it again when a login fails there.
+        if ((await forget())[0] === 200) {
+          idp.state.document = {};
+          const begun = await ask(`${node.url}/api/oauth/state`, { body });
+          const { query } = await idp.agree((begun.body.data as { authorization_url: string }).authorization_url);
+          const parameters = new URLSearchParams({ ...query, iss: 'https://evil.example' });
+          expect(outcome(await ask(`${node.url}/api/oauth/oidc?${parameters}`))).toEqual(FAILED);
+          idp.state.document = { issuer: 'https://evil.example' };
+        }
+        expect(await forget()).toEqual(FAILED);
+        idp.state.document = {};
+        expect(await forget()).toEqual([200, undefined]);
+      }
+    });
+
+    test('ASVS 6.3.4: a provider goes round no second factor', async () => {
+      somebody();
+      const person = await logInAt('github');
+      const call = async (path: string, body?: unknown) =>
+        (await ask(`${nodes[0]?.url}${path}`, { method: 'POST', token: person.token, ...(body ? { body } : {}) })).body
+          .data as Record<string, unknown>;
+      const { secret, backup_codes } = (await call('/api/user/2fa/setup')) as {
+        secret: string;
+        backup_codes: string[];
+      };
+      await call('/api/user/2fa/enable', { code: new TOTP({ secret }).generate() });
+      const first = await comeBack('github', await goThere('github'));
+      expect([first.status, signsIn(first)]).toEqual([200, false]);
+      const { require_2fa, flow_token } = first.body.data as { require_2fa: boolean; flow_token: string };
+      expect(require_2fa).toBe(true);
+      const body = { flow_token, code: backup_codes[0] };
+      expect(personOf(await ask(`${url()}/api/user/login/2fa`, { body })).id).toBe(person.id);
+    });
+
+    test('identity theft: of 50 users who bind one identity at once, one owns it', async () => {
+      const people: Person[] = [];
+      for (let i = 0; i < 50; i += 1) people.push(await guestFor('house'));
+      const subject = somebody();
+      const queries: Query[] = [];
+      for (const person of people) queries.push(await goThere('house', person));
+      const answers = await Promise.all(queries.map((query, i) => comeBack('house', query, people[i])));
+      expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+      expect(new Set(answers.map(({ body }) => body.code))).toEqual(new Set([undefined, 'AUTH_IDENTITY_TAKEN']));
+      const winner = people[answers.findIndex(({ status }) => status === 200)];
+      expect((await ownersOf('house', subject)).map(({ user_id: id }) => Number(id))).toEqual([winner?.id as number]);
+    });
+
+    test('double registration: of 50 first logins of one identity at once one makes the account', async () => {
+      somebody();
+      const queries: Query[] = [];
+      for (let i = 0; i < 50; i += 1) queries.push(await goThere('github'));
+      const answers = await Promise.all(queries.map((query) => comeBack('github', query)));
+      expect(new Set(answers.filter(({ status }) => status === 200).map((answer) => personOf(answer).id)).size).toBe(1);
+      // More may sign in than there are attempts at a claim, and a user has a number of sessions.
+      expect(answers.filter(({ status }) => ![200, 409].includes(status))).toEqual([]);
+    });
+
+    test('a state has one winner among 50 at once', async () => {
+      somebody();
+      await logInAt('linuxdo');
+      const query = await goThere('linuxdo');
+      const answers = await Promise.all(Array.from({ length: 50 }, () => comeBack('linuxdo', query)));
+      expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+      expect(answers.filter(({ status }) => ![200, 400, 502].includes(status))).toEqual([]);
+    });
+
+    test('no new accounts while registration is closed; who has one comes in', async () => {
+      somebody();
+      const owner = await logInAt('discord');
+      const known = { ...idp.state.person };
+      await setOptions({ RegisterEnabled: 'false' }, { register_enabled: false });
+      for (const provider of PROVIDERS) {
+        somebody();
+        expect(outcome(await comeBack(provider, await goThere(provider)))).toEqual([403, 'AUTH_REGISTRATION_DISABLED']);
+      }
+      idp.state.person = known;
+      expect((await logInAt('discord')).id).toBe(owner.id);
+      await setOptions({ RegisterEnabled: 'true' }, { register_enabled: true });
+    });
+
+    test('what is switched off is off on every node, for what was begun before too', async () => {
+      somebody();
+      const query = await goThere('discord');
+      await setOptions({ 'discord.enabled': 'false' }, { discord_oauth: false });
+      expect(outcome(await comeBack('discord', query))).toEqual([403, 'AUTH_METHOD_DISABLED']);
+      for (const node of nodes) {
+        const body = { provider: 'discord', intent: 'login' };
+        expect(outcome(await ask(`${node.url}/api/oauth/state`, { body }))).toEqual([403, 'AUTH_METHOD_DISABLED']);
+      }
+      await setOptions({ 'discord.enabled': 'true' }, { discord_oauth: true });
+    });
+
+    test('ASVS 14.2.1: no code, state or client secret is in a log', () => {
+      expect(codes.size).toBeGreaterThan(100);
+      for (const node of nodes) {
+        const log = node.log();
+        for (const secret of [...codes, CLIENT.secret]) {
+          if (secret !== '') expect(log.includes(secret)).toBe(false);
+        }
+      }
+    });
+  });
+}
