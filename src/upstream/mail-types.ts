@@ -43,5 +43,5 @@ export type MailFailure = {
 /** The last step is the one that failed, if any. */
 export type MailOutcome = { steps: MailStep[]; failure?: MailFailure };
 
-/** Hands one mail over to the server. Never rejects; takes 30 seconds at most. */
+/** Hands one mail over to the server. Never rejects; takes less than a minute. */
 export type SendMail = (server: MailServer, mail: Mail) => Promise<MailOutcome>;

@@ -6,7 +6,7 @@ import type { Resolve } from './open-connections.ts';
 import { openMailSocket, resolveMailServer } from './open-mail-socket.ts';
 import { type WrittenMail, writeMail } from './write-mail.ts';
 
-/** For each step of the conversation, and for all of it: a server that drips bytes resets the first, never the second. */
+/** For each step, and for all of the conversation once a connection stands: a server that drips bytes resets the first, never the second. */
 const STEP_MS = 10_000;
 const WHOLE_MS = 30_000;
 /** A reply is some lines. */
