@@ -237,7 +237,7 @@ function openShared(foundation: Foundation): {
   return {
     counters: createRedisCounters(redis),
     successLists: createRedisSuccessLists(redis, clock),
-    sessionCache: createRedisSessionCache({ redis, clock, logger, ttlSeconds, cryptoSecret: secrets.crypto[0] }),
+    sessionCache: createRedisSessionCache({ redis, clock, logger, ttlSeconds, cryptoSecrets: secrets.crypto }),
   };
 }
 

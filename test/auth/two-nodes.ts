@@ -64,7 +64,7 @@ export async function openTwoNodes(options: {
     const redis = server && connectRedis({ url: server.url, logger: silentLogger });
     if (redis) closing.push(() => redis.disconnect());
     const cache = redis
-      ? createRedisSessionCache({ redis, clock, logger: silentLogger, ttlSeconds, cryptoSecret: 'of the tests' })
+      ? createRedisSessionCache({ redis, clock, logger: silentLogger, ttlSeconds, cryptoSecrets: ['of the tests'] })
       : createNoSessionCache();
     return {
       store,

@@ -21,7 +21,7 @@ function openNode(
     clock: options.clock ?? systemClock,
     logger,
     ttlSeconds: options.ttlSeconds ?? 60,
-    cryptoSecret: options.cryptoSecret ?? SECRET,
+    cryptoSecrets: [options.cryptoSecret ?? SECRET],
   });
   return { ...cache, isConnected: () => redis.status === 'ready', close: () => redis.disconnect() };
 }

@@ -12,12 +12,13 @@ const PROBE_KEY = 'taskgate:session-probe';
  * twice a second) and has published what it ended meanwhile.
  */
 const SETTLE_MS = 2000;
-/** Tombstones a script call: the server does nothing else meanwhile. */
+/** Ended sessions a script call: the server does nothing else meanwhile. */
 const BATCH = 500;
 
 /**
  * The session cache in Redis or Valkey. `ttlSeconds` is the effective SYNC_FREQUENCY; session ids are digested under a key of
- * `cryptoSecret`, so that the server's keys open nothing.
+ * the first of `cryptoSecrets`, so that the server's keys open nothing. While secrets are rotated nodes differ in which is the first:
+ * what ends is published under all of them.
  *
  * The server counts as away from the first command that fails or gets no answer in time. Then nothing waits for it: readings say
  * nothing, what ends is kept. Once it answers again the kept tombstones go out before any reading is believed, and what was
@@ -28,12 +29,14 @@ export function createRedisSessionCache(options: {
   clock: Clock;
   logger: Logger;
   ttlSeconds: number;
-  cryptoSecret: string;
+  cryptoSecrets: readonly [string, ...string[]];
 }): SessionCache {
   const { redis, clock, logger } = options;
   const ttlMs = options.ttlSeconds * 1000;
-  const digestKey = deriveKey(options.cryptoSecret, 'session-cache.v1');
-  const keyOf = (sid: string) => PREFIX + hmacSha256Base64Url(digestKey, sid);
+  const [digestKey, ...otherKeys] = options.cryptoSecrets.map((secret) => deriveKey(secret, 'session-cache.v1'));
+  if (!digestKey) throw new Error('The session cache needs a secret.');
+  const keyUnder = (key: Uint8Array, sid: string) => PREFIX + hmacSha256Base64Url(key, sid);
+  const keyOf = (sid: string) => keyUnder(digestKey, sid);
   const scripts = createSessionScripts(redis);
 
   /** The server's time from which on entries are believed. */
@@ -52,10 +55,11 @@ export function createRedisSessionCache(options: {
     },
   });
 
-  const toTombstone = (sid: string, expiresAt: number) => ({
-    key: keyOf(sid),
-    ttlMs: Math.max(1000, Math.floor(Math.min(expiresAt * 1000 - clock.nowMs(), ttlMs))),
-  });
+  const toTombstones = (sid: string, expiresAt: number) =>
+    [digestKey, ...otherKeys].map((key) => ({
+      key: keyUnder(key, sid),
+      ttlMs: Math.max(1000, Math.floor(Math.min(expiresAt * 1000 - clock.nowMs(), ttlMs))),
+    }));
 
   /** No entry that could contradict it lives longer than `ttlMs`. */
   function forgetNeedless(): void {
@@ -71,7 +75,7 @@ export function createRedisSessionCache(options: {
       const batch = [...unpublished].slice(0, BATCH);
       await scripts.mark(
         'revoked',
-        batch.map(([sid, { expiresAt }]) => toTombstone(sid, expiresAt)),
+        batch.flatMap(([sid, { expiresAt }]) => toTombstones(sid, expiresAt)),
       );
       for (const [sid] of batch) unpublished.delete(sid);
     }
@@ -103,7 +107,7 @@ export function createRedisSessionCache(options: {
           const batch = sessions.slice(i, i + BATCH);
           await scripts.mark(
             'revoking',
-            batch.map(({ sid, expiresAt }) => toTombstone(sid, expiresAt)),
+            batch.flatMap(({ sid, expiresAt }) => toTombstones(sid, expiresAt)),
           );
         }
       });
