@@ -65,6 +65,19 @@ describe('providers that root adds', () => {
     expect(idp.complaints).toEqual(['custom: client']);
   });
 
+  test('another CRYPTO_SECRET: the provider says so, is offered to nobody, and works when the secret is entered again', async () => {
+    const { id, slug } = await add();
+    const rotated = openNode(store, idp, {
+      config: { cryptoSecrets: ['another crypto secret, long enough to be one'] },
+    });
+    expect(await rotated.oauth.providers.get(id)).toMatchObject({ client_secret: '***', secret_unreadable: true });
+    expect((await rotated.oauth.providers.listPublic()).map((provider) => provider.slug)).not.toContain(slug);
+    const { query } = await goThere(rotated, idp, slug);
+    await refusal(present(rotated, slug, query), 'auth.provider_failed');
+    await rotated.oauth.providers.update(id, { client_secret: CLIENT.secret });
+    expect((await logInAt(rotated, idp, slug)).kind).toBe('session');
+  });
+
   test('fields that could not work', async () => {
     const wrong: [string, Partial<Fields>][] = [
       ['slug', { slug: 'github' }],

@@ -17,6 +17,8 @@ export type ProviderView = ProviderFields & {
   id: number;
   slug: string;
   client_secret: '' | typeof MASK;
+  /** No `CRYPTO_SECRET` opens the stored secret: it must be entered again, and until then nobody comes in through this provider. */
+  secret_unreadable: boolean;
   /** Unix seconds. */
   created_at: number;
   updated_at: number;
@@ -82,6 +84,34 @@ export function createCustomProviders(deps: {
     if (!record) throw authErrors.provider_not_found();
     return record;
   };
+
+  const isReadable = ({ clientSecretSealed }: OAuthProviderRecord): boolean =>
+    clientSecretSealed === '' || secretBox.open(clientSecretSealed) !== undefined;
+
+  const describe = (record: OAuthProviderRecord): ProviderView => ({
+    id: record.id,
+    slug: record.slug,
+    name: record.name,
+    icon: record.icon,
+    enabled: record.enabled,
+    client_id: record.clientId,
+    client_secret: record.clientSecretSealed === '' ? '' : MASK,
+    secret_unreadable: !isReadable(record),
+    authorization_endpoint: record.authorizationEndpoint,
+    token_endpoint: record.tokenEndpoint,
+    user_info_endpoint: record.userInfoEndpoint,
+    well_known: record.wellKnown,
+    scopes: record.scopes,
+    user_id_field: record.userIdField,
+    username_field: record.usernameField,
+    display_name_field: record.displayNameField,
+    email_field: record.emailField,
+    auth_style: record.authStyle,
+    access_policy: record.accessPolicy,
+    access_denied_message: record.accessDeniedMessage,
+    created_at: record.createdAt,
+    updated_at: record.updatedAt,
+  });
 
   function sealGiven(secret: string | undefined): { clientSecretSealed?: string } {
     if (secret === undefined || secret === '' || secret === MASK) return {};
@@ -153,7 +183,7 @@ export function createCustomProviders(deps: {
 
     listPublic: async () =>
       (await store.providers.all())
-        .filter(({ enabled }) => enabled)
+        .filter((record) => record.enabled && isReadable(record))
         .map(({ id, name, slug, icon, clientId, authorizationEndpoint, scopes }) => ({
           id,
           name,
@@ -191,31 +221,12 @@ function toRecord(fields: ProviderFields) {
   };
 }
 
-function describe(record: OAuthProviderRecord): ProviderView {
-  return {
-    id: record.id,
-    slug: record.slug,
-    name: record.name,
-    icon: record.icon,
-    enabled: record.enabled,
-    client_id: record.clientId,
-    client_secret: record.clientSecretSealed === '' ? '' : MASK,
-    authorization_endpoint: record.authorizationEndpoint,
-    token_endpoint: record.tokenEndpoint,
-    user_info_endpoint: record.userInfoEndpoint,
-    well_known: record.wellKnown,
-    scopes: record.scopes,
-    user_id_field: record.userIdField,
-    username_field: record.usernameField,
-    display_name_field: record.displayNameField,
-    email_field: record.emailField,
-    auth_style: record.authStyle,
-    access_policy: record.accessPolicy,
-    access_denied_message: record.accessDeniedMessage,
-    created_at: record.createdAt,
-    updated_at: record.updatedAt,
-  };
-}
-
-const pickFields = ({ id, slug, client_secret, created_at, updated_at, ...fields }: ProviderView): ProviderFields =>
-  fields;
+const pickFields = ({
+  id,
+  slug,
+  client_secret,
+  secret_unreadable,
+  created_at,
+  updated_at,
+  ...fields
+}: ProviderView): ProviderFields => fields;
