@@ -75,6 +75,15 @@ for (const dialect of DIALECTS) {
       await reset(user.email, second);
     });
 
+    test('stolen link: it is worthless once its owner has changed what protects the account', async () => {
+      const token = await linkFor(user.email);
+      const principal = await auth.authenticatePanel(bearer(await signIn(auth, user)));
+      const change = { currentPassword: PASSWORD, newPassword: 'changed in a session', origin: newOrigin() };
+      await auth.passwords.change(principal, change);
+      await refusal(reset(user.email, token), 'auth.flow_invalid');
+      expect((await logIn('changed in a session')).kind).toBe('session');
+    });
+
     test('a link ends after ten minutes', async () => {
       const clock = createTestClock();
       ({ auth, mailbox } = openMailAuth(store, { settings: () => settings, clock }));

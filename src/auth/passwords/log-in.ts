@@ -47,9 +47,12 @@ export function createLogIn(deps: {
     await deps.passChallenge({ token: challengeToken, ip: origin.ip });
 
     // Counted by what was typed, not by the account found: a shared count of name and address would tell that both are one's.
-    const proven = await limitGuesses(login.toLowerCase(), origin.ip, () => prove(login, password));
+    const proven = await limitGuesses(foldSpelling(login), origin.ip, () => prove(login, password));
     if (!proven) throw authErrors.invalid_credentials();
 
     return completeLogin({ proven, method: 'password', origin, twoFactors: false });
   };
 }
+
+/** At least as coarse as the database's own folding, which takes a dotted capital I for an i: another spelling is no further guess. */
+const foldSpelling = (login: string): string => login.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();

@@ -72,7 +72,10 @@ export function createResetByMail(deps: {
 
       const user = await findOwner(address);
       // Made for an unknown address too, of nobody and told to nobody: what is written takes its time.
-      const token = await mailCodes.issue(store, holder(address), { user_id: user?.id ?? 0 });
+      const token = await mailCodes.issue(store, holder(address), {
+        user_id: user?.id ?? 0,
+        auth_version: user?.authVersion ?? 0,
+      });
       if (!user) return;
       const link = `${serverAddress}/user/reset?${new URLSearchParams({ email: address, token })}`;
       outbox.post({
@@ -86,9 +89,11 @@ export function createResetByMail(deps: {
       const address = readMailAddress(email);
       if (address === undefined) throw authErrors.flow_invalid();
       const link = await mailCodes.check(holder(address), token);
-      // The address may have gone to another account, or off this one, since the link was sent.
+      // Since the link was sent the address may have gone to another account, or off this one; or the account has changed in what
+      // matters for security, and whoever did that made old links worthless.
       const user = await findOwner(address);
-      if (!user || user.id !== link.flow.payload.user_id) throw authErrors.flow_invalid();
+      const { user_id, auth_version } = link.flow.payload;
+      if (!user || user.id !== user_id || user.authVersion !== auth_version) throw authErrors.flow_invalid();
       await validateNewPassword(password, user.username);
       const passwordHash = await passwords.hash(password);
 

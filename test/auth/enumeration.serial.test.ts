@@ -79,6 +79,23 @@ for (const dialect of DIALECTS) {
       },
     };
 
+    test('an unknown, a disabled and a passwordless account cost as much as a wrong password', async () => {
+      const disabled = await addUser(store, { status: 2 });
+      const passwordless = await addUser(store, { passwordHash: null });
+      const logins = [known[0]?.username ?? '', 'nobody-at-all', disabled.username, passwordless.username];
+      const times = logins.map((): number[] => []);
+      // The shortest of several is the work itself; taken in turns, and more often on a busy machine.
+      const shortest = () => times.map((each) => Math.min(...each));
+      const ratio = () => Math.max(...shortest()) / Math.min(...shortest());
+      for (let round = 0; round < 3 || (round < 15 && ratio() > 1.3); round += 1) {
+        ({ auth } = openMailAuth(store, { settings: () => mailSettings() }));
+        for (const [i, login] of logins.entries()) times[i]?.push((await observe(() => logIn(login))).ms);
+      }
+      // Without the work for unknown users the ratio is beyond 10.
+      expect(ratio()).toBeLessThan(3);
+      expect(Math.min(...shortest())).toBeGreaterThan(5);
+    });
+
     for (const [what, { before, run }] of Object.entries(operations)) {
       test(`ASVS 6.3.8: ${what} tells nothing by body, code or time`, async () => {
         const seen = new Set<string>();
