@@ -100,7 +100,7 @@ function make(path: string): boolean {
 
 /**
  * What a node publishes of its secrets: a keyed digest of each, current and former, by which two nodes see that they share one
- * and nobody sees which (design: several nodes).
+ * and nobody sees which.
  */
 export function fingerprintSecrets(secrets: Pick<Secrets, 'session' | 'crypto'>): string[] {
   const print = (kind: string) => (secret: string) =>

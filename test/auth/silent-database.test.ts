@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { SQL } from 'bun';
 import { type Clock, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { openStore } from '../../src/store/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
@@ -19,12 +20,14 @@ let proxy: HoldingProxy;
 let store: Store;
 let direct: Store;
 let throughProxy: string;
+let directUrl: string;
 const open = (databaseUrl: string, clock: Clock) =>
   openStore({ databaseUrl, dataDir: '', synchronous: 'FULL', clock, logger: silentLogger });
 beforeAll(async () => {
   const url = new URL(await testDatabaseUrl());
   proxy = await startHoldingProxy({ host: url.hostname, port: Number(url.port || 5432) });
-  direct = await open(url.href, systemClock);
+  directUrl = url.href;
+  direct = await open(directUrl, systemClock);
   url.port = new URL(proxy.url).port;
   throughProxy = url.href;
   store = await open(throughProxy, hasty);
@@ -72,4 +75,24 @@ test('a node that falls silent in the middle of a transaction does not keep its 
   await node.close();
   await frozen;
   proxy.mode = 'pass';
+}, 60_000);
+
+test('rows that somebody holds for long: a sign-in is unavailable, not a fault, and goes on when they are free', async () => {
+  const user = await addUser(direct);
+  const admin = new SQL({ url: directUrl, max: 1 });
+  const held = Promise.withResolvers<void>();
+  const free = Promise.withResolvers<void>();
+  const holding = admin.begin(async (tx) => {
+    await tx`select id from users where id = ${user.id} for update`;
+    held.resolve();
+    await free.promise;
+  });
+  await held.promise;
+  const signingIn = refusal(signIn(openAuth(direct), user), 'auth.unavailable');
+  await systemClock.sleep(11_000);
+  free.resolve();
+  await holding;
+  await signingIn;
+  expect((await signIn(openAuth(direct), user)).kind).toBe('session');
+  await admin.close();
 }, 60_000);

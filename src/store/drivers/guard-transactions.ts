@@ -1,8 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { storeErrors } from '../errors.ts';
 
-/** One running transaction. `failure` is what the first statement threw that the database refused. */
-export type Scope = { open: boolean; failure: unknown };
+/**
+ * One running transaction. `failure` is what the first statement threw that the database refused, `asking` how many statements wait for
+ * their answer.
+ */
+export type Scope = { open: boolean; failure: unknown; asking?: number };
 
 /** A transaction that does not end holds locks, and on SQLite every other writer; after this many milliseconds it is given up. */
 const MAX_TRANSACTION_MS = 10_000;
@@ -25,11 +28,14 @@ export function createTransactionGuard(maxMs = MAX_TRANSACTION_MS) {
       if (!scope?.open || current.getStore() !== scope) {
         throw storeErrors.misused({ message: 'A transaction was used outside of its own work, or after its end.' });
       }
+      scope.asking = (scope.asking ?? 0) + 1;
       try {
         return await run();
       } catch (error) {
         scope.failure ??= error;
         throw error;
+      } finally {
+        scope.asking -= 1;
       }
     },
 
@@ -40,10 +46,12 @@ export function createTransactionGuard(maxMs = MAX_TRANSACTION_MS) {
     async run<T>(scope: Scope, work: () => Promise<T>): Promise<T> {
       let timer: ReturnType<typeof setTimeout> | undefined;
       const tooLong = new Promise<never>((_, reject) => {
-        timer = setTimeout(
-          () => reject(storeErrors.misused({ message: `A transaction was not over after ${maxMs} ms.` })),
-          maxMs,
-        );
+        timer = setTimeout(() => {
+          // A database that is slow, or rows that another holds, are trouble; a work that waits for something else is a fault.
+          const slow = (scope.asking ?? 0) > 0;
+          const message = `A transaction was not over after ${maxMs} ms.`;
+          reject(slow ? storeErrors.unavailable({ retryAfterSeconds: 5 }) : storeErrors.misused({ message }));
+        }, maxMs);
       });
       try {
         const value = await Promise.race([current.run(scope, work), tooLong]);

@@ -1,0 +1,28 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type { Store } from '../../src/store/ports/index.ts';
+import { addUser, DIALECTS, ORIGIN, openAuth, openTestStore } from './harness.ts';
+import { refusal } from './refusal.ts';
+
+for (const dialect of DIALECTS) {
+  describe(`guessing under other spellings on ${dialect}`, () => {
+    let store: Store;
+    let stop: () => Promise<void>;
+    beforeAll(async () => {
+      ({ store, stop } = await openTestStore(dialect));
+    });
+    afterAll(() => stop());
+
+    test('whatever letters the database folds into a name, they are no further guesses at it', async () => {
+      const auth = openAuth(store);
+      const user = await addUser(store, { username: 'kim.irish' });
+      const guess = (username: string) =>
+        auth.passwords.logIn({ username, password: 'wrong password', origin: ORIGIN });
+      for (let i = 0; i < 5; i += 1) await refusal(guess(user.username), 'auth.invalid_credentials');
+      // A dotted capital I and the Kelvin sign.
+      for (const spelling of ['KIM.IRISH', 'k\u0130m.irish', 'kim.\u0130r\u0130sh', '\u212Aim.irish', ' kim.irish ']) {
+        await refusal(guess(spelling), 'auth.too_many_attempts');
+      }
+      expect(await store.users.byLogin('KIM.IRISH')).toMatchObject({ id: user.id });
+    });
+  });
+}
