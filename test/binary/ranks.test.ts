@@ -1,0 +1,120 @@
+/** Privilege escalation on the executable: nobody touches a peer, anybody above him, or himself by the administrator's way. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { type Administrator, ask, type Gateway, setUp, startGateway } from '../support/gateway.ts';
+import { testDatabaseUrl } from '../support/postgres.ts';
+
+setDefaultTimeout(60_000);
+
+const PASSWORD = 'a password of these tests';
+const ROOT_ID = 1;
+const USER = 1;
+const ADMIN = 10;
+
+type Request = [method: string, path: string, body?: Record<string, unknown>];
+
+/** All that can be done to an account. */
+const requestsTo = (id: number): Request[] => [
+  ['PUT', '/api/user', { id, remark: 'x' }],
+  ['PUT', '/api/user', { id, password: 'taken over by somebody' }],
+  ...['enable', 'disable', 'promote', 'demote', 'delete'].map(
+    (action): Request => ['POST', '/api/user/manage', { id, action }],
+  ),
+  ['POST', '/api/user/manage', { id, action: 'add_quota', mode: 'override', value: 0 }],
+  ['DELETE', `/api/user/${id}`],
+  ['DELETE', `/api/user/${id}/2fa`],
+  ['DELETE', `/api/user/${id}/reset_passkey`],
+  ['DELETE', `/api/user/${id}/token`],
+  ['DELETE', `/api/user/${id}/bindings/github`],
+  ['DELETE', `/api/user/${id}/bindings/email`],
+  ['GET', `/api/user/${id}/sessions`],
+  ['DELETE', `/api/user/${id}/sessions`],
+];
+
+for (const database of ['SQLite', 'PostgreSQL'] as const) {
+  describe(`on ${database}`, () => {
+    let gateway: Gateway;
+    let root: Administrator;
+    let people = 0;
+
+    beforeAll(async () => {
+      gateway = await startGateway({
+        databaseUrl: database === 'SQLite' ? '' : await testDatabaseUrl(),
+        env: { CRITICAL_RATE_LIMIT: '100000' },
+      });
+      root = await setUp(gateway);
+    });
+    afterAll(() => gateway?.stop());
+
+    async function make(role: number): Promise<{ id: number; token: string }> {
+      people += 1;
+      const username = `person${people}`;
+      const { id } = await root.call<{ id: number }>('POST', '/api/user', { username, password: PASSWORD, role });
+      const login = await ask(`${gateway.url}/api/user/login`, { body: { username, password: PASSWORD } });
+      return { id, token: (login.body.data as { access_token: string }).access_token };
+    }
+    async function refusalsOf(token: string, requests: Request[]): Promise<unknown[]> {
+      const outcomes = [];
+      for (const [method, path, body] of requests) {
+        const { status, body: answer } = await ask(`${gateway.url}${path}`, {
+          method,
+          token,
+          ...(body ? { body } : {}),
+        });
+        if (status !== 403) outcomes.push([method, path, body ?? null, status, answer.code ?? null]);
+      }
+      return outcomes;
+    }
+    const look = (id: number) => root.call<Record<string, unknown>>('GET', `/api/user/${id}`);
+
+    test('an administrator does nothing to a peer or to root, and what they are stays', async () => {
+      const [operator, peer] = [await make(ADMIN), await make(ADMIN)];
+      const before = [await look(peer.id), await look(ROOT_ID)];
+      for (const id of [peer.id, ROOT_ID]) {
+        expect(await refusalsOf(operator.token, [['GET', `/api/user/${id}`], ...requestsTo(id)])).toEqual([]);
+      }
+      expect([await look(peer.id), await look(ROOT_ID)]).toEqual(before);
+      expect((await ask(`${gateway.url}/api/user/self`, { token: peer.token })).status).toBe(200);
+    });
+
+    test('an administrator makes no peer, promotes nobody, and reads no options, providers or audit trail', async () => {
+      const [operator, user] = [await make(ADMIN), await make(USER)];
+      const requests: Request[] = [
+        ['POST', '/api/user', { username: 'a-new-admin', password: PASSWORD, role: ADMIN }],
+        ['POST', '/api/user', { username: 'a-new-root', password: PASSWORD, role: 100 }],
+        ['POST', '/api/user/manage', { id: user.id, action: 'promote' }],
+        ['GET', '/api/option'],
+        ['PUT', '/api/option', { key: 'RegisterEnabled', value: 'true' }],
+        ['POST', '/api/option/test', { what: 'telegram' }],
+        ['GET', '/api/custom-oauth-provider'],
+        ['GET', '/api/audit'],
+        ['DELETE', `/api/user/${user.id}/sessions`],
+      ];
+      // A role of root is no role that can be given at all.
+      const others = (await refusalsOf(operator.token, requests)).filter(
+        (outcome) => (outcome as unknown[])[3] !== 400,
+      );
+      expect(others).toEqual([]);
+      expect((await look(user.id)).role).toBe(USER);
+    });
+
+    test('a user does nothing to anybody', async () => {
+      const [user, other] = [await make(USER), await make(USER)];
+      for (const id of [user.id, other.id, ROOT_ID]) {
+        expect(await refusalsOf(user.token, [['GET', `/api/user/${id}`], ...requestsTo(id)])).toEqual([]);
+      }
+    });
+
+    test('root is not disabled, promoted, demoted or deleted, not even by root', async () => {
+      const before = await look(ROOT_ID);
+      const requests = [
+        ...['disable', 'promote', 'demote', 'delete'].map(
+          (action): Request => ['POST', '/api/user/manage', { id: ROOT_ID, action }],
+        ),
+        ['DELETE', `/api/user/${ROOT_ID}`] satisfies Request,
+        ['PUT', '/api/user', { id: ROOT_ID, password: 'taken over by somebody' }] satisfies Request,
+      ];
+      expect(await refusalsOf(root.token, requests as Request[])).toEqual([]);
+      expect(await look(ROOT_ID)).toEqual(before);
+    });
+  });
+}
