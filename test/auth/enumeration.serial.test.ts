@@ -4,6 +4,7 @@ import type { Auth } from '../../src/auth/index.ts';
 import { AppError } from '../../src/kernel/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
 import { addUser, DIALECTS, openTestStore } from './harness.ts';
+import { judgeDifferences } from './judge-times.ts';
 import { mailSettings, newOrigin, newPerson, openMailAuth } from './mail-harness.ts';
 
 /** Pairs that are measured, alternating, so that what the machine does besides falls on both alike. */
@@ -116,7 +117,7 @@ for (const dialect of DIALECTS) {
             differences.push(ms.known - ms.unknown);
           }
           expect([...seen]).toHaveLength(1);
-          const verdict = judge(differences);
+          const verdict = judgeDifferences(differences);
           if (verdict === undefined) return;
           rounds.push(verdict);
         }
@@ -125,15 +126,3 @@ for (const dialect of DIALECTS) {
     }
   });
 }
-
-/** `undefined` when the differences of pairs in milliseconds are noise, else what they show. */
-function judge(differences: number[]): string | undefined {
-  const middle = median(differences);
-  const spread = median(differences.map((difference) => Math.abs(difference - middle)));
-  // The standard error of a median, of a spread that is told by the median of deviations.
-  const error = (1.2533 * 1.4826 * spread) / Math.sqrt(differences.length);
-  if (Math.abs(middle) < Math.max(3 * error, 0.1)) return undefined;
-  return `${middle.toFixed(3)} ms with an error of ${error.toFixed(3)} ms`;
-}
-
-const median = (values: number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
