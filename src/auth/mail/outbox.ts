@@ -38,7 +38,7 @@ export function createOutbox(deps: {
   logger: Logger;
 }): Outbox {
   const { sendMail, settings, clock, logger } = deps;
-  const gate = createGate(AT_ONCE);
+  const gate = createGate(AT_ONCE, MAX_WAITING);
   const stopping = new AbortController();
   const late = new AbortController();
   const underWay = new Set<Promise<void>>();
