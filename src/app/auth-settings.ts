@@ -5,7 +5,7 @@ import type { OptionValues } from './options/read-options.ts';
 import { canMail, type Feature, isUsable } from './options/requirements.ts';
 import { serverAddress, withoutSlash } from './public-address.ts';
 
-/** Specification: a refresh token is valid at most 30 days. */
+/** A refresh token is valid at most 30 days, as in new-api. */
 const REFRESH_DAYS = 30;
 
 export const authConfig = (config: Config, secrets: Secrets): AuthConfig => ({

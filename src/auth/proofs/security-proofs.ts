@@ -6,7 +6,7 @@ import { createPanelJwt } from '../tokens/panel-jwt.ts';
 import type { PanelPrincipal } from '../types.ts';
 import { type AllowedProofMethods, type ProofMethod, wrongMethod } from './allowed-methods.ts';
 
-/** Specification, "Resources", and the deletion of one's own account. */
+/** What a proof can be made for. */
 export const PROOF_SCOPES = ['channel.key.read', 'passkey.register', 'passkey.delete', 'account.delete'] as const;
 export type ProofScope = (typeof PROOF_SCOPES)[number];
 
@@ -23,7 +23,7 @@ export interface SecurityProofs {
   require(principal: PanelPrincipal, proof: string | undefined, scope: ProofScope): Promise<void>;
 }
 
-/** Specification, "Limits". */
+/** As in new-api. */
 const LIFETIME_SECONDS = 5 * 60;
 
 export function createSecurityProofs(

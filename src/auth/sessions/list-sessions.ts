@@ -4,7 +4,7 @@ import { requireSession } from '../require-session.ts';
 import type { PanelPrincipal } from '../types.ts';
 import { describeSession, type SessionView } from './describe-session.ts';
 
-/** Specification, "Limits". */
+/** As in new-api. */
 export const LISTED_SESSIONS = 100;
 
 /** The user's live sessions of the present auth version: the current one first, then the latest active; at most 100. */

@@ -17,7 +17,7 @@ export interface AccessTokens {
   verify(token: string): Promise<AccessClaims>;
 }
 
-/** Specification, "Limits": an access token is valid for 15 minutes. */
+/** Fifteen minutes, as in new-api. */
 const LIFETIME_SECONDS = 15 * 60;
 /** About 4 MB when full. */
 const REMEMBERED_TOKENS = 10_000;
