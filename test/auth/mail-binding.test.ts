@@ -70,6 +70,29 @@ for (const dialect of DIALECTS) {
       expect(await ownerOf(email)).toBe(user.id);
     });
 
+    test('a stolen session: a request that was let in before the password changed leaves no address behind', async () => {
+      const { email } = newPerson();
+      const code = await codeFor(email);
+      expect(await store.users.setPassword(user.id, 'another-hash', user.authVersion)).toBe(true);
+      await refusal(bind(email, code), 'auth.changed_meanwhile');
+      expect(await ownerOf(email)).toBeUndefined();
+      expect((await store.users.byId(user.id))?.email ?? null).toBeNull();
+    });
+
+    test('race: an address bound while another is taken off is either shown and owned, or neither', async () => {
+      for (let round = 0; round < 5; round += 1) {
+        const [first, second] = [newPerson().email, newPerson().email];
+        const owner = await addUser(store);
+        const as = await sessionOf(owner);
+        await bind(first, await codeFor(first, as), as);
+        const code = await codeFor(second, as);
+        await Promise.all([bind(second, code, as), auth.mail.address.unbind(as)]);
+        const shown = (await store.users.byId(owner.id))?.email ?? null;
+        expect(await ownerOf(first)).toBeUndefined();
+        expect(await ownerOf(second)).toBe(shown === second ? owner.id : undefined);
+      }
+    });
+
     test('enumeration: another account’s address is told after a right code alone, and stays there', async () => {
       const { email } = newPerson();
       const owner = await addUser(store, { email });

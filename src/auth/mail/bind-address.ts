@@ -1,5 +1,5 @@
 import type { Clock, Logger } from '../../kernel/index.ts';
-import type { Store } from '../../store/ports/index.ts';
+import type { Repositories, Store, UserRecord } from '../../store/ports/index.ts';
 import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
 import type { RequestLimit } from '../limits/limit-requests.ts';
@@ -22,10 +22,10 @@ export interface BindAddress {
   sendCode(principal: PanelPrincipal, request: { email: string; origin: RequestOrigin }): Promise<void>;
   /**
    * Gives him the address in place of the one before, which is told; sessions go on. Rejects with `auth.code_invalid`, and only
-   * after a right code with `auth.identity_taken`.
+   * after a right code with `auth.identity_taken` or `auth.changed_meanwhile`.
    */
   bind(principal: PanelPrincipal, request: { email: string; code: string }): Promise<{ email: string }>;
-  /** Takes the address off the account. Rejects with `auth.binding_not_found`, `auth.last_way_in`. */
+  /** Takes the address off the account. Rejects with `auth.binding_not_found`, `auth.last_way_in`, `auth.changed_meanwhile`. */
   unbind(principal: PanelPrincipal): Promise<void>;
 }
 
@@ -72,10 +72,10 @@ export function createBindAddress(deps: {
       const address = requireMailAddress(email);
       const right = await mailCodes.check({ purpose: 'email_bind', address, userId: user.id }, code);
       const former = await store.transaction(async (tx) => {
+        const before = await holdUnchanged(tx, user);
         await right.take(tx);
-        const before = await tx.users.byId(user.id);
         await setEmail(tx, user.id, { email: address, at: clock.unix() });
-        return before?.email ?? null;
+        return before.email;
       });
       logger.info({ userId: user.id }, 'mail address bound');
       if (former !== null && former.toLowerCase() !== address) tellFormer(former, user, 'address_changed');
@@ -85,8 +85,8 @@ export function createBindAddress(deps: {
     async unbind(principal) {
       const { user } = requireSession(principal);
       const former = await store.transaction(async (tx) => {
-        const now = await tx.users.byId(user.id);
-        if (!now || now.email === null) throw authErrors.binding_not_found();
+        const now = await holdUnchanged(tx, user);
+        if (now.email === null) throw authErrors.binding_not_found();
         if (!(await hasWayIn(tx, now, settings()))) throw authErrors.last_way_in();
         await setEmail(tx, user.id, { email: null, at: clock.unix() });
         return now.email;
@@ -95,4 +95,14 @@ export function createBindAddress(deps: {
       tellFormer(former, user, 'address_removed');
     },
   };
+}
+
+/**
+ * The user's row, held, so that two changes of one address follow each other. An address opens the account by a mailed link: whoever
+ * was let in before a password or a factor changed gives it none afterwards.
+ */
+async function holdUnchanged(tx: Repositories, { id, authVersion }: UserRecord): Promise<UserRecord> {
+  const [held] = await tx.users.hold([id]);
+  if (held?.authVersion !== authVersion) throw authErrors.changed_meanwhile();
+  return held;
 }
