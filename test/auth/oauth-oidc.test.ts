@@ -82,6 +82,16 @@ describe('OpenID Connect', () => {
     await refusal(present(auth, 'oidc', query), 'auth.provider_failed');
   });
 
+  test('address squatting: that an ID token calls its address verified proves no other address of the profile', async () => {
+    const person = { ...ALICE, id: 'squatter', login: 'squatter', email: 'squatter@example.org' };
+    idp.state.person = person;
+    idp.state.token = { claims: { email: person.email, email_verified: true } };
+    idp.state.profile = { email: 'victim@example.org', email_verified: undefined };
+    const { user } = (await logInAt(auth, idp, 'oidc')).bundle;
+    expect(user.email).toBe(person.email);
+    expect(await store.identities.owner('email', 'victim@example.org')).toBeUndefined();
+  });
+
   test('keys may change between two logins, in kind too', async () => {
     await logInAt(auth, idp, 'oidc');
     for (const alg of ['ES256', 'RS256', 'RS256'] as const) {

@@ -49,7 +49,7 @@ export async function startIdentityProvider() {
     document: {} as Record<string, unknown>,
     /** The subject at userinfo, if it is another. */
     profileSubject: undefined as string | undefined,
-    /** More of the profile of the plain provider. */
+    /** More of the profile of the plain provider, and of the one with ID tokens. */
     profile: {} as Record<string, unknown>,
     /** Answers the code with a form instead of JSON. */
     formAnswers: false,
@@ -208,6 +208,7 @@ export async function startIdentityProvider() {
           name,
           email,
           email_verified: verified,
+          ...state.profile,
         });
       case 'github/api/user':
         return Response.json({ id: Number(person.id), login, name, email: 'unverified@example.org' });

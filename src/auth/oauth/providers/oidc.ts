@@ -105,17 +105,20 @@ async function exchangeAndVerify(
       ? await openId.fetchUserInfo(config, tokens.access_token, claims.sub)
       : undefined;
     const profile: Record<string, unknown> = { ...claims, ...asked };
-    // Some providers write booleans as texts.
-    const verified = profile.email_verified === true || profile.email_verified === 'true';
     return {
       subject: readSubject(claims.sub),
       username: readText(profile.preferred_username),
       displayName: readText(profile.name),
-      email: verified ? readText(profile.email) : '',
+      email: readEmail(asked) || readEmail(claims),
     };
   } catch (error) {
     throw error instanceof AppError ? error : describeFailure(error);
   }
+}
+
+/** What one source says is verified is the address that this source names. Some providers write booleans as texts. */
+function readEmail({ email, email_verified: verified }: Record<string, unknown> = {}): string {
+  return verified === true || verified === 'true' ? readText(email) : '';
 }
 
 function configure(openId: typeof OpenIdClient, metadata: ProviderMetadata, settings: OidcSettings, ask: AskProvider) {
