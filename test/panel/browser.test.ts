@@ -1,68 +1,16 @@
-import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
-import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'bun:test';
 import { type TOTP, URI } from 'otpauth';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { insecureHost, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts';
+import type { Page } from 'playwright-core';
+import { insecureHost } from '../support/browser.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
+import { alert, findBarriers, findOverflow, heading, password, screens, see, stored, usePanel } from './harness.ts';
 
-// A wait that is in vain ends on its own (see `openPage`), well before the runner ends the test and the browser with it.
-setDefaultTimeout(120_000);
-
-const password = 'correct horse battery';
-const screens = { desk: { width: 1440, height: 900 }, phone: { width: 390, height: 844 } };
-const axeSource = readFileSync(new URL(import.meta.resolve('axe-core')), 'utf8');
-
-let browser: Browser;
-const gateways: Gateway[] = [];
-const opened: WatchedPage[] = [];
-
-beforeAll(async () => {
-  browser = await launchBrowser();
-});
-
-afterAll(() => browser.close());
-
-afterEach(async () => {
-  const complaints = opened.flatMap((watched) => watched.complaints);
-  for (const watched of opened.splice(0)) await watched.context.close();
-  for (const gateway of gateways.splice(0)) await gateway.stop();
-  // No page of any test breaks the policy, throws, or asks another origin.
-  expect(complaints).toEqual([]);
-});
-
-async function start(): Promise<Gateway> {
-  const gateway = await startGateway();
-  gateways.push(gateway);
-  return gateway;
-}
-
-async function open(origin: string, options: BrowserContextOptions = {}): Promise<WatchedPage> {
-  const watched = await openPage(browser, origin, options);
-  opened.push(watched);
-  return watched;
-}
+const { start, startSetUp, open, gateways } = usePanel();
 
 function setupPath(gateway: Gateway): string {
   const url = new URL(String(gateway.setupUrl));
   return `${url.pathname}${url.hash}`;
 }
-
-/** A gateway with a root account, made through its API. */
-async function startSetUp(): Promise<Gateway> {
-  const gateway = await start();
-  const token = new URL(String(gateway.setupUrl)).hash.replace('#token=', '');
-  const response = await fetch(`${gateway.url}/api/setup`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ token, username: 'root', password }),
-  });
-  expect(response.status).toBe(200);
-  return gateway;
-}
-
-const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name });
-const alert = (page: Page) => page.getByRole('alert');
-const see = (page: Page, text: string | RegExp) => page.getByText(text).first().waitFor();
 
 async function fillSignIn(page: Page, name: string, secret: string): Promise<void> {
   await page.getByLabel('User name or e-mail').fill(name);
@@ -74,24 +22,6 @@ async function signIn(page: Page, origin: string): Promise<void> {
   await page.goto(`${origin}/sign-in`);
   await fillSignIn(page, 'root', password);
   await heading(page, 'Hello, root').waitFor();
-}
-
-/** Whatever the browser keeps: web storage and readable cookies. */
-const stored = (page: Page): Promise<string> =>
-  page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, location.href]));
-
-/** Violations that axe finds with its WCAG A and AA rules, as `rule: element`. Evaluated apart from the page's own policy. */
-async function findBarriers(page: Page): Promise<string[]> {
-  await page.evaluate(axeSource);
-  return page.evaluate(async () => {
-    type Axe = {
-      run(options: object): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }>;
-    };
-    const { axe } = globalThis as unknown as { axe: Axe };
-    const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
-    const { violations } = await axe.run({ runOnly: tags });
-    return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 160)}`));
-  });
 }
 
 describe('from the terminal’s link to signing out', () => {
@@ -411,10 +341,7 @@ describe('reading it', () => {
     });
     const inspect = async (): Promise<void> => {
       expect(await findBarriers(page)).toEqual([]);
-      const overflow = await page.evaluate(
-        () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
-      );
-      expect(overflow).toBe(0);
+      expect(await findOverflow(page)).toBe(0);
     };
     await page.goto(`${gateway.url}${setupPath(gateway)}`);
     await heading(page, 'Create the root account').waitFor();

@@ -1,6 +1,7 @@
 /**
  * Why a call did not give data. `status` is the HTTP status, 0 when no answer came; `code` is the API's own code, or
- * `UNREACHABLE` and `UNREADABLE` for what never reached it; `retryAfter` are seconds.
+ * `UNREACHABLE` and `UNREADABLE` for what never reached it; `retryAfter` are seconds; `faults` are what the server says of single
+ * fields, by their names in the request.
  */
 export class ApiError extends Error {
   constructor(
@@ -9,6 +10,7 @@ export class ApiError extends Error {
     message: string,
     readonly requestId: string | null = null,
     readonly retryAfter: number | null = null,
+    readonly faults: ReadonlyMap<string, string> = new Map(),
   ) {
     super(message);
     this.name = 'ApiError';

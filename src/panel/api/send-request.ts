@@ -1,4 +1,5 @@
 import { ApiError } from './api-error.ts';
+import { readFaults } from './read-faults.ts';
 
 export type ApiRequest = {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -31,6 +32,7 @@ export function createSendRequest(): SendRequest {
       typeof answer?.message === 'string' ? answer.message : response.statusText,
       response.headers.get('x-request-id'),
       readRetryAfter(response.headers.get('retry-after')),
+      readFaults(answer?.details),
     );
   };
 }

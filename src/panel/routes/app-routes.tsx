@@ -7,6 +7,13 @@ import { FullPageLoader } from '../ui/full-page.tsx';
 // Each page is a chunk of its own.
 const SetupPage = lazy(async () => ({ default: (await import('../pages/setup/setup-page.tsx')).SetupPage }));
 const SignInPage = lazy(async () => ({ default: (await import('../pages/sign-in/sign-in-page.tsx')).SignInPage }));
+const SignUpPage = lazy(async () => ({ default: (await import('../pages/accounts/sign-up-page.tsx')).SignUpPage }));
+const ForgotPasswordPage = lazy(async () => ({
+  default: (await import('../pages/accounts/forgot-password-page.tsx')).ForgotPasswordPage,
+}));
+const NewPasswordPage = lazy(async () => ({
+  default: (await import('../pages/accounts/new-password-page.tsx')).NewPasswordPage,
+}));
 const OAuthPage = lazy(async () => ({ default: (await import('../pages/oauth/oauth-page.tsx')).OAuthPage }));
 const HomePage = lazy(async () => ({ default: (await import('../pages/home/home-page.tsx')).HomePage }));
 
@@ -23,6 +30,16 @@ export function AppRoutes() {
             </WhenAnonymous>
           }
         />
+        <Route
+          path="/sign-up"
+          element={
+            <WhenAnonymous>
+              <SignUpPage />
+            </WhenAnonymous>
+          }
+        />
+        <Route path="/forgot-password" element={<ForgotPasswordPage />} />
+        <Route path="/user/reset" element={<NewPasswordPage />} />
         <Route path="/oauth/:provider" element={<OAuthPage />} />
         <Route
           path="/"

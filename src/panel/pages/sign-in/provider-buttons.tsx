@@ -1,10 +1,11 @@
 import { Button, Divider, Stack } from '@mantine/core';
-import { useMutation, useQuery } from '@tanstack/react-query';
+import { useMutation } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 import { useSearchParams } from 'react-router';
-import type { GatewayStatus, OAuthTicket } from '../../api/types.ts';
+import type { OAuthTicket } from '../../api/types.ts';
 import { safeRedirect } from '../../session/safe-redirect.ts';
 import { useSession } from '../../session/session-context.tsx';
+import { useStatus } from '../../session/use-status.ts';
 import { FailureNotice } from '../../ui/failure-notice.tsx';
 import { listProviders } from '../oauth/list-providers.ts';
 import { rememberLogin } from '../oauth/trips.ts';
@@ -14,10 +15,7 @@ export function ProviderButtons() {
   const { t } = useTranslation();
   const session = useSession();
   const [params] = useSearchParams();
-  const status = useQuery({
-    queryKey: ['status'],
-    queryFn: () => session.send<GatewayStatus>({ method: 'GET', path: '/api/status' }),
-  });
+  const status = useStatus();
   const leave = useMutation({
     mutationFn: async (provider: string) => {
       const aff = params.get('aff');

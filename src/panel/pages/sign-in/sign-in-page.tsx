@@ -8,7 +8,7 @@ import { useSession } from '../../session/session-context.tsx';
 import { PageHeading } from '../../ui/page-heading.tsx';
 import { WelcomeLayout } from '../../ui/welcome-layout.tsx';
 import { CodeForm } from './code-form.tsx';
-import { LostPassword } from './lost-password.tsx';
+import { OtherWays } from './other-ways.tsx';
 import { ProviderButtons } from './provider-buttons.tsx';
 import { SignInForm } from './sign-in-form.tsx';
 
@@ -35,7 +35,7 @@ export function SignInPage() {
             <PageHeading title={t('signIn.title')} heading={t('signIn.heading')} intro={t('signIn.intro')} />
             <SignInForm notice={notice} onCodeDue={setFlowToken} />
             <ProviderButtons />
-            <LostPassword />
+            <OtherWays />
           </>
         ) : (
           <>

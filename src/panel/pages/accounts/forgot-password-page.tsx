@@ -1,0 +1,59 @@
+import { Button, Stack } from '@mantine/core';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { useLocation } from 'react-router';
+import { PageHeading } from '../../ui/page-heading.tsx';
+import { WelcomeLayout } from '../../ui/welcome-layout.tsx';
+import { AccountMessage } from './account-message.tsx';
+import { BackToSignIn } from './back-to-sign-in.tsx';
+import { ForgotPasswordForm } from './forgot-password-form.tsx';
+import { StatusGate } from './status-gate.tsx';
+
+/** Asks for a link to choose a new password. Whether the address has an account is told by mail alone. */
+export function ForgotPasswordPage() {
+  const { t } = useTranslation();
+  const [email, setEmail] = useState(readEmail(useLocation().state));
+  const [isSent, setSent] = useState(false);
+  const title = t('forgot.title');
+  const toSignIn = { to: '/sign-in', text: t('account.toSignIn') };
+
+  const send = (address: string): void => {
+    setEmail(address);
+    setSent(true);
+  };
+
+  return (
+    <StatusGate>
+      {(status) => (
+        <WelcomeLayout>
+          {isSent ? (
+            <AccountMessage
+              title={title}
+              heading={t('forgot.sent.heading')}
+              text={t('forgot.sent.text', { email })}
+              next={{ ...toSignIn, state: { username: email } }}
+            >
+              <Button variant="default" size="md" onClick={() => setSent(false)}>
+                {t('forgot.again')}
+              </Button>
+            </AccountMessage>
+          ) : status.turnstile_check ? (
+            <AccountMessage title={title} heading={t('forgot.heading')} text={t('forgot.challenge')} next={toSignIn} />
+          ) : (
+            <Stack gap={32}>
+              <PageHeading title={title} heading={t('forgot.heading')} intro={t('forgot.intro')} />
+              <ForgotPasswordForm suggested={email} onSent={send} />
+              <BackToSignIn />
+            </Stack>
+          )}
+        </WelcomeLayout>
+      )}
+    </StatusGate>
+  );
+}
+
+/** The page of a dead link hands over the address that it was for. */
+function readEmail(state: unknown): string {
+  if (typeof state !== 'object' || state === null || !('email' in state)) return '';
+  return typeof state.email === 'string' ? state.email : '';
+}

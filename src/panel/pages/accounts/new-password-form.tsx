@@ -1,0 +1,74 @@
+import { Button, PasswordInput, Stack, TextInput } from '@mantine/core';
+import { useMutation } from '@tanstack/react-query';
+import { type FormEvent, useEffect, useRef, useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { ApiError } from '../../api/api-error.ts';
+import { useSession } from '../../session/session-context.tsx';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { objectToPassword } from '../setup/check-account.ts';
+import type { ResetLink } from './read-reset-link.ts';
+import { tellFault } from './tell-fault.ts';
+
+type NewPasswordFormProps = {
+  link: ResetLink;
+  onDone(): void;
+  /** The server does not take the link, now or ever. */
+  onDead(): void;
+};
+
+export function NewPasswordForm({ link, onDone, onDead }: NewPasswordFormProps) {
+  const { t } = useTranslation();
+  const session = useSession();
+  const field = useRef<HTMLInputElement>(null);
+  const [password, setPassword] = useState('');
+  const [isChecked, setChecked] = useState(false);
+
+  const change = useMutation({
+    mutationFn: (chosen: string) =>
+      session.send({ method: 'POST', path: '/api/user/reset', body: { ...link, password: chosen } }),
+    onSuccess: onDone,
+    onError: (error) => {
+      const isDead = error instanceof ApiError && (error.code === 'AUTH_FLOW_INVALID' || isMalformed(error));
+      if (isDead) onDead();
+      else field.current?.focus();
+    },
+  });
+
+  useEffect(() => field.current?.focus(), []);
+
+  const objection = objectToPassword(password);
+  const fault = tellFault(change.error, 'password', t);
+
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    setChecked(true);
+    if (objection !== null) field.current?.focus();
+    else if (!change.isPending) change.mutate(password);
+  };
+
+  return (
+    <form onSubmit={submit} noValidate>
+      <Stack gap={20}>
+        {change.isError && fault === null && <FailureNotice error={change.error} />}
+        <TextInput label={t('account.email')} value={link.email} readOnly autoComplete="username" size="md" />
+        <PasswordInput
+          ref={field}
+          label={t('reset.password')}
+          description={t('setup.passwordHint')}
+          error={isChecked && objection !== null ? t(objection) : change.variables === password ? fault : null}
+          value={password}
+          onChange={(event) => setPassword(event.currentTarget.value)}
+          autoComplete="new-password"
+          visibilityToggleButtonProps={{ 'aria-label': t('app.showPassword') }}
+          size="md"
+        />
+        <Button type="submit" size="md" loading={change.isPending} mt={4}>
+          {t('reset.submit')}
+        </Button>
+      </Stack>
+    </form>
+  );
+}
+
+/** A link that somebody has cut or changed, so that it cannot even be asked about. */
+const isMalformed = ({ faults }: ApiError): boolean => faults.has('email') || faults.has('token');

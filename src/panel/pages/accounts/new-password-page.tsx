@@ -1,0 +1,50 @@
+import { Stack } from '@mantine/core';
+import { useEffect, useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { PageHeading } from '../../ui/page-heading.tsx';
+import { WelcomeLayout } from '../../ui/welcome-layout.tsx';
+import { AccountMessage } from './account-message.tsx';
+import { BackToSignIn } from './back-to-sign-in.tsx';
+import { NewPasswordForm } from './new-password-form.tsx';
+import { clearAddress, readResetLink } from './read-reset-link.ts';
+
+/** Where the mailed link leads. Its token lives in this page's memory alone. */
+export function NewPasswordPage() {
+  const { t } = useTranslation();
+  const [link] = useState(() => readResetLink(window.location.search));
+  const [stage, setStage] = useState<'open' | 'done' | 'dead'>(
+    link.token === '' || link.email === '' ? 'dead' : 'open',
+  );
+  const title = t('reset.title');
+
+  useEffect(clearAddress, []);
+
+  return (
+    <WelcomeLayout>
+      {stage === 'open' && (
+        <Stack gap={32}>
+          <PageHeading title={title} heading={t('reset.heading')} intro={t('reset.intro')} />
+          <NewPasswordForm link={link} onDone={() => setStage('done')} onDead={() => setStage('dead')} />
+        </Stack>
+      )}
+      {stage === 'done' && (
+        <AccountMessage
+          title={title}
+          heading={t('reset.done.heading')}
+          text={t('reset.done.text')}
+          next={{ to: '/sign-in', text: t('setup.done.next'), state: { username: link.email } }}
+        />
+      )}
+      {stage === 'dead' && (
+        <AccountMessage
+          title={title}
+          heading={t('reset.dead.heading')}
+          text={t('reset.dead.text')}
+          next={{ to: '/forgot-password', text: t('reset.dead.next'), state: { email: link.email } }}
+        >
+          <BackToSignIn />
+        </AccountMessage>
+      )}
+    </WelcomeLayout>
+  );
+}

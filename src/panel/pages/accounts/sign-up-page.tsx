@@ -1,0 +1,55 @@
+import { Stack } from '@mantine/core';
+import { useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { PageHeading } from '../../ui/page-heading.tsx';
+import { WelcomeLayout } from '../../ui/welcome-layout.tsx';
+import { AccountMessage } from './account-message.tsx';
+import { BackToSignIn } from './back-to-sign-in.tsx';
+import { SignUpForm } from './sign-up-form.tsx';
+import { StatusGate } from './status-gate.tsx';
+
+/** A new account with a password, where the gateway makes them. */
+export function SignUpPage() {
+  const { t } = useTranslation();
+  const queries = useQueryClient();
+  const [createdName, setCreatedName] = useState<string | null>(null);
+  const title = t('signUp.title');
+  const toSignIn = { to: '/sign-in', text: t('account.toSignIn') };
+
+  return (
+    <StatusGate>
+      {(status) => (
+        <WelcomeLayout>
+          {createdName !== null ? (
+            <AccountMessage
+              title={title}
+              heading={t('signUp.done.heading')}
+              text={t('signUp.done.text', { username: createdName })}
+              next={{ to: '/sign-in', text: t('setup.done.next'), state: { username: createdName } }}
+            />
+          ) : !status.password_register_enabled ? (
+            <AccountMessage
+              title={title}
+              heading={t('signUp.closed.heading')}
+              text={t('signUp.closed.text')}
+              next={toSignIn}
+            />
+          ) : status.turnstile_check ? (
+            <AccountMessage title={title} heading={t('signUp.heading')} text={t('signUp.challenge')} next={toSignIn} />
+          ) : (
+            <Stack gap={32}>
+              <PageHeading title={title} heading={t('signUp.heading')} intro={t('signUp.intro')} />
+              <SignUpForm
+                confirmsAddress={status.email_verification}
+                onDone={setCreatedName}
+                onClosed={() => void queries.invalidateQueries({ queryKey: ['status'] })}
+              />
+              <BackToSignIn />
+            </Stack>
+          )}
+        </WelcomeLayout>
+      )}
+    </StatusGate>
+  );
+}

@@ -1,0 +1,12 @@
+import { type UseQueryResult, useQuery } from '@tanstack/react-query';
+import type { GatewayStatus } from '../api/types.ts';
+import { useSession } from './session-context.tsx';
+
+/** What the gateway says of itself to everybody. */
+export function useStatus(): UseQueryResult<GatewayStatus> {
+  const session = useSession();
+  return useQuery({
+    queryKey: ['status'],
+    queryFn: () => session.send<GatewayStatus>({ method: 'GET', path: '/api/status' }),
+  });
+}

@@ -1,0 +1,88 @@
+/** What the tests of the panel's pages share: gateways and watched pages that end with a test, and how to look at a page. */
+import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout } from 'bun:test';
+import { readFileSync } from 'node:fs';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { launchBrowser, openPage, type WatchedPage } from '../support/browser.ts';
+import { type Gateway, ROOT, setUp, startGateway } from '../support/gateway.ts';
+
+/** Of the root account. */
+export const { password } = ROOT;
+export const screens = { desk: { width: 1440, height: 900 }, phone: { width: 390, height: 844 } };
+const axeSource = readFileSync(new URL(import.meta.resolve('axe-core')), 'utf8');
+
+export type Panel = {
+  gateways: Gateway[];
+  start(): Promise<Gateway>;
+  /** A gateway with a root account, made through its API. */
+  startSetUp(): Promise<Gateway>;
+  open(origin: string, options?: BrowserContextOptions): Promise<WatchedPage>;
+};
+
+/** A browser for the tests of a file. After each test its pages are closed and its gateways stopped. */
+export function usePanel(): Panel {
+  // A wait that is in vain ends on its own (see `openPage`), well before the runner ends the test and the browser with it.
+  setDefaultTimeout(120_000);
+  let browser: Browser;
+  const gateways: Gateway[] = [];
+  const opened: WatchedPage[] = [];
+
+  beforeAll(async () => {
+    browser = await launchBrowser();
+  });
+
+  afterAll(() => browser.close());
+
+  afterEach(async () => {
+    const complaints = opened.flatMap((watched) => watched.complaints);
+    for (const watched of opened.splice(0)) await watched.context.close();
+    for (const gateway of gateways.splice(0)) await gateway.stop();
+    // No page of any test breaks the policy, throws, or asks another origin.
+    expect(complaints).toEqual([]);
+  });
+
+  async function start(): Promise<Gateway> {
+    const gateway = await startGateway();
+    gateways.push(gateway);
+    return gateway;
+  }
+
+  async function open(origin: string, options: BrowserContextOptions = {}): Promise<WatchedPage> {
+    const watched = await openPage(browser, origin, options);
+    opened.push(watched);
+    return watched;
+  }
+
+  async function startSetUp(): Promise<Gateway> {
+    const gateway = await start();
+    await setUp(gateway);
+    return gateway;
+  }
+
+  return { gateways, start, startSetUp, open };
+}
+
+export const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name });
+export const alert = (page: Page) => page.getByRole('alert');
+export const see = (page: Page, text: string | RegExp) => page.getByText(text).first().waitFor();
+
+/** Whatever the browser keeps: web storage and readable cookies. */
+export const stored = (page: Page): Promise<string> =>
+  page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, location.href]));
+
+/** Violations that axe finds with its WCAG A and AA rules, as `rule: element`. Evaluated apart from the page's own policy. */
+export async function findBarriers(page: Page): Promise<string[]> {
+  await page.evaluate(axeSource);
+  return page.evaluate(async () => {
+    type Axe = {
+      run(options: object): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }>;
+    };
+    const { axe } = globalThis as unknown as { axe: Axe };
+    const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
+    const { violations } = await axe.run({ runOnly: tags });
+    return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 160)}`));
+  });
+}
+
+/** How many pixels the page is wider than its screen. */
+export const findOverflow = (page: Page): Promise<number> =>
+  page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
