@@ -220,6 +220,26 @@ for (const dialect of DIALECTS) {
         expect((await store.ledger.imbalances(10)).users).toEqual([]);
       });
 
+      test('free quota without end: an address brings quota once, not again after its account was deleted', async () => {
+        open({ ...quotas, verifyEmail: true });
+        const inviter = await addUser(store);
+        const affCode = (await store.users.ensureAffCode(inviter.id, sha256Hex(inviter.username).slice(0, 8))) ?? '';
+        const { email } = newPerson();
+        const balances: number[] = [];
+        for (let round = 0; round < 2; round += 1) {
+          const verificationCode = await codeFor(email);
+          const { userId } = await register(newPerson().username, { email, verificationCode, affCode });
+          const user = await store.users.byId(userId);
+          balances.push(user?.quota ?? -1);
+          await store.transaction(async (tx) => {
+            await tx.users.softDelete(userId, user?.authVersion ?? 0, 1);
+            await tx.identities.releaseAll(userId);
+          });
+        }
+        expect(balances).toEqual([520, 0]);
+        expect((await store.users.byId(inviter.id))?.quota).toBe(30);
+      });
+
       test('a code that is nobody’s, or of somebody who is disabled, is ignored', async () => {
         open(quotas);
         const inviter = await addUser(store, { status: 2 });

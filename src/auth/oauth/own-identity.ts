@@ -45,6 +45,7 @@ export function createFindOrMakeOwner(deps: {
       displayName: sanitizeMessage(identity.displayName.toWellFormed(), MAX_DISPLAY_NAME) || username,
       passwordHash: null,
       email: await findFreeAddress(tx, identity.email),
+      identity: { provider, subject: identity.subject },
       language: 'en',
       affCode,
     });

@@ -1,6 +1,6 @@
-import type { Clock } from '../../kernel/index.ts';
+import { type Clock, deriveKey, hmacSha256Hex } from '../../kernel/index.ts';
 import { type Repositories, ROLE, type UserRecord } from '../../store/ports/index.ts';
-import type { AuthSettings } from '../config.ts';
+import type { AuthConfig, AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
 import { MAIL_PROVIDER } from '../mail/mail-address.ts';
 import { USER_ENABLED } from '../sessions/check-session.ts';
@@ -12,19 +12,29 @@ export type NewAccount = {
   passwordHash: string | null;
   /** A confirmed address in lower case, which is claimed; null: none. */
   email: string | null;
+  /** With whom the account begins, where a provider vouches for him; the caller claims it. */
+  identity?: { provider: string; subject: string };
   language: string;
   /** Somebody's affiliate code; one that is nobody's is ignored. */
   affCode: string | undefined;
 };
 
 /**
- * Makes a user with his address and the quota that he and whoever brought him get, in the caller's transaction. Rejects with
- * `auth.name_taken` and `auth.identity_taken`; both must undo the transaction.
+ * Makes a user with his address and the quota that he and whoever brought him get, in the caller's transaction. One address or
+ * identity brings quota once: not again after its account was deleted. Rejects with `auth.name_taken` and `auth.identity_taken`;
+ * both must undo the transaction.
  */
 export type OpenAccount = (tx: Repositories, account: NewAccount) => Promise<UserRecord>;
 
-export function createOpenAccount(deps: { clock: Clock; settings: () => AuthSettings }): OpenAccount {
-  return async (tx, { affCode, ...fields }) => {
+export function createOpenAccount(deps: {
+  clock: Clock;
+  settings: () => AuthSettings;
+  config: Pick<AuthConfig, 'cryptoSecrets'>;
+}): OpenAccount {
+  // Digested, so that the ledger of a deleted account does not tell whose it was.
+  const digestKey = deriveKey(deps.config.cryptoSecrets[0], 'grants.v1');
+
+  return async (tx, { affCode, identity, ...fields }) => {
     const now = deps.clock.unix();
     const { quotaForNewUser, quotaForInviter, quotaForInvitee } = deps.settings().registration;
     const inviter = affCode ? await tx.users.byAffCode(affCode) : undefined;
@@ -44,9 +54,12 @@ export function createOpenAccount(deps: { clock: Clock; settings: () => AuthSett
       if ((await tx.identities.claim(claim)) !== 'ok') throw authErrors.identity_taken();
     }
 
+    const claimed =
+      identity ?? (fields.email === null ? undefined : { provider: MAIL_PROVIDER, subject: fields.email });
+    const person = claimed ? hmacSha256Hex(digestKey, `${claimed.provider}:${claimed.subject}`) : user.id;
     const grant = async (userId: number, reason: string, amount: number, note: string) => {
       if (amount === 0) return;
-      await tx.ledger.grant({ userId, kind: 'grant', key: `${reason}:${user.id}`, amount, note, at: now });
+      await tx.ledger.grant({ userId, kind: 'grant', key: `${reason}:${person}`, amount, note, at: now });
     };
     await grant(user.id, 'new-user', quotaForNewUser, 'new account');
     if (invited) {
