@@ -21,11 +21,7 @@ export function createUserAdministration({ db, tables, statement, holdRows }: Co
       const among = inArray(users.id, [...ids]);
       // In one order for everybody, so that two transactions never hold a user each and wait for the other's.
       await statement(sql`select id from ${users} where ${among} order by id ${holdRows}`);
-      return db
-        .select(userColumns(tables))
-        .from(users)
-        .where(and(among, isPresent))
-        .orderBy(asc(users.id));
+      return db.select(userColumns(tables)).from(users).where(and(among, isPresent)).orderBy(asc(users.id));
     },
 
     async administer(id, { role, status, passwordHash }, expectedAuthVersion) {
