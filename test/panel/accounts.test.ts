@@ -156,7 +156,7 @@ describe('signing up', () => {
     await page.goto(`${gateway.url}/sign-up`);
     await field(page, 'E-mail').fill('ada@example.net');
     await press(page, 'Send code');
-    await mailTo(mail, 'ada@example.net');
+    const former = codeIn(await mailTo(mail, 'ada@example.net'));
     const again = page.getByRole('button', { name: /^Send again/ });
     await again.waitFor();
     expect(await again.isDisabled()).toBe(true);
@@ -165,6 +165,9 @@ describe('signing up', () => {
     const code = codeIn(await mailTo(mail, 'ada@example.net'));
     await field(page, 'User name').fill('ada');
     await field(page, 'Password').fill(PASSWORD);
+    await field(page, 'Code from the mail').fill(former);
+    await press(page, 'Create account');
+    await see(page, 'This code is wrong, too old, or was tried too often.');
     await field(page, 'Code from the mail').fill(code);
     await press(page, 'Create account');
     await heading(page, 'Your account is ready').waitFor();
