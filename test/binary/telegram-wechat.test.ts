@@ -1,5 +1,6 @@
 /** Sign-in and binding by Telegram and WeChat, from end to end on the executable; where there are two nodes, every step on another one. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { createHash } from 'node:crypto';
 import { TOTP } from 'otpauth';
 import { type Backdoor, openBackdoor } from '../support/backdoor.ts';
 import {
@@ -116,18 +117,36 @@ for (const [database, count] of [
       const ticket = data<{ flow_token: string; callback_url: string; expires_at: number }>(started);
       expect(ticket.callback_url).toBe(`/api/oauth/telegram/bind/${ticket.flow_token}`);
       expect(Math.abs(ticket.expires_at - nowSeconds() - 300)).toBeLessThan(10);
+      const [cookie = '', ...others] = started.headers.getSetCookie();
+      expect(others).toEqual([]);
+      const [pair, ...attributes] = cookie.split('; ');
+      expect(pair).toBe(bindCookie(ticket.flow_token));
+      const maxAge = Number(attributes.find((attribute) => attribute.startsWith('Max-Age='))?.slice('Max-Age='.length));
+      expect(Math.abs(maxAge - 300)).toBeLessThan(10);
+      expect(attributes).toEqual([`Max-Age=${maxAge}`, 'Path=/api/oauth/telegram/bind', 'HttpOnly', 'SameSite=Lax']);
       secrets.add(ticket.flow_token);
       return ticket;
     }
-    /** What the browser is told when the widget returns: the outcome and nothing else. */
-    async function comeBack(callbackUrl: string, query: URLSearchParams | string): Promise<string> {
-      const response = await fetch(`${url()}${callbackUrl}?${query}`, { redirect: 'manual' });
+    /** What a browser has that began the binding of this flow. */
+    const bindCookie = (flowToken: string): string =>
+      `svc_telegram_bind=${createHash('sha256').update(flowToken).digest('base64url')}`;
+    /**
+     * What the browser is told when the widget returns: the outcome and nothing else. It is the browser that began the binding,
+     * unless another one's cookies are given. The cookie is cleared by success alone.
+     */
+    async function comeBack(callbackUrl: string, query: URLSearchParams | string, cookies?: string): Promise<string> {
+      const flowToken = decodeURIComponent(callbackUrl.split('/').at(-1) ?? '');
+      const cookie = cookies ?? bindCookie(flowToken);
+      const response = await fetch(`${url()}${callbackUrl}?${query}`, { redirect: 'manual', headers: { cookie } });
       expect([response.status, await response.text()]).toEqual([302, '']);
       const location = response.headers.get('location') ?? '';
       expect(location).toStartWith('/oauth/telegram?');
       const parameters = new URLSearchParams(location.slice('/oauth/telegram?'.length));
-      expect(parameters.get('flow_token')).toBe(decodeURIComponent(callbackUrl.split('/').at(-1) ?? ''));
-      return parameters.get('telegram_bind') === 'success' ? 'success' : (parameters.get('error_code') ?? '');
+      expect(parameters.get('flow_token')).toBe(flowToken);
+      const outcome = parameters.get('telegram_bind') === 'success' ? 'success' : (parameters.get('error_code') ?? '');
+      const cleared = 'svc_telegram_bind=; Max-Age=0; Path=/api/oauth/telegram/bind; HttpOnly; SameSite=Lax';
+      expect(response.headers.getSetCookie()).toEqual(outcome === 'success' ? [cleared] : []);
+      return outcome;
     }
     async function bindTelegram(person: Person, id: number): Promise<void> {
       expect(await comeBack((await startBinding(person)).callback_url, widget(id))).toBe('success');
@@ -311,6 +330,33 @@ for (const [database, count] of [
         const again = await ask(`${url()}/api/oauth/telegram/bind/start`, { method: 'POST', token: person.token });
         expect(outcome(again)).toEqual([409, 'AUTH_IDENTITY_TAKEN']);
         expect(flow_token).toHaveLength(43);
+      });
+
+      test('bind CSRF: a victim who is led through the widget to an attacker’s callback gives him nothing', async () => {
+        const [attacker, victim] = [await enter(), await enter()];
+        const { flow_token, callback_url } = await startBinding(attacker);
+        const victims = await startBinding(victim);
+        const id = newTelegramId();
+        const query = widget(id);
+        const browsers = [
+          '',
+          'svc_telegram_bind=',
+          `svc_telegram_bind=${flow_token}`,
+          'svc_telegram_bind=%7B%7D',
+          // She is about to bind her own account in this browser.
+          bindCookie(victims.flow_token),
+        ];
+        for (const cookies of browsers) {
+          expect([cookies, await comeBack(callback_url, query, cookies)]).toEqual([
+            cookies,
+            'TELEGRAM_BIND_SESSION_INVALID',
+          ]);
+        }
+        expect(await backdoor.run(`select 1 from external_identity_claims where subject = '${id}'`)).toEqual([]);
+        // Nothing was used up: her own binding takes the very answer, and his flow still works in his browser.
+        expect(await comeBack(victims.callback_url, query)).toBe('success');
+        expect(personOf(await telegramLogin(widget(id))).id).toBe(victim.id);
+        expect(await comeBack(callback_url, widget(newTelegramId()))).toBe('success');
       });
 
       test('the session in which it began is looked at again: ended, user disabled, user deleted', async () => {

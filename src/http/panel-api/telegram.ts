@@ -7,6 +7,7 @@ import { guardNavigation } from '../guard-navigation.ts';
 import { type Kit, ok } from '../kit.ts';
 import type { RecordAudit } from '../record-audit.ts';
 import type { SessionCookies } from '../session-cookies.ts';
+import { createTelegramBindCookie } from '../telegram-bind-cookie.ts';
 
 const BIND_PATH = '/api/oauth/telegram/bind';
 /** The panel's page on which the widget's return ends; it tells the page that opened it. */
@@ -19,6 +20,7 @@ const BIND_CODES: Record<string, string> = {
   'auth.assertion_replayed': 'TELEGRAM_BIND_INVALID_REQUEST',
   'auth.flow_invalid': 'TELEGRAM_BIND_FLOW_INVALID',
   'auth.session_revoked': 'TELEGRAM_BIND_SESSION_INVALID',
+  'http.origin_forbidden': 'TELEGRAM_BIND_SESSION_INVALID',
   'auth.identity_taken': 'TELEGRAM_BIND_ALREADY_BOUND',
   'auth.user_not_found': 'TELEGRAM_BIND_USER_DELETED',
   'auth.user_disabled': 'TELEGRAM_BIND_USER_DISABLED',
@@ -29,9 +31,10 @@ const WIDGET_FIELDS = 'The query is what the login widget of Telegram hands over
 /** Sign-in and binding by Telegram's login widget. */
 export function telegramRoutes(
   kit: Kit,
-  deps: { auth: Auth; audit: RecordAudit; cookies: SessionCookies; clock: Clock },
+  deps: { auth: Auth; audit: RecordAudit; cookies: SessionCookies; clock: Clock; config: { secureCookies: boolean } },
 ) {
   const { telegram } = deps.auth;
+  const bindCookie = createTelegramBindCookie({ secure: deps.config.secureCookies, path: BIND_PATH });
   const answerLogin = createAnswerLogin(deps);
 
   return new Elysia({ normalize: false, tags: ['Identities'] })
@@ -46,18 +49,21 @@ export function telegramRoutes(
     )
     .post(
       `${BIND_PATH}/start`,
-      async ({ panel }) => {
+      async ({ panel, cookie }) => {
         const ticket = await telegram.binding.begin(panel);
+        bindCookie.write(cookie, ticket.flow_token, ticket.expires_at, deps.clock.unix());
         return ok({ ...ticket, callback_url: `${BIND_PATH}/${ticket.flow_token}` });
       },
       { session: true, critical: true, detail: { summary: 'Begin to bind a Telegram account' } },
     )
     .get(
       `${BIND_PATH}/:flow_token`,
-      async ({ request, params, origin, log }) => {
+      async ({ request, params, origin, log, cookie }) => {
         const { flow_token: flowToken } = params;
         try {
+          bindCookie.requireBrowser(cookie, flowToken);
           const { principal, subject } = await telegram.binding.finish(flowToken, readQuery(request));
+          bindCookie.clear(cookie);
           const detail = { after: { provider: 'telegram', subject } };
           const target = `user:${principal.user.id}`;
           await deps.audit({ panel: principal, origin }, { action: 'user.identity.bind', target, detail });
@@ -74,7 +80,7 @@ export function telegramRoutes(
         critical: true,
         detail: {
           summary: 'Where the widget returns to bind a Telegram account',
-          description: `${WIDGET_FIELDS} Always leads to ${LANDING_PATH}, with telegram_bind, error_code and flow_token.`,
+          description: `${WIDGET_FIELDS} In the browser that began. Leads to ${LANDING_PATH}, with telegram_bind, error_code, flow_token.`,
           responses: { '302': { description: `To ${LANDING_PATH}` } },
         },
       },
