@@ -187,6 +187,7 @@ describe('before sign-in', () => {
       'passkey_user_verification',
       'password_login_enabled',
       'password_register_enabled',
+      'password_reset',
       'privacy_policy_enabled',
       'register_enabled',
       'self_use_mode_enabled',

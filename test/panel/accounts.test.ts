@@ -174,7 +174,7 @@ describe('signing up', () => {
   });
 
   test('without confirmed addresses a name and a password are enough, over plain HTTP too', async () => {
-    const { gateway } = await startOpen({ EmailVerificationEnabled: 'false' });
+    const { gateway } = await startOpen({ EmailVerificationEnabled: 'false', SMTPServer: '' });
     const origin = `http://${insecureHost}:${gateway.port}`;
     const { page } = await open(origin);
     await page.goto(`${origin}/sign-in`);
@@ -190,7 +190,11 @@ describe('signing up', () => {
   });
 
   test('closed: no link to it, and the page says so; closed meanwhile: the form says so', async () => {
-    const { gateway, root } = await startOpen({ RegisterEnabled: 'false', EmailVerificationEnabled: 'false' });
+    const { gateway, root } = await startOpen({
+      RegisterEnabled: 'false',
+      EmailVerificationEnabled: 'false',
+      SMTPServer: '',
+    });
     const { page } = await open(gateway.url);
     await page.goto(`${gateway.url}/sign-in`);
     await heading(page, 'Sign in').waitFor();

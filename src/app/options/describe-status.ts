@@ -13,6 +13,7 @@ export function describeStatus(options: OptionValues, auth: AuthSettings): Publi
     register_enabled: auth.registration.enabled,
     password_login_enabled: auth.passwordLogin,
     password_register_enabled: auth.registration.enabled && auth.registration.byPassword,
+    password_reset: auth.passwordLogin && auth.mail !== undefined,
     turnstile_check: auth.challenge !== undefined,
     turnstile_site_key: auth.challenge?.siteKey ?? '',
     github_oauth: providers.github !== undefined,

@@ -27,6 +27,8 @@ export type PublicSettings = {
   register_enabled: boolean;
   password_login_enabled: boolean;
   password_register_enabled: boolean;
+  /** A forgotten password can be reset by a mailed link. */
+  password_reset: boolean;
   turnstile_check: boolean;
   turnstile_site_key: string;
   github_oauth: boolean;

@@ -20,8 +20,7 @@ export function OtherWays() {
           </Anchor>
         </Text>
       )}
-      {/* A gateway that confirms addresses can mail, and the addresses of its accounts are known. */}
-      {status?.email_verification && (
+      {status?.password_reset && (
         <Anchor component={Link} to="/forgot-password" size="sm" underline="always" style={{ alignSelf: 'flex-start' }}>
           {t('signIn.forgot')}
         </Anchor>
