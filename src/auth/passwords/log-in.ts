@@ -3,7 +3,6 @@ import type { AuthSettings } from '../config.ts';
 import { authErrors, invalidField } from '../errors.ts';
 import type { GuessLimit } from '../limits/limit-guesses.ts';
 import type { CompleteLogin, LoginResult } from '../login/complete-login.ts';
-import type { PassChallenge } from '../registration/pass-challenge.ts';
 import { USER_ENABLED } from '../sessions/check-session.ts';
 import type { RequestOrigin } from '../types.ts';
 import type { PasswordHashes } from './password-hashes.ts';
@@ -12,15 +11,14 @@ export type LoginRequest = {
   /** A user name in any case, or an e-mail address. */
   username: string;
   password: string;
-  /** The answer to the challenge of the page, where one is set up. */
-  challengeToken?: string;
   origin: RequestOrigin;
 };
 
 /**
  * Password login. Rejects with `auth.invalid_credentials` alike, in body and in time, for an unknown user, a wrong password, a
  * disabled user and an account without a password; with `auth.too_many_attempts`; with a limit of session issuance; with
- * `auth.challenge_failed`; with `auth.method_disabled` while nobody signs in with a password.
+ * `auth.method_disabled` while nobody signs in with a password. No challenge stands before it: guesses are limited, and a verifier
+ * that is away must not lock anybody out.
  */
 export function createLogIn(deps: {
   store: Store;
@@ -28,7 +26,6 @@ export function createLogIn(deps: {
   limitGuesses: GuessLimit;
   completeLogin: CompleteLogin;
   settings: () => AuthSettings;
-  passChallenge: PassChallenge;
 }): (request: LoginRequest) => Promise<LoginResult> {
   const { store, passwords, limitGuesses, completeLogin } = deps;
 
@@ -38,13 +35,11 @@ export function createLogIn(deps: {
     return right && user?.status === USER_ENABLED ? user : undefined;
   }
 
-  return async ({ username, password, challengeToken, origin }) => {
+  return async ({ username, password, origin }) => {
     if (!deps.settings().passwordLogin) throw authErrors.method_disabled();
     const login = username.trim();
     if (login === '') throw invalidField('username', 'a user name or an e-mail address is required.');
     if (password === '') throw invalidField('password', 'a password is required.');
-
-    await deps.passChallenge({ token: challengeToken, ip: origin.ip });
 
     // Counted by what was typed, not by the account found: a shared count of name and address would tell that both are one's.
     const proven = await limitGuesses(foldSpelling(login), origin.ip, () => prove(login, password));

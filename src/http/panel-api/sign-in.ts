@@ -2,7 +2,6 @@ import { Elysia, t } from 'elysia';
 import type { Auth } from '../../auth/index.ts';
 import { AppError, type Clock } from '../../kernel/index.ts';
 import { createAnswerLogin } from '../answer-login.ts';
-import { challengeField, readChallengeToken } from '../challenge-token.ts';
 import { type Kit, ok, strictObject } from '../kit.ts';
 import type { SessionCookies } from '../session-cookies.ts';
 
@@ -21,18 +20,13 @@ export function signInRoutes(kit: Kit, deps: { auth: Auth; cookies: SessionCooki
     .use(kit)
     .post(
       '/api/user/login',
-      async ({ body, request, origin, cookie }) => {
-        const { username, password } = body;
-        const challengeToken = readChallengeToken(body, request);
-        return answerLogin(await auth.passwords.logIn({ username, password, challengeToken, origin }), cookie);
-      },
+      async ({ body, origin, cookie }) => answerLogin(await auth.passwords.logIn({ ...body, origin }), cookie),
       {
         public: true,
         critical: true,
         body: strictObject({
           username: t.String({ maxLength: 320, description: 'User name or e-mail address.' }),
           password: t.String({ maxLength: 1000 }),
-          ...challengeField,
         }),
         detail: { summary: 'Sign in with a password' },
       },
