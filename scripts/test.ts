@@ -9,7 +9,8 @@ import { addCounts, type Counts, formatCounts, readCounts } from './test-counts.
 /**
  * npm test [-- files or folders]: builds what is stale, provides PostgreSQL, Redis and Chromium, runs the tests and ends with
  * one line of counts. Files run side by side in processes of their own. Those of the sandbox and those named
- * `*.serial.test.ts` measure time or memory and run afterwards, one by one on an otherwise idle machine.
+ * `*.serial.test.ts` measure time or memory and run afterwards, one by one on an otherwise idle machine; those of the sandbox in a
+ * process that holds nothing of others.
  */
 async function main(args: string[]): Promise<number> {
   const files = selectFiles(args);
@@ -31,7 +32,8 @@ async function main(args: string[]): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'taskgate-tests-'));
   const lanes = [
     { files: files.filter((file) => !isSerial(file)), flags: ['--parallel'] },
-    { files: files.filter(isSerial), flags: ['--parallel=1'] },
+    { files: files.filter(isOfSandbox), flags: ['--parallel=1'] },
+    { files: files.filter((file) => isSerial(file) && !isOfSandbox(file)), flags: ['--parallel=1'] },
   ];
   let counts: Counts = { passed: 0, failed: 0, skipped: 0 };
   try {
@@ -65,9 +67,9 @@ async function main(args: string[]): Promise<number> {
   return counts.failed > 0 || interrupted ? 1 : 0;
 }
 
-function isSerial(file: string): boolean {
-  return file.endsWith('.serial.test.ts') || file.startsWith('test/sandbox/');
-}
+const isOfSandbox = (file: string): boolean => file.startsWith('test/sandbox/');
+
+const isSerial = (file: string): boolean => file.endsWith('.serial.test.ts') || isOfSandbox(file);
 
 function selectFiles(args: readonly string[]): string[] {
   const all = listFiles('test').filter((file) => file.endsWith('.test.ts') || file.endsWith('.test.tsx'));
