@@ -1,5 +1,6 @@
 /** Registration, mailed codes and links, end to end: the compiled binary, a real mail server, a verifier of the challenge. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { openBackdoor } from '../support/backdoor.ts';
 import { type ChallengeServer, startChallengeServer } from '../support/challenge.ts';
 import { type Administrator, ask, type Gateway, setUp, startGateway, until } from '../support/gateway.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
@@ -250,8 +251,64 @@ for (const database of ['SQLite', 'PostgreSQL'] as const) {
       const trouble = await post('/api/reset_password', { email: 'ivy@example.net', turnstile: challenge.solve() });
       expect([trouble.status, trouble.body.code]).toEqual([403, 'AUTH_CHALLENGE_FAILED']);
       expect((await post('/api/user/login', { username: 'ivy', password: PASSWORD })).status).toBe(200);
+      challenge.misbehave((response) => response.end('<h1>{{{'));
+      const garbage = await post('/api/verification', { email: 'jack@example.net', turnstile: challenge.solve() });
+      expect([garbage.status, garbage.body.code]).toEqual([403, 'AUTH_CHALLENGE_FAILED']);
+      if (database === 'SQLite') {
+        challenge.misbehave(() => {});
+        const started = performance.now();
+        const hanging = await post('/api/verification', { email: 'jack@example.net', turnstile: challenge.solve() });
+        expect([hanging.status, hanging.body.code]).toEqual([403, 'AUTH_CHALLENGE_FAILED']);
+        expect(performance.now() - started).toBeLessThan(15_000);
+      }
       challenge.misbehave(undefined);
-      await set({ TurnstileCheckEnabled: 'false' });
+
+      const trial = async () => {
+        const { ok, steps } = await root.call<{ ok: boolean; steps: { name: string; message: string }[] }>(
+          'POST',
+          '/api/option/test',
+          { what: 'turnstile' },
+        );
+        expect(JSON.stringify(steps)).not.toContain(SECRET_KEY);
+        return [ok, steps.map(({ name }) => name)];
+      };
+      expect(await trial()).toEqual([true, ['connect', 'secret']]);
+      await set({ TurnstileSecretKey: 'another key' });
+      expect(await trial()).toEqual([false, ['connect', 'secret']]);
+      await set({ TurnstileCheckEnabled: 'false', TurnstileSecretKey: SECRET_KEY });
+    }, 30_000);
+
+    test('an expired code or link is worth nothing, and a code is for the account that asked for it', async () => {
+      await register('mona');
+      await register('nils');
+      const late = await codeFor('otto@example.net');
+      await post('/api/reset_password', { email: 'mona@example.net' });
+      const link = linkIn(await mailTo('mona@example.net'));
+      const { token } = await logIn('mona', PASSWORD);
+      const next = 'mona.two@example.net';
+      const askForCode = async () => {
+        expect((await post('/api/user/email/code', { email: next }, { token })).status).toBe(200);
+        return codeIn(await mailTo(next));
+      };
+      const code = await askForCode();
+      const backdoor = openBackdoor(gateway);
+      await backdoor.run('update auth_flows set expires_at = 1 where consumed_at is null');
+      await backdoor.close();
+      const reset = { email: 'mona@example.net', token: link.searchParams.get('token'), password: NEW_PASSWORD };
+      const registration = {
+        username: 'otto',
+        password: PASSWORD,
+        email: 'otto@example.net',
+        verification_code: late,
+      };
+      expect((await post('/api/user/register', registration)).body.code).toBe('AUTH_CODE_INVALID');
+      expect((await post('/api/user/reset', reset)).body.code).toBe('AUTH_FLOW_INVALID');
+      const bind = (body: object, caller: string) => post('/api/oauth/email/bind', body, { token: caller });
+      expect((await bind({ email: next, code }, token)).body.code).toBe('AUTH_CODE_INVALID');
+      const { token: stranger } = await logIn('nils', PASSWORD);
+      const fresh = { email: next, code: await askForCode() };
+      expect((await bind(fresh, stranger)).body.code).toBe('AUTH_CODE_INVALID');
+      expect((await bind(fresh, token)).status).toBe(200);
     });
 
     test('open registration without challenge and confirmed addresses is warned of when it begins', async () => {

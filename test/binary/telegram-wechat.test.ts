@@ -173,6 +173,11 @@ for (const [database, count] of [
     }
     const wechatBind = ({ token }: Person, code: string, flow: string) =>
       ask(`${url()}/api/oauth/wechat/bind`, { token, body: { code, flow_token: flow } });
+    /** As if their time had passed for all flows that are under way. */
+    const letFlowsExpire = () =>
+      backdoor.run(`update auth_flows set expires_at = ${nowSeconds() - 1} where consumed_at is null`);
+    const trial = (what: string) =>
+      admin.call<{ ok: boolean; steps: { name: string; ok: boolean }[] }>('POST', '/api/option/test', { what });
     const newCode = (subject: string): string => {
       made += 1;
       const code = `code-${made}-of-wechat`;
@@ -210,6 +215,27 @@ for (const [database, count] of [
         },
         { telegram_oauth: true, telegram_bot_name: BOT.name, wechat_login: true },
       );
+    });
+
+    test('trials: the bot’s token is looked at, the WeChat server is asked; what is wrong is said without a secret', async () => {
+      const good = [await trial('telegram'), await trial('wechat')];
+      expect(good.map(({ ok, steps }) => [ok, steps.map(({ name }) => name)])).toEqual([
+        [true, ['token', 'name']],
+        [true, ['connect', 'answer']],
+      ]);
+      wechat.mood = 'html';
+      const broken = await trial('wechat');
+      wechat.mood = 'well';
+      expect([broken.ok, broken.steps.at(-1)?.name]).toEqual([false, 'answer']);
+      await setOptions({ TelegramBotToken: 'not a token', WeChatServerToken: 'another' }, {});
+      const bad = [await trial('telegram'), await trial('wechat')];
+      wechat.complaints.length = 0;
+      await setOptions({ TelegramBotToken: BOT.token, WeChatServerToken: WECHAT_TOKEN }, {});
+      expect(bad.map(({ ok, steps }) => [ok, steps.at(-1)?.name])).toEqual([
+        [false, 'token'],
+        [false, 'token'],
+      ]);
+      for (const secret of [BOT.token, WECHAT_TOKEN]) expect(JSON.stringify([good, broken, bad])).not.toContain(secret);
     });
 
     describe('Telegram', () => {
@@ -332,6 +358,15 @@ for (const [database, count] of [
         expect(flow_token).toHaveLength(43);
       });
 
+      test('an expired flow binds nothing', async () => {
+        const person = await enter();
+        const late = await startBinding(person);
+        await letFlowsExpire();
+        const query = widget(newTelegramId());
+        expect(await comeBack(late.callback_url, query)).toBe('TELEGRAM_BIND_FLOW_INVALID');
+        expect(await comeBack((await startBinding(person)).callback_url, query)).toBe('success');
+      });
+
       test('bind CSRF: a victim who is led through the widget to an attacker’s callback gives him nothing', async () => {
         const [attacker, victim] = [await enter(), await enter()];
         const { flow_token, callback_url } = await startBinding(attacker);
@@ -429,6 +464,28 @@ for (const [database, count] of [
         expect(outcome(await get('/api/oauth/wechat', `code=${newCode(subject)}`))).toEqual([400, 'VALIDATION_FAILED']);
       });
 
+      test('an expired flow, and one of another provider or purpose, signs nobody in and binds nothing', async () => {
+        const person = await enter();
+        const subject = `openid-${person.id}`;
+        const flows = { login: await wechatFlow(), binding: await wechatBindFlow(person) };
+        await letFlowsExpire();
+        const code = newCode(subject);
+        const { flow_token: telegrams } = await startBinding(person);
+        const refused = [
+          await wechatBind(person, code, flows.binding),
+          await wechatBind(person, code, await wechatFlow()),
+          await wechatBind(person, code, telegrams),
+          await wechatLogin(code, flows.login),
+          await wechatLogin(code, telegrams),
+          await wechatLogin(code, await wechatBindFlow(person)),
+        ];
+        expect(refused.map(outcome)).toEqual(refused.map(() => [400, 'AUTH_FLOW_INVALID']));
+        // Nobody was even asked whose code it is.
+        expect(wechat.asked).not.toContain(code);
+        expect((await wechatBind(person, code, await wechatBindFlow(person))).status).toBe(200);
+        expect(personOf(await wechatLogin(code)).id).toBe(person.id);
+      });
+
       test('a server that fails, in every way, is a failed provider; the flow can be used when it is back', async () => {
         const person = await enter();
         const subject = `openid-${person.id}`;
@@ -467,6 +524,19 @@ for (const [database, count] of [
         expect(new Set(all)).toEqual(new Set(['success', 'TELEGRAM_BIND_ALREADY_BOUND']));
         const owner = personOf(await telegramLogin(widget(id)));
         expect(owner.id).toBe(people[all.indexOf('success')]?.id as number);
+
+        // The same people, of whom nobody has an identity of WeChat any more.
+        await backdoor.run(`delete from external_identity_claims where provider = 'wechat'`);
+        const bindings = [];
+        for (const person of people) bindings.push({ person, flow: await wechatBindFlow(person) });
+        const contested = Array.from({ length: 50 }, () => newCode('openid-of-one'));
+        const answers = await Promise.all(
+          bindings.map(({ person, flow }, i) => wechatBind(person, contested[i] as string, flow)),
+        );
+        expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+        expect(new Set(answers.map(({ body }) => body.code))).toEqual(new Set([undefined, 'AUTH_IDENTITY_TAKEN']));
+        const winner = people[answers.findIndex(({ status }) => status === 200)]?.id as number;
+        expect(personOf(await wechatLogin(newCode('openid-of-one'))).id).toBe(winner);
       });
     });
 

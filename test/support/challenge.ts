@@ -15,6 +15,7 @@ export type ChallengeServer = {
 
 export async function startChallengeServer(secret: string): Promise<ChallengeServer> {
   const good = new Set<string>();
+  const used = new Set<string>();
   const asked: Asked[] = [];
   let trouble: ((response: ServerResponse) => void) | undefined;
   let solved = 0;
@@ -29,10 +30,17 @@ export async function startChallengeServer(secret: string): Promise<ChallengeSer
       remoteip: field('remoteip'),
     });
     if (trouble) return trouble(response);
-    const success = field('secret') === secret && good.delete(field('response'));
     response.setHeader('content-type', 'application/json');
-    response.end(JSON.stringify(success ? { success } : { success, 'error-codes': ['timeout-or-duplicate'] }));
+    response.end(JSON.stringify(judge(field('secret'), field('response'))));
   });
+  function judge(given: string, token: string): { success: boolean; 'error-codes': string[] } {
+    const refuse = (code: string) => ({ success: false, 'error-codes': [code] });
+    if (given !== secret) return refuse('invalid-input-secret');
+    if (used.has(token)) return refuse('timeout-or-duplicate');
+    if (!good.delete(token)) return refuse('invalid-input-response');
+    used.add(token);
+    return { success: true, 'error-codes': [] };
+  }
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
   const { port } = server.address() as { port: number };
   return {
