@@ -4,6 +4,7 @@ import { sha256Hex, silentLogger, systemClock } from '../../src/kernel/index.ts'
 import { createPluginService, type PluginService } from '../../src/plugins/index.ts';
 import type { Sandbox } from '../../src/sandbox/index.ts';
 import type { NewChannel, NewTask, Store } from '../../src/store/ports/index.ts';
+import { PNG_ICON } from './icons.ts';
 import {
   demoSource,
   makeService,
@@ -22,7 +23,7 @@ setDefaultTimeout(60_000);
 const sandbox = startSandbox();
 afterAll(() => sandbox.close());
 
-const PNG = `data:image/png;base64,${Buffer.concat([Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]), Buffer.from('x')]).toString('base64')}`;
+const PNG = PNG_ICON;
 
 const channel = (change: Partial<NewChannel> = {}): NewChannel => ({
   name: 'c',
@@ -156,7 +157,10 @@ describe.each(['sqlite', 'postgres'] as const)('plugins on %s', (dialect) => {
         'plugins.icon_invalid',
       ],
       [{ ...at('2.0.0'), icon: 'data:image/png;base64,%%%%' }, 'plugins.icon_invalid'],
-      [{ ...at('2.0.0'), icon: 'data:image/svg+xml;base64,PHN2Zy8+' }, 'plugins.icon_invalid'],
+      [
+        { ...at('2.0.0'), icon: `data:image/svg+xml;base64,${Buffer.from('<svg><script/></svg>').toString('base64')}` },
+        'plugins.icon_invalid',
+      ],
       [
         {
           ...at('2.0.0'),

@@ -1,25 +1,45 @@
 import { err, ok, type Result } from '../../kernel/index.ts';
+import { checkSvg } from './check-svg.ts';
 
 /** Largest icon, decoded. */
 const MAX_ICON_BYTES = 512 * 1024;
+const MAX_BASE64 = Math.ceil(MAX_ICON_BYTES / 3) * 4;
+/** Wider or higher, a file of 512 KiB would take gigabytes to draw. */
+const MAX_PIXELS = 4096;
 const PNG_SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 
-export type IconImage = { mimeType: string; bytes: Uint8Array };
+export type IconImage = { mimeType: 'image/png' | 'image/svg+xml'; bytes: Uint8Array };
 
-/** An icon from its data URL: a PNG of at most 512 KiB in strict base64; what is wrong with it otherwise. */
+/** An icon from its data URL: a PNG or a harmless SVG of at most 512 KiB, in strict base64; what is wrong with it otherwise. */
 export function readIcon(dataUrl: string): Result<IconImage, string> {
   const comma = dataUrl.indexOf(',');
-  const header = dataUrl.slice(0, Math.max(comma, 0));
-  if (header === 'data:image/svg+xml;base64')
-    return err('SVG icons cannot be checked for active content here; send a PNG');
-  if (header !== 'data:image/png;base64')
-    return err('must be a base64 data URL of a PNG image (data:image/png;base64,…)');
+  const mimeType = MIME_TYPES.get(dataUrl.slice(0, Math.max(comma, 0)));
+  if (!mimeType)
+    return err(
+      'must be a base64 data URL of a PNG or SVG image (data:image/png;base64,… or data:image/svg+xml;base64,…)',
+    );
   const text = dataUrl.slice(comma + 1);
-  const bytes = Buffer.from(text, 'base64');
-  if (bytes.length > MAX_ICON_BYTES)
-    return err(`is ${bytes.length} bytes large; at most ${MAX_ICON_BYTES} are allowed`);
+  const bytes = text.length > MAX_BASE64 ? undefined : Buffer.from(text, 'base64');
+  if (!bytes || bytes.length > MAX_ICON_BYTES)
+    return err(`is larger than ${MAX_ICON_BYTES} bytes; save it smaller or simpler`);
   if (text === '' || bytes.toString('base64') !== text) return err('is not valid base64');
+  const checked = mimeType === 'image/png' ? checkPng(bytes) : checkSvg(bytes);
+  return checked.ok ? ok({ mimeType, bytes }) : checked;
+}
+
+const MIME_TYPES = new Map<string, IconImage['mimeType']>([
+  ['data:image/png;base64', 'image/png'],
+  ['data:image/svg+xml;base64', 'image/svg+xml'],
+]);
+
+/** Signature, and the header chunk that every PNG begins with (W3C PNG, section 11.2.1): length 13, IHDR, width and height. */
+function checkPng(bytes: Buffer): Result<null, string> {
   if (!bytes.subarray(0, PNG_SIGNATURE.length).equals(PNG_SIGNATURE))
     return err('is no PNG image: its signature is missing');
-  return ok({ mimeType: 'image/png', bytes });
+  if (bytes.length < 33 || bytes.readUInt32BE(8) !== 13 || bytes.toString('latin1', 12, 16) !== 'IHDR')
+    return err('is no PNG image: its header is missing');
+  const [width, height] = [bytes.readUInt32BE(16), bytes.readUInt32BE(20)];
+  if (width === 0 || height === 0 || width > MAX_PIXELS || height > MAX_PIXELS)
+    return err(`is ${width} × ${height} pixels large; from 1 to ${MAX_PIXELS} are allowed each way`);
+  return ok(null);
 }
