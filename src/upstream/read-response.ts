@@ -8,8 +8,8 @@ import type { Deadlines } from './watch-deadlines.ts';
 
 export type ReadLimits = { idleTimeoutMs: number; maxResponseBytes: number; signal?: AbortSignal };
 
-// A text is a small thing: in all it may take this many times the idle time, so that a byte now and then cannot hold its reader.
-const TEXT_IDLE_TIMES = 4;
+// What is read whole is a small thing: in all it may take this many times the idle time, so that a byte now and then cannot hold its reader.
+const WHOLE_IDLE_TIMES = 4;
 // An answer up to this size is read to its end when nobody wants it, which keeps the connection; a larger one is cut off.
 const DRAIN_BYTES = 64 * 1024;
 
@@ -69,27 +69,33 @@ export function readResponse(
     unread.stop();
   };
 
+  function bytes(): Promise<Result<Uint8Array, UpstreamFailure>> {
+    take();
+    const { promise, resolve } = Promise.withResolvers<Result<Uint8Array, UpstreamFailure>>();
+    const chunks: Buffer[] = [];
+    const whole = deadlines.watch(WHOLE_IDLE_TIMES * limits.idleTimeoutMs, () => body.fail(tooSlow()));
+    const body = consume(
+      (chunk) => chunks.push(chunk),
+      () => {
+        whole.stop();
+        resolve(decode(chunks, headers['content-encoding'] ?? [], limits.maxResponseBytes));
+      },
+      (reason) => {
+        whole.stop();
+        resolve(err(reason));
+      },
+    );
+    return promise;
+  }
+
   return {
     status: incoming.statusCode ?? 0,
     headers,
     url: url.href,
-    text() {
-      take();
-      const { promise, resolve } = Promise.withResolvers<Result<string, UpstreamFailure>>();
-      const chunks: Buffer[] = [];
-      const whole = deadlines.watch(TEXT_IDLE_TIMES * limits.idleTimeoutMs, () => body.fail(tooSlow()));
-      const body = consume(
-        (chunk) => chunks.push(chunk),
-        () => {
-          whole.stop();
-          resolve(decodeText(chunks, headers['content-encoding'] ?? [], limits.maxResponseBytes));
-        },
-        (reason) => {
-          whole.stop();
-          resolve(err(reason));
-        },
-      );
-      return promise;
+    bytes,
+    async text() {
+      const read = await bytes();
+      return read.ok ? ok(utf8.decode(read.value)) : read;
     },
     stream() {
       take();
@@ -161,32 +167,32 @@ const DECODERS: Record<string, (data: Buffer, options: { maxOutputLength: number
   br: promisify(brotliDecompress),
 };
 
-/** We ask for no encoding; vendors that encode anyway are understood. The cap holds for the decoded text: no zip bombs. */
-async function decodeText(
+/** We ask for no encoding; vendors that encode anyway are understood. The cap holds for what is decoded: no zip bombs. */
+async function decode(
   chunks: Buffer[],
   contentEncoding: readonly string[],
   max: number,
-): Promise<Result<string, UpstreamFailure>> {
+): Promise<Result<Uint8Array, UpstreamFailure>> {
   const encodings = contentEncoding
     .flatMap((value) => value.toLowerCase().split(','))
     .map((encoding) => encoding.trim())
     .filter((encoding) => encoding !== '' && encoding !== 'identity');
   let data = chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);
-  if (data.length === 0) return ok('');
+  if (data.length === 0) return ok(data);
   if (encodings.length > 1) return err(failure('broken', false, 'The vendor encoded its answer more than once.'));
   for (const encoding of encodings) {
-    const decode = Object.hasOwn(DECODERS, encoding) ? DECODERS[encoding] : undefined;
-    if (!decode) return err(failure('broken', false, 'The vendor encoded its answer in an unknown way.'));
+    const decoder = Object.hasOwn(DECODERS, encoding) ? DECODERS[encoding] : undefined;
+    if (!decoder) return err(failure('broken', false, 'The vendor encoded its answer in an unknown way.'));
     try {
-      data = await decode(data, { maxOutputLength: Math.min(max, MAX_DECODED_BYTES) });
+      data = await decoder(data, { maxOutputLength: Math.min(max, MAX_DECODED_BYTES) });
     } catch (error) {
       const { code } = error as { code?: string };
       if (code === 'ERR_BUFFER_TOO_LARGE') return err(tooLarge(Math.min(max, MAX_DECODED_BYTES)));
       return err(failure('broken', false, 'The vendor encoded its answer wrongly.'));
     }
   }
-  return ok(utf8.decode(data));
+  return ok(data);
 }
 
-// Where a caller set no cap of its own: what a text in memory may ever take.
+// Where a caller set no cap of its own: what a body in memory may ever take.
 const MAX_DECODED_BYTES = 256 * 1024 * 1024;

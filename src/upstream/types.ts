@@ -29,7 +29,7 @@ export type UpstreamRequest = {
   connectTimeoutMs: number;
   /** From then, or from the last piece of a body that was sent, until the response's headers. */
   headersTimeoutMs: number;
-  /** Between two chunks of the body; `text()` as a whole takes at most four times as long. */
+  /** Between two chunks of the body; `bytes()` and `text()` as a whole take at most four times as long. */
   idleTimeoutMs: number;
   /** Aborts the body beyond this, decoded or not; `Infinity` for streamed content. */
   maxResponseBytes: number;
@@ -42,7 +42,9 @@ export type UpstreamResponse = {
   headers: Record<string, string[]>;
   /** The URL that answered, after redirects. */
   url: string;
-  /** Reads all of it as UTF-8, up to `maxResponseBytes`. */
+  /** Reads all of it, decoded, up to `maxResponseBytes`. */
+  bytes(): Promise<Result<Uint8Array, UpstreamFailure>>;
+  /** The same as UTF-8; what is none is replaced. */
   text(): Promise<Result<string, UpstreamFailure>>;
   /** For content that passes through, in the encoding that came; errors end the stream. */
   stream(): ReadableStream<Uint8Array>;
