@@ -1,0 +1,244 @@
+// OpenAI's Videos API: https://developers.openai.com/api/docs/guides/video-generation. Also for vendors that offer the same API:
+// their address goes into the channel.
+
+export const meta = {
+  apiVersion: 1,
+  key: 'openai-sora',
+  name: 'OpenAI Sora',
+  version: '1.0.0',
+  author: { name: 'Taskgate' },
+  description: {
+    en: 'Video with sound from text or a first frame, by the Videos API of OpenAI',
+    zh: '通过 OpenAI 视频接口由文字或首帧图片生成有声视频',
+  },
+  icon: 'text:So',
+  models: ['sora-2', 'sora-2-pro'],
+  fetchMode: 'per_task',
+  sortPriority: 90,
+  website: 'https://developers.openai.com/api/docs/guides/video-generation',
+  baseUrl: 'https://api.openai.com',
+  protocols: ['proto_video', { name: 'proto_responses', supports: ['stream', 'sync', 'background'] }],
+  usageSchema: {
+    seconds: {
+      type: 'number',
+      unit: 'second',
+      description: { en: 'Length of the generated video, per second', zh: '生成视频的时长，按秒计' },
+    },
+    resolution: {
+      enum: ['720p', '1024p', '1080p'],
+      enumLabels: {
+        '720p': '1280x720, 720x1280',
+        '1024p': '1792x1024, 1024x1792',
+        '1080p': '1920x1080, 1080x1920',
+      },
+      description: { en: 'Resolution of the generated video', zh: '生成视频的分辨率' },
+    },
+  },
+  usageExamples: [
+    { label: '4 s at 720p', facts: { seconds: 4, resolution: '720p' } },
+    { label: '12 s at 1080p', facts: { seconds: 12, resolution: '1080p' } },
+  ],
+};
+
+const SECONDS = ['4', '8', '12', '16', '20'];
+const DEFAULT_SECONDS = '4';
+const RESOLUTIONS = {
+  '720x1280': '720p',
+  '1280x720': '720p',
+  '1024x1792': '1024p',
+  '1792x1024': '1024p',
+  '1080x1920': '1080p',
+  '1920x1080': '1080p',
+};
+const DEFAULT_SIZE = '720x1280';
+const IMAGE_FIELD = 'input_reference';
+
+const STATUSES = { queued: 'QUEUED', in_progress: 'IN_PROGRESS', completed: 'SUCCESS', failed: 'FAILURE' };
+
+/** What can be downloaded of a finished video, by the names of the API's `variant`. */
+const VARIANTS = [
+  { key: 'video', type: 'video', mimeType: 'video/mp4' },
+  { key: 'thumbnail', type: 'image', mimeType: 'image/webp' },
+  { key: 'spritesheet', type: 'image', mimeType: 'image/jpeg' },
+];
+
+const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isText = (value) => typeof value === 'string' && value.trim() !== '';
+const given = (value) => value !== undefined && value !== null && value !== '';
+const videosUrl = (ctx) => `${ctx.baseUrl.replace(/\/+$/, '').replace(/\/v1$/, '')}/v1/videos`;
+const bearer = (ctx) => `Bearer ${ctx.apiKey}`;
+
+/**
+ * The first frame as `{file}` (an upload of this request), `{image_url}` (an address or data URL) or `{file_id}` (a file at OpenAI).
+ */
+function imageOf(value) {
+  if (!given(value)) return undefined;
+  if (isText(value)) return { image_url: value };
+  const name = ['file', 'image_url', 'file_id'].find((member) => isObject(value) && isText(value[member]));
+  if (!name) throw new Error('input_reference is an image file, or an object with image_url or file_id.');
+  return { [name]: value[name] };
+}
+
+/** The fields of any request as the API names them, checked. Applied twice it gives the same. */
+function normalize(fields) {
+  if (!isText(fields.prompt)) throw new Error('Please give a prompt.');
+  const seconds = String(given(fields.seconds) ? fields.seconds : DEFAULT_SECONDS);
+  if (!SECONDS.includes(seconds)) throw new Error(`seconds is one of ${SECONDS.join(', ')}.`);
+  const size = given(fields.size) ? fields.size : DEFAULT_SIZE;
+  if (!Object.hasOwn(RESOLUTIONS, size)) throw new Error(`size is one of ${Object.keys(RESOLUTIONS).join(', ')}.`);
+  const image = imageOf(fields[IMAGE_FIELD]);
+  return { prompt: fields.prompt, seconds, size, ...(image ? { [IMAGE_FIELD]: image } : {}) };
+}
+
+const orderOf = (ctx) => normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});
+
+/** The fields of a JSON or multipart body. OpenAI's own clients send `input_reference[image_url]` in a form. */
+function fieldsOf(body) {
+  if (body.kind === 'json' && isObject(body.value)) return body.value;
+  if (body.kind !== 'form' && body.kind !== 'multipart') throw new Error('Please send a JSON object or a form.');
+  const fields = {};
+  for (const [name, values] of Object.entries(body.fields)) {
+    const member = /^input_reference\[(image_url|file_id)\]$/.exec(name);
+    if (member) fields[IMAGE_FIELD] = { [member[1]]: values[0] };
+    else fields[name] = values[0];
+  }
+  const file = body.kind === 'multipart' ? body.files.find(({ field }) => field === IMAGE_FIELD) : undefined;
+  if (file) fields[IMAGE_FIELD] = { file: file.ref };
+  return fields;
+}
+
+export function buildSubmitRequest(ctx) {
+  const model = ctx.upstreamModel || ctx.model;
+  const order = { model, ...orderOf(ctx) };
+  if (model === 'sora-2' && RESOLUTIONS[order.size] !== '720p') {
+    throw new Error('sora-2 makes 720x1280 and 1280x720; take sora-2-pro for larger videos.');
+  }
+  const image = order[IMAGE_FIELD];
+  const request = {
+    url: videosUrl(ctx),
+    method: 'POST',
+    headers: { Authorization: bearer(ctx) },
+    action: image ? 'image_to_video' : 'text_to_video',
+  };
+  if (!image?.file) {
+    request.headers['Content-Type'] = 'application/json';
+    return { ...request, body: order };
+  }
+  delete order[IMAGE_FIELD];
+  const parts = Object.entries(order).map(([name, value]) => ({ name, value }));
+  return { ...request, bodyType: 'multipart', parts: [...parts, { name: IMAGE_FIELD, fileRef: image.file }] };
+}
+
+export function parseSubmitResponse(_ctx, { body }) {
+  if (!isObject(body) || !isText(body.id)) {
+    throw new Error(`The answer holds no video${isObject(body) && body.error ? `: ${messageOf(body.error)}` : '.'}`);
+  }
+  const result = readVideo(body);
+  const ended = result.status === 'SUCCESS' || result.status === 'FAILURE';
+  return { taskId: body.id, taskData: body, ...(ended ? { immediate: result } : {}) };
+}
+
+export function buildQueryRequest(ctx) {
+  return { url: `${videosUrl(ctx)}/${encodeURIComponent(ctx.taskId)}`, headers: { Authorization: bearer(ctx) } };
+}
+
+export function parseTaskResult(_ctx, body) {
+  return readVideo(body);
+}
+
+const messageOf = (error) => (isObject(error) && (error.message || error.code)) || String(error);
+
+function readVideo(video) {
+  if (!isObject(video) || !Object.hasOwn(STATUSES, video.status)) {
+    const reason =
+      isObject(video) && video.error ? messageOf(video.error) : `unknown status ${JSON.stringify(video?.status)}`;
+    return { status: 'UNKNOWN', reason };
+  }
+  const status = STATUSES[video.status];
+  if (status === 'FAILURE') {
+    return { status, reason: video.error ? messageOf(video.error) : 'The video could not be generated.' };
+  }
+  // The vendor's percentage goes up to 100 before the video can be downloaded.
+  return typeof video.progress === 'number' ? { status, progress: video.progress } : { status };
+}
+
+export function extractUsage(ctx) {
+  const { seconds, size } = orderOf(ctx);
+  return { seconds: Number(seconds), resolution: RESOLUTIONS[size] };
+}
+
+/** What was made may differ from what was asked for. */
+export function extractUsageOnComplete(_ctx, result, video) {
+  if (result.status !== 'SUCCESS' || !isObject(video)) return null;
+  const seconds = Number(video.seconds);
+  const usage = {};
+  if (seconds > 0) usage.seconds = seconds;
+  if (Object.hasOwn(RESOLUTIONS, video.size)) usage.resolution = RESOLUTIONS[video.size];
+  return usage;
+}
+
+export function listArtifacts(task) {
+  return task.status === 'SUCCESS' ? VARIANTS : [];
+}
+
+export function buildContentRequest(ctx) {
+  const variant = VARIANTS.find(({ key }) => key === ctx.artifactKey);
+  if (!variant) throw new Error('artifact_not_found');
+  const query = variant.key === 'video' ? '' : `?variant=${variant.key}`;
+  return {
+    url: `${videosUrl(ctx)}/${encodeURIComponent(ctx.upstreamTaskId)}/content${query}`,
+    method: ctx.clientRequest.method,
+    headers: { ...ctx.clientRequest.headers, Authorization: bearer(ctx) },
+  };
+}
+
+/** The prompt and first image of a Responses request: its texts in order, one a line; further fields as in a video request. */
+function fieldsOfResponses(body) {
+  const request = body.kind === 'json' && isObject(body.value) ? body.value : {};
+  if (isText(request.input)) return { ...request, prompt: request.input };
+  const parts = (Array.isArray(request.input) ? request.input : []).flatMap((item) =>
+    isObject(item) && Array.isArray(item.content) ? item.content : [{ type: 'input_text', text: item?.content }],
+  );
+  const texts = parts.filter((part) => part?.type === 'input_text' && isText(part.text)).map(({ text }) => text);
+  const image = parts.find((part) => part?.type === 'input_image');
+  const fields = { ...request, prompt: texts.join('\n') };
+  if (image) fields[IMAGE_FIELD] = { image_url: image.image_url, file_id: image.file_id };
+  return fields;
+}
+
+const videoTag = (ctx) => `<video controls src="${ctx.artifacts.video.url}"></video>`;
+
+export const protocols = {
+  proto_video: {
+    decodeRequest(ctx) {
+      return { kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOf(ctx.body)) };
+    },
+    render(_ctx, task) {
+      const video = isObject(task.data) ? task.data : {};
+      const out = { id: task.task_id, object: 'video', model: task.model };
+      for (const name of ['seconds', 'size', 'expires_at', 'error']) if (given(video[name])) out[name] = video[name];
+      return out;
+    },
+  },
+  proto_responses: {
+    decodeRequest(ctx) {
+      return { kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOfResponses(ctx.body)) };
+    },
+    renderEvents(ctx, task, previous) {
+      const state = { status: task.status, progress: task.progress };
+      if (task.status === 'FAILURE')
+        return { events: [{ type: 'error', message: task.fail_reason }], done: true, state };
+      if (task.status === 'SUCCESS') {
+        const said = isObject(previous) && previous.status === 'SUCCESS';
+        return { events: said ? [] : [{ type: 'output', data: videoTag(ctx) }], done: true, state };
+      }
+      const moved = !isObject(previous) || previous.status !== task.status || previous.progress !== task.progress;
+      const progress = { type: 'progress', progress: Number.parseInt(task.progress, 10) || 0, message: task.status };
+      return { events: moved ? [progress] : [], done: false, state };
+    },
+    renderFinal(ctx) {
+      const text = { type: 'output_text', text: videoTag(ctx), annotations: [], logprobs: [] };
+      return { output: [{ type: 'message', role: 'assistant', content: [text] }] };
+    },
+  },
+};

@@ -1,0 +1,35 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { readdirSync } from 'node:fs';
+import { expectedOf, type Factory, type Seen, startFactory } from './harness.ts';
+import type { Vendor } from './vendor.ts';
+
+/** The demo plugin has its vendor built in and is tested with it. */
+const keys = readdirSync(new URL('../../src/plugins/factory/', import.meta.url))
+  .filter((name) => name.endsWith('.js') && name !== 'demo.js')
+  .map((name) => name.slice(0, -'.js'.length));
+
+const vendors: Vendor[] = [];
+for (const key of keys) vendors.push(((await import(`./${key}.ts`)) as { vendor: Vendor }).vendor);
+
+/** All vendors play at once, and each test looks at one scenario. */
+let factory: Factory;
+const playing = new Map<string, Promise<Map<string, Promise<Seen>>>>();
+beforeAll(async () => {
+  factory = await startFactory();
+  for (const vendor of vendors) playing.set(vendor.key, factory.play(vendor));
+  await Promise.allSettled(playing.values());
+}, 60_000);
+afterAll(() => factory?.stop());
+
+for (const vendor of vendors) {
+  describe(vendor.key, () => {
+    for (const scenario of vendor.scenarios) {
+      test(scenario.name, async () => {
+        const scenarios = await playing.get(vendor.key);
+        const seen = await scenarios?.get(scenario.name);
+        expect(seen?.faults).toEqual([]);
+        expect(seen).toEqual(expectedOf(scenario));
+      }, 60_000);
+    }
+  });
+}

@@ -1,0 +1,141 @@
+/** One gateway for all factory plugins; each plays its scenarios against its own vendor, all at once. */
+import { type Administrator, ask, type Gateway, setUp, startGateway } from '../support/gateway.ts';
+import { mark, type RunningVendor, type Scenario, startVendor, type Vendor } from './vendor.ts';
+
+const FACTORY = new URL('../../src/plugins/factory/', import.meta.url);
+
+/** A scenario played to its end: what was seen, in the form of {@link expectedOf}. `faults`: requests that the vendor did not expect. */
+export type Seen = Record<string, unknown> & { faults: string[] };
+
+export type Factory = {
+  /** Makes a vendor's channels and prices, then plays all of its scenarios at the same time. */
+  play(vendor: Vendor): Promise<Map<string, Promise<Seen>>>;
+  stop(): Promise<void>;
+};
+
+export async function startFactory(): Promise<Factory> {
+  const gateway = await startGateway({
+    env: { TASK_POLL_INTERVAL_SECONDS: '1', UPSTREAM_ALLOW_PRIVATE: 'true' },
+  });
+  const admin = await setUp(gateway);
+  const key = await admin.createKey();
+  const vendors: RunningVendor[] = [];
+  return {
+    async play(vendor) {
+      const running = startVendor(vendor);
+      vendors.push(running);
+      await install(admin, vendor, running.url);
+      const playing = vendor.scenarios.map((scenario) => {
+        const seen = playScenario(gateway, admin, key, vendor, running, scenario);
+        // Whoever awaits it is told; until then it is nobody's unhandled rejection.
+        seen.catch(() => undefined);
+        return [scenario.name, seen] as const;
+      });
+      return new Map(playing);
+    },
+    async stop() {
+      await gateway.stop();
+      await Promise.all(vendors.map((vendor) => vendor.stop()));
+    },
+  };
+}
+
+/** The plugin as it ships, two channels (so that a 429 moves on to the second), prices. */
+async function install(admin: Administrator, vendor: Vendor, url: string): Promise<void> {
+  const { key } = vendor;
+  const plugins = await admin.call<{ meta: { key: string } }[]>('GET', '/api/plugin/task');
+  if (!plugins.some(({ meta }) => meta.key === key)) {
+    const source = await Bun.file(new URL(`${key}.js`, FACTORY)).text();
+    await admin.call('POST', '/api/plugin/task', { source });
+  }
+  for (const priority of [1, 0]) {
+    await admin.createChannel(url, { ...vendor.channel, name: `${key} ${priority}`, task_plugin_key: key, priority });
+  }
+  for (const [model, expression] of Object.entries(vendor.prices)) {
+    await admin.call('PUT', '/api/price', { plugin_key: key, model, expression });
+  }
+}
+
+async function playScenario(
+  gateway: Gateway,
+  admin: Administrator,
+  key: string,
+  vendor: Vendor,
+  running: RunningVendor,
+  scenario: Scenario,
+): Promise<Seen> {
+  const { outcome } = scenario;
+  const submitted = await submit(gateway.url, key, vendor.key, scenario);
+  const counts = () => {
+    const { submits: attempts, jobs, faults } = running.played(scenario.name);
+    const strays = running.strays.filter((stray) => stray.includes(mark(scenario.name)));
+    return { attempts, jobs, faults: [...faults, ...strays] };
+  };
+  if (submitted.status !== 200) {
+    const { error = {} } = submitted.body as { error?: { message?: string } };
+    return { ...counts(), refused: { status: submitted.status, message: error.message ?? '' } };
+  }
+  const id = String(submitted.body.id);
+  const task = await waitForEnd(gateway.url, key, id);
+  const detail = await admin.call<{ ledger: { amount: number }[] }>('GET', `/api/task/${id}`);
+  const video = await ask(`${gateway.url}/v1/videos/${id}`, { token: key });
+  const pick = Object.keys(outcome.video ?? {}).map((name) => [name, video.body[name]] as const);
+  return {
+    status: task.status,
+    reason: task.fail_reason,
+    artifacts: task.status === 'SUCCESS' ? await download(gateway.url, key, id) : {},
+    video: Object.fromEntries(pick),
+    bill: -detail.ledger.reduce((sum, { amount }) => sum + amount, 0) || 0,
+    ...counts(),
+  };
+}
+
+/** What {@link Seen} must be. */
+export function expectedOf({ outcome, submit }: Scenario): Seen {
+  const { attempts = submit ? 1 : 0, jobs = submit ? 1 : 0, refused } = outcome;
+  const counts = { attempts, jobs, faults: [] };
+  if (refused) return { ...counts, refused };
+  const { status = 'SUCCESS', reason = '', artifacts = {}, video = {}, bill = 0 } = outcome;
+  const files = Object.entries(artifacts).map(([name, bytes]) => [name, asText(bytes)]);
+  return { status, reason, artifacts: Object.fromEntries(files), video, bill, ...counts };
+}
+
+const asText = (bytes: Uint8Array): string => Buffer.from(bytes).toString('latin1');
+
+function submit(url: string, key: string, plugin: string, { client }: Scenario): ReturnType<typeof ask> {
+  if (client.via === 'generic') return ask(`${url}/v1/tasks/${plugin}`, { token: key, body: client.json });
+  if ('json' in client) return ask(`${url}/v1/videos`, { token: key, body: client.json });
+  const form = new FormData();
+  for (const [name, value] of Object.entries(client.form)) form.append(name, value);
+  return sendForm(`${url}/v1/videos`, key, form);
+}
+
+async function sendForm(url: string, key: string, body: FormData): ReturnType<typeof ask> {
+  const response = await fetch(url, { method: 'POST', headers: { authorization: `Bearer ${key}` }, body });
+  const answer = (await response.json()) as Record<string, unknown>;
+  return { status: response.status, body: answer, headers: response.headers };
+}
+
+/** Every artifact by its key, fetched as a client does; as text, so that differences are readable. */
+async function download(url: string, key: string, id: string): Promise<Record<string, string>> {
+  const headers = { authorization: `Bearer ${key}` };
+  const listed = await ask(`${url}/v1/tasks/${id}/artifacts`, { token: key });
+  const files: Record<string, string> = {};
+  for (const { key: name } of listed.body.artifacts as { key: string }[]) {
+    const response = await fetch(`${url}/v1/tasks/${id}/artifacts/${name}/content`, { headers });
+    files[name] = asText(await response.bytes());
+  }
+  return files;
+}
+
+/** Asks five times a second: many tasks are waited for at once. */
+async function waitForEnd(url: string, key: string, id: string): Promise<{ status: string; fail_reason: string }> {
+  const deadline = performance.now() + 45_000;
+  for (;;) {
+    const { body } = await ask(`${url}/v1/tasks/${id}`, { token: key });
+    if (body.status === 'SUCCESS' || body.status === 'FAILURE')
+      return { status: body.status, fail_reason: String(body.fail_reason) };
+    if (performance.now() > deadline) throw new Error(`the task ${id} does not end: ${JSON.stringify(body)}`);
+    await Bun.sleep(200);
+  }
+}
