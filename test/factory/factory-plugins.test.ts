@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { expectedOf, type Factory, type Seen, startFactory } from './harness.ts';
 import type { Vendor } from './vendor.ts';
 
@@ -7,9 +7,11 @@ import type { Vendor } from './vendor.ts';
 const keys = readdirSync(new URL('../../src/plugins/factory/', import.meta.url))
   .filter((name) => name.endsWith('.js') && name !== 'demo.js')
   .map((name) => name.slice(0, -'.js'.length));
+const fileOf = (key: string) => new URL(`./${key}.ts`, import.meta.url).pathname;
+const played = keys.filter((key) => existsSync(fileOf(key)));
 
 const vendors: Vendor[] = [];
-for (const key of keys) vendors.push(((await import(`./${key}.ts`)) as { vendor: Vendor }).vendor);
+for (const key of played) vendors.push(((await import(fileOf(key))) as { vendor: Vendor }).vendor);
 
 /** All vendors play at once, and each test looks at one scenario. */
 let factory: Factory;
@@ -20,6 +22,10 @@ beforeAll(async () => {
   await Promise.allSettled(playing.values());
 }, 60_000);
 afterAll(() => factory?.stop());
+
+test('every factory plugin has its vendor', () => {
+  expect(keys).toEqual(played);
+});
 
 for (const vendor of vendors) {
   describe(vendor.key, () => {
