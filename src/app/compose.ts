@@ -1,10 +1,10 @@
+import { factoryPlugins } from '../../build/factory/manifest.gen.ts';
 import { panelManifest } from '../../build/panel/manifest.gen.ts';
 import { createAuth, createCleanUp, rootHasOtherWayIn } from '../auth/index.ts';
 import { createBilling } from '../billing/index.ts';
 import { createChannels } from '../channels/index.ts';
 import { createHttpApp, createMetrics } from '../http/index.ts';
 import type { Clock, Logger, SecretBox } from '../kernel/index.ts';
-import demoPlugin from '../plugins/factory/demo.js' with { type: 'text' };
 import { createPluginService } from '../plugins/index.ts';
 import type { Sandbox } from '../sandbox/index.ts';
 import {
@@ -18,7 +18,7 @@ import {
 } from '../store/index.ts';
 import type { Counters, SessionCache, Store, SuccessLists } from '../store/ports/index.ts';
 import { createTasks } from '../tasks/index.ts';
-import { createSendMail, createUpstream } from '../upstream/index.ts';
+import { createSendMail, createServiceAccountTokens, createUpstream } from '../upstream/index.ts';
 import { NODE_ALIVE_SECONDS } from './announce-node.ts';
 import { authConfig, authSettings, cleanUpConfig } from './auth-settings.ts';
 import { billingSettings } from './billing-settings.ts';
@@ -76,7 +76,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
     sandbox,
     clock,
     logger,
-    factory: [{ source: demoPlugin }],
+    factory: factoryPlugins,
     syncFrequencyMs,
   });
   const facts = createPluginFacts(plugins);
@@ -101,7 +101,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
   for (const [name, room] of Object.entries({ plugins, channels, billing, options })) {
     stops.add(name, () => room.stop());
   }
-  // The plugins wait for the first sandbox process; what follows is built meanwhile.
+  // Stored plugins are judged in the first sandbox process; what follows is built meanwhile.
   const started = Promise.all([plugins.start(), channels.start(), billing.start(), options.start()]);
 
   const settings = () => authSettings(options, address);
@@ -124,6 +124,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
     clock,
     logger,
     upstream,
+    serviceAccounts: createServiceAccountTokens({ upstream, clock }),
     channels,
     billing,
     pin: () => plugins.pin(),

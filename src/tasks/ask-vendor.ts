@@ -15,9 +15,10 @@ import {
 } from '../plugins/index.ts';
 import type { ChannelRecord, TaskRecord, TaskStatus } from '../store/ports/index.ts';
 import type { UpstreamRequest } from '../upstream/index.ts';
-import { batchContext, credentialContext, queryContext } from './build-contexts.ts';
+import { batchContext, queryContext } from './build-contexts.ts';
 import { buildUpstreamRequest } from './build-upstream-request.ts';
 import { retryAfterMs } from './poll-schedule.ts';
+import { resolveCredential } from './resolve-credential.ts';
 import { MAX_SNAPSHOT_BYTES, snapshotBytes, trimSnapshot } from './trim-data.ts';
 import type { TaskDeps } from './types.ts';
 
@@ -45,16 +46,18 @@ export async function askVendor(
   channel: ChannelRecord,
   task: TaskRecord,
 ): Promise<Verdict> {
-  const key = deps.channels.credential(channel);
-  const credential = credentialContext(plugin.manifest, key);
-  const context = queryContext(task, channel, credential);
-  const secrets = [key];
+  const credential = await resolveCredential(deps, plugin.manifest, channel);
+  const { authError } = credential.context;
+  if (authError !== undefined) return counted('auth', 0, authError);
+  const context = queryContext(task, channel, credential.context);
+  const { secrets } = credential;
   const descriptor = await buildQueryRequest(plugin, context, { secrets });
   if (!descriptor.ok) return hookVerdict(descriptor.error);
   const request = await buildUpstreamRequest(plugin, channel, descriptor.value);
   if (!request.ok) return counted('hook_error', 0, request.error.message);
   const answer = await exchange(deps, request.value);
   if ('kind' in answer) return answer;
+  if (answer.status === 401) credential.refused();
   const early = classifyStatus(deps, answer);
   if (early) return early;
   const parsed = await parseTaskResult(plugin, context, answer.body, responseInfo(answer), { secrets });
@@ -71,17 +74,19 @@ export async function askVendorInBatch(
   tasks: readonly TaskRecord[],
 ): Promise<Verdict[]> {
   const all = (verdict: Verdict): Verdict[] => tasks.map(() => verdict);
-  const key = deps.channels.credential(channel);
-  const credential = credentialContext(plugin.manifest, key);
-  const contexts = tasks.map((task) => queryContext(task, channel, credential));
-  const context = batchContext(channel, credential, contexts);
-  const secrets = [key];
+  const credential = await resolveCredential(deps, plugin.manifest, channel);
+  const { authError } = credential.context;
+  if (authError !== undefined) return all(counted('auth', 0, authError));
+  const contexts = tasks.map((task) => queryContext(task, channel, credential.context));
+  const context = batchContext(channel, credential.context, contexts);
+  const { secrets } = credential;
   const descriptor = await buildBatchQueryRequest(plugin, context, { secrets });
   if (!descriptor.ok) return all(hookVerdict(descriptor.error));
   const request = await buildUpstreamRequest(plugin, channel, descriptor.value);
   if (!request.ok) return all(counted('hook_error', 0, request.error.message));
   const answer = await exchange(deps, request.value);
   if ('kind' in answer) return all(answer);
+  if (answer.status === 401) credential.refused();
   // A batch that is not found says nothing about a single task: one failure each.
   if (answer.status === 404 || answer.status === 410)
     return all(counted('not_found', answer.status, 'the batch was not found'));
@@ -112,7 +117,7 @@ async function exchange(deps: TaskDeps, request: UpstreamRequest): Promise<Answe
   return { status, headers, body: parseJson(text.value) ?? text.value, bodyLength: text.value.length };
 }
 
-/** The rows of the specification's polling table that depend on the HTTP status alone. */
+/** What the HTTP status alone decides. */
 function classifyStatus(deps: TaskDeps, answer: Answer): Verdict | undefined {
   const { status } = answer;
   const wait = retryAfterMs(answer.headers['retry-after']?.[0], deps.clock.nowMs());

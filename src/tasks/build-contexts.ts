@@ -1,4 +1,3 @@
-import { isObject } from '../kernel/index.ts';
 import type {
   ArtifactContext,
   BatchQueryContext,
@@ -53,18 +52,6 @@ export const videoContext = (
   stream: false,
 });
 
-/**
- * The channel's credential as hooks see it. `authHeader` is the raw key without "Bearer" (plugins write the scheme themselves).
- */
-export function credentialContext(manifest: Manifest, key: string): CredentialContext {
-  const type = isObject(manifest.auth) ? manifest.auth.type : manifest.auth;
-  if (type === 'oauth2_jwt' || type === 'vertex_oauth') {
-    const authError = 'Service-account credentials are not available in this version of the gateway.';
-    return { auth: {}, authHeader: '', authError };
-  }
-  return { auth: { authHeader: key }, authHeader: key, apiKey: key };
-}
-
 /** The context of buildSubmitRequest, parseSubmitResponse and the submit-time usage hooks. */
 export function driverContext(
   submission: Submission,
@@ -88,7 +75,7 @@ export function driverContext(
   };
 }
 
-/** TaskQueryContext of the specification: no other property is allowed. */
+/** Plugins are promised these properties and no other. */
 export function queryContext(
   task: TaskRecord,
   channel: ChannelRecord,
@@ -109,7 +96,7 @@ export function queryContext(
   };
 }
 
-/** BatchQueryContext of the specification. */
+/** One context for all tasks of a batch. */
 export const batchContext = (
   channel: ChannelRecord,
   credential: CredentialContext,

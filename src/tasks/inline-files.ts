@@ -1,7 +1,7 @@
 import { err, isObject, type Json, ok, type Result } from '../kernel/index.ts';
 import type { RequestFile } from './types.ts';
 
-/** The only properties that a placeholder may have (specification, "File placeholder"). */
+/** The only properties that a placeholder may have. */
 const PLACEHOLDER_KEYS = new Set(['__fileRef', 'encoding', 'mimeType', 'maxBytes']);
 
 /**

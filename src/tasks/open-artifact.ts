@@ -6,14 +6,15 @@ import {
 } from '../plugins/index.ts';
 import type { ChannelRecord, TaskRecord } from '../store/ports/index.ts';
 import { canonicalHost, type UpstreamFailure, type UpstreamRequest, type UpstreamResponse } from '../upstream/index.ts';
-import { artifactContext, credentialContext } from './build-contexts.ts';
+import { artifactContext } from './build-contexts.ts';
 import { CONNECT_TIMEOUT_MS, MAX_REDIRECTS } from './build-upstream-request.ts';
 import { taskErrors } from './errors.ts';
 import { retryAfterMs } from './poll-schedule.ts';
 import { projectArtifacts } from './read-artifacts.ts';
+import { type Credential, resolveCredential } from './resolve-credential.ts';
 import type { TaskDeps } from './types.ts';
 
-/** The headers of a client that reach the vendor (specification, "content hook"). */
+/** The headers of a client that reach the vendor: those that ask for a part or for news. */
 const CLIENT_HEADERS = ['range', 'if-range', 'if-none-match', 'if-modified-since'] as const;
 /** The vendor's headers that reach the client (as in new-api). */
 const VENDOR_HEADERS = [
@@ -61,10 +62,12 @@ export async function openArtifact(
     const channel = deps.channels.find(task.channelId) ?? (await deps.store.channels.byId(task.channelId));
     if (!channel) throw taskErrors.artifact_gone({ message: 'The channel of this task was deleted.' });
     const safeHeaders = pickHeaders(client.headers);
-    const described = await describe(deps, plugin, channel, task, artifact.key, client.method, safeHeaders);
+    const credential = await resolveCredential(deps, plugin.manifest, channel);
+    const described = await describe(plugin, channel, credential, task, artifact.key, client.method, safeHeaders);
     if (described.kind === 'data') return dataContent(described, client.method);
     const sent = await deps.upstream.request(contentRequest(deps, plugin, channel, described, client, safeHeaders));
     if (!sent.ok) throw contentFailure(sent.error);
+    if (sent.value.status === 401) credential.refused();
     return passThrough(deps, sent.value, client.method);
   } finally {
     pin.release();
@@ -72,24 +75,23 @@ export async function openArtifact(
 }
 
 async function describe(
-  deps: TaskDeps,
   plugin: LoadedPlugin,
   channel: ChannelRecord,
+  credential: Credential,
   task: TaskRecord,
   artifactKey: string,
   method: 'GET' | 'HEAD',
   headers: Record<string, string>,
 ): Promise<DescribedContent> {
-  const key = deps.channels.credential(channel);
   const context = {
     ...artifactContext(task),
     upstreamTaskId: task.upstreamTaskId,
     artifactKey,
     baseUrl: channel.baseUrl,
     clientRequest: { method, headers },
-    ...credentialContext(plugin.manifest, key),
+    ...credential.context,
   };
-  const built = await buildContentRequest(plugin, context, { secrets: [key] });
+  const built = await buildContentRequest(plugin, context, { secrets: credential.secrets });
   if (built.ok) return built.value;
   if (built.error.kind === 'thrown' && built.error.message.includes('artifact_not_found')) {
     throw taskErrors.artifact_not_found();

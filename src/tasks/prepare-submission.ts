@@ -10,9 +10,10 @@ import {
 } from '../plugins/index.ts';
 import { type ChannelRecord, ROLE } from '../store/ports/index.ts';
 import type { UpstreamRequest } from '../upstream/index.ts';
-import { credentialContext, driverContext } from './build-contexts.ts';
+import { driverContext } from './build-contexts.ts';
 import { buildUpstreamRequest } from './build-upstream-request.ts';
 import { taskErrors } from './errors.ts';
+import { type Credential, resolveCredential } from './resolve-credential.ts';
 import type { Submission, TaskDeps } from './types.ts';
 
 /** A submission made ready for one channel: everything local is decided, nothing has been written or sent. */
@@ -25,7 +26,7 @@ export type Prepared = {
   model: string;
   upstreamModel: string;
   quote: Quote;
-  secrets: string[];
+  credential: Credential;
 };
 
 const DEFAULT_ACTION = 'text_to_video';
@@ -40,11 +41,10 @@ export async function prepareSubmission(
   publicTaskId: string,
 ): Promise<Prepared> {
   const { plugin, intent, request: client, caller } = submission;
-  const key = deps.channels.credential(channel);
-  const secrets = [key];
+  const credential = await resolveCredential(deps, plugin.manifest, channel);
+  const { secrets } = credential;
   const mapped = mapModel(channel.modelMapping, intent.model);
-  const credential = credentialContext(plugin.manifest, key);
-  const context = driverContext(submission, channel, credential, { publicTaskId, upstreamModel: mapped });
+  const context = driverContext(submission, channel, credential.context, { publicTaskId, upstreamModel: mapped });
   const pinned = submission.surface.startsWith('proto_') ? { pinnedModel: intent.model } : {};
   const built = await buildSubmitRequest(plugin, context, { secrets, ...pinned });
   if (!built.ok) throw hookError(built.error);
@@ -67,7 +67,7 @@ export async function prepareSubmission(
     group: caller.group,
     isAdmin: caller.user.role >= ROLE.admin,
   });
-  return { channel, context: final, request: request.value, action, model, upstreamModel, quote, secrets };
+  return { channel, context: final, request: request.value, action, model, upstreamModel, quote, credential };
 }
 
 /** The facts that the price asks for, from the plugin; they are checked against its usage schema. */

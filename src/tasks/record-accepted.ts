@@ -2,7 +2,7 @@ import type { Json } from '../kernel/index.ts';
 import type { ParsedTask } from '../plugins/index.ts';
 import type { TaskChange, TaskRecord } from '../store/ports/index.ts';
 import { completionFacts, VENDOR_FAILURE } from './ask-vendor.ts';
-import { credentialContext, queryContext } from './build-contexts.ts';
+import { queryContext } from './build-contexts.ts';
 import { taskErrors } from './errors.ts';
 import { type Ending, finishTask, leaseOf } from './finish-task.ts';
 import { firstPollDelayMs } from './poll-schedule.ts';
@@ -64,9 +64,9 @@ async function immediateEnding(
 ): Promise<Ending | undefined> {
   if (immediate.status === 'FAILURE') return { status: 'FAILURE', reason: immediate.reason || VENDOR_FAILURE };
   if (immediate.status !== 'SUCCESS') return undefined;
-  const credential = credentialContext(plugin.manifest, prepared.secrets[0] ?? '');
-  const context = queryContext(task, prepared.channel, credential);
-  const facts = await completionFacts(deps, plugin, context, task, immediate, task.data, prepared.secrets);
+  const { credential } = prepared;
+  const context = queryContext(task, prepared.channel, credential.context);
+  const facts = await completionFacts(deps, plugin, context, task, immediate, task.data, credential.secrets);
   return { status: 'SUCCESS', facts };
 }
 

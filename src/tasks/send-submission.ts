@@ -34,7 +34,7 @@ export async function sendSubmission(deps: TaskDeps, submission: Submission, pre
     submission.plugin,
     prepared.context,
     { statusCode: status, headers, body },
-    { secrets: prepared.secrets },
+    { secrets: prepared.credential.secrets },
   );
   if (parsed.ok) return { kind: 'accepted', result: parsed.value };
   // A 2xx is never sent again, whatever the plugin says: the vendor may be working on the job.
@@ -52,7 +52,7 @@ function refusal(
   headers: Record<string, string[]>,
   text: string,
 ): SendOutcome {
-  const said = sanitizeMessage(redactSecrets(vendorMessage(text), prepared.secrets));
+  const said = sanitizeMessage(redactSecrets(vendorMessage(text), prepared.credential.secrets));
   const message = `The vendor answered ${status}${said ? `: ${said}` : ''}`;
   if (status === 429) {
     const wait = Math.ceil(retryAfterMs(headers['retry-after']?.[0], deps.clock.nowMs()) / 1000);
@@ -63,6 +63,7 @@ function refusal(
     };
   }
   if (status === 401 || status === 403) {
+    if (status === 401) prepared.credential.refused();
     deps.logger.warn({ channel_id: prepared.channel.id, status }, 'a vendor refuses the key of a channel');
     return {
       kind: 'failed',

@@ -95,7 +95,7 @@ export function videoObject(task: TaskRecord): JsonObject {
   };
 }
 
-/** Top-level members that a renderer may give; every other one is removed (specification, "proto_video render"). */
+/** Top-level members that a renderer may give; every other one is removed: identity and lifecycle are the host's. */
 const RENDERED = ['expires_at', 'seconds', 'size', 'remixed_from_video_id', 'error', 'metadata'] as const;
 
 /** The plugin's rendering as a standard video object: the host's members win, `url` entries leave the metadata. */

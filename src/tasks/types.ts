@@ -3,7 +3,7 @@ import type { Channels } from '../channels/index.ts';
 import type { Clock, Json, JsonObject, Logger } from '../kernel/index.ts';
 import type { LoadedPlugin, Pin } from '../plugins/index.ts';
 import type { ApiKeyRecord, Store, UserRecord } from '../store/ports/index.ts';
-import type { Upstream } from '../upstream/index.ts';
+import type { ServiceAccountTokens, Upstream } from '../upstream/index.ts';
 
 export type TaskLimits = {
   /** TASK_POLL_INTERVAL_SECONDS: the longest time between two polls of a task. */
@@ -29,6 +29,7 @@ export type TaskDeps = {
   clock: Clock;
   logger: Logger;
   upstream: Upstream;
+  serviceAccounts: ServiceAccountTokens;
   channels: Channels;
   billing: Billing;
   /** Pins the serving generation; every pin is released. */

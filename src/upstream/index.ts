@@ -9,4 +9,9 @@ export { isFieldValue, isHeaderName, isHostHeader, MAX_HEADERS } from './check-r
 export { createUpstream, type UpstreamOptions } from './create-upstream.ts';
 export type * from './mail-types.ts';
 export { createSendMail } from './send-mail.ts';
+export {
+  createServiceAccountTokens,
+  type ServiceAccountToken,
+  type ServiceAccountTokens,
+} from './service-account-tokens.ts';
 export type * from './types.ts';

@@ -1,0 +1,172 @@
+import { importPKCS8, SignJWT } from 'jose';
+import { type Clock, err, isObject, ok, parseJson, type Result, sanitizeMessage, sha256Hex } from '../kernel/index.ts';
+import { openProvider } from './ask-provider.ts';
+import { isFieldValue } from './check-request.ts';
+import type { Upstream } from './types.ts';
+
+export type ServiceAccountToken = {
+  /** Without "Bearer". */
+  token: string;
+  /** "" when the account names none. */
+  projectId: string;
+};
+
+/** Exchanges service-account keys for access tokens by the JWT bearer grant (RFC 7523), each once for all who ask at the same time. */
+export interface ServiceAccountTokens {
+  /**
+   * `key` is the account's JSON as its vendor hands it out. The host of `labAddress` may be private and spoken to without TLS, no other.
+   * An error is safe to show: it holds nothing of the key.
+   */
+  get(key: string, labAddress: string): Promise<Result<ServiceAccountToken, string>>;
+  /** The vendor refused the token: the next `get` asks for a new one, at most once a minute. */
+  refused(key: string, labAddress: string): void;
+}
+
+/** Google's token address, for keys that name none. */
+const DEFAULT_TOKEN_URI = 'https://oauth2.googleapis.com/token';
+/** The scope of Google Cloud's service APIs (Vertex AI asks for it). */
+const SCOPE = 'https://www.googleapis.com/auth/cloud-platform';
+const GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
+/** Longest life of an assertion and, where the answer says nothing, of a token (Google's documentation). */
+const HOUR_SECONDS = 3600;
+/** A token is replaced so long before it ends: it still holds for a request that begins now. */
+const MARGIN_MS = 5 * 60_000;
+/** A failed exchange is not repeated for so long, however many tasks wait for it. */
+const REST_AFTER_FAILURE_MS = 10_000;
+/** A refused token is replaced no sooner than this: a vendor that refuses them all must not make us ask for one at each request. */
+const REPLACE_AFTER_MS = 60_000;
+/** Keys whose tokens are remembered; beyond, the longest unused one goes. */
+const MAX_KEYS = 500;
+
+type Account = { email: string; privateKey: string; keyId: string | undefined; projectId: string; tokenUri: string };
+type Entry = {
+  known?: { value: ServiceAccountToken; sinceMs: number; endsAtMs: number };
+  failed?: { error: string; untilMs: number };
+  asking?: Promise<Result<ServiceAccountToken, string>>;
+};
+
+export function createServiceAccountTokens(deps: { upstream: Upstream; clock: Clock }): ServiceAccountTokens {
+  const { upstream, clock } = deps;
+  const entries = new Map<string, Entry>();
+
+  /** The entry of a key, moved to the end of the queue of those that may be forgotten. */
+  function entryOf(id: string): Entry {
+    const entry = entries.get(id) ?? {};
+    entries.delete(id);
+    entries.set(id, entry);
+    const [oldest] = entries.keys();
+    if (entries.size > MAX_KEYS && oldest !== undefined) entries.delete(oldest);
+    return entry;
+  }
+
+  async function renew(entry: Entry, key: string, labAddress: string): Promise<Result<ServiceAccountToken, string>> {
+    const answer = await exchange(key, labAddress);
+    const now = clock.nowMs();
+    if (answer.ok) {
+      const { lifeSeconds, ...value } = answer.value;
+      entry.known = { value, sinceMs: now, endsAtMs: now + lifeSeconds * 1000 };
+      delete entry.failed;
+      return ok(value);
+    }
+    entry.failed = { error: answer.error, untilMs: now + REST_AFTER_FAILURE_MS };
+    // Trouble of the token server in the last minutes of a token is nobody's trouble yet.
+    return entry.known && entry.known.endsAtMs > now ? ok(entry.known.value) : answer;
+  }
+
+  async function exchange(
+    key: string,
+    labAddress: string,
+  ): Promise<Result<ServiceAccountToken & { lifeSeconds: number }, string>> {
+    const account = readAccount(key, labAddress);
+    if (!account.ok) return account;
+    const assertion = await signAssertion(account.value, Math.floor(clock.nowMs() / 1000));
+    if (assertion === undefined) return err('The private key of the service account cannot be read.');
+    const ask = openProvider(upstream, [labAddress]);
+    const answer = await ask({
+      url: account.value.tokenUri,
+      body: { form: { grant_type: GRANT, assertion } },
+    });
+    if (!answer.ok) return err(`The token server did not answer: ${answer.error.message}`);
+    const { status, text } = answer.value;
+    const body = parseJson(text);
+    const fields = isObject(body) ? body : {};
+    if (status !== 200) return err(`The token server answered ${status}${detailOf(fields)}.`);
+    const { access_token: token, expires_in: life } = fields;
+    if (typeof token !== 'string' || token === '' || !isFieldValue(token))
+      return err('The token server answered without an access token.');
+    const lifeSeconds = typeof life === 'number' && life > 0 ? Math.min(life, HOUR_SECONDS) : HOUR_SECONDS;
+    return ok({ token, projectId: account.value.projectId, lifeSeconds });
+  }
+
+  return {
+    async get(key, labAddress) {
+      const entry = entryOf(idOf(key, labAddress));
+      const now = clock.nowMs();
+      const { known, failed } = entry;
+      if (known && known.endsAtMs - MARGIN_MS > now) return ok(known.value);
+      if (failed && failed.untilMs > now) return known && known.endsAtMs > now ? ok(known.value) : err(failed.error);
+      entry.asking ??= renew(entry, key, labAddress).finally(() => {
+        delete entry.asking;
+      });
+      return entry.asking;
+    },
+    refused(key, labAddress) {
+      const entry = entries.get(idOf(key, labAddress));
+      if (entry?.known && clock.nowMs() - entry.known.sinceMs > REPLACE_AFTER_MS) delete entry.known;
+    },
+  };
+}
+
+/** What the cache knows a key by; the key itself is not kept. */
+const idOf = (key: string, labAddress: string): string => sha256Hex(`${labAddress}\n${key}`);
+
+/** Reads a key; what is wrong with it otherwise. */
+function readAccount(key: string, labAddress: string): Result<Account, string> {
+  const account = parseJson(key);
+  const wrong = (why: string) => err(`The channel's key is no service-account key: ${why}.`);
+  if (!isObject(account)) return wrong('enter the whole JSON file that the vendor gave out');
+  const { client_email: email, private_key: privateKey, private_key_id: keyId, project_id: projectId } = account;
+  const { token_uri: tokenUri = DEFAULT_TOKEN_URI } = account;
+  if (typeof email !== 'string' || email === '') return wrong('client_email is missing');
+  if (typeof privateKey !== 'string' || privateKey === '') return wrong('private_key is missing');
+  if (typeof tokenUri !== 'string' || !isTokenUri(tokenUri, labAddress))
+    return wrong('token_uri must be an https address');
+  return ok({
+    email,
+    privateKey,
+    keyId: typeof keyId === 'string' && keyId !== '' ? keyId : undefined,
+    projectId: typeof projectId === 'string' ? projectId : '',
+    tokenUri,
+  });
+}
+
+/** The assertion is worth a token: it goes over TLS, or to the host that the administrator set up as the vendor. */
+function isTokenUri(text: string, labAddress: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const url = new URL(text);
+  if (url.protocol === 'https:') return true;
+  return url.protocol === 'http:' && URL.canParse(labAddress) && url.host === new URL(labAddress).host;
+}
+
+/** The signed assertion; `undefined` when the private key is none. */
+async function signAssertion(account: Account, now: number): Promise<string | undefined> {
+  try {
+    const privateKey = await importPKCS8(account.privateKey, 'RS256');
+    return await new SignJWT({ scope: SCOPE })
+      .setProtectedHeader({ alg: 'RS256', typ: 'JWT', ...(account.keyId === undefined ? {} : { kid: account.keyId }) })
+      .setIssuer(account.email)
+      .setSubject(account.email)
+      .setAudience(account.tokenUri)
+      .setIssuedAt(now)
+      .setExpirationTime(now + HOUR_SECONDS)
+      .sign(privateKey);
+  } catch {
+    return undefined;
+  }
+}
+
+/** OAuth's error fields (RFC 6749 5.2), where the answer has them. */
+function detailOf({ error, error_description: description }: Record<string, unknown>): string {
+  const parts = [error, description].filter((part): part is string => typeof part === 'string' && part !== '');
+  return parts.length === 0 ? '' : ` (${sanitizeMessage(parts.join(': ')).slice(0, 200)})`;
+}
