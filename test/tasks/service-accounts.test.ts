@@ -145,4 +145,6 @@ const describeChannel = (opened: () => OpenedStore) => {
 };
 
 // A describe of its own: the engine ends before its store is closed.
-describeEachStore('a channel of a service account', (opened) => describe('with its token server', () => describeChannel(opened)));
+describeEachStore('a channel of a service account', (opened) =>
+  describe('with its token server', () => describeChannel(opened)),
+);
