@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import type { PanelFile } from '../src/http/panel-manifest.ts';
-import { hashInputs, isFresh, root } from './hash-inputs.ts';
+import { hashInputs, isFresh, root, writeWhole } from './hash-inputs.ts';
 
 const output = 'build/panel';
 const manifestPath = `${output}/manifest.gen.ts`;
@@ -141,12 +141,6 @@ function renderManifest(html: string, entries: readonly Entry[]): string {
     '};',
     '',
   ].join('\n');
-}
-
-function writeWhole(path: string, text: string): void {
-  const temporary = join(root, `${path}.${process.pid}.tmp`);
-  writeFileSync(temporary, text);
-  renameSync(temporary, join(root, path));
 }
 
 if (import.meta.main) {

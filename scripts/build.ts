@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { buildFactory } from './build-factory.ts';
 import { buildPanel } from './build-panel.ts';
 import { hashInputs, isFresh, root } from './hash-inputs.ts';
 
@@ -7,6 +8,7 @@ const inputs = [
   'src',
   'contracts',
   'migrations',
+  'build/factory/manifest.gen.ts',
   'build/panel',
   'package.json',
   'package-lock.json',
@@ -26,11 +28,12 @@ const targets = [
 ];
 
 /**
- * Builds the panel, then the executable, each only when its inputs have changed. Without a target: `dist/taskgate` for this
+ * Builds the panel and the factory plugins, then the executable, each only when its inputs have changed. Without a target: `dist/taskgate` for this
  * machine; with one: `dist/taskgate-<platform>`. Throws when a step fails.
  */
 export async function buildExecutable(target?: string): Promise<{ path: string; built: boolean }> {
   await buildPanel();
+  await buildFactory();
   const suffix = (target ?? '').replace(/^bun/, '');
   const isWindows = target === undefined ? process.platform === 'win32' : target.includes('windows');
   const path = `dist/taskgate${suffix}${isWindows ? '.exe' : ''}`;

@@ -5,7 +5,8 @@ import { readImports } from './read-imports.ts';
 
 /**
  * Which room may import which; whatever is not listed is an error. `main` is `src/main.ts`, `store/ports` stands apart from
- * the rest of `store`, `contracts` and `migrations` are the folders beside `src`, `panel-manifest` is the generated one.
+ * the rest of `store`, `contracts` and `migrations` are the folders beside `src`, `panel-manifest` and
+ * `factory-manifest` are the generated ones.
  */
 const allowed: Record<string, readonly string[]> = {
   kernel: [],
@@ -22,7 +23,7 @@ const allowed: Record<string, readonly string[]> = {
   http: ['auth', 'tasks', 'plugins', 'channels', 'billing', 'contracts', 'kernel', 'panel-manifest'],
   app: [
     ...['kernel', 'store/ports', 'store', 'sandbox', 'upstream', 'billing', 'channels', 'auth', 'plugins', 'tasks'],
-    ...['http', 'contracts', 'migrations', 'panel-manifest'],
+    ...['http', 'contracts', 'migrations', 'panel-manifest', 'factory-manifest'],
   ],
   main: ['app', 'sandbox'],
   contracts: ['contracts'],
@@ -93,6 +94,7 @@ function roomOf(path: string): string | null {
   if (/^src\/main\.tsx?$/.test(path)) return 'main';
   if (path.startsWith('src/store/ports/')) return 'store/ports';
   if (path.startsWith('build/panel/')) return 'panel-manifest';
+  if (path.startsWith('build/factory/')) return 'factory-manifest';
   if (path.startsWith('contracts/') || path.startsWith('migrations/')) return path.split('/')[0] ?? null;
   const room = /^src\/([^/]+)\//.exec(path)?.[1];
   return room !== undefined && room in allowed ? room : null;

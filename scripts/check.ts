@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { buildFactory } from './build-factory.ts';
 import { ensurePanelManifest } from './build-panel.ts';
 import { checkLayers } from './check-layers.ts';
 import { checkSizes } from './check-sizes.ts';
@@ -7,7 +8,7 @@ import { root } from './hash-inputs.ts';
 type Check = { name: string; run(): Promise<string | null> };
 
 /**
- * npm run check: types, format and lint, unused code, the import table, file sizes, generated files. Runs them all and
+ * npm run check: factory plugins, types, format and lint, unused code, the import table, file sizes, generated files. Runs them all and
  * prints the findings of those that fail. A generator says with `--check` whether its output is current.
  */
 async function main(): Promise<number> {
@@ -15,6 +16,8 @@ async function main(): Promise<number> {
   const binary = (name: string): string => join(root, 'node_modules', '.bin', name);
   const generators = ['src/app/print-config-docs.ts'];
   const checks: Check[] = [
+    // First, since the others read what it writes.
+    { name: 'factory plugins', run: judgeFactoryPlugins },
     { name: 'types', run: () => runTool([binary('tsc'), '--noEmit', '-p', '.']) },
     { name: 'format and lint', run: () => runTool([binary('biome'), 'check', '--error-on-warnings', '.']) },
     { name: 'unused code', run: () => runTool([process.execPath, binary('knip-bun'), '--no-progress']) },
@@ -34,6 +37,15 @@ async function main(): Promise<number> {
     }
   }
   return failed === 0 ? 0 : 1;
+}
+
+async function judgeFactoryPlugins(): Promise<string | null> {
+  try {
+    await buildFactory();
+    return null;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
 }
 
 async function runTool(command: string[]): Promise<string | null> {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** The repository's root folder. */
@@ -30,4 +30,11 @@ export function isFresh(stamp: string, hash: string, outputs: readonly string[])
   const stampFile = join(root, stamp);
   if (!existsSync(stampFile) || readFileSync(stampFile, 'utf8') !== hash) return false;
   return outputs.every((path) => existsSync(join(root, path)));
+}
+
+/** Writes an output in one step: whoever reads it meanwhile sees the old one or the new one. */
+export function writeWhole(path: string, text: string): void {
+  const temporary = join(root, `${path}.${process.pid}.tmp`);
+  writeFileSync(temporary, text);
+  renameSync(temporary, join(root, path));
 }

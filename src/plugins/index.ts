@@ -39,9 +39,11 @@ export { createPluginService, type PluginService } from './service/create-plugin
 export type { PluginDetail, PluginSummary, PluginVersion } from './service/describe-plugins.ts';
 export type { DryRun, DryRunOutcome } from './service/dry-run.ts';
 export type { PluginUpload } from './service/upload-plugin.ts';
+export type { CompiledPlugin as FactoryPlugin } from './source/compile-plugin.ts';
 export type {
   CallOptions,
   Generation,
+  HookCall,
   HookFailure,
   LoadedPlugin,
   LocalizedText,

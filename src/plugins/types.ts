@@ -85,12 +85,28 @@ export type CallOptions = {
   secrets?: readonly (string | undefined)[];
 };
 
+/** Where a serving plugin comes from, the lowest first: a higher layer's plugin serves in place of a lower one's of the same key. */
+export type Layer = 'factory' | 'database' | 'development';
+
+/** One finished call of a hook as a developer sees it. No text in it holds a secret that the call was given. */
+export type HookCall = {
+  key: string;
+  version: string;
+  /** As in `LoadedPlugin.call`. */
+  hook: string;
+  args: Json[];
+  outcome: { ok: true; value: Json | undefined } | { ok: false; kind: HookFailure['kind']; message: string };
+  console: string[];
+  /** From the call to its answer, in milliseconds; the first call of a source includes loading it. */
+  ms: number;
+};
+
 /** A plugin of one generation: manifest and callable hooks. */
 export interface LoadedPlugin {
   readonly key: string;
   readonly version: string;
   readonly sourceHash: string;
-  readonly layer: 'factory' | 'database';
+  readonly layer: Layer;
   readonly manifest: Manifest;
   /** `hook` is an export, or a path such as `protocols.proto_video.render` in canonical names. */
   has(hook: string): boolean;

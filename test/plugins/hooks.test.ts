@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import type { ContentContext, DriverContext, ProtocolContext, TaskQueryContext } from '../../contracts/v1.d.ts';
-import { type Json, type Logger, silentLogger } from '../../src/kernel/index.ts';
+import { type Json, type Logger, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import {
   buildBatchQueryRequest,
   buildContentRequest,
@@ -37,7 +37,8 @@ const compiler = createCompiler(sandbox);
 async function load(source: string, logger: Logger = silentLogger): Promise<LoadedPlugin> {
   const compiled = await compiler.compile(source);
   if (!compiled.ok) throw new Error(JSON.stringify(compiled.error));
-  return loadPlugin({ compiled: compiled.value, layer: 'database', narrowedModels: null, sandbox, logger });
+  const deps = { sandbox, logger, clock: systemClock };
+  return loadPlugin({ compiled: compiled.value, layer: 'database', narrowedModels: null, ...deps });
 }
 
 /** Every hook returns what its context's `requestBody`, `data` or `body` asks for: one plugin serves all cases. */

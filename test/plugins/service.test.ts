@@ -7,6 +7,7 @@ import type { NewChannel, NewTask, Store } from '../../src/store/ports/index.ts'
 import { PNG_ICON } from './icons.ts';
 import {
   demoSource,
+  judged,
   makeService,
   type OpenedStore,
   openTestStore,
@@ -22,6 +23,7 @@ setDefaultTimeout(60_000);
 
 const sandbox = startSandbox();
 afterAll(() => sandbox.close());
+const demo = await judged(sandbox, demoSource);
 
 const PNG = PNG_ICON;
 
@@ -87,7 +89,7 @@ describe.each(['sqlite', 'postgres'] as const)('plugins on %s', (dialect) => {
 
   beforeEach(async () => {
     opened = await openTestStore(dialect);
-    service = makeService(opened.store, sandbox, [{ source: demoSource }]);
+    service = makeService(opened.store, sandbox, demo);
     await service.start();
   });
   afterEach(async () => {
@@ -374,7 +376,7 @@ describe.each(['sqlite', 'postgres'] as const)('plugins on %s', (dialect) => {
   });
 
   test('another node hears of a change, and has the same revision', async () => {
-    const other = makeService(opened.store, sandbox, [{ source: demoSource }], 20);
+    const other = makeService(opened.store, sandbox, demo, { syncFrequencyMs: 20 });
     await other.start();
     try {
       await service.upload(at('1.0.0'));
@@ -391,7 +393,7 @@ describe.each(['sqlite', 'postgres'] as const)('plugins on %s', (dialect) => {
   });
 
   test('a change that nobody announced is found by reading again', async () => {
-    const other = makeService(opened.store, sandbox, [], 20);
+    const other = makeService(opened.store, sandbox, [], { syncFrequencyMs: 20 });
     await other.start();
     try {
       const { source } = at('1.0.0');
@@ -431,7 +433,7 @@ describe.each(['sqlite', 'postgres'] as const)('plugins on %s', (dialect) => {
       transaction: (work) => opened.store.transaction(work),
       close: () => opened.store.close(),
     };
-    const node = makeService(store, sandbox, [{ source: demoSource }], 20);
+    const node = makeService(store, sandbox, demo, { syncFrequencyMs: 20 });
     await node.start();
     broken = true;
     await until(() => node.runtimeStatus().databaseError !== undefined);

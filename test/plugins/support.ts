@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Meta } from '../../contracts/v1.d.ts';
 import { AppError, silentLogger, systemClock } from '../../src/kernel/index.ts';
-import { createPluginService, type PluginService } from '../../src/plugins/index.ts';
+import { createPluginService, type FactoryPlugin, type HookCall, type PluginService } from '../../src/plugins/index.ts';
+import { createCompiler } from '../../src/plugins/source/compile-plugin.ts';
 import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts';
 import { openStore } from '../../src/store/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
@@ -80,13 +81,24 @@ export async function openTestStore(dialect: 'sqlite' | 'postgres'): Promise<Ope
   };
 }
 
+/** The sources as the build hands them to the gateway. */
+export const judged = (sandbox: Sandbox, ...sources: string[]): Promise<FactoryPlugin[]> =>
+  Promise.all(
+    sources.map(async (source) => {
+      const compiled = await createCompiler(sandbox).compile(source);
+      if (!compiled.ok) throw new Error(JSON.stringify(compiled.error));
+      return compiled.value;
+    }),
+  );
+
 export function makeService(
   store: Store,
   sandbox: Sandbox,
-  factory: readonly { source: string }[] = [],
-  syncFrequencyMs = 60_000,
+  factory: readonly FactoryPlugin[] = [],
+  { syncFrequencyMs = 60_000, onHookCall }: { syncFrequencyMs?: number; onHookCall?: (call: HookCall) => void } = {},
 ): PluginService {
-  return createPluginService({ store, sandbox, clock: systemClock, logger: silentLogger, factory, syncFrequencyMs });
+  const common = { store, sandbox, clock: systemClock, logger: silentLogger, factory, syncFrequencyMs };
+  return createPluginService({ ...common, ...(onHookCall ? { onHookCall } : {}) });
 }
 
 /** The error that a call must end with. */

@@ -10,9 +10,9 @@ import { createPluginService } from '../../src/plugins/index.ts';
 import type { Sandbox } from '../../src/sandbox/index.ts';
 import type { Store, TaskRecord, UserRecord } from '../../src/store/ports/index.ts';
 import { type ClientRequest, createTasks, type TaskLimits } from '../../src/tasks/index.ts';
-import { createUpstream } from '../../src/upstream/index.ts';
+import { createServiceAccountTokens, createUpstream } from '../../src/upstream/index.ts';
 import { addKey, addUser } from '../contract/each-store.ts';
-import { demoSource } from '../plugins/support.ts';
+import { demoSource, judged } from '../plugins/support.ts';
 
 const batchSource = readFileSync(join(import.meta.dir, '../fixtures/demo-batch.js'), 'utf8');
 
@@ -35,7 +35,7 @@ export async function startEngine(store: Store, sandbox: Sandbox, limits: Partia
   const plugins = createPluginService({
     ...common,
     sandbox,
-    factory: [{ source: demoSource }, { source: batchSource }],
+    factory: await judged(sandbox, demoSource, batchSource),
   });
   await plugins.start();
   const facts = createPluginFacts(plugins);
@@ -51,6 +51,7 @@ export async function startEngine(store: Store, sandbox: Sandbox, limits: Partia
   const tasks = createTasks({
     ...common,
     upstream,
+    serviceAccounts: createServiceAccountTokens({ upstream, clock: systemClock }),
     channels,
     billing,
     pin: () => plugins.pin(),

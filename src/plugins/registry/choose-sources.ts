@@ -1,7 +1,7 @@
 import { type Json, parseJson, sha256Hex } from '../../kernel/index.ts';
 import type { PluginRecord, Repositories } from '../../store/ports/index.ts';
 import type { CompiledPlugin } from '../source/compile-plugin.ts';
-import type { Layer } from './load-plugin.ts';
+import type { Layer } from '../types.ts';
 
 /** The option that lists factory plugins switched off by an administrator, as a JSON array of keys. */
 const DISABLED_FACTORY_OPTION = 'TaskPluginDisabledFactoryKeys';
@@ -9,15 +9,14 @@ const DISABLED_FACTORY_OPTION = 'TaskPluginDisabledFactoryKeys';
 /** What the database says about plugins at one moment. */
 export type DatabaseSnapshot = { rows: PluginRecord[]; disabledFactoryKeys: ReadonlySet<string> };
 
-/** A source that should serve its key. */
-export type ChosenSource = {
+/** What may serve a key: a plugin that was judged already, or the text of a version that is still to be judged. */
+export type Candidate = {
   key: string;
   version: string;
-  source: string;
   sourceHash: string;
   layer: Layer;
   narrowedModels: string[] | null;
-};
+} & ({ compiled: CompiledPlugin } | { source: string });
 
 const keysOf = (value: string | undefined): Set<string> => {
   const parsed: Json | undefined = value === undefined ? [] : parseJson(value);
@@ -41,22 +40,31 @@ export async function setFactoryEnabled(
   await tx.options.put(DISABLED_FACTORY_OPTION, JSON.stringify([...keys].sort()));
 }
 
-/** One source a key: the active and enabled database version, else the factory's unless it is switched off. */
-export function chooseSources(
+/**
+ * The candidates of every key, the highest layer first: the plugin under development, the active and enabled database version, the factory's
+ * unless it is switched off. Keys in alphabetical order.
+ */
+export function chooseCandidates(
   factory: ReadonlyMap<string, CompiledPlugin>,
   { rows, disabledFactoryKeys }: DatabaseSnapshot,
-): ChosenSource[] {
-  const chosen = new Map<string, ChosenSource>();
-  for (const [key, { manifest, source, sourceHash }] of factory) {
-    if (disabledFactoryKeys.has(key)) continue;
-    chosen.set(key, { key, version: manifest.version, source, sourceHash, layer: 'factory', narrowedModels: null });
+  development: CompiledPlugin | undefined,
+): [key: string, candidates: Candidate[]][] {
+  const chosen = new Map<string, Candidate[]>();
+  const add = (candidate: Candidate): void => {
+    chosen.set(candidate.key, [...(chosen.get(candidate.key) ?? []), candidate]);
+  };
+  const judged = (layer: Layer, compiled: CompiledPlugin): Candidate => {
+    const { key, version } = compiled.manifest;
+    return { key, version, sourceHash: compiled.sourceHash, layer, narrowedModels: null, compiled };
+  };
+  if (development) add(judged('development', development));
+  for (const { key, version, source, sourceHash, narrowedModels, enabled } of rows) {
+    if (enabled) add({ key, version, source, sourceHash, layer: 'database', narrowedModels });
   }
-  for (const row of rows) {
-    if (!row.enabled) continue;
-    const { key, version, source, sourceHash, narrowedModels } = row;
-    chosen.set(key, { key, version, source, sourceHash, layer: 'database', narrowedModels });
+  for (const [key, compiled] of factory) {
+    if (!disabledFactoryKeys.has(key)) add(judged('factory', compiled));
   }
-  return [...chosen.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
+  return [...chosen].sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
 /** The same on every node that sees the same active versions: SHA-256 over their identities, sorted. */

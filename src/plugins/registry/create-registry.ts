@@ -1,12 +1,13 @@
-import type { Clock, Logger } from '../../kernel/index.ts';
+import { type Clock, err, type Logger, ok, type Result } from '../../kernel/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
 import type { Repositories } from '../../store/ports/index.ts';
 import { type CompiledPlugin, type Compiler, describeFailure } from '../source/compile-plugin.ts';
-import type { Generation, LoadedPlugin, Pin } from '../types.ts';
-import { createOwnershipIndex, type OwnershipIndex } from './build-index.ts';
+import type { Generation, HookCall, LoadedPlugin, Pin } from '../types.ts';
+import { assembleGeneration, type Serving } from './assemble-generation.ts';
+import { createOwnershipIndex } from './build-index.ts';
 import {
-  type ChosenSource,
-  chooseSources,
+  type Candidate,
+  chooseCandidates,
   type DatabaseSnapshot,
   databaseRevision,
   readSnapshot,
@@ -36,8 +37,10 @@ export type RuntimeStatus = {
 export interface Registry {
   current(): Generation;
   pin(): Pin;
-  /** Factory plugins by key; those that do not compile are in the status. */
-  factory(): Promise<ReadonlyMap<string, CompiledPlugin>>;
+  /** What ships with the gateway, by key. */
+  factory(): ReadonlyMap<string, CompiledPlugin>;
+  /** Makes `plugin` the one under development, in place of an earlier one, and rebuilds; `undefined`: there is none any more. */
+  develop(plugin: CompiledPlugin | undefined): Promise<void>;
   /** Reads the database and publishes a generation if anything changed. Never rejects; trouble is in the status. */
   rebuild(): Promise<void>;
   status(): RuntimeStatus;
@@ -51,23 +54,18 @@ type Deps = {
   compiler: Compiler;
   clock: Clock;
   logger: Logger;
-  factory: readonly { source: string }[];
+  factory: readonly CompiledPlugin[];
+  onHookCall?: (call: HookCall) => void;
 };
-
-/** A plugin with what it was made from, so that an unchanged one is recognised. */
-type Serving = { plugin: LoadedPlugin; identity: string };
-const identityOf = ({ sourceHash, layer, narrowedModels }: ChosenSource): string =>
-  JSON.stringify([sourceHash, layer, narrowedModels]);
 
 const DATABASE_ERROR = 'database snapshot unavailable';
 
 export function createRegistry(deps: Deps): Registry {
   const { compiler, clock, logger } = deps;
-  let serving = new Map<string, Serving>();
+  const factory = new Map(deps.factory.map((plugin) => [plugin.manifest.key, plugin]));
+  let serving: ReadonlyMap<string, Serving> = new Map();
   let wanted: ReadonlySet<string> = new Set();
-  let factoryErrors: Record<string, string> = {};
-  let factoryPlugins: ReadonlyMap<string, CompiledPlugin> = new Map();
-  let factoryComplete = false;
+  let development: CompiledPlugin | undefined;
   const status: RuntimeStatus = {
     currentGeneration: 0,
     generationPublishedAt: 0,
@@ -77,89 +75,26 @@ export function createRegistry(deps: Deps): Registry {
   };
 
   const forgetUnused = (): void => {
-    const hashes = new Set([...wanted, ...[...factoryPlugins.values()].map(({ sourceHash }) => sourceHash)]);
+    const hashes = new Set(wanted);
     for (const plugin of generations.livingPlugins()) hashes.add(plugin.sourceHash);
     compiler.retain(hashes);
   };
   const generations = createGenerations(createOwnershipIndex(), forgetUnused);
 
-  /** Compiles the factory's sources until all of them could be judged; they never change afterwards. */
-  async function factory(): Promise<ReadonlyMap<string, CompiledPlugin>> {
-    if (factoryComplete) return factoryPlugins;
-    const results = await Promise.all(deps.factory.map(({ source }) => compiler.compileOwn(source)));
-    const plugins = new Map<string, CompiledPlugin>();
-    const errors: Record<string, string> = {};
-    let complete = true;
-    for (const [index, result] of results.entries()) {
-      if (result.ok) plugins.set(result.value.manifest.key, result.value);
-      else {
-        errors[`factory[${index}]`] = describeFailure(result.error);
-        if (result.error.kind === 'unavailable') complete = false;
-      }
-    }
-    factoryPlugins = plugins;
-    factoryErrors = errors;
-    factoryComplete = complete;
-    return plugins;
-  }
-
-  async function load(chosen: ChosenSource): Promise<{ serving: Serving } | { error: string }> {
-    const compiled = await compiler.compile(chosen.source, chosen);
-    if (!compiled.ok) return { error: describeFailure(compiled.error) };
+  async function judge(candidate: Candidate): Promise<Result<CompiledPlugin, string>> {
+    if ('compiled' in candidate) return ok(candidate.compiled);
+    const compiled = await compiler.compile(candidate.source, candidate);
+    if (!compiled.ok) return err(describeFailure(compiled.error));
     const { key, version } = compiled.value.manifest;
-    if (key !== chosen.key || version !== chosen.version) {
-      return { error: `the stored source calls itself ${key}@${version}` };
-    }
-    const plugin = loadPlugin({
-      ...deps,
-      compiled: compiled.value,
-      layer: chosen.layer,
-      narrowedModels: chosen.narrowedModels,
-    });
-    return { serving: { plugin, identity: identityOf(chosen) } };
+    if (key === candidate.key && version === candidate.version) return compiled;
+    return err(`the stored source calls itself ${key}@${version}`);
   }
 
-  /**
-   * Fills an index: what stays as it is first, then what changed, then what is new, so that nobody loses a claim to a newcomer. Whoever cannot be
-   * built or admitted leaves an error, and its incumbent goes on serving if that is still possible.
-   */
-  async function assemble(
-    sources: readonly ChosenSource[],
-  ): Promise<{ next: Map<string, Serving>; index: OwnershipIndex; errors: Record<string, string> }> {
-    const index = createOwnershipIndex();
-    const next = new Map<string, Serving>();
-    const errors: Record<string, string> = {};
-    const stay: Serving[] = [];
-    const change: { candidate: Serving; incumbent: Serving }[] = [];
-    const join: Serving[] = [];
-    const loaded = await Promise.all(
-      sources.map(async (chosen) => {
-        const incumbent = serving.get(chosen.key);
-        const unchanged = incumbent?.identity === identityOf(chosen) ? incumbent : undefined;
-        return { chosen, incumbent, unchanged, result: unchanged ? undefined : await load(chosen) };
-      }),
-    );
-    for (const { chosen, incumbent, unchanged, result } of loaded) {
-      if (result && 'error' in result) errors[chosen.key] = result.error;
-      if (unchanged) stay.push(unchanged);
-      else if (result && 'serving' in result) {
-        if (incumbent) change.push({ candidate: result.serving, incumbent });
-        else join.push(result.serving);
-      } else if (incumbent) stay.push(incumbent);
-    }
-    const admit = (candidate: Serving): boolean => {
-      const conflict = index.admit(candidate.plugin);
-      if (conflict) errors[candidate.plugin.key] = conflict.message;
-      else next.set(candidate.plugin.key, candidate);
-      return !conflict;
-    };
-    for (const one of stay) admit(one);
-    for (const { candidate, incumbent } of change) {
-      if (admit(candidate)) continue;
-      if (!index.admit(incumbent.plugin)) next.set(incumbent.plugin.key, incumbent);
-    }
-    for (const one of join) admit(one);
-    return { next, index, errors };
+  async function load(candidate: Candidate): Promise<Result<LoadedPlugin, string>> {
+    const compiled = await judge(candidate);
+    if (!compiled.ok) return compiled;
+    const { layer, narrowedModels } = candidate;
+    return ok(loadPlugin({ ...deps, compiled: compiled.value, layer, narrowedModels }));
   }
 
   async function rebuildOnce(): Promise<void> {
@@ -174,10 +109,9 @@ export function createRegistry(deps: Deps): Registry {
       return;
     }
     delete status.databaseError;
-    const sources = chooseSources(await factory(), snapshot);
-    wanted = new Set(sources.map(({ sourceHash }) => sourceHash));
-    const { next, index, errors } = await assemble(sources);
-    const pluginErrors = { ...factoryErrors, ...errors };
+    const candidates = chooseCandidates(factory, snapshot, development);
+    wanted = new Set(candidates.flatMap(([, layers]) => layers.map(({ sourceHash }) => sourceHash)));
+    const { serving: next, index, errors: pluginErrors } = await assembleGeneration(candidates, serving, load);
     for (const [key, message] of Object.entries(pluginErrors)) {
       if (status.pluginErrors[key] !== message)
         logger.warn({ task_plugin: 'rebuild', plugin: key }, `plugin not updated: ${message}`);
@@ -211,27 +145,33 @@ export function createRegistry(deps: Deps): Registry {
   let running: Promise<void> = Promise.resolve();
   let queued: Promise<void> | undefined;
 
+  /** One at a time; callers that come while one runs share the next one, which reads what they have written. */
+  function rebuild(): Promise<void> {
+    queued ??= running.then(() => {
+      queued = undefined;
+      running = rebuildOnce().catch((error) => {
+        logger.error({ task_plugin: 'rebuild', err: error }, 'plugin rebuild failed');
+        status.lastRebuild = {
+          ...status.lastRebuild,
+          status: 'failed',
+          attemptedAt: clock.unix(),
+          error: 'internal error',
+        };
+      });
+      return running;
+    });
+    return queued;
+  }
+
   return {
     current: generations.current,
     pin: generations.pin,
-    factory,
-    /** One at a time; callers that come while one runs share the next one, which reads what they have written. */
-    rebuild() {
-      queued ??= running.then(() => {
-        queued = undefined;
-        running = rebuildOnce().catch((error) => {
-          logger.error({ task_plugin: 'rebuild', err: error }, 'plugin rebuild failed');
-          status.lastRebuild = {
-            ...status.lastRebuild,
-            status: 'failed',
-            attemptedAt: clock.unix(),
-            error: 'internal error',
-          };
-        });
-        return running;
-      });
-      return queued;
+    factory: () => factory,
+    develop(plugin) {
+      development = plugin;
+      return rebuild();
     },
+    rebuild,
     status: () => structuredClone(status),
     idle: () => queued ?? running,
   };

@@ -1,15 +1,14 @@
-import { err, type Json, type Logger, ok, type Result, redactSecrets } from '../../kernel/index.ts';
+import { type Clock, err, type Json, type Logger, ok, type Result, redactSecrets } from '../../kernel/index.ts';
 import type { ExportShape, Sandbox, SandboxModule } from '../../sandbox/index.ts';
 import { exportedSpelling } from '../manifest/check-exports.ts';
 import { canonicalProtocol } from '../manifest/protocol-aliases.ts';
 import type { CompiledPlugin } from '../source/compile-plugin.ts';
-import type { HookFailure, LoadedPlugin, Manifest, ProtocolName } from '../types.ts';
+import type { HookCall, HookFailure, Layer, LoadedPlugin, Manifest, ProtocolName } from '../types.ts';
+import { redactJson } from './redact-json.ts';
 
 /** Arguments and results of hooks that carry bodies, and of the others. */
 const LARGE_BYTES = 16 * 1024 * 1024;
 const SMALL_BYTES = 1024 * 1024;
-
-export type Layer = 'factory' | 'database';
 
 /** A manifest as if it named only `models`; a claim or route that loses all its models serves none. */
 export function narrowManifest(manifest: Manifest, models: readonly string[] | null): Manifest {
@@ -55,9 +54,11 @@ export function loadPlugin(deps: {
   layer: Layer;
   narrowedModels: readonly string[] | null;
   sandbox: Sandbox;
+  clock: Clock;
   logger: Logger;
+  onHookCall?: (call: HookCall) => void;
 }): LoadedPlugin {
-  const { compiled, sandbox } = deps;
+  const { compiled, sandbox, clock, onHookCall } = deps;
   const manifest = narrowManifest(compiled.manifest, deps.narrowedModels);
   const { key, version } = manifest;
   const pathOf = (hook: string): string[] => modulePath(membersOf(hook), compiled.exports);
@@ -77,6 +78,8 @@ export function loadPlugin(deps: {
     suspended: () => sandbox.isSuspended(key),
     async call(hook, args, options = {}): Promise<Result<Json | undefined, HookFailure>> {
       const limit = options.large ? LARGE_BYTES : SMALL_BYTES;
+      const secrets = options.secrets ?? [];
+      const began = clock.monotonicMs();
       const outcome = await sandbox.call(module, {
         path: pathOf(hook),
         args,
@@ -85,11 +88,20 @@ export function loadPlugin(deps: {
         ...(options.admissionTimeoutMs === undefined ? {} : { admissionTimeoutMs: options.admissionTimeoutMs }),
         ...(options.signal === undefined ? {} : { signal: options.signal }),
       });
-      const clean = (text: string): string => redactSecrets(text, options.secrets ?? []);
+      const clean = (text: string): string => redactSecrets(text, secrets);
       const console = (outcome.ok ? outcome.value : outcome.error).console.map(clean);
       forward(hook, console);
-      if (outcome.ok) return ok(outcome.value.value);
-      return err({ ...outcome.error, message: clean(outcome.error.message), console, hook });
+      const result: Result<Json | undefined, HookFailure> = outcome.ok
+        ? ok(outcome.value.value)
+        : err({ ...outcome.error, message: clean(outcome.error.message), console, hook });
+      onHookCall?.({
+        ...{ key, version, hook, console, ms: clock.monotonicMs() - began },
+        args: args.map((value) => redactJson(value, secrets) ?? null),
+        outcome: result.ok
+          ? { ok: true, value: redactJson(result.value, secrets) }
+          : { ok: false, kind: result.error.kind, message: result.error.message },
+      });
+      return result;
     },
   };
 }

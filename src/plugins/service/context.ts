@@ -4,9 +4,9 @@ import type { PluginRecord, Store } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
 import { preflight } from '../registry/build-index.ts';
 import type { Registry } from '../registry/create-registry.ts';
-import { type Layer, loadPlugin } from '../registry/load-plugin.ts';
+import { loadPlugin } from '../registry/load-plugin.ts';
 import type { CompiledPlugin, Compiler } from '../source/compile-plugin.ts';
-import type { PluginFault } from '../types.ts';
+import type { Layer, PluginFault } from '../types.ts';
 
 export type ServiceContext = {
   store: Store;

@@ -2,10 +2,11 @@ import type { Clock, Logger } from '../../kernel/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import { createRegistry, type RuntimeStatus } from '../registry/create-registry.ts';
-import { createCompiler } from '../source/compile-plugin.ts';
-import type { Generation, Pin } from '../types.ts';
+import { createDevelopment, type Development } from '../registry/develop-plugin.ts';
+import { type CompiledPlugin, createCompiler } from '../source/compile-plugin.ts';
+import type { Generation, HookCall, Manifest, Pin } from '../types.ts';
 import type { IconImage } from './check-icon.ts';
-import type { ServiceContext } from './context.ts';
+import { compileOrThrow, type ServiceContext } from './context.ts';
 import {
   describePlugin,
   findIcon,
@@ -19,13 +20,15 @@ import { type DryRun, type DryRunOutcome, dryRunHook } from './dry-run.ts';
 import { activateVersion, deleteVersion, setPluginEnabled } from './switch-plugin.ts';
 import { type PluginUpload, uploadPlugin } from './upload-plugin.ts';
 
-export interface PluginService {
+export interface PluginService extends Development {
   /** Publishes the first generation, then follows changes. Rejects when the database does not answer. */
   start(): Promise<void>;
   stop(): Promise<void>;
   /** The serving generation for one request; `release` it when the request has ended. */
   pin(): Pin;
   current(): Generation;
+  /** Judges a source as an upload does and stores nothing; throws `plugins.invalid` or `plugins.unavailable`. */
+  check(source: string): Promise<Manifest>;
   upload(upload: PluginUpload): Promise<PluginDetail>;
   list(): Promise<PluginSummary[]>;
   detail(key: string, version?: string): Promise<PluginDetail>;
@@ -47,16 +50,19 @@ type Deps = {
   sandbox: Sandbox;
   clock: Clock;
   logger: Logger;
-  /** Sources that ship with the gateway. */
-  factory: readonly { source: string }[];
+  /** What ships with the gateway, judged when it was built. */
+  factory: readonly CompiledPlugin[];
   /** How often the database is read again, in ms, for changes that nobody announced. */
   syncFrequencyMs: number;
+  /** Is told of every finished call of a serving plugin's hook; must not throw. */
+  onHookCall?: (call: HookCall) => void;
 };
 
 export function createPluginService(deps: Deps): PluginService {
   const { store, clock } = deps;
   const compiler = createCompiler(deps.sandbox);
   const registry = createRegistry({ ...deps, compiler });
+  const development = createDevelopment({ compiler, registry });
   const ctx: ServiceContext = { ...deps, compiler, registry };
   const stopping = new AbortController();
   let unsubscribe: (() => void) | undefined;
@@ -94,6 +100,8 @@ export function createPluginService(deps: Deps): PluginService {
     },
     pin: registry.pin,
     current: registry.current,
+    develop: (source) => inTurn(() => development.develop(source)),
+    check: async (source) => (await compileOrThrow(ctx, source)).manifest,
     upload: (upload) => inTurn(() => uploadPlugin(ctx, upload)),
     list: () => listPlugins(ctx),
     detail: (key, version) => describePlugin(ctx, key, version),

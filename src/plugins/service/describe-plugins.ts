@@ -3,9 +3,8 @@ import { isObject } from '../../kernel/index.ts';
 import type { ChannelRecord, PluginRecord } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
 import { publishMeta } from '../manifest/normalize-meta.ts';
-import type { Layer } from '../registry/load-plugin.ts';
 import type { CompiledPlugin } from '../source/compile-plugin.ts';
-import type { Manifest, PluginFault } from '../types.ts';
+import type { Layer, Manifest, PluginFault } from '../types.ts';
 import { type IconImage, readIcon } from './check-icon.ts';
 import { activeRow, rowOf, type ServiceContext } from './context.ts';
 

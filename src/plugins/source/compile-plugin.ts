@@ -20,11 +20,6 @@ export type CompileFailure = { kind: 'faults'; faults: PluginFault[] } | { kind:
 export interface Compiler {
   /** Checks a source; the same source is looked at once. `name` stands for the plugin until its manifest is known. */
   compile(source: string, name?: { key: string; version: string }): Promise<Result<CompiledPlugin, CompileFailure>>;
-  /**
-   * The same for a source that ships with the gateway, without the rules on its text and the schema: a test holds it to them, and
-   * checking them again would cost every start 80 ms.
-   */
-  compileOwn(source: string): Promise<Result<CompiledPlugin, CompileFailure>>;
   /** Forgets what it knows of all other sources, here and in the sandbox. */
   retain(sourceHashes: ReadonlySet<string>): void;
 }
@@ -42,9 +37,8 @@ export function createCompiler(sandbox: Sandbox): Compiler {
     source: string,
     sourceHash: string,
     name: { key: string; version: string } | undefined,
-    checked: boolean,
   ): Promise<Result<CompiledPlugin, CompileFailure>> {
-    const faults = checked ? [] : checkSource(source).faults;
+    const { faults } = checkSource(source);
     if (faults.length > 0) return err({ kind: 'faults', faults });
     const inspecting = sandbox.inspect({
       key: name?.key ?? `upload:${sourceHash.slice(0, 12)}`,
@@ -53,7 +47,7 @@ export function createCompiler(sandbox: Sandbox): Compiler {
       sourceHash,
     });
     // The schema is compiled while the sandbox evaluates the first module, not after it.
-    if (!checked) checkSchema({});
+    checkSchema({});
     const inspected = await inspecting;
     if (!inspected.ok) {
       const { kind, message, line, column } = inspected.error;
@@ -64,32 +58,27 @@ export function createCompiler(sandbox: Sandbox): Compiler {
     }
     const { exports, meta } = inspected.value;
     const base = checkBaseExports(exports);
-    const manifest = checkManifest(meta, exports, checked ? () => [] : checkSchema);
+    const manifest = checkManifest(meta, exports, checkSchema);
     if (!manifest.ok) return err({ kind: 'faults', faults: [...manifest.error, ...base] });
     const all = [...base, ...checkModeExports(manifest.value, exports)];
     if (all.length > 0) return err({ kind: 'faults', faults: all });
     return ok({ source, sourceHash, manifest: manifest.value, exports });
   }
 
-  function examineOnce(
-    source: string,
-    name: { key: string; version: string } | undefined,
-    checked: boolean,
-  ): Promise<Result<CompiledPlugin, CompileFailure>> {
+  const compile: Compiler['compile'] = (source, name) => {
     const sourceHash = sha256Hex(source);
     const earlier = known.get(sourceHash);
     if (earlier) return earlier;
-    const result = examine(source, sourceHash, name, checked).then((verdict) => {
+    const result = examine(source, sourceHash, name).then((verdict) => {
       if (!verdict.ok && verdict.error.kind === 'unavailable') known.delete(sourceHash);
       return verdict;
     });
     known.set(sourceHash, result);
     return result;
-  }
+  };
 
   return {
-    compile: (source, name) => examineOnce(source, name, false),
-    compileOwn: (source) => examineOnce(source, undefined, true),
+    compile,
     retain(sourceHashes) {
       for (const hash of known.keys()) {
         if (sourceHashes.has(hash)) continue;

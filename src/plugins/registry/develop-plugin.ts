@@ -1,0 +1,42 @@
+import { err, ok, type Result } from '../../kernel/index.ts';
+import { pluginErrors } from '../errors.ts';
+import type { CompiledPlugin, Compiler } from '../source/compile-plugin.ts';
+import type { Manifest, PluginFault } from '../types.ts';
+import type { Registry } from './create-registry.ts';
+
+/** Serves the source that its author works on. */
+export interface Development {
+  /**
+   * Serves `source` for its key above every other layer, in memory, whatever its version, in place of what the last call served. When it is
+   * broken or in conflict with another plugin its faults come back and what serves goes on. Throws `plugins.unavailable` when the sandbox or
+   * the database could not say.
+   */
+  develop(source: string): Promise<Result<Manifest, PluginFault[]>>;
+}
+
+export function createDevelopment({ compiler, registry }: { compiler: Compiler; registry: Registry }): Development {
+  let last: CompiledPlugin | undefined;
+  return {
+    async develop(source) {
+      const compiled = await compiler.compile(source);
+      if (!compiled.ok) {
+        if (compiled.error.kind === 'faults') return err(compiled.error.faults);
+        throw pluginErrors.unavailable({ message: `Plugin code cannot run at the moment: ${compiled.error.message}.` });
+      }
+      const plugin = compiled.value;
+      const { key } = plugin.manifest;
+      await registry.develop(plugin);
+      const serving = registry.current().plugins.get(key);
+      if (serving?.layer === 'development' && serving.sourceHash === plugin.sourceHash) {
+        last = plugin;
+        return ok(plugin.manifest);
+      }
+      const { databaseError, pluginErrors: errors } = registry.status();
+      await registry.develop(last);
+      const conflict = errors[key];
+      if (databaseError === undefined && conflict !== undefined)
+        return err([{ path: '', rule: 'conflict', message: conflict }]);
+      throw pluginErrors.unavailable({ message: `The plugin cannot be served: ${databaseError ?? 'internal error'}.` });
+    },
+  };
+}
