@@ -4,6 +4,7 @@ import { isAnonymous, type UserLimitScope } from './access-levels.ts';
 import { httpErrors } from './errors.ts';
 import { BODY_CAPS, readJson } from './read-body.ts';
 import type { RequestScope, RequestScopes } from './request-scope.ts';
+import type { ProofNeed } from './security-proof.ts';
 
 /**
  * What every controller begins with: `new Elysia().use(kit)`. It gives each handler `requestId`, `origin`, `log`, `keepOpen`, `headersOnly`, and
@@ -52,6 +53,8 @@ export function createKit(scopes: RequestScopes) {
       critical: { detail: { 'x-limit': 'critical' } as object },
       /** Counted by a Critical limiter of the signed-in user's own, besides the one per address; each scope counts apart. */
       perUser: (scope: UserLimitScope) => ({ detail: { 'x-limit-per-user': scope } as object }),
+      /** Takes a Security Proof in a header; the handler reads and checks it. */
+      proof: (need: ProofNeed) => ({ detail: { 'x-security-proof': need } as object }),
       /** Counted by the user's limit of model requests, on every route by which an API client submits a task. */
       modelRequest: { detail: { 'x-limit-model-requests': true } as object },
       operator: { parse: leaveUnread, detail: access('operator') },

@@ -5,6 +5,7 @@ import type { AccessLevel } from './access-levels.ts';
 import { describeCodes, type PublishedCode } from './describe-codes.ts';
 import { renderDocs } from './docs-page.ts';
 import type { Kit } from './kit.ts';
+import type { ProofNeed } from './security-proof.ts';
 
 /** An operation of the document as far as it is touched here. */
 export type Operation = {
@@ -19,6 +20,7 @@ export type Operation = {
   'x-limit'?: string;
   'x-limit-per-user'?: string;
   'x-limit-model-requests'?: boolean;
+  'x-security-proof'?: ProofNeed;
 };
 export type OpenApiDocument = {
   openapi: string;
@@ -138,6 +140,11 @@ function renameParameters(operation: Operation, names: ReadonlyMap<string, strin
 
 function complete(operation: Operation, path: string): void {
   operation.security = SECURITY[operation['x-access'] ?? 'root'];
+  const proof = operation['x-security-proof'];
+  if (proof) {
+    const known: unknown[] = Array.isArray(operation.parameters) ? operation.parameters : [];
+    operation.parameters = [...known, describeProof(proof)];
+  }
   const reference = { $ref: `#/components/responses/${path.startsWith('/v1/') ? 'OpenAiFailure' : 'PanelFailure'}` };
   const known = isObject(operation.responses) ? operation.responses : {};
   const limits = describeLimits(operation);
@@ -145,6 +152,14 @@ function complete(operation: Operation, path: string): void {
     limits === '' ? {} : { '429': { description: `${limits} Retry-After says how many seconds to wait.` } };
   operation.responses = { '200': { description: 'Success' }, ...known, ...limited, default: reference };
 }
+
+const describeProof = ({ scope, when }: ProofNeed): object => ({
+  in: 'header',
+  name: 'X-Security-Proof',
+  required: when === undefined,
+  schema: { type: 'string' },
+  description: `A Security Proof of the scope ${scope}${when === undefined ? '' : `, ${when}`}: from POST /api/verify, or from /api/user/passkey/verify/begin and finish.`,
+});
 
 /** What counts a call besides the limit of all of `/api`; empty when nothing does. */
 const describeLimits = (operation: Operation): string =>

@@ -53,9 +53,9 @@ for (const database of ['SQLite', 'PostgreSQL'] as const) {
     });
 
     /** A request of a client with an address of its own: the loopback peer is a trusted proxy. */
-    function post(path: string, body: unknown, token?: string): Promise<Answer> {
+    function post(path: string, body: unknown, token?: string, more: Record<string, string> = {}): Promise<Answer> {
       clients += 1;
-      const headers = { 'x-forwarded-for': `198.51.${Math.floor(clients / 250) % 250}.${clients % 250}` };
+      const headers = { ...more, 'x-forwarded-for': `198.51.${Math.floor(clients / 250) % 250}.${clients % 250}` };
       return ask(`${gateway.url}${path}`, { method: 'POST', body, headers, ...(token ? { token } : {}) });
     }
     function newPerson(): Person {
@@ -201,8 +201,11 @@ for (const database of ['SQLite', 'PostgreSQL'] as const) {
       const { email } = newPerson();
       expect((await post('/api/user/email/code', { email }, token)).status).toBe(200);
       const code = codeIn((await mailTo(email)).text);
+      const proving = { method: 'password', password: ROOT.password, scope: 'account.email' };
+      const { proof_token: proof } = (await post('/api/verify', proving, token)).body.data as { proof_token: string };
+      const headers = { 'x-security-proof': proof };
       const answers = await Promise.all(
-        Array.from({ length: 50 }, () => post('/api/oauth/email/bind', { email, code }, token)),
+        Array.from({ length: 50 }, () => post('/api/oauth/email/bind', { email, code }, token, headers)),
       );
       expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
       expect(new Set(answers.map(({ body }) => body.code))).toEqual(new Set([undefined, 'AUTH_CODE_INVALID']));

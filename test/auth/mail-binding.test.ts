@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Auth, AuthSettings } from '../../src/auth/index.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
-import { addUser, bearer, DIALECTS, openTestStore, signIn } from './harness.ts';
+import { addUser, bearer, DIALECTS, openTestStore, PASSWORD, signIn } from './harness.ts';
 import { codeIn, type Mailbox, mailSettings, newOrigin, newPerson, openMailAuth, otherCode } from './mail-harness.ts';
 import { refusal } from './refusal.ts';
 
@@ -35,7 +35,13 @@ for (const dialect of DIALECTS) {
       await send(email, as);
       return codeIn(await mailbox.next(email));
     }
-    const bind = (email: string, code: string, as = session) => auth.mail.address.bind(as, { email, code });
+    async function prove(as = session): Promise<string> {
+      const request = { method: 'password', password: PASSWORD, scope: 'account.email', origin: newOrigin() } as const;
+      return (await auth.proofs.prove(as, request)).proof_token;
+    }
+    const bind = async (email: string, code: string, as = session) =>
+      auth.mail.address.bind(as, { email, code, proof: await prove(as) });
+    const unbind = async (as = session) => auth.mail.address.unbind(as, { proof: await prove(as) });
     const ownerOf = async (email: string) => (await store.identities.owner('email', email))?.userId;
 
     test('a right code makes the address his; sessions go on', async () => {
@@ -72,9 +78,9 @@ for (const dialect of DIALECTS) {
 
     test('a stolen session: a request that was let in before the password changed leaves no address behind', async () => {
       const { email } = newPerson();
-      const code = await codeFor(email);
+      const [code, proof] = [await codeFor(email), await prove()];
       expect(await store.users.setPassword(user.id, 'another-hash', user.authVersion)).toBe(true);
-      await refusal(bind(email, code), 'auth.changed_meanwhile');
+      await refusal(auth.mail.address.bind(session, { email, code, proof }), 'auth.changed_meanwhile');
       expect(await ownerOf(email)).toBeUndefined();
       expect((await store.users.byId(user.id))?.email ?? null).toBeNull();
     });
@@ -86,7 +92,7 @@ for (const dialect of DIALECTS) {
         const as = await sessionOf(owner);
         await bind(first, await codeFor(first, as), as);
         const code = await codeFor(second, as);
-        await Promise.all([bind(second, code, as), auth.mail.address.unbind(as)]);
+        await Promise.all([bind(second, code, as), unbind(as)]);
         const shown = (await store.users.byId(owner.id))?.email ?? null;
         expect(await ownerOf(first)).toBeUndefined();
         expect(await ownerOf(second)).toBe(shown === second ? owner.id : undefined);
@@ -133,12 +139,48 @@ for (const dialect of DIALECTS) {
       await refusal(bind(email, code), 'auth.code_invalid');
     });
 
+    test('a stolen session: without a proof of its own scope no address is bound and none is taken off', async () => {
+      const { email } = newPerson();
+      await bind(email, await codeFor(email));
+      const { email: theirs } = newPerson();
+      const code = await codeFor(theirs);
+      const byPassword = { method: 'password', password: PASSWORD, origin: newOrigin() } as const;
+      const foreign = await auth.proofs.prove(session, { ...byPassword, scope: 'account.delete' });
+      for (const [proof, verdict] of [
+        [undefined, 'security_proof.required'],
+        ['made up', 'security_proof.invalid'],
+        [foreign.proof_token, 'security_proof.scope_mismatch'],
+        [await prove(await sessionOf(user)), 'security_proof.invalid'],
+      ] as const) {
+        // More often than a code may be tried: it is not even looked at.
+        for (let i = 0; i < 6; i += 1) {
+          await refusal(auth.mail.address.bind(session, { email: theirs, code, proof }), verdict);
+        }
+        await refusal(auth.mail.address.unbind(session, { proof }), verdict);
+      }
+      expect(await ownerOf(email)).toBe(user.id);
+      await bind(theirs, code);
+      expect(await ownerOf(theirs)).toBe(user.id);
+    });
+
+    test('an account of a provider alone has nothing to prove itself by, and binds an address with its code', async () => {
+      const guest = await addUser(store, { passwordHash: null });
+      const identity = { provider: 'github', subject: `guest-${guest.id}`, userId: guest.id, createdAt: 1 };
+      await store.identities.claim(identity);
+      const as: Session = { kind: 'session', user: guest, sid: 'sid-of-guest', sessionVersion: 1 };
+      const { email } = newPerson();
+      const code = await codeFor(email, as);
+      await auth.mail.address.bind(as, { email, code, proof: undefined });
+      expect(await ownerOf(email)).toBe(guest.id);
+    });
+
     test('a personal access token binds and unbinds nothing', async () => {
       const pat = { kind: 'pat', user } as const;
       const { email } = newPerson();
       await refusal(send(email, pat), 'auth.session_required');
-      await refusal(bind(email, '12345678', pat), 'auth.session_required');
-      await refusal(auth.mail.address.unbind(pat), 'auth.session_required');
+      const proof = await prove();
+      await refusal(auth.mail.address.bind(pat, { email, code: '12345678', proof }), 'auth.session_required');
+      await refusal(auth.mail.address.unbind(pat, { proof }), 'auth.session_required');
     });
 
     test('the rules for addresses hold here too', async () => {
@@ -150,10 +192,10 @@ for (const dialect of DIALECTS) {
     });
 
     test('the address can be taken off, which is told to it', async () => {
-      await refusal(auth.mail.address.unbind(session), 'auth.binding_not_found');
+      await refusal(unbind(), 'auth.binding_not_found');
       const { email } = newPerson();
       await bind(email, await codeFor(email));
-      await auth.mail.address.unbind(session);
+      await unbind();
       expect(await ownerOf(email)).toBeUndefined();
       expect((await store.users.byId(user.id))?.email).toBeNull();
       expect((await mailbox.next(email)).text).toContain('taken off');
@@ -163,7 +205,7 @@ for (const dialect of DIALECTS) {
       const { email } = newPerson();
       await bind(email, await codeFor(email));
       settings = mailSettings({ passwordLogin: false });
-      await refusal(auth.mail.address.unbind(session), 'auth.last_way_in');
+      await refusal(unbind(), 'auth.last_way_in');
       expect(await ownerOf(email)).toBe(user.id);
     });
 

@@ -65,6 +65,12 @@ for (const database of ['SQLite', 'PostgreSQL'] as const) {
         headers: { 'x-forwarded-for': `198.51.100.${clients % 250}`, ...more.headers },
       });
     }
+    /** Headers that prove whose session it is, for a change of the address. */
+    async function proveFor(token: string): Promise<{ 'x-security-proof': string }> {
+      const request = { method: 'password', password: PASSWORD, scope: 'account.email' };
+      const { body } = await post('/api/verify', request, { token });
+      return { 'x-security-proof': (body.data as { proof_token: string }).proof_token };
+    }
     const mailTo = (address: string) => mail.next(({ recipients }) => recipients.includes(address));
     async function codeFor(email: string): Promise<string> {
       expect((await post('/api/verification', { email })).status).toBe(200);
@@ -191,14 +197,22 @@ for (const database of ['SQLite', 'PostgreSQL'] as const) {
       }
     });
 
-    test('an address is bound with a code, moves, and is another’s only for whoever reads it', async () => {
+    test('an address is bound with a code and a proof, moves, and is another’s only for whoever reads it', async () => {
       await register('gina');
       await register('hugo');
       const { token } = await logIn('gina', PASSWORD);
       const next = 'gina.two@example.net';
       expect((await post('/api/user/email/code', { email: next }, { token })).status).toBe(200);
       const code = codeIn(await mailTo(next));
-      expect(await post('/api/oauth/email/bind', { email: next, code }, { token })).toMatchObject({
+      for (const [method, path, body] of [
+        ['POST', '/api/oauth/email/bind', { email: next, code }],
+        ['DELETE', '/api/user/email', undefined],
+      ] as const) {
+        const unproven = await post(path, body, { token, method });
+        expect([path, unproven.status, unproven.body.code]).toEqual([path, 403, 'SECURITY_PROOF_REQUIRED']);
+      }
+      const headers = await proveFor(token);
+      expect(await post('/api/oauth/email/bind', { email: next, code }, { token, headers })).toMatchObject({
         status: 200,
         body: { data: { email: next } },
       });
@@ -207,13 +221,15 @@ for (const database of ['SQLite', 'PostgreSQL'] as const) {
 
       await post('/api/user/email/code', { email: 'hugo@example.net' }, { token });
       const theirs = { email: 'hugo@example.net', code: codeIn(await mailTo('hugo@example.net')) };
-      const wrong = await post('/api/oauth/email/bind', { ...theirs, code: '00000000' }, { token });
+      const wrong = await post('/api/oauth/email/bind', { ...theirs, code: '00000000' }, { token, headers });
       expect([wrong.status, wrong.body.code]).toEqual([400, 'AUTH_CODE_INVALID']);
-      const taken = await post('/api/oauth/email/bind', theirs, { token });
+      const taken = await post('/api/oauth/email/bind', theirs, { token, headers });
       expect([taken.status, taken.body.code]).toEqual([409, 'AUTH_IDENTITY_TAKEN']);
 
-      expect((await post('/api/user/email', undefined, { token, method: 'DELETE' })).status).toBe(200);
-      expect((await post('/api/user/email', undefined, { token, method: 'DELETE' })).status).toBe(404);
+      for (const status of [200, 404]) {
+        expect((await post('/api/user/email', undefined, { token, headers, method: 'DELETE' })).status).toBe(status);
+      }
+      expect((await mailTo(next)).text).toContain('taken off');
       const pat = (await post('/api/user/token', undefined, { token })).body.data as { token: string };
       for (const [path, body] of [
         ['/api/user/email/code', { email: next }],
@@ -303,7 +319,8 @@ for (const database of ['SQLite', 'PostgreSQL'] as const) {
       };
       expect((await post('/api/user/register', registration)).body.code).toBe('AUTH_CODE_INVALID');
       expect((await post('/api/user/reset', reset)).body.code).toBe('AUTH_FLOW_INVALID');
-      const bind = (body: object, caller: string) => post('/api/oauth/email/bind', body, { token: caller });
+      const bind = async (body: object, caller: string) =>
+        post('/api/oauth/email/bind', body, { token: caller, headers: await proveFor(caller) });
       expect((await bind({ email: next, code }, token)).body.code).toBe('AUTH_CODE_INVALID');
       const { token: stranger } = await logIn('nils', PASSWORD);
       const fresh = { email: next, code: await askForCode() };

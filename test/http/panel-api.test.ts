@@ -428,6 +428,34 @@ describe('every route states who may call it', () => {
     });
   });
 
+  test('and which of them take a security proof in a header, for what', async () => {
+    const { paths } = (await send({ path: '/api/openapi.json' })).json;
+    type Parameter = { in: string; name: string; required: boolean; description?: string };
+    const declared: Record<string, string> = {};
+    for (const [path, operations] of Object.entries(
+      paths as Record<string, Record<string, { parameters?: Parameter[] }>>,
+    )) {
+      for (const [method, { parameters = [] }] of Object.entries(operations)) {
+        const header = parameters.find(({ name }) => name === 'X-Security-Proof');
+        if (!header) continue;
+        expect(header.in).toBe('header');
+        const scope = /scope ([a-z.]+[a-z])/.exec(header.description ?? '')?.[1];
+        declared[`${method.toUpperCase()} ${path}`] = `${scope}${header.required ? '' : ', at times'}`;
+      }
+    }
+    expect(declared).toEqual({
+      'DELETE /api/user/email': 'account.email, at times',
+      'DELETE /api/user/passkey': 'passkey.delete',
+      'DELETE /api/user/passkey/{id}': 'passkey.delete',
+      'DELETE /api/user/self': 'account.delete',
+      'POST /api/channel/{id}/key': 'channel.key.read',
+      'POST /api/oauth/email/bind': 'account.email, at times',
+      'POST /api/user/passkey/register/begin': 'passkey.register, at times',
+      'POST /api/user/passkey/register/finish': 'passkey.register, at times',
+      'PUT /api/channel/{id}': 'channel.key.read, at times',
+    });
+  });
+
   test('and every body is described', async () => {
     const { paths } = (await send({ path: '/api/openapi.json' })).json;
     const { schema } = paths['/api/channel'].post.requestBody.content['application/json'];

@@ -3,6 +3,8 @@ import type { Repositories, Store, UserRecord } from '../../store/ports/index.ts
 import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
 import type { RequestLimit } from '../limits/limit-requests.ts';
+import type { AllowedProofMethods } from '../proofs/allowed-methods.ts';
+import type { SecurityProofs } from '../proofs/security-proofs.ts';
 import { requireSession } from '../require-session.ts';
 import type { PanelPrincipal, RequestOrigin } from '../types.ts';
 import { hasWayIn } from '../users/has-way-in.ts';
@@ -13,7 +15,11 @@ import { MAIL_CODE_MINUTES, type MailCodes } from './mail-codes.ts';
 import type { Outbox } from './outbox.ts';
 import { pickLanguage } from './pick-language.ts';
 
-/** The mail address of a signed-in user. Each rejects with `auth.session_required` for a personal access token. */
+/**
+ * The mail address of a signed-in user. Each rejects with `auth.session_required` for a personal access token. Both changes take a
+ * Security Proof: the address opens the account by a mailed link. An account with nothing to prove oneself by, one of a provider alone,
+ * goes without.
+ */
 export interface BindAddress {
   /**
    * Mails a code to the address that is to be his. Another account's address gets one too: only whoever reads that mailbox learns more.
@@ -21,12 +27,18 @@ export interface BindAddress {
    */
   sendCode(principal: PanelPrincipal, request: { email: string; origin: RequestOrigin }): Promise<void>;
   /**
-   * Gives him the address in place of the one before, which is told; sessions go on. Rejects with `auth.code_invalid`, and only
-   * after a right code with `auth.identity_taken` or `auth.changed_meanwhile`.
+   * Gives him the address in place of the one before, which is told; sessions go on. Rejects with what is wrong with the proof of the
+   * scope `account.email`, then `auth.code_invalid`, and only after a right code with `auth.identity_taken` or `auth.changed_meanwhile`.
    */
-  bind(principal: PanelPrincipal, request: { email: string; code: string }): Promise<{ email: string }>;
-  /** Takes the address off the account. Rejects with `auth.binding_not_found`, `auth.last_way_in`, `auth.changed_meanwhile`. */
-  unbind(principal: PanelPrincipal): Promise<void>;
+  bind(
+    principal: PanelPrincipal,
+    request: { email: string; code: string; proof: string | undefined },
+  ): Promise<{ email: string }>;
+  /**
+   * Takes the address off the account, and tells it. Rejects with what is wrong with the proof, `auth.binding_not_found`,
+   * `auth.last_way_in`, `auth.changed_meanwhile`.
+   */
+  unbind(principal: PanelPrincipal, request: { proof: string | undefined }): Promise<void>;
 }
 
 export function createBindAddress(deps: {
@@ -38,8 +50,15 @@ export function createBindAddress(deps: {
   allowLetter: LetterLimit;
   mailCodes: MailCodes;
   outbox: Outbox;
+  proofs: SecurityProofs;
+  allowedProofMethods: AllowedProofMethods;
 }): BindAddress {
   const { store, clock, logger, settings, limitCodeRequests, allowLetter, mailCodes, outbox } = deps;
+
+  async function requireProof(principal: PanelPrincipal, proof: string | undefined): Promise<void> {
+    const allowed = await deps.allowedProofMethods(principal);
+    if (allowed.length > 0) await deps.proofs.require(principal, proof, 'account.email');
+  }
 
   /** To the address that an account had: if it was not its owner, somebody is at his account. */
   function tellFormer(
@@ -67,9 +86,10 @@ export function createBindAddress(deps: {
       });
     },
 
-    async bind(principal, { email, code }) {
+    async bind(principal, { email, code, proof }) {
       const { user } = requireSession(principal);
       const address = requireMailAddress(email);
+      await requireProof(principal, proof);
       const right = await mailCodes.check({ purpose: 'email_bind', address, userId: user.id }, code);
       const former = await store.transaction(async (tx) => {
         const before = await holdUnchanged(tx, user);
@@ -82,8 +102,9 @@ export function createBindAddress(deps: {
       return { email: address };
     },
 
-    async unbind(principal) {
+    async unbind(principal, { proof }) {
       const { user } = requireSession(principal);
+      await requireProof(principal, proof);
       const former = await store.transaction(async (tx) => {
         const now = await holdUnchanged(tx, user);
         if (now.email === null) throw authErrors.binding_not_found();

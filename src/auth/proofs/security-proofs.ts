@@ -7,7 +7,13 @@ import type { PanelPrincipal } from '../types.ts';
 import { type AllowedProofMethods, type ProofMethod, wrongMethod } from './allowed-methods.ts';
 
 /** What a proof can be made for. */
-export const PROOF_SCOPES = ['channel.key.read', 'passkey.register', 'passkey.delete', 'account.delete'] as const;
+export const PROOF_SCOPES = [
+  'channel.key.read',
+  'passkey.register',
+  'passkey.delete',
+  'account.email',
+  'account.delete',
+] as const;
 export type ProofScope = (typeof PROOF_SCOPES)[number];
 
 export type ProofBundle = { proof_token: string; expires_at: number; method: ProofMethod; scope: ProofScope };

@@ -59,7 +59,8 @@ export function accountSettingsRoutes(kit: Kit, { auth, audit }: { auth: Auth; a
       {
         session: true,
         critical: true,
-        detail: { summary: "Delete one's own account; needs a Security Proof of the scope account.delete" },
+        proof: { scope: 'account.delete' },
+        detail: { summary: "Delete one's own account" },
       },
     );
 }

@@ -106,7 +106,15 @@ export function channelRoutes(kit: Kit, deps: { auth: Auth; channels: Channels; 
         );
         return ok(after);
       },
-      { admin: true, body: updateBody, detail: { summary: 'Change the given fields of a channel' } },
+      {
+        admin: true,
+        proof: {
+          scope: 'channel.key.read',
+          when: 'of root, where base_url, type or task_plugin_key changes and key is not given again',
+        },
+        body: updateBody,
+        detail: { summary: 'Change the given fields of a channel' },
+      },
     )
     .post(
       '/api/channel/:id/key',
@@ -121,7 +129,8 @@ export function channelRoutes(kit: Kit, deps: { auth: Auth; channels: Channels; 
         root: true,
         critical: true,
         perUser: 'channel-key',
-        detail: { summary: 'The key of a channel; needs a Security Proof of scope channel.key.read' },
+        proof: { scope: 'channel.key.read' },
+        detail: { summary: 'The key of a channel' },
       },
     )
     .delete(

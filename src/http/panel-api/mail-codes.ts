@@ -3,8 +3,13 @@ import type { Auth } from '../../auth/index.ts';
 import { challengeField, readChallengeToken } from '../challenge-token.ts';
 import { type Kit, ok, strictObject } from '../kit.ts';
 import type { RecordAudit } from '../record-audit.ts';
+import { type ProofNeed, readProof } from '../security-proof.ts';
 
 const mailAddress = t.String({ minLength: 1, maxLength: 320 });
+const forAddress: ProofNeed = {
+  scope: 'account.email',
+  when: 'where the account has a password, a passkey or two-factor',
+};
 
 /** What is done with codes and links that were mailed: a new password, and the address of a signed-in user. */
 export function mailCodeRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: RecordAudit }) {
@@ -72,8 +77,8 @@ export function mailCodeRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: R
     )
     .post(
       '/api/oauth/email/bind',
-      async ({ panel, origin, body }) => {
-        const bound = await auth.mail.address.bind(panel, body);
+      async ({ request, panel, origin, body }) => {
+        const bound = await auth.mail.address.bind(panel, { ...body, proof: readProof(request) });
         await audit(
           { panel, origin },
           {
@@ -87,14 +92,15 @@ export function mailCodeRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: R
       {
         session: true,
         critical: true,
+        proof: forAddress,
         body: strictObject({ email: mailAddress, code: t.String({ minLength: 1, maxLength: 64 }) }),
         detail: { summary: "Make a confirmed address one's own; the former one is told" },
       },
     )
     .delete(
       '/api/user/email',
-      async ({ panel, origin }) => {
-        await auth.mail.address.unbind(panel);
+      async ({ request, panel, origin }) => {
+        await auth.mail.address.unbind(panel, { proof: readProof(request) });
         await audit(
           { panel, origin },
           {
@@ -105,6 +111,11 @@ export function mailCodeRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: R
         );
         return ok(null);
       },
-      { session: true, critical: true, detail: { summary: "Take the address off one's account" } },
+      {
+        session: true,
+        critical: true,
+        proof: forAddress,
+        detail: { summary: "Take the address off one's account; it is told" },
+      },
     );
 }

@@ -5,7 +5,7 @@ import { createAnswerLogin } from '../answer-login.ts';
 import { type Kit, ok, strictObject } from '../kit.ts';
 import { readId } from '../paging.ts';
 import type { RecordAudit } from '../record-audit.ts';
-import { proofScope, readProof } from '../security-proof.ts';
+import { type ProofNeed, proofScope, readProof } from '../security-proof.ts';
 import type { SessionCookies } from '../session-cookies.ts';
 
 const base64url = (maxLength: number) => t.String({ minLength: 1, maxLength, pattern: '^[A-Za-z0-9_-]+$' });
@@ -40,6 +40,11 @@ const assertion = credential({
 
 const flowToken = t.String({ maxLength: 200, description: 'From the begin step.' });
 const name = t.String({ maxLength: 200, description: '1 to 64 characters.' });
+
+const forRegistration: ProofNeed = {
+  scope: 'passkey.register',
+  when: 'where the account has two-factor or a passkey already',
+};
 
 /** One's own passkeys, and the ceremonies that make and use them. */
 export function passkeyRoutes(
@@ -78,6 +83,7 @@ export function passkeyRoutes(
       {
         session: true,
         critical: true,
+        proof: { scope: 'passkey.delete' },
         detail: { summary: "Delete one of one's own passkeys; every other session ends" },
       },
     )
@@ -92,13 +98,14 @@ export function passkeyRoutes(
       {
         session: true,
         critical: true,
+        proof: { scope: 'passkey.delete' },
         detail: { summary: "Delete all of one's own passkeys; every other session ends" },
       },
     )
     .post(
       '/api/user/passkey/register/begin',
       async ({ request, panel }) => ok(await auth.passkeys.registration.begin(panel, readProof(request))),
-      { session: true, critical: true, detail: { summary: 'Begin to register a passkey' } },
+      { session: true, critical: true, proof: forRegistration, detail: { summary: 'Begin to register a passkey' } },
     )
     .post(
       '/api/user/passkey/register/finish',
@@ -116,6 +123,7 @@ export function passkeyRoutes(
       {
         session: true,
         critical: true,
+        proof: forRegistration,
         body: strictObject({ flow_token: flowToken, credential: registration, name: t.Optional(name) }),
         detail: { summary: 'Register the passkey that the browser made; every other session ends' },
       },
