@@ -3,8 +3,11 @@
  * May touch: the store's plugin, option, channel and task-count ports, the sandbox. Never touches: the network, task state, money.
  */
 export type * from '../../contracts/v1.d.ts';
+export { type BenchReport, benchPlugin } from './author/bench-plugin.ts';
+export { addExpected } from './author/edit-json.ts';
 export { type LintReport, lintPlugin } from './author/lint-plugin.ts';
-export { type FixtureCaseReport, type FixtureReport, runFixture } from './author/run-fixture.ts';
+export { newPlugin } from './author/new-plugin.ts';
+export { type FixtureReport, runFixture } from './author/run-fixture.ts';
 export { pluginErrors } from './errors.ts';
 export {
   buildBatchQueryRequest,

@@ -12,7 +12,7 @@ export type CommandSpec = {
   /** The words that call it. */
   name: string;
   summary: string;
-  /** Required words after the name. */
+  /** Required words after the name; the last one may end in `...` and then takes one or more. */
   positionals: readonly string[];
   options: Readonly<Record<string, OptionSpec>>;
   /** Further help, loaded only when asked for. */
@@ -26,6 +26,12 @@ const account = {
   username: { type: 'string', value: 'NAME', doc: 'user name of the account', required: true },
   'password-stdin': { type: 'boolean', doc: 'read the password from standard input', required: true },
   'data-dir': dataDir,
+} as const;
+
+const fixture = {
+  type: 'string',
+  value: 'FIXTURE',
+  doc: 'JSON file with the cases (default: FILE with .fixture.json for .js)',
 } as const;
 
 export const COMMANDS: readonly CommandSpec[] = [
@@ -45,9 +51,21 @@ export const COMMANDS: readonly CommandSpec[] = [
     load: () => import('./serve.ts'),
   },
   {
+    name: 'plugin new',
+    summary: 'write a plugin to start from, with types and a fixture',
+    positionals: ['NAME'],
+    options: {
+      dir: { type: 'string', value: 'DIR', doc: 'folder to write into, made if absent (default: the current one)' },
+    },
+    more: async () =>
+      'Writes KEY.js, KEY.fixture.json, v1.d.ts and jsconfig.json, and overwrites nothing. NAME is the display name; the key is made of it: "Paper Films"\n' +
+      'gives paper-films.',
+    load: () => import('./new-plugin.ts'),
+  },
+  {
     name: 'plugin lint',
-    summary: 'check a plugin file',
-    positionals: ['FILE'],
+    summary: 'check plugin files',
+    positionals: ['FILE...'],
     options: {},
     load: () => import('./lint-plugin.ts'),
   },
@@ -55,8 +73,31 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'plugin test',
     summary: "run a plugin's fixture cases",
     positionals: ['FILE'],
-    options: { fixture: { type: 'string', value: 'FIXTURE', doc: 'JSON file with the cases', required: true } },
+    options: {
+      fixture,
+      filter: { type: 'string', value: 'TEXT', doc: 'only cases with TEXT in their name' },
+      watch: {
+        type: 'boolean',
+        doc: 'run again whenever one of the files is saved; Ctrl-C ends with the last verdict',
+      },
+      update: { type: 'boolean', doc: 'write the results of cases without expectation into the fixture' },
+    },
+    more: async () =>
+      'A case has "expected", which must equal the result as JSON, or "expectedError", a part of the message; with neither the hook must only not throw.\n' +
+      '--update gives the latter an "expected" and changes nothing else: no expectation that is there, no formatting. It writes no "expectedError": a\n' +
+      'case that throws stays failed until you say that it is meant to. A result that is another one each time is not written either.',
     load: () => import('./test-plugin.ts'),
+  },
+  {
+    name: 'plugin bench',
+    summary: "measure a plugin's hooks with its fixture cases",
+    positionals: ['FILE'],
+    options: {
+      fixture,
+      seconds: { type: 'string', value: 'N', doc: 'how long to measure, all hooks together (default 3)' },
+    },
+    more: async () => 'Results are not judged. Exit code 1: a case went over the limit of a call, or could not be run.',
+    load: () => import('./bench-plugin.ts'),
   },
   {
     name: 'admin create-root',

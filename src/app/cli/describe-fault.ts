@@ -1,9 +1,9 @@
 import type { PluginFault } from '../../plugins/index.ts';
 
-/** One line as compilers write them: `plugin.js:12:3: /models: rule: message (hint)`. */
-export function describeFault(file: string, fault: PluginFault): string {
-  const position =
-    fault.line === undefined ? '' : `:${fault.line}${fault.column === undefined ? '' : `:${fault.column}`}`;
-  const hint = fault.hint ? ` (${fault.hint})` : '';
-  return `${file}${position}: ${fault.path}: ${fault.message}${hint} [${fault.rule}]`;
+/** As compilers write them, `plugin.js:12:3: /models: message [rule]`, with the hint on a line of its own below. */
+export function describeFault(file: string, fault: PluginFault, level: 'fault' | 'warning' = 'fault'): string {
+  const { path, message, rule, hint, line, column } = fault;
+  const position = line === undefined ? '' : `:${line}${column === undefined ? '' : `:${column}`}`;
+  const text = `${file}${position}: ${level === 'warning' ? 'warning: ' : ''}${path || 'meta'}: ${message} [${rule}]`;
+  return hint ? `${text}\n    ${hint}` : text;
 }

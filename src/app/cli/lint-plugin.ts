@@ -1,23 +1,29 @@
-import { lintPlugin } from '../../plugins/index.ts';
+import { type LintReport, lintPlugin } from '../../plugins/index.ts';
 import { answer, type CommandInput, EXIT, type ExitCode } from './command.ts';
+import { countOf } from './count-of.ts';
 import { describeFault } from './describe-fault.ts';
 import { readText, withSandbox } from './with-sandbox.ts';
 
-/** Prints every fault and warning of a plugin file; exit 1 when an upload would be refused. */
+type FileReport = LintReport & { file: string };
+
+/** Prints every fault and warning of plugin files; exit 1 when an upload of one would be refused. */
 export async function run(input: CommandInput): Promise<ExitCode> {
-  const [file = ''] = input.positionals;
-  const source = readText(file);
-  const report = await withSandbox((sandbox) => lintPlugin(source, sandbox));
-  const lines = [
-    ...report.faults.map((fault) => describeFault(file, fault)),
-    ...report.warnings.map((warning) => `${describeFault(file, warning)} (warning)`),
-    report.ok
-      ? `${file}: ${report.key}@${report.version} is valid${report.warnings.length > 0 ? `, ${count(report.warnings, 'warning')}` : ''}`
-      : `${file}: ${count(report.faults, 'fault')}`,
-  ];
-  answer(input, report, lines.join('\n'));
-  return report.ok ? EXIT.ok : EXIT.failed;
+  const sources = input.positionals.map((file) => ({ file, source: readText(file) }));
+  const files = await withSandbox(async (sandbox) => {
+    const reports: FileReport[] = [];
+    for (const { file, source } of sources) reports.push({ file, ...(await lintPlugin(source, sandbox)) });
+    return reports;
+  });
+  const ok = files.every((report) => report.ok);
+  answer(input, { ok, files }, files.flatMap(describe).join('\n'));
+  return ok ? EXIT.ok : EXIT.failed;
 }
 
-const count = (list: readonly unknown[], noun: string): string =>
-  `${list.length} ${noun}${list.length === 1 ? '' : 's'}`;
+function describe({ file, ok, key, version, faults, warnings }: FileReport): string[] {
+  const more = warnings.length > 0 ? `, ${countOf(warnings.length, 'warning')}` : '';
+  return [
+    ...faults.map((fault) => describeFault(file, fault)),
+    ...warnings.map((warning) => describeFault(file, warning, 'warning')),
+    `${file}: ${ok ? `${key}@${version} is valid${more}` : countOf(faults.length, 'fault')}`,
+  ];
+}

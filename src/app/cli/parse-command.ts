@@ -54,8 +54,11 @@ function parseOptions(spec: CommandSpec, rest: readonly string[]): ParsedCommand
   }
   if (values.help === true) return { kind: 'help', spec };
   const missing = spec.positionals[positionals.length];
-  if (missing !== undefined) throw misuse(`${missing} is missing: taskgate ${spec.name} ${missing}`);
-  const extra = positionals[spec.positionals.length];
+  const takesMore = spec.positionals.at(-1)?.endsWith('...') === true;
+  if (missing !== undefined) {
+    throw misuse(`${missing.replace('...', '')} is missing: taskgate ${spec.name} ${missing}`);
+  }
+  const extra = takesMore ? undefined : positionals[spec.positionals.length];
   if (extra !== undefined) throw misuse(`unexpected argument "${extra}"`);
   for (const [name, option] of Object.entries(spec.options)) {
     if (option.required && values[name] === undefined) {

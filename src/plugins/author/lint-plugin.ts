@@ -1,8 +1,9 @@
 import type { Sandbox } from '../../sandbox/index.ts';
 import { checkSource } from '../source/check-source.ts';
-import { createCompiler } from '../source/compile-plugin.ts';
 import type { PluginFault } from '../types.ts';
 import { findWarnings } from './lint-warnings.ts';
+import { createLocator } from './locate-fault.ts';
+import { openPlugin } from './open-plugin.ts';
 
 export type LintReport = {
   ok: boolean;
@@ -14,15 +15,11 @@ export type LintReport = {
 
 /** All that an upload would refuse, and what it would accept but should not. Trouble with the sandbox is a fault of rule `sandbox`. */
 export async function lintPlugin(source: string, sandbox: Sandbox): Promise<LintReport> {
-  const compiled = await createCompiler(sandbox).compile(source);
-  if (!compiled.ok) {
-    const { error } = compiled;
-    const faults =
-      error.kind === 'faults' ? error.faults : [{ path: 'source', rule: 'sandbox', message: error.message }];
-    return { ok: false, faults, warnings: [] };
-  }
-  const { manifest } = compiled.value;
+  const opened = await openPlugin(source, sandbox);
   const { program } = checkSource(source);
+  const locate = program ? createLocator(program) : (fault: PluginFault) => fault;
+  if (!opened.ok) return { ok: false, faults: opened.error.map(locate), warnings: [] };
+  const { manifest } = opened.value;
   const warnings = program ? findWarnings(manifest, program) : [];
-  return { ok: true, key: manifest.key, version: manifest.version, faults: [], warnings };
+  return { ok: true, key: manifest.key, version: manifest.version, faults: [], warnings: warnings.map(locate) };
 }

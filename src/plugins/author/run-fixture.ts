@@ -1,9 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
-import { err, isObject, type Json, ok, type Result } from '../../kernel/index.ts';
+import { err, type Json, ok, type Result } from '../../kernel/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
-import { modulePath } from '../registry/load-plugin.ts';
-import { createCompiler } from '../source/compile-plugin.ts';
 import type { PluginFault } from '../types.ts';
+import { uncoveredHooks } from './list-hooks.ts';
+import { type OpenPlugin, openPlugin } from './open-plugin.ts';
+import { type Fixture, type FixtureCase, readFixture } from './read-fixture.ts';
 
 export type FixtureCaseReport = {
   name: string;
@@ -17,107 +18,93 @@ export type FixtureCaseReport = {
 export type FixtureReport = {
   ok: boolean;
   passed: number;
+  /** Cases that ran. */
   total: number;
+  /** Cases that the filter left out. */
+  skipped: number;
   cases: FixtureCaseReport[];
+  /** Hooks of the plugin that no case of the file calls. */
+  uncovered: string[];
+  /** Results of cases that expect nothing, by their position in the file. */
+  unjudged: { index: number; name: string; result: RepeatableResult }[];
   /** Why no case could run: faults of the plugin, or of the fixture (path `fixture`). */
   faults: PluginFault[];
 };
+/** A result that another run gives too; `repeatable: false` where it hangs on the clock or on chance. */
+export type RepeatableResult = { repeatable: true; value: Json } | { repeatable: false };
 
-type FixtureCase = {
-  name: string;
-  path: string[];
-  args: Json[];
-  expected: Json | undefined;
-  expectedError: string | undefined;
-};
-type Fixture = { unixNow: number | undefined; cases: FixtureCase[] };
+/** Two frozen moments: a hook that gives the same in both depends neither on the clock nor on chance. */
+const MOMENTS = [1_700_000_000, 1_810_000_123] as const;
 
-/** Arguments and result of a case, in bytes: as for a hook that carries bodies. */
-const MAX_BYTES = 16 * 1024 * 1024;
-const CASE_FIELDS = new Set(['name', 'hook', 'member', 'path', 'args', 'expected', 'expectedError']);
-
-function readCase(value: unknown, index: number): Result<FixtureCase, string> {
-  const at = `case ${index + 1}`;
-  if (!isObject(value)) return err(`${at} must be an object`);
-  const unknown = Object.keys(value).find((name) => !CASE_FIELDS.has(name));
-  if (unknown !== undefined) return err(`${at} has unknown field ${JSON.stringify(unknown)}`);
-  const { name, hook, member, path, args, expected, expectedError } = value;
-  if (typeof hook !== 'string' || hook === '') return err(`${at} names no hook`);
-  if (!Array.isArray(args)) return err(`${at}: args must be a list`);
-  if (member !== undefined && typeof member !== 'string') return err(`${at}: member must be a string`);
-  if (path !== undefined && !(Array.isArray(path) && path.every((part) => typeof part === 'string'))) {
-    return err(`${at}: path must be a list of strings`);
-  }
-  if (expectedError !== undefined && typeof expectedError !== 'string')
-    return err(`${at}: expectedError must be a string`);
-  if (expectedError !== undefined && expected !== undefined) return err(`${at} has both expected and expectedError`);
-  const members: string[] = path ?? (member === undefined ? [] : [member]);
-  const full = [hook, ...members];
-  return ok({
-    name: typeof name === 'string' && name !== '' ? name : `${index + 1} ${full.join('.')}`,
-    path: full,
-    args: args as Json[],
-    expected: expected as Json | undefined,
-    expectedError,
-  });
-}
-
-function readFixture(value: unknown): Result<Fixture, string> {
-  if (!isObject(value) || !Array.isArray(value.cases)) return err('a fixture is an object with a list of cases');
-  const { unixNow } = value;
-  if (unixNow !== undefined && !Number.isInteger(unixNow)) return err('unixNow must be a whole number of seconds');
-  const cases: FixtureCase[] = [];
-  for (const [index, entry] of value.cases.entries()) {
-    const read = readCase(entry, index);
-    if (!read.ok) return read;
-    cases.push(read.value);
-  }
-  return ok({ unixNow: unixNow as number | undefined, cases });
-}
-
-const failed = (faults: PluginFault[]): FixtureReport => ({ ok: false, passed: 0, total: 0, cases: [], faults });
+const failed = (faults: PluginFault[]): FixtureReport => ({
+  ok: false,
+  passed: 0,
+  total: 0,
+  skipped: 0,
+  cases: [],
+  uncovered: [],
+  unjudged: [],
+  faults,
+});
 
 /**
- * Runs every case of a fixture (the parsed JSON of its file) against a source. `expected` compares as JSON, `expectedError` is a part of the message;
- * a case with neither must only not fail. Nothing returned counts as null.
+ * Runs the cases of a fixture (the parsed JSON of its file) against a source. `expected` compares as JSON, `expectedError` is a part of the message;
+ * a case with neither must only not fail. Nothing returned counts as null. With `filter` only cases run whose name contains it, in any case.
  */
-export async function runFixture(source: string, fixture: unknown, sandbox: Sandbox): Promise<FixtureReport> {
+export async function runFixture(
+  source: string,
+  fixture: unknown,
+  sandbox: Sandbox,
+  { filter = '' }: { filter?: string } = {},
+): Promise<FixtureReport> {
   const read = readFixture(fixture);
   if (!read.ok) return failed([{ path: 'fixture', rule: 'fixture.format', message: read.error }]);
-  const compiled = await createCompiler(sandbox).compile(source);
-  if (!compiled.ok) {
-    const { error } = compiled;
-    return failed(
-      error.kind === 'faults' ? error.faults : [{ path: 'source', rule: 'sandbox', message: error.message }],
-    );
-  }
-  const { manifest, sourceHash, exports } = compiled.value;
-  const module = { key: manifest.key, version: manifest.version, source, sourceHash };
-  const { unixNow, cases } = read.value;
+  const opened = await openPlugin(source, sandbox);
+  if (!opened.ok) return failed(opened.error);
+  const plugin = opened.value;
+  const { cases } = read.value;
 
-  const reports: FixtureCaseReport[] = [];
-  for (const { name, path, args, expected, expectedError } of cases) {
-    const outcome = await sandbox.call(module, {
-      path: modulePath(path, exports),
-      args,
-      maxArgsBytes: MAX_BYTES,
-      maxResultBytes: MAX_BYTES,
-      ...(unixNow === undefined ? {} : { unixNow }),
-    });
-    reports.push(
-      judge(name, outcome.ok ? ok(outcome.value.value ?? null) : err(outcome.error.message), expected, expectedError),
-    );
+  const report = failed([]);
+  for (const [index, one] of cases.entries()) {
+    if (!one.name.toLowerCase().includes(filter.toLowerCase())) {
+      report.skipped += 1;
+      continue;
+    }
+    const outcome = await plugin.call(one.path, one.args, read.value.unixNow);
+    const value = outcome.ok ? ok(outcome.value.value ?? null) : err(outcome.error.message);
+    report.cases.push(judge(one, value));
+    if (value.ok && one.expected === undefined && one.expectedError === undefined) {
+      const result = await repeat(plugin, read.value, one);
+      report.unjudged.push({ index, name: one.name, result });
+    }
   }
-  const passed = reports.filter((report) => report.ok).length;
-  return { ok: passed === reports.length, passed, total: reports.length, cases: reports, faults: [] };
+  report.total = report.cases.length;
+  report.passed = report.cases.filter((one) => one.ok).length;
+  report.uncovered = uncoveredHooks(
+    plugin,
+    cases.map(({ path }) => path),
+  );
+  report.ok = report.passed === report.total && (report.total > 0 || cases.length === 0);
+  return report;
 }
 
-function judge(
-  name: string,
-  outcome: Result<Json, string>,
-  expected: Json | undefined,
-  expectedError: string | undefined,
-): FixtureCaseReport {
+/** What a case gives whenever it runs. A fixture that freezes the clock freezes chance too, so that one run tells. */
+export async function repeat(
+  plugin: OpenPlugin,
+  { unixNow }: Pick<Fixture, 'unixNow'>,
+  { path, args }: Pick<FixtureCase, 'path' | 'args'>,
+): Promise<RepeatableResult> {
+  const values: Json[] = [];
+  for (const moment of unixNow === undefined ? MOMENTS : [unixNow]) {
+    const outcome = await plugin.call(path, args, moment);
+    if (!outcome.ok) return { repeatable: false };
+    values.push(outcome.value.value ?? null);
+  }
+  const [value, again = value] = values;
+  return value !== undefined && isDeepStrictEqual(value, again) ? { repeatable: true, value } : { repeatable: false };
+}
+
+function judge({ name, expected, expectedError }: FixtureCase, outcome: Result<Json, string>): FixtureCaseReport {
   if (!outcome.ok) {
     if (expectedError !== undefined && outcome.error.includes(expectedError)) return { name, ok: true };
     const message =

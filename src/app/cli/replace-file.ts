@@ -1,0 +1,39 @@
+import {
+  closeSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { randomToken } from '../../kernel/index.ts';
+import { CommandError } from './command.ts';
+
+/**
+ * Replaces the text of a file in one step, so that nobody ever reads half of it; links are followed, the mode stays. False when the file no longer
+ * has the text `before`: somebody saved it meanwhile, and that is kept. Throws `CommandError` when it cannot be written.
+ */
+export function replaceFile(path: string, before: string, after: string): boolean {
+  let temporary: string | undefined;
+  try {
+    const target = realpathSync(path);
+    temporary = `${target}.${randomToken(6)}.tmp`;
+    const file = openSync(temporary, 'wx', statSync(target).mode);
+    try {
+      writeFileSync(file, after);
+      fsyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+    if (readFileSync(target, 'utf8') !== before) return false;
+    renameSync(temporary, target);
+    return true;
+  } catch (error) {
+    throw new CommandError(`${path} cannot be written (${(error as NodeJS.ErrnoException).code ?? String(error)})`);
+  } finally {
+    if (temporary !== undefined) rmSync(temporary, { force: true });
+  }
+}

@@ -1,0 +1,143 @@
+import { type Clock, err, ok, type Result } from '../../kernel/index.ts';
+import type { Sandbox, SandboxFailure } from '../../sandbox/index.ts';
+import type { PluginFault } from '../types.ts';
+import { type OpenPlugin, openPlugin } from './open-plugin.ts';
+import { type FixtureCase, readFixture } from './read-fixture.ts';
+
+/** Times in ms, as the sandbox measures them: from the arguments' arrival in its process to the result's departure. */
+export type HookBench = {
+  hook: string;
+  cases: number;
+  calls: number;
+  p50: number;
+  p95: number;
+  max: number;
+  /** One call after the other, the way to the sandbox's process and back included. */
+  callsPerSecond: number;
+  /** The largest arguments and the largest result, in bytes of JSON. */
+  bytesIn: number;
+  bytesOut: number;
+};
+export type BenchReport = {
+  /** False when a case went over the limit or could not be run at all. */
+  ok: boolean;
+  limitMs: number;
+  recommendedMs: number;
+  hooks: HookBench[];
+  /** Cases that went over the limit, or that the sandbox could not run. */
+  failures: { name: string; message: string }[];
+  /** Names of hooks whose p95 is over what is recommended. */
+  slow: string[];
+};
+export type BenchOptions = {
+  clock: Clock;
+  /** How long to measure, all hooks together. */
+  durationMs: number;
+  /** The sandbox's limit of one call. */
+  limitMs: number;
+};
+
+/** A task is polled many times, and eight calls of a plugin run at once: a hook that takes longer holds up others. */
+const RECOMMENDED_MS = 50;
+/** However short the time is. */
+const FEWEST_ROUNDS = 5;
+
+type Measured = { ms: number; bytesOut: number };
+type CaseFailure = { name: string; message: string };
+
+/** Ends that say nothing against a case: it may be about an error. */
+const isThrow = ({ kind }: SandboxFailure): boolean => kind === 'thrown';
+
+/**
+ * Measures every hook that the cases of a fixture (the parsed JSON of its file) call, in equal shares of the time. Results are not judged: that
+ * is the test's.
+ */
+export async function benchPlugin(
+  source: string,
+  fixture: unknown,
+  sandbox: Sandbox,
+  options: BenchOptions,
+): Promise<Result<BenchReport, PluginFault[]>> {
+  const read = readFixture(fixture);
+  if (!read.ok) return err([{ path: 'fixture', rule: 'fixture.format', message: read.error }]);
+  const opened = await openPlugin(source, sandbox);
+  if (!opened.ok) return opened;
+  const { cases, unixNow } = read.value;
+  const byHook = Map.groupBy(cases, ({ path }) => path.join('.'));
+  const report: BenchReport = {
+    ok: true,
+    limitMs: options.limitMs,
+    recommendedMs: RECOMMENDED_MS,
+    hooks: [],
+    failures: [],
+    slow: [],
+  };
+  for (const [hook, own] of byHook) {
+    const share = { ...options, durationMs: options.durationMs / byHook.size };
+    const { bench, failures } = await benchHook(opened.value, hook, own, unixNow, share);
+    report.failures.push(...failures);
+    if (bench) report.hooks.push(bench);
+    if (bench && bench.p95 > RECOMMENDED_MS) report.slow.push(hook);
+  }
+  report.ok = report.failures.length === 0;
+  return ok(report);
+}
+
+async function benchHook(
+  plugin: OpenPlugin,
+  hook: string,
+  cases: readonly FixtureCase[],
+  unixNow: number | undefined,
+  { clock, durationMs, limitMs }: BenchOptions,
+): Promise<{ bench: HookBench | undefined; failures: CaseFailure[] }> {
+  const times: number[] = [];
+  const failures: CaseFailure[] = [];
+  let bytesOut = 0;
+  let sound = [...cases];
+  const measure = async (one: FixtureCase): Promise<Result<Measured, string>> => {
+    const began = clock.monotonicMs();
+    const outcome = await plugin.call(one.path, one.args, unixNow);
+    const elapsed = clock.monotonicMs() - began;
+    if (!outcome.ok) return isThrow(outcome.error) ? ok({ ms: elapsed, bytesOut: 0 }) : err(outcome.error.message);
+    const { ms, value } = outcome.value;
+    if (ms > limitMs) return err(`took ${Math.round(ms)} ms; the limit is ${limitMs} ms`);
+    return ok({ ms, bytesOut: value === undefined ? 0 : Buffer.byteLength(JSON.stringify(value)) });
+  };
+
+  // The first round loads the plugin and is not counted; it also finds the cases that cannot run.
+  for (const one of cases) {
+    const first = await measure(one);
+    if (first.ok) bytesOut = Math.max(bytesOut, first.value.bytesOut);
+    else {
+      failures.push({ name: one.name, message: first.error });
+      sound = sound.filter((other) => other !== one);
+    }
+  }
+  const began = clock.monotonicMs();
+  for (let round = 0; sound.length > 0; round++) {
+    if (round >= FEWEST_ROUNDS && clock.monotonicMs() - began >= durationMs) break;
+    for (const one of sound) {
+      const measured = await measure(one);
+      if (measured.ok) times.push(measured.value.ms);
+      else failures.push({ name: one.name, message: measured.error });
+    }
+    if (failures.length > cases.length - sound.length) break;
+  }
+  if (times.length === 0) return { bench: undefined, failures };
+  const seconds = (clock.monotonicMs() - began) / 1000;
+  times.sort((a, b) => a - b);
+  const at = (share: number): number => times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? 0;
+  const bytesIn = Math.max(...cases.map(({ args }) => Buffer.byteLength(JSON.stringify(args))));
+  const bench: HookBench = {
+    hook,
+    cases: cases.length,
+    calls: times.length,
+    p50: at(0.5),
+    p95: at(0.95),
+    max: at(1),
+    callsPerSecond: times.length / seconds,
+    bytesIn,
+    bytesOut,
+  };
+  return { bench, failures };
+}

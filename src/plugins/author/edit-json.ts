@@ -1,0 +1,79 @@
+import { parseExpressionAt } from 'acorn';
+import type { Json } from '../../kernel/index.ts';
+
+type JsonNode = { type: string; start: number; end: number };
+type ObjectNode = JsonNode & { properties: { key: { value: unknown }; value: JsonNode; start: number; end: number }[] };
+type ArrayNode = JsonNode & { elements: JsonNode[] };
+type Insertion = { at: number; text: string };
+
+const isObjectNode = (node: JsonNode | undefined): node is ObjectNode => node?.type === 'ObjectExpression';
+const isArrayNode = (node: JsonNode | undefined): node is ArrayNode => node?.type === 'ArrayExpression';
+
+/** The list `cases` in the text of a fixture. JSON is an expression of JavaScript, and of two members of one name the last one counts. */
+function findCases(text: string): ArrayNode {
+  const root: JsonNode = parseExpressionAt(text, 0, { ecmaVersion: 'latest' });
+  const cases = isObjectNode(root) ? root.properties.findLast(({ key }) => key.value === 'cases')?.value : undefined;
+  if (!isArrayNode(cases)) throw new Error('the text is no fixture');
+  return cases;
+}
+
+/** What stands before `at` on its line, if that is white space alone: `at` begins a line with this indentation. */
+function indentationAt(text: string, at: number): string | undefined {
+  const before = text.slice(text.lastIndexOf('\n', at - 1) + 1, at);
+  return before.trim() === '' ? before : undefined;
+}
+
+const lineBreakOf = (text: string): string => (text.includes('\r\n') ? '\r\n' : '\n');
+
+/** `value` as JSON whose further lines begin with `indentation`; `step` is one level more. */
+function writeJson(value: Json, indentation: string, step: string, lineBreak: string): string {
+  return JSON.stringify(value, null, step).replaceAll('\n', `${lineBreak}${indentation}`);
+}
+
+/** One level of indentation: what the inner line has more than the outer one. */
+const stepOf = (inner: string, outer: string): string =>
+  inner.length > outer.length && inner.startsWith(outer) ? inner.slice(outer.length) : '  ';
+
+function insert(text: string, insertions: readonly Insertion[]): string {
+  let out = text;
+  for (const { at, text: added } of [...insertions].sort((a, b) => b.at - a.at)) {
+    out = out.slice(0, at) + added + out.slice(at);
+  }
+  return out;
+}
+
+/**
+ * The text of a fixture with `expected` added to the cases at the given positions; all else stays as it is, and a case on one line stays on one.
+ * The text must have been read as a fixture before.
+ */
+export function addExpected(text: string, additions: readonly { index: number; value: Json }[]): string {
+  const cases = findCases(text);
+  const lineBreak = lineBreakOf(text);
+  const insertions = additions.flatMap(({ index, value }): Insertion[] => {
+    const one = cases.elements[index];
+    const last = isObjectNode(one) ? one.properties.at(-1) : undefined;
+    if (one === undefined || last === undefined) return [];
+    const inner = indentationAt(text, last.start);
+    if (inner === undefined) return [{ at: last.end, text: `, "expected": ${JSON.stringify(value)}` }];
+    const step = stepOf(inner, indentationAt(text, one.end - 1) ?? '');
+    const written = writeJson(value, inner, step, lineBreak);
+    return [{ at: last.end, text: `,${lineBreak}${inner}"expected": ${written}` }];
+  });
+  return insert(text, insertions);
+}
+
+/** The text of a fixture with further cases at the end of its list; all else stays as it is. */
+export function addCases(text: string, added: readonly Json[]): string {
+  const cases = findCases(text);
+  const lineBreak = lineBreakOf(text);
+  const last = cases.elements.at(-1);
+  const closing = indentationAt(text, cases.end - 1) ?? indentationOfLine(text, cases.start);
+  const inner = (last && indentationAt(text, last.start)) ?? `${closing}  `;
+  const step = stepOf(inner, closing);
+  const written = added.map((one) => `${lineBreak}${inner}${writeJson(one, inner, step, lineBreak)}`).join(',');
+  if (last) return insert(text, [{ at: last.end, text: `,${written}` }]);
+  return `${text.slice(0, cases.start + 1)}${written}${lineBreak}${closing}${text.slice(cases.end - 1)}`;
+}
+
+const indentationOfLine = (text: string, at: number): string =>
+  /^[ \t]*/.exec(text.slice(text.lastIndexOf('\n', at - 1) + 1))?.[0] ?? '';

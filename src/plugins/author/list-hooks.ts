@@ -1,0 +1,45 @@
+import type { ExportShape } from '../../sandbox/index.ts';
+import { canonicalProtocol } from '../manifest/protocol-aliases.ts';
+import type { Manifest } from '../types.ts';
+
+/** Exported functions that the gateway calls, in the order in which a task meets them. */
+const TOP_LEVEL = [
+  'buildSubmitRequest',
+  'extractUsage',
+  'parseSubmitResponse',
+  'extractUsageOnSubmit',
+  'buildQueryRequest',
+  'parseTaskResult',
+  'buildBatchQueryRequest',
+  'parseBatchResult',
+  'extractUsageOnComplete',
+  'listArtifacts',
+  'buildContentRequest',
+] as const;
+
+type OpenPlugin = { manifest: Manifest; exports: Record<string, ExportShape> };
+
+/** One spelling a hook: an alias of a protocol is its protocol. */
+const nameOf = ([first = '', second, ...rest]: readonly string[]): string =>
+  [first, ...(second === undefined ? [] : [first === 'protocols' ? canonicalProtocol(second) : second]), ...rest].join(
+    '.',
+  );
+
+/** The plugin's hooks by their names: `buildSubmitRequest`, `protocols.proto_video.render`, `native.presentTask`. */
+export function listHooks({ manifest, exports }: OpenPlugin): string[] {
+  const hooks = new Set<string>();
+  for (const [protocol, { members = {} }] of Object.entries(exports.protocols?.members ?? {})) {
+    for (const member of Object.keys(members)) hooks.add(nameOf(['protocols', protocol, member]));
+  }
+  for (const { decode } of manifest.routes) if (decode !== undefined) hooks.add(`native.${decode}`);
+  for (const name of TOP_LEVEL) if (Object.hasOwn(exports, name)) hooks.add(name);
+  for (const { render } of manifest.routes) hooks.add(`native.${render}`);
+  if (exports.native?.members && Object.hasOwn(exports.native.members, 'error')) hooks.add('native.error');
+  return [...hooks];
+}
+
+/** The plugin's hooks that none of the paths leads to. */
+export function uncoveredHooks(plugin: OpenPlugin, paths: readonly (readonly string[])[]): string[] {
+  const covered = new Set(paths.map(nameOf));
+  return listHooks(plugin).filter((hook) => !covered.has(hook));
+}

@@ -1,0 +1,114 @@
+import type { Node } from 'acorn';
+import type { PluginFault } from '../types.ts';
+
+type Syntax = Node & {
+  body?: unknown;
+  declaration?: Syntax | null;
+  declarations?: Syntax[];
+  specifiers?: Syntax[];
+  id?: Syntax;
+  init?: Syntax | null;
+  name?: string;
+  value?: unknown;
+  key?: Syntax;
+  computed?: boolean;
+  exported?: Syntax;
+  local?: Syntax;
+  properties?: Syntax[];
+  elements?: (Syntax | null)[];
+};
+
+/** Where something is declared at the top level: the node to point at, and the value if it is written there. */
+type Declared = { at: Syntax; value: Syntax | undefined };
+
+const nameOf = (node: Syntax | undefined): string | undefined => {
+  if (node?.type === 'Identifier') return node.name;
+  return node?.type === 'Literal' && typeof node.value === 'string' ? node.value : undefined;
+};
+
+function declaredBy(statement: Syntax): [name: string, declared: Declared][] {
+  if (statement.type === 'VariableDeclaration') {
+    return (statement.declarations ?? []).flatMap((one): [string, Declared][] => {
+      const name = nameOf(one.id);
+      return name === undefined ? [] : [[name, { at: one.id ?? one, value: one.init ?? undefined }]];
+    });
+  }
+  const name = nameOf(statement.id);
+  return name === undefined ? [] : [[name, { at: statement.id ?? statement, value: undefined }]];
+}
+
+/** Every export by its name, followed to its declaration in the module. */
+function findExports(program: Syntax): Map<string, Declared> {
+  const statements = Array.isArray(program.body) ? (program.body as Syntax[]) : [];
+  const declared = new Map(statements.flatMap((one) => declaredBy(one.declaration ?? one)));
+  const exported = new Map<string, Declared>();
+  for (const statement of statements) {
+    if (statement.type !== 'ExportNamedDeclaration') continue;
+    if (statement.declaration) {
+      for (const [name, one] of declaredBy(statement.declaration)) exported.set(name, one);
+    }
+    for (const specifier of statement.specifiers ?? []) {
+      const name = nameOf(specifier.exported);
+      if (name === undefined) continue;
+      exported.set(name, declared.get(nameOf(specifier.local) ?? '') ?? { at: specifier, value: undefined });
+    }
+  }
+  return exported;
+}
+
+/** The member of an object or list that is written out: where its value begins, or the name of a method. */
+function memberOf(node: Syntax, segment: string): Declared | undefined {
+  if (node.type === 'ArrayExpression') {
+    const element = node.elements?.[Number(segment)];
+    return element ? { at: element, value: element } : undefined;
+  }
+  const found = node.properties?.findLast((one) => !one.computed && nameOf(one.key) === segment);
+  const value = found?.value as Syntax | undefined;
+  if (!found || !value) return undefined;
+  return { at: found.key ?? found, value };
+}
+
+/** Goes as far along `segments` as the text is written out: a missing member is at the object that lacks it. */
+function follow(start: Declared, segments: readonly string[], resolve: (node: Syntax) => Syntax): Syntax {
+  let here = start;
+  for (const segment of segments) {
+    const next = here.value && memberOf(resolve(here.value), segment);
+    if (!next) break;
+    here = next;
+  }
+  return here.at;
+}
+
+const readPointer = (path: string): string[] =>
+  path
+    .split('/')
+    .slice(1)
+    .map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'));
+
+/**
+ * Gives faults of the manifest (`/routes/0/path`) and of exports (`exports/native/error`) the line and column, 1-based, of the text that they are
+ * about, as far as that is written out and not computed. Faults that have a position keep it.
+ */
+export function createLocator(program: Node): (fault: PluginFault) => PluginFault {
+  const exported = findExports(program as Syntax);
+  const statements = (program as Syntax).body as Syntax[];
+  const declared = new Map(statements.flatMap((one) => declaredBy(one.declaration ?? one)));
+  const resolve = (node: Syntax): Syntax =>
+    (node.type === 'Identifier' ? declared.get(node.name ?? '')?.value : undefined) ?? node;
+
+  function find(path: string): Syntax | undefined {
+    if (path === '' || path.startsWith('/')) {
+      const meta = exported.get('meta');
+      return meta && follow(meta, readPointer(path), resolve);
+    }
+    const [root, name = '', ...members] = path.split('/');
+    const start = root === 'exports' ? exported.get(name) : undefined;
+    return start && follow(start, members, resolve);
+  }
+
+  return (fault) => {
+    if (fault.line !== undefined) return fault;
+    const start = find(fault.path)?.loc?.start;
+    return start ? { ...fault, line: start.line, column: start.column + 1 } : fault;
+  };
+}

@@ -1,0 +1,64 @@
+import { err, ok, type Result } from '../../kernel/index.ts';
+import { embedText } from './embed-text.ts' with { type: 'macro' };
+
+const PLUGIN = embedText('template/plugin.js');
+const FIXTURE = embedText('template/fixture.json');
+const JSCONFIG = embedText('template/jsconfig.json');
+const CONTRACT = embedText('../../../contracts/v1.d.ts');
+
+/** The two names that a plugin has without importing anything; a module alone cannot tell an editor of them. */
+const GLOBALS = `
+declare global {
+  const utils: Utils;
+  /** Goes to the gateway's debug log, and to the terminal of \`taskgate plugin dev\`. */
+  const console: { log(...values: unknown[]): void };
+}
+`;
+
+export type NewPlugin = {
+  key: string;
+  name: string;
+  /** Text by file name. `shared`: the same for every plugin in a folder. */
+  files: { name: string; text: string; shared: boolean }[];
+};
+
+/** The contract's rule of `meta.key`. */
+const KEY = /^[a-z0-9][a-z0-9_-]{0,29}$/;
+const RESERVED_KEYS: readonly string[] = ['runtime', 'marketplace'];
+const MAX_NAME_LENGTH = 100;
+
+/**
+ * The files of a new plugin that works against the demo vendor. The key is the name in lower case with a hyphen for everything that no key may
+ * have; an error says why there is none.
+ */
+export function newPlugin(given: string): Result<NewPlugin, string> {
+  const name = given.trim();
+  if (name === '' || [...name].length > MAX_NAME_LENGTH || /[\p{Cc}\p{Zl}\p{Zp}]/u.test(name)) {
+    return err(`a name is one line of 1 to ${MAX_NAME_LENGTH} characters`);
+  }
+  const key = name
+    .normalize('NFKD')
+    .replace(/\p{M}/gu, '')
+    .toLowerCase()
+    .replace(/[^a-z0-9_]+/g, '-')
+    .replace(/^[-_]+|-+$/g, '');
+  if (!KEY.test(key)) {
+    return err(
+      `${JSON.stringify(name)} gives the key ${JSON.stringify(key)}; a key has 1 to 30 of a-z, 0-9, "_" and "-" and begins with a letter or ` +
+        'digit: give a name with Latin letters, and change meta.name afterwards',
+    );
+  }
+  if (RESERVED_KEYS.includes(key)) return err(`the key "${key}" is the gateway's own: choose another name`);
+  const quoted = name.replaceAll('\\', '\\\\').replaceAll("'", "\\'");
+  const fill = (text: string): string => text.replaceAll('plugin-key', key).replaceAll('Plugin Name', () => quoted);
+  return ok({
+    key,
+    name,
+    files: [
+      { name: `${key}.js`, text: fill(PLUGIN), shared: false },
+      { name: `${key}.fixture.json`, text: fill(FIXTURE), shared: false },
+      { name: 'v1.d.ts', text: CONTRACT + GLOBALS, shared: true },
+      { name: 'jsconfig.json', text: JSCONFIG, shared: true },
+    ],
+  });
+}
