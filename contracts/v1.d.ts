@@ -42,6 +42,8 @@ export type Route =
       action?: string;
       /** Narrows the route: the body's `model` must be one of these. */
       models?: string[];
+      /** Without use here. */
+      taskIdParam?: string;
     }
   | {
       method: RouteMethod;
@@ -50,6 +52,8 @@ export type Route =
       render: string;
       /** The path parameter with the task id; `task_id` by default. */
       taskIdParam?: string;
+      /** Without use here. */
+      action?: string;
     };
 
 export type ResponsesMode = 'stream' | 'sync' | 'background';

@@ -1,5 +1,6 @@
 import type { ExportShape } from '../../sandbox/index.ts';
 import type { Manifest, PluginFault, ProtocolName } from '../types.ts';
+import { makeFault } from './faults.ts';
 import { PROTOCOL_SPELLINGS } from './protocol-aliases.ts';
 import { REMOVED_EXPORTS } from './removed-names.ts';
 
@@ -24,18 +25,12 @@ function checkFunction(shape: ExportShape, path: string): PluginFault[] {
     generator: 'is a generator',
     class: 'is a class',
   };
-  return [
-    {
-      path,
-      rule: 'export.function',
-      message: `${what[shape.type] ?? `is ${shape.type}`}; it must be a plain function`,
-    },
-  ];
+  return [makeFault(path, 'export.function', `${what[shape.type] ?? 'is no function'}; it must be a plain function`)];
 }
 
 function needFunction(shapes: Shapes | undefined, name: string, path: string, why: string): PluginFault[] {
   const shape = own(shapes, name);
-  return shape ? checkFunction(shape, path) : [{ path, rule: 'export.required', message: `is missing: ${why}` }];
+  return shape ? checkFunction(shape, path) : [makeFault(path, 'export.required', `is missing: ${why}`)];
 }
 
 /** The exports that need no manifest: names of earlier contracts, and hooks that every plugin has. */
@@ -44,12 +39,7 @@ export function checkBaseExports(exports: Shapes): PluginFault[] {
   for (const name of Object.keys(exports)) {
     const hint = REMOVED_EXPORTS[name];
     if (hint) {
-      faults.push({
-        path: `exports/${name}`,
-        rule: 'removed_name',
-        message: `"${name}" is no longer part of the contract`,
-        hint,
-      });
+      faults.push(makeFault(`exports/${name}`, 'removed_name', `"${name}" is no longer part of the contract`, hint));
     }
   }
   for (const name of REQUIRED)
@@ -81,7 +71,7 @@ export function checkModeExports(manifest: Manifest, exports: Shapes): PluginFau
 
 function checkNative(manifest: Manifest, native: ExportShape | undefined): PluginFault[] {
   if (native && native.type !== 'object') {
-    return [{ path: 'exports/native', rule: 'export.object', message: 'must be an object of functions' }];
+    return [makeFault('exports/native', 'export.object', 'must be an object of functions')];
   }
   const faults: PluginFault[] = [];
   const errorHook = own(native?.members, 'error');
@@ -118,7 +108,7 @@ function wantedHooks(manifest: Manifest): Record<ProtocolName, Map<string, strin
 
 function checkProtocolHooks(manifest: Manifest, protocols: ExportShape | undefined): PluginFault[] {
   if (protocols && protocols.type !== 'object') {
-    return [{ path: 'exports/protocols', rule: 'export.object', message: 'must be an object by protocol' }];
+    return [makeFault('exports/protocols', 'export.object', 'must be an object by protocol')];
   }
   const faults: PluginFault[] = [];
   const members = protocols?.members ?? {};
@@ -132,14 +122,10 @@ function checkProtocolHooks(manifest: Manifest, protocols: ExportShape | undefin
     const written = exportedSpelling(name, protocols) ?? name;
     const at = `exports/protocols/${written}`;
     if (spellings.length > 1) {
-      faults.push({
-        path: at,
-        rule: 'export.ambiguous',
-        message: `is exported under two names: ${spellings.join(' and ')}`,
-      });
+      faults.push(makeFault(at, 'export.ambiguous', `is exported under two names: ${spellings.join(' and ')}`));
     } else if (!hooks) {
       if (spellings.length > 0) {
-        faults.push({ path: at, rule: 'export.unused', message: 'is exported, but meta.protocols does not claim it' });
+        faults.push(makeFault(at, 'export.unused', 'is exported, but meta.protocols does not claim it'));
       }
     } else {
       faults.push(...checkHooks(hooks, own(members, written), at));
@@ -147,11 +133,7 @@ function checkProtocolHooks(manifest: Manifest, protocols: ExportShape | undefin
   }
   for (const name of Object.keys(members)) {
     if (!known.has(name)) {
-      faults.push({
-        path: `exports/protocols/${name}`,
-        rule: 'export.unused',
-        message: 'is no protocol of this gateway',
-      });
+      faults.push(makeFault(`exports/protocols/${name}`, 'export.unused', 'is no protocol of this gateway'));
     }
   }
   return faults;
@@ -159,13 +141,13 @@ function checkProtocolHooks(manifest: Manifest, protocols: ExportShape | undefin
 
 function checkHooks(hooks: Map<string, string>, shape: ExportShape | undefined, at: string): PluginFault[] {
   if (shape && shape.type !== 'object') {
-    return [{ path: at, rule: 'export.object', message: 'must be an object of functions' }];
+    return [makeFault(at, 'export.object', 'must be an object of functions')];
   }
   const faults: PluginFault[] = [];
   for (const [name, why] of hooks) faults.push(...needFunction(shape?.members, name, `${at}/${name}`, why));
   for (const name of Object.keys(shape?.members ?? {})) {
     if (!hooks.has(name)) {
-      faults.push({ path: `${at}/${name}`, rule: 'export.unused', message: 'is a hook that no supported mode uses' });
+      faults.push(makeFault(`${at}/${name}`, 'export.unused', 'is a hook that no supported mode uses'));
     }
   }
   return faults;

@@ -7,9 +7,9 @@ import { checkRoutes } from './check-routes.ts';
 import { checkUsageExamples } from './check-usage.ts';
 import type { SchemaCheck } from './compile-schema.ts';
 import { explainSchemaFaults } from './explain-schema-faults.ts';
-import { FaultList, pointer } from './faults.ts';
-import { checkLocaleCollisions } from './localized-text.ts';
-import { toManifest, usageFieldsOf } from './normalize-meta.ts';
+import { FaultList, makeFault, pointer } from './faults.ts';
+import { checkLocaleCollisions, trimTexts } from './localized-text.ts';
+import { toManifest } from './normalize-meta.ts';
 import { translateProtocols } from './protocol-aliases.ts';
 
 /**
@@ -23,36 +23,34 @@ export function checkManifest(
 ): Result<Manifest, PluginFault[]> {
   if (!isObject(meta)) {
     const message = meta === undefined ? 'the module exports no meta' : 'meta must be an object';
-    return err([{ path: '', rule: 'manifest.type', message, hint: 'export const meta = { apiVersion: 1, key: … };' }]);
+    return err([makeFault('', 'manifest.type', message)]);
   }
-  const translated = translateProtocols(meta as Json, exports);
+  const prepared = trimTexts(translateProtocols(meta as Json, exports));
   const list = new FaultList();
-  list.addAll(explainSchemaFaults(checkSchema(translated)));
+  list.addAll(explainSchemaFaults(checkSchema(prepared)));
 
   // From here on each part is read only where the schema found it sound.
-  const sound = translated as Meta & Json;
+  const sound = prepared as Meta & Json;
   checkAddresses(sound, list);
   checkModels(sound, list);
   checkTexts(sound, list);
-  if (sound.protocols && Array.isArray(sound.protocols)) checkProtocolNames(sound.protocols, list);
-  if (Array.isArray(sound.routes) && list.clean('/routes')) checkRoutes(sound.routes, list);
-  if (sound.usageExamples && list.clean('/usageSchema', '/usageExamples')) {
-    checkUsageExamples(usageFieldsOf(sound.usageSchema), sound.usageExamples, list);
-  }
+  checkRoutes(entriesOf(sound.routes), list);
+  checkUsageExamples(sound, list);
   if (list.faults.length > 0) return err(list.faults);
 
-  const written = Array.isArray(meta.protocols) ? meta.protocols.map(nameOfEntry) : [];
+  const written = entriesOf(meta.protocols).map(nameOfEntry);
   return ok(toManifest(sound, written, 'listArtifacts' in exports));
 }
+
+const entriesOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 
 const nameOfEntry = (entry: unknown): string => {
   if (typeof entry === 'string') return entry;
   return isObject(entry) && typeof entry.name === 'string' ? entry.name : '';
 };
 
-function checkAddresses(meta: Meta, list: FaultList): void {
-  const { author, website, baseUrl, allowedHosts } = meta;
-  if (list.clean('/author') && author?.url !== undefined && !isHttpUrl(author.url)) {
+function checkAddresses({ author, website, baseUrl, allowedHosts }: Meta, list: FaultList): void {
+  if (isObject(author) && typeof author.url === 'string' && list.clean('/author/url') && !isHttpUrl(author.url)) {
     list.add('/author/url', 'author.url.format', 'must be an absolute http or https URL');
   }
   if (list.clean('/website') && website && !isWebsite(website)) {
@@ -60,89 +58,74 @@ function checkAddresses(meta: Meta, list: FaultList): void {
       '/website',
       'website.format',
       'must be an absolute https URL with a valid ASCII host name and without credentials',
-      'Write international names in punycode (xn--…).',
     );
   }
   if (list.clean('/baseUrl') && baseUrl !== undefined) {
     const normalized = normalizeBaseUrl(baseUrl);
-    if (!normalized.ok) list.add('/baseUrl', 'baseUrl.format', normalized.error);
+    if (!normalized.ok) list.add('/baseUrl', normalized.error.rule, normalized.error.message);
   }
-  if (!Array.isArray(allowedHosts)) return;
   const seen = new Map<string, number>();
-  for (const [index, entry] of allowedHosts.entries()) {
+  for (const [index, entry] of entriesOf(allowedHosts).entries()) {
     const at = pointer('allowedHosts', index);
     if (!list.clean(at)) continue;
-    const host = normalizeAllowedHost(entry);
+    const host = normalizeAllowedHost(String(entry));
     if (!host.ok) {
       list.add(at, 'allowedHosts.item.format', host.error);
       continue;
     }
     const other = seen.get(host.value);
-    if (other !== undefined) list.add(at, 'allowedHosts.unique', `is the same host as entry ${other}`);
-    seen.set(host.value, index);
+    if (other === undefined) seen.set(host.value, index);
+    else list.add(at, 'allowedHosts.unique', `is the same host as entry ${other}`);
   }
 }
 
-/** Models are unique after trimming, and every narrowed list is a subset of them. */
+/** Models are unique after trimming, and so is every narrowed list, which is a subset of them. */
 function checkModels(meta: Meta, list: FaultList): void {
-  if (!Array.isArray(meta.models) || !list.clean('/models')) return;
   const models = new Map<string, number>();
-  for (const [index, name] of meta.models.entries()) {
+  for (const [index, name] of entriesOf(meta.models).entries()) {
+    const at = pointer('models', index);
+    if (typeof name !== 'string') continue;
     const other = models.get(name.trim());
-    if (other !== undefined) list.add(pointer('models', index), 'models.unique', `is the same as entry ${other}`);
-    models.set(name.trim(), index);
+    if (other === undefined) models.set(name.trim(), index);
+    else if (list.clean(at)) list.add(at, 'models.unique', `is the same as entry ${other}`);
   }
-  const subset = (names: unknown, at: string, rule: string): void => {
-    if (!Array.isArray(names) || !list.clean(at)) return;
-    for (const [index, name] of names.entries()) {
-      if (!models.has(String(name).trim())) {
-        list.add(at + pointer(index), rule, `${JSON.stringify(name)} is not in meta.models`);
-      }
+  // Without a list of models every narrowed one would be at fault, and none of them is.
+  if (models.size === 0) return;
+  const checkNarrowed = (names: unknown, at: string, subject: 'route' | 'protocol'): void => {
+    if (list.has(at)) return;
+    const seen = new Map<string, number>();
+    for (const [index, name] of entriesOf(names).entries()) {
+      const itemAt = at + pointer(index);
+      if (typeof name !== 'string' || !list.clean(itemAt)) continue;
+      const other = seen.get(name.trim());
+      seen.set(name.trim(), index);
+      if (other !== undefined) list.add(itemAt, `${subject}.models.unique`, `is the same as entry ${other}`);
+      else if (!models.has(name.trim()))
+        list.add(itemAt, `${subject}.models.subset`, `${JSON.stringify(name)} is not in meta.models`);
     }
   };
-  const entriesOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
   for (const [index, route] of entriesOf(meta.routes).entries()) {
-    if (isObject(route)) subset(route.models, pointer('routes', index, 'models'), 'route.models.subset');
+    if (isObject(route)) checkNarrowed(route.models, pointer('routes', index, 'models'), 'route');
   }
   for (const [index, entry] of entriesOf(meta.protocols).entries()) {
-    if (isObject(entry)) subset(entry.models, pointer('protocols', index, 'models'), 'protocol.models.subset');
+    if (isObject(entry)) checkNarrowed(entry.models, pointer('protocols', index, 'models'), 'protocol');
   }
 }
 
 function checkTexts(meta: Meta, list: FaultList): void {
-  if (meta.description !== undefined && list.clean('/description')) {
-    checkLocaleCollisions(meta.description, '/description', list);
-  }
+  if (meta.description !== undefined) checkLocaleCollisions(meta.description, '/description', list);
   if (!isObject(meta.usageSchema)) return;
-  for (const [name, field] of Object.entries(meta.usageSchema)) {
+  for (const [name, field] of Object.entries(meta.usageSchema) as [string, Json][]) {
+    if (!isObject(field)) continue;
     const at = pointer('usageSchema', name);
-    if (!list.clean(at) || !isObject(field)) continue;
-    if (field.description !== undefined) checkLocaleCollisions(field.description, `${at}/description`, list);
-    if (!('enum' in field)) continue;
-    for (const [value, label] of Object.entries(field.enumLabels ?? {})) {
+    checkLocaleCollisions(field.description as Json, `${at}/description`, list);
+    if (!isObject(field.enumLabels) || list.has(`${at}/enumLabels`)) continue;
+    for (const [value, label] of Object.entries(field.enumLabels)) {
       const labelAt = `${at}/enumLabels${pointer(value)}`;
-      if (!field.enum.includes(value)) {
+      if (Array.isArray(field.enum) && !field.enum.includes(value)) {
         list.add(labelAt, 'usageField.enumLabels.declared', `${JSON.stringify(value)} is not a value of this enum`);
       }
-      checkLocaleCollisions(label, labelAt, list);
+      checkLocaleCollisions(label as Json, labelAt, list);
     }
-  }
-}
-
-function checkProtocolNames(protocols: readonly unknown[], list: FaultList): void {
-  const seen = new Map<string, number>();
-  for (const [index, entry] of protocols.entries()) {
-    const name = nameOfEntry(entry);
-    if (name === '' || !list.clean(pointer('protocols', index, 'name'))) continue;
-    const other = seen.get(name);
-    if (other !== undefined) {
-      list.add(
-        pointer('protocols', index),
-        'protocol.unique',
-        `claims the same protocol as entry ${other}`,
-        'One entry a protocol.',
-      );
-    }
-    seen.set(name, index);
   }
 }

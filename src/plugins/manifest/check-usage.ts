@@ -1,27 +1,27 @@
-import type { UsageFacts } from '../../../contracts/v1.d.ts';
-import type { UsageField } from '../types.ts';
+import type { Meta } from '../../../contracts/v1.d.ts';
+import { isObject } from '../../kernel/index.ts';
 import { checkFact } from '../usage/check-facts.ts';
 import { type FaultList, pointer } from './faults.ts';
+import { usageFieldOf } from './normalize-meta.ts';
 
 /** Rules of `meta.usageExamples` beyond the schema: each is a complete vector of valid facts. */
-export function checkUsageExamples(
-  schema: Readonly<Record<string, UsageField>>,
-  examples: readonly { label: string; facts: UsageFacts }[],
-  list: FaultList,
-): void {
-  for (const [index, { facts }] of examples.entries()) {
+export function checkUsageExamples({ usageSchema = {}, usageExamples }: Meta, list: FaultList): void {
+  if (!Array.isArray(usageExamples) || !isObject(usageSchema)) return;
+  for (const [index, example] of usageExamples.entries()) {
+    if (!isObject(example) || !isObject(example.facts)) continue;
+    const { facts } = example;
     const at = pointer('usageExamples', index, 'facts');
-    if (!list.clean(at)) continue;
-    for (const [name, field] of Object.entries(schema)) {
+    for (const [name, field] of Object.entries(usageSchema)) {
+      const factAt = at + pointer(name);
       if (!Object.hasOwn(facts, name)) {
-        list.add(at + pointer(name), 'usageExample.facts.complete', 'an example names every declared usage field');
-        continue;
+        list.add(factAt, 'usageExample.facts.complete', 'an example names every declared usage field');
+      } else if (list.clean(pointer('usageSchema', name))) {
+        const checked = checkFact(usageFieldOf(field), facts[name]);
+        if (!checked.ok) list.add(factAt, 'usageExample.facts.value', checked.error);
       }
-      const checked = checkFact(field, facts[name]);
-      if (!checked.ok) list.add(at + pointer(name), 'usageExample.facts.value', checked.error);
     }
     for (const name of Object.keys(facts)) {
-      if (!Object.hasOwn(schema, name)) {
+      if (!Object.hasOwn(usageSchema, name)) {
         list.add(at + pointer(name), 'usageExample.facts.undeclared', `"${name}" is not declared in usageSchema`);
       }
     }

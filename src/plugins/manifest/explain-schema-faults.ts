@@ -1,8 +1,9 @@
 import type { ErrorObject } from 'ajv/dist/2020.js';
 import { isObject } from '../../kernel/index.ts';
 import type { PluginFault } from '../types.ts';
-import { pointer } from './faults.ts';
+import { makeFault, pointer } from './faults.ts';
 import { REMOVED_NAMES, REMOVED_ROUTE_NAMES } from './removed-names.ts';
+import { hintForMissing, type RuleId } from './rules.ts';
 
 /** What is wrong about a rule's subject, by JSON Schema keyword. */
 const ASPECTS: Record<string, string> = {
@@ -18,8 +19,6 @@ const ASPECTS: Record<string, string> = {
   minimum: 'range',
   maximum: 'range',
   uniqueItems: 'unique',
-  required: 'required',
-  additionalProperties: 'unknown',
   not: 'forbidden',
 };
 
@@ -49,53 +48,58 @@ function describe(error: ErrorObject, own: string | undefined): string {
     case 'minimum':
     case 'maximum':
       return `must be ${params.comparison} ${params.limit}`;
-    case 'uniqueItems':
-      return `is the same as entry ${Math.min(params.i, params.j)}`;
-    case 'required':
-      return 'is required';
     default:
       return own ?? error.message ?? 'is not valid';
   }
 }
 
-/** Where a fault sits: a missing or unknown property is named itself, not the object around it. */
-function locate(error: ErrorObject): string {
-  const { keyword, params, instancePath } = error;
-  if (keyword === 'required') return instancePath + pointer(params.missingProperty);
-  if (keyword === 'additionalProperties') return instancePath + pointer(params.additionalProperty);
-  if (keyword === 'uniqueItems') return instancePath + pointer(Math.max(params.i, params.j));
-  if (error.propertyName !== undefined) return instancePath + pointer(error.propertyName);
-  return instancePath;
+/** Where a fault sits: an unknown property or a property's name is named itself, not the object around it. */
+const locate = ({ instancePath, propertyName }: ErrorObject): string =>
+  propertyName === undefined ? instancePath : instancePath + pointer(propertyName);
+
+function explainUnknown({ params, instancePath }: ErrorObject): PluginFault {
+  const name: string = params.additionalProperty;
+  const path = instancePath + pointer(name);
+  const inRoute = /^\/routes\/\d+$/.test(instancePath);
+  const removed = inRoute ? REMOVED_ROUTE_NAMES[name] : instancePath === '' ? REMOVED_NAMES[name] : undefined;
+  return removed === undefined
+    ? makeFault(path, 'unknown_property', `unknown property "${name}"`)
+    : makeFault(path, 'removed_name', `"${name}" is no longer part of the contract`, removed);
 }
 
-function explainUnknown(error: ErrorObject): PluginFault {
-  const name: string = error.params.additionalProperty;
-  const path = locate(error);
-  const removed = (/^\/routes\/\d+$/.test(error.instancePath) ? REMOVED_ROUTE_NAMES : REMOVED_NAMES)[name];
-  if (removed && (error.instancePath === '' || error.instancePath.startsWith('/routes/'))) {
-    return { path, rule: 'removed_name', message: `"${name}" is no longer part of the contract`, hint: removed };
+function explainMissing({ params, instancePath }: ErrorObject, subject: string): PluginFault {
+  const name: string = params.missingProperty;
+  return makeFault(instancePath + pointer(name), 'required', 'is required', hintForMissing(subject, name));
+}
+
+/** Every entry that an earlier one equals; the validator itself tells one of them alone. */
+function explainDuplicates({ data, instancePath }: ErrorObject, rule: RuleId): PluginFault[] {
+  const faults: PluginFault[] = [];
+  const seen = new Map<string, number>();
+  for (const [index, entry] of (Array.isArray(data) ? data : []).entries()) {
+    const text = JSON.stringify(entry);
+    const other = seen.get(text);
+    if (other === undefined) seen.set(text, index);
+    else faults.push(makeFault(instancePath + pointer(index), rule, `is the same as entry ${other}`));
   }
-  return { path, rule: 'unknown_property', message: `unknown property "${name}"` };
+  return faults;
 }
 
 /** Schema errors in the product's words, one a rule that is broken. Errors of `if` and of wrapping keywords say nothing new. */
 export function explainSchemaFaults(errors: readonly ErrorObject[]): PluginFault[] {
-  const faults: PluginFault[] = [];
   const mistyped = new Set(errors.filter(({ keyword }) => keyword === 'type').map(({ instancePath }) => instancePath));
-  for (const error of errors) {
-    if (error.keyword === 'if' || error.keyword === 'propertyNames') continue;
+  return errors.flatMap((error): PluginFault[] => {
+    const { keyword } = error;
+    if (keyword === 'if' || keyword === 'propertyNames') return [];
     // A value of the wrong type is said to be that, not to be no known value as well.
-    if (error.keyword === 'enum' && mistyped.has(error.instancePath)) continue;
+    if (keyword === 'enum' && mistyped.has(error.instancePath)) return [];
     const schema = isObject(error.parentSchema) ? error.parentSchema : {};
-    if (error.keyword === 'additionalProperties') {
-      faults.push(explainUnknown(error));
-      continue;
-    }
     const subject = textOf(schema, 'x-rule') ?? 'manifest';
-    const rule = error.keyword === 'required' ? 'required' : `${subject}.${ASPECTS[error.keyword] ?? error.keyword}`;
-    const hint = textOf(schema, 'x-hint');
-    const message = describe(error, textOf(schema, 'x-message'));
-    faults.push({ path: locate(error), rule, message, ...(hint === undefined ? {} : { hint }) });
-  }
-  return faults;
+    if (keyword === 'additionalProperties') return [explainUnknown(error)];
+    if (keyword === 'required') return [explainMissing(error, subject)];
+    // A test holds every such pair in the schema to the list of rules.
+    const rule = `${subject}.${textOf(schema, 'x-aspect') ?? ASPECTS[keyword] ?? keyword}` as RuleId;
+    if (keyword === 'uniqueItems') return explainDuplicates(error, rule);
+    return [makeFault(locate(error), rule, describe(error, textOf(schema, 'x-message')))];
+  });
 }

@@ -1,4 +1,10 @@
 import type { PluginFault } from '../types.ts';
+import { RULES, type RuleId } from './rules.ts';
+
+/** A fault with the hint of its rule, or with a better one. */
+export function makeFault(path: string, rule: RuleId, message: string, hint: string | null = RULES[rule]): PluginFault {
+  return hint === null ? { path, rule, message } : { path, rule, message, hint };
+}
 
 /** One segment of a JSON pointer (RFC 6901). */
 const pointerSegment = (segment: string | number): string =>
@@ -25,8 +31,8 @@ export class FaultList {
   private readonly at = new Set<string>();
   private readonly above = new Set<string>();
 
-  add(path: string, rule: string, message: string, hint?: string): void {
-    this.addAll([hint === undefined ? { path, rule, message } : { path, rule, message, hint }]);
+  add(path: string, rule: RuleId, message: string): void {
+    this.addAll([makeFault(path, rule, message)]);
   }
 
   addAll(faults: readonly PluginFault[]): void {
@@ -35,6 +41,11 @@ export class FaultList {
       this.at.add(fault.path);
       for (const path of ancestorsOf(fault.path)) this.above.add(path);
     }
+  }
+
+  /** True when something is at fault at this very pointer. */
+  has(path: string): boolean {
+    return this.at.has(path);
   }
 
   /** True when nothing at, above or below these pointers is at fault. */

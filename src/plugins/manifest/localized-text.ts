@@ -1,4 +1,4 @@
-import type { Json } from '../../kernel/index.ts';
+import { isObject, type Json } from '../../kernel/index.ts';
 import type { LocalizedText } from '../types.ts';
 import type { FaultList } from './faults.ts';
 import { pointer } from './faults.ts';
@@ -16,19 +16,46 @@ export function canonicalLocale(tag: string): string {
     .join('-');
 }
 
-/** Both forms of a text as a map by canonical locale, values trimmed. Expects a text that passed the schema. */
-export function toTextMap(text: Json): LocalizedText {
-  if (typeof text === 'string') return { en: text.trim() };
-  return Object.fromEntries(
-    Object.entries(text ?? {}).map(([tag, value]) => [canonicalLocale(tag), String(value).trim()]),
+/** Both forms of a text with the spaces around each value taken away: they count neither for a rule nor for a reader. */
+function trimText(text: Json): Json {
+  if (typeof text === 'string') return text.trim();
+  if (!isObject(text)) return text;
+  return mapValues(text, (value) => (typeof value === 'string' ? value.trim() : value));
+}
+
+/** An object's members, each through `change`. `Object.fromEntries` keeps a member called `__proto__` a member. */
+const mapValues = (object: { [key: string]: Json }, change: (value: Json) => Json): Json =>
+  Object.fromEntries(Object.entries(object).map(([key, value]) => [key, change(value)]));
+
+const mapMember = (value: Json, name: string, change: (member: Json) => Json): Json => {
+  if (!isObject(value)) return value;
+  const object = value as { [key: string]: Json };
+  return Object.hasOwn(object, name) ? { ...object, [name]: change(object[name] ?? null) } : value;
+};
+
+/** A manifest with all its texts trimmed; whatever is no text stays as it is, for the schema to refuse. */
+export function trimTexts(meta: Json): Json {
+  const ofField = (field: Json): Json =>
+    mapMember(mapMember(field, 'description', trimText), 'enumLabels', (labels) =>
+      isObject(labels) ? mapValues(labels as { [key: string]: Json }, trimText) : labels,
+    );
+  return mapMember(mapMember(meta, 'description', trimText), 'usageSchema', (schema) =>
+    isObject(schema) ? mapValues(schema as { [key: string]: Json }, ofField) : schema,
   );
+}
+
+/** Both forms of a text as a map by canonical locale. Expects a text that is trimmed and passed the schema. */
+export function toTextMap(text: Json): LocalizedText {
+  if (typeof text === 'string') return { en: text };
+  return Object.fromEntries(Object.entries(text ?? {}).map(([tag, value]) => [canonicalLocale(tag), String(value)]));
 }
 
 /** The one rule of texts that a schema cannot say: locales that are the same after canonicalisation. */
 export function checkLocaleCollisions(text: Json, path: string, list: FaultList): void {
-  if (typeof text !== 'object' || text === null || Array.isArray(text)) return;
+  if (!isObject(text)) return;
   const seen = new Map<string, string>();
   for (const tag of Object.keys(text)) {
+    if (!list.clean(path + pointer(tag))) continue;
     const canonical = canonicalLocale(tag);
     const other = seen.get(canonical);
     if (other !== undefined) {

@@ -11,7 +11,8 @@ const trimmed = (names: readonly string[]): string[] => names.map((name) => name
 const textOf = (text: WrittenText | undefined): { description?: LocalizedText } =>
   text === undefined ? {} : { description: toTextMap(text) };
 
-function fieldOf(field: WrittenField): UsageField {
+/** A usage field that passed the schema, as the rest of the room works with it. */
+export function usageFieldOf(field: WrittenField): UsageField {
   const description = textOf(field.description);
   if ('enum' in field) {
     const labels = Object.entries(field.enumLabels ?? {}).map(([value, label]) => [value, toTextMap(label)] as const);
@@ -22,9 +23,9 @@ function fieldOf(field: WrittenField): UsageField {
     : { kind: 'boolean', ...description };
 }
 
-/** Usage fields as the rest of the room works with them. `Object.fromEntries` keeps a field called `__proto__` a field. */
-export const usageFieldsOf = (schema: Meta['usageSchema']): Record<string, UsageField> =>
-  Object.fromEntries(Object.entries(schema ?? {}).map(([name, field]) => [name, fieldOf(field)]));
+/** `Object.fromEntries` keeps a field called `__proto__` a field. */
+const usageFieldsOf = (schema: Meta['usageSchema']): Record<string, UsageField> =>
+  Object.fromEntries(Object.entries(schema ?? {}).map(([name, field]) => [name, usageFieldOf(field)]));
 
 const hostOf = (entry: string): string => {
   const host = normalizeAllowedHost(entry);
@@ -68,8 +69,8 @@ export function toManifest(meta: Meta, written: readonly string[], hasArtifacts:
     channelTypes: [...(meta.channelTypes ?? [])],
     protocols: (meta.protocols ?? []).map((entry, index) => claimOf(entry, written[index] ?? '', models)),
     routes: (meta.routes ?? []).map((route) => ({
-      taskIdParam: 'task_id',
       ...route,
+      taskIdParam: (route.type === 'query' && route.taskIdParam) || 'task_id',
       ...('models' in route && route.models ? { models: trimmed(route.models) } : {}),
     })),
     usageSchema: usageFieldsOf(meta.usageSchema),

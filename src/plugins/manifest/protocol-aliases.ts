@@ -28,7 +28,7 @@ function exportedModes(exports: Record<string, ExportShape>): ResponsesMode[] {
 }
 
 /** `meta.protocols` with aliases replaced by canonical entries, so that one schema judges both; positions stay. */
-export function translateProtocols(meta: Json | undefined, exports: Record<string, ExportShape>): Json | undefined {
+export function translateProtocols(meta: Json, exports: Record<string, ExportShape>): Json {
   if (!isObject(meta) || !Array.isArray(meta.protocols)) return meta;
   const protocols = meta.protocols.map((entry: Json): Json => {
     if (typeof entry === 'string') {

@@ -8,6 +8,9 @@ export const REMOVED_NAMES = names({
   endpoints: 'Declare native URLs in routes and host protocols in protocols.',
   submitPaths: 'Declare native URLs in routes.',
   actions: 'A decoder or a route names the action.',
+  resolveRequest: 'Decode in a member of native, or in protocols.<name>.decodeRequest.',
+  renderError: 'Export native.error(ctx, error).',
+  renderers: 'Put presenters into native and name them in routes[].render.',
 });
 
 export const REMOVED_ROUTE_NAMES = names({ renderer: 'Name the presenter in render.' });

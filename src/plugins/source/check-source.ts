@@ -1,4 +1,6 @@
 import { type Node, Parser } from 'acorn';
+import { makeFault } from '../manifest/faults.ts';
+import type { RuleId } from '../manifest/rules.ts';
 import type { PluginFault } from '../types.ts';
 
 /** Largest source of a plugin, in bytes of UTF-8 (as in new-api). */
@@ -6,9 +8,6 @@ const MAX_SOURCE_BYTES = 1_048_576;
 
 /** `program` is there when the source could be parsed. */
 export type SourceCheck = { faults: PluginFault[]; program?: Node };
-
-const SYNC_HINT = 'A plugin is one synchronous module: it describes requests and the gateway makes them.';
-const SINGLE_HINT = 'A plugin is one file and cannot load others.';
 
 /** Labels around one statement, and named groups in one regular expression: both cost the square of their number. */
 const MAX_LABELS = 32;
@@ -57,51 +56,44 @@ const isNamed = (node: unknown, name: string): boolean =>
 
 type Fields = { async?: boolean; await?: boolean; source?: unknown; callee?: unknown; meta?: { name: string } };
 
-/** The rule that a node breaks: what it is, and what to know about it. */
-function offence(node: Node): [rule: string, message: string, hint: string] | undefined {
+/** The rule that a node breaks, in words as well. */
+function offence(node: Node): [rule: RuleId, message: string] | undefined {
   const { async, await: awaits, source, callee, meta } = node as Node & Fields;
   switch (node.type) {
     case 'FunctionDeclaration':
     case 'FunctionExpression':
     case 'ArrowFunctionExpression':
-      return async ? ['source.async', 'async functions are not allowed', SYNC_HINT] : undefined;
+      return async ? ['source.async', 'async functions are not allowed'] : undefined;
     case 'AwaitExpression':
-      return ['source.await', 'await is not allowed', SYNC_HINT];
+      return ['source.await', 'await is not allowed'];
     case 'ForOfStatement':
-      return awaits ? ['source.await', 'for await is not allowed', SYNC_HINT] : undefined;
+      return awaits ? ['source.await', 'for await is not allowed'] : undefined;
     case 'ImportDeclaration':
-      return ['source.import', 'import is not allowed', SINGLE_HINT];
+      return ['source.import', 'import is not allowed'];
     case 'ImportExpression':
-      return ['source.dynamic_import', 'import() is not allowed', SINGLE_HINT];
+      return ['source.dynamic_import', 'import() is not allowed'];
     case 'MetaProperty':
-      return meta?.name === 'import' ? ['source.import_meta', 'import.meta is not allowed', SINGLE_HINT] : undefined;
+      return meta?.name === 'import' ? ['source.import_meta', 'import.meta is not allowed'] : undefined;
     case 'ExportAllDeclaration':
-      return ['source.reexport', 're-exports are not allowed', SINGLE_HINT];
+      return ['source.reexport', 're-exports are not allowed'];
     case 'ExportNamedDeclaration':
-      return source ? ['source.reexport', 're-exports are not allowed', SINGLE_HINT] : undefined;
+      return source ? ['source.reexport', 're-exports are not allowed'] : undefined;
     case 'CallExpression':
-      return isNamed(callee, 'require') ? ['source.require', 'require() is not allowed', SINGLE_HINT] : undefined;
+      return isNamed(callee, 'require') ? ['source.require', 'require() is not allowed'] : undefined;
     default:
       return undefined;
   }
 }
 
 /** What acorn says about `await` where only the parser can see it. */
-const ruleOfSyntaxError = (message: string): string => (/\bawait\b/.test(message) ? 'source.await' : 'source.syntax');
+const ruleOfSyntaxError = (message: string): RuleId => (/\bawait\b/.test(message) ? 'source.await' : 'source.syntax');
 
 /** Judges a plugin's text: size, syntax, and that it is one synchronous module. Positions are 1-based. */
 export function checkSource(source: string): SourceCheck {
   const bytes = Buffer.byteLength(source);
   if (bytes > MAX_SOURCE_BYTES) {
-    return {
-      faults: [
-        {
-          path: 'source',
-          rule: 'source.size',
-          message: `is ${bytes} bytes long; at most ${MAX_SOURCE_BYTES} are allowed`,
-        },
-      ],
-    };
+    const message = `is ${bytes} bytes long; at most ${MAX_SOURCE_BYTES} are allowed`;
+    return { faults: [makeFault('source', 'source.size', message)] };
   }
   let program: Node;
   try {
@@ -119,15 +111,8 @@ export function checkSource(source: string): SourceCheck {
   for (let node = pending.pop(); node; node = pending.pop()) {
     const found = offence(node);
     if (found) {
-      const [rule, message, hint] = found;
-      faults.push({
-        path: 'source',
-        rule,
-        message,
-        hint,
-        line: node.loc?.start.line ?? 1,
-        column: (node.loc?.start.column ?? 0) + 1,
-      });
+      const { line, column } = node.loc?.start ?? { line: 1, column: 0 };
+      faults.push({ ...makeFault('source', ...found), line, column: column + 1 });
     }
     pending.push(...childNodes(node));
   }
@@ -139,9 +124,7 @@ function syntaxFault(error: unknown): PluginFault {
   const { message, loc } = error as Error & { loc?: { line: number; column: number } };
   const text = message.replace(/ \(\d+:\d+\)$/, '');
   return {
-    path: 'source',
-    rule: ruleOfSyntaxError(text),
-    message: text,
+    ...makeFault('source', ruleOfSyntaxError(text), text),
     ...(loc ? { line: loc.line, column: loc.column + 1 } : {}),
   };
 }
