@@ -97,7 +97,7 @@ export function expectedOf({ outcome, submit }: Scenario): Seen {
   if (refused) return { ...counts, refused };
   const { status = 'SUCCESS', reason = '', artifacts = {}, video = {}, bill = 0 } = outcome;
   const files = Object.entries(artifacts).map(([name, bytes]) => [name, asText(bytes)]);
-  return { status, reason, artifacts: Object.fromEntries(files), video, bill, ...counts };
+  return { status, reason, artifacts: Object.fromEntries(files), video, bill: Math.round(bill), ...counts };
 }
 
 const asText = (bytes: Uint8Array): string => Buffer.from(bytes).toString('latin1');

@@ -1,0 +1,303 @@
+// Google's Veo by the Gemini API: https://ai.google.dev/gemini-api/docs/video. The channel's key is an API key of the Gemini API.
+
+export const meta = {
+  apiVersion: 1,
+  key: 'google-veo',
+  name: 'Google Veo',
+  version: '1.0.0',
+  author: { name: 'Taskgate' },
+  description: {
+    en: 'Video from text, frames or reference images, by the Gemini API of Google',
+    zh: '通过谷歌 Gemini 接口由文字、首尾帧或参考图片生成视频',
+  },
+  icon: 'text:Ve',
+  models: [
+    'veo-3.1-generate-preview',
+    'veo-3.1-fast-generate-preview',
+    'veo-3.1-lite-generate-preview',
+    'veo-3.0-generate-001',
+    'veo-3.0-fast-generate-001',
+    'veo-2.0-generate-001',
+  ],
+  fetchMode: 'per_task',
+  sortPriority: 80,
+  website: 'https://ai.google.dev/gemini-api/docs/video',
+  baseUrl: 'https://generativelanguage.googleapis.com',
+  protocols: ['proto_video', { name: 'proto_responses', supports: ['stream', 'sync', 'background'] }],
+  usageSchema: {
+    seconds: {
+      type: 'number',
+      unit: 'second',
+      description: { en: 'Length of the generated video, per second', zh: '生成视频的时长，按秒计' },
+    },
+    resolution: {
+      enum: ['720p', '1080p', '4k'],
+      description: { en: 'Resolution of the generated video', zh: '生成视频的分辨率' },
+    },
+  },
+  usageExamples: [
+    { label: '4 s at 720p', facts: { seconds: 4, resolution: '720p' } },
+    { label: '8 s at 1080p', facts: { seconds: 8, resolution: '1080p' } },
+  ],
+};
+
+const RESOLUTIONS = ['720p', '1080p', '4k'];
+const RATIOS = ['16:9', '9:16'];
+const DEFAULT_SECONDS = 8;
+const MAX_REFERENCES = 3;
+const MAX_IMAGE_BYTES = 20 * 1024 * 1024;
+/** Optional texts that go to the vendor as they are, by their names in `parameters`. */
+const PASSED = { negative_prompt: 'negativePrompt', person_generation: 'personGeneration' };
+
+const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isText = (value) => typeof value === 'string' && value.trim() !== '';
+const given = (value) => value !== undefined && value !== null && value !== '';
+const firstGiven = (...values) => values.find(given);
+const root = (ctx) => ctx.baseUrl.replace(/\/+$/, '').replace(/\/v1beta$/, '');
+const keyHeader = (ctx) => ({ 'x-goog-api-key': ctx.apiKey });
+const modelOf = (ctx) => ctx.upstreamModel || ctx.model;
+const isVeo2 = (model) => model.startsWith('veo-2');
+
+// ------------------------------------------------------------------------------------------------------------- the request
+
+/**
+ * An image as `{file, mimeType}` (an upload of this request) or `{data, mimeType}` (Base64). The API takes bytes, and a plugin can fetch
+ * nothing: an address is refused.
+ */
+function imageOf(value, name) {
+  const url = isObject(value) ? value.image_url : value;
+  if (isText(url)) {
+    const match = /^data:(image\/[\w.+-]+);base64,(.+)$/s.exec(url);
+    if (!match) throw new Error(`${name} is an image file or a data URL with Base64: Veo takes no addresses.`);
+    return { data: match[2], mimeType: match[1] };
+  }
+  if (isObject(value) && isText(value.file)) return { file: value.file, mimeType: value.mimeType || 'image/png' };
+  if (isObject(value) && isText(value.data)) return { data: value.data, mimeType: value.mimeType || 'image/png' };
+  throw new Error(`${name} is an image file or a data URL with Base64.`);
+}
+
+/** "1280x720" as the ratio and resolution that come closest. */
+function shapeOf(size) {
+  const match = /^(\d+)x(\d+)$/.exec(size);
+  if (!match) throw new Error(`The size "${size}" is not in the form WIDTHxHEIGHT.`);
+  const [width, height] = [Number(match[1]), Number(match[2])];
+  const side = Math.min(width, height);
+  const resolution = side <= 720 ? '720p' : side <= 1080 ? '1080p' : '4k';
+  return { resolution, ratio: width >= height ? '16:9' : '9:16' };
+}
+
+function oneOf(value, known, name) {
+  if (!known.includes(value)) throw new Error(`${name} is one of ${known.join(', ')}.`);
+  return value;
+}
+
+/** The fields of any request in one form, checked. Applied twice it gives the same. */
+function normalize(fields) {
+  if (!isText(fields.prompt)) throw new Error('Please give a prompt.');
+  const shape = given(fields.size) ? shapeOf(String(fields.size)) : { resolution: '720p', ratio: '16:9' };
+  const seconds = Number(firstGiven(fields.seconds, fields.duration, DEFAULT_SECONDS));
+  if (!(seconds >= 4 && seconds <= 8)) throw new Error('The length of a video is from 4 to 8 seconds.');
+  const order = {
+    prompt: fields.prompt,
+    seconds,
+    resolution: oneOf(firstGiven(fields.resolution, shape.resolution), RESOLUTIONS, 'resolution'),
+    aspect_ratio: oneOf(firstGiven(fields.aspect_ratio, shape.ratio), RATIOS, 'aspect_ratio'),
+  };
+  for (const name of Object.keys(PASSED)) if (isText(fields[name])) order[name] = fields[name];
+  if (given(fields.seed)) {
+    order.seed = Number(fields.seed);
+    if (!Number.isInteger(order.seed) || order.seed < 0) throw new Error('seed is a whole number of at least 0.');
+  }
+  const image = firstGiven(fields.image, fields.input_reference);
+  if (image) order.image = imageOf(image, 'image');
+  if (given(fields.last_frame)) order.last_frame = imageOf(fields.last_frame, 'last_frame');
+  if (order.last_frame && !order.image) throw new Error('last_frame needs the first frame in image.');
+  if (given(fields.reference_images)) {
+    const list = Array.isArray(fields.reference_images) ? fields.reference_images : [fields.reference_images];
+    if (list.length > MAX_REFERENCES) throw new Error(`At most ${MAX_REFERENCES} reference_images are taken.`);
+    order.reference_images = list.map((item) => imageOf(item, 'reference_images'));
+  }
+  return order;
+}
+
+/** The order with the rules of its model. */
+function orderOf(ctx) {
+  const order = normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});
+  const model = modelOf(ctx);
+  const lengths = isVeo2(model) ? [5, 6, 7, 8] : [4, 6, 8];
+  if (!lengths.includes(order.seconds)) throw new Error(`${model} makes videos of ${lengths.join(', ')} seconds.`);
+  if (isVeo2(model) && order.resolution !== '720p') throw new Error(`${model} makes 720p only.`);
+  if (order.resolution !== '720p' && order.seconds !== 8)
+    throw new Error(`${order.resolution} videos are 8 seconds long.`);
+  if (order.resolution === '4k' && !/^veo-3\.1-(fast-)?generate/.test(model))
+    throw new Error(`${model} makes no 4k videos.`);
+  return order;
+}
+
+/** The fields of a JSON or multipart body; files by the name of their field, repeated ones are reference images. */
+function fieldsOf(body) {
+  if (body.kind === 'json' && isObject(body.value)) return body.value;
+  if (body.kind !== 'form' && body.kind !== 'multipart') throw new Error('Please send a JSON object or a form.');
+  const fields = {};
+  for (const [name, values] of Object.entries(body.fields)) fields[name] = values[0];
+  for (const { ref, field, mimeType } of body.kind === 'multipart' ? body.files : []) {
+    const file = { file: ref, mimeType };
+    if (field === 'reference_images') fields[field] = [...(fields[field] || []), file];
+    else fields[field] = file;
+  }
+  return fields;
+}
+
+export function buildSubmitRequest(ctx) {
+  const model = modelOf(ctx);
+  const order = orderOf(ctx);
+  const bytes = ({ data, file, mimeType }) => ({
+    bytesBase64Encoded: data || { __fileRef: file, encoding: 'base64', maxBytes: MAX_IMAGE_BYTES },
+    mimeType,
+  });
+  const instance = { prompt: order.prompt };
+  if (order.image) instance.image = bytes(order.image);
+  if (order.last_frame) instance.lastFrame = bytes(order.last_frame);
+  if (order.reference_images) {
+    instance.referenceImages = order.reference_images.map((image) => ({ image: bytes(image), referenceType: 'asset' }));
+  }
+  const parameters = { aspectRatio: order.aspect_ratio, durationSeconds: order.seconds };
+  if (!isVeo2(model)) parameters.resolution = order.resolution;
+  for (const [name, theirs] of Object.entries(PASSED)) if (order[name]) parameters[theirs] = order[name];
+  if (order.seed !== undefined) parameters.seed = order.seed;
+  return {
+    url: `${root(ctx)}/v1beta/models/${encodeURIComponent(model)}:predictLongRunning`,
+    method: 'POST',
+    headers: { ...keyHeader(ctx), 'Content-Type': 'application/json' },
+    body: { instances: [instance], parameters },
+    action: actionOf(order),
+  };
+}
+
+function actionOf(order) {
+  if (order.reference_images) return 'reference_to_video';
+  if (order.last_frame) return 'first_tail_to_video';
+  return order.image ? 'image_to_video' : 'text_to_video';
+}
+
+// ------------------------------------------------------------------------------------------------------------- the answers
+
+const messageOf = (error) => (isObject(error) && (error.message || error.status)) || String(error);
+
+export function parseSubmitResponse(_ctx, { body }) {
+  if (!isObject(body) || !isText(body.name)) {
+    throw new Error(
+      `The answer holds no operation${isObject(body) && body.error ? `: ${messageOf(body.error)}` : '.'}`,
+    );
+  }
+  const result = readOperation(body);
+  const ended = result.status === 'SUCCESS' || result.status === 'FAILURE';
+  return { taskId: body.name, taskData: body, ...(ended ? { immediate: result } : {}) };
+}
+
+/** The operation's name is a path: `models/<model>/operations/<id>`. */
+export function buildQueryRequest(ctx) {
+  const name = ctx.taskId.split('/').map(encodeURIComponent).join('/');
+  return { url: `${root(ctx)}/v1beta/${name}`, headers: keyHeader(ctx) };
+}
+
+export function parseTaskResult(_ctx, body) {
+  return readOperation(body);
+}
+
+/** Addresses of the finished videos. */
+function videosOf(operation) {
+  const answer =
+    isObject(operation) && isObject(operation.response) ? operation.response.generateVideoResponse : undefined;
+  const samples = isObject(answer) && Array.isArray(answer.generatedSamples) ? answer.generatedSamples : [];
+  return samples.map((sample) => sample?.video?.uri).filter(isText);
+}
+
+function readOperation(operation) {
+  if (!isObject(operation) || !isText(operation.name)) {
+    return {
+      status: 'UNKNOWN',
+      reason: isObject(operation) && operation.error ? messageOf(operation.error) : 'no operation',
+    };
+  }
+  // An operation that runs has no `done` at all.
+  if (operation.done !== true) return { status: 'IN_PROGRESS' };
+  if (operation.error) return { status: 'FAILURE', reason: messageOf(operation.error) };
+  if (videosOf(operation).length > 0) return { status: 'SUCCESS', progress: 100 };
+  const filtered = operation.response?.generateVideoResponse?.raiMediaFilteredReasons;
+  const reason = Array.isArray(filtered) ? filtered.filter(isText).join(' ') : '';
+  return { status: 'FAILURE', reason: reason || 'The operation ended without a video.' };
+}
+
+export function extractUsage(ctx) {
+  const { seconds, resolution } = orderOf(ctx);
+  return { seconds, resolution };
+}
+
+const keyOf = (index) => (index === 0 ? 'video' : `video-${index + 1}`);
+
+export function listArtifacts(task) {
+  if (task.status !== 'SUCCESS') return [];
+  return videosOf(task.data).map((_uri, index) => ({ key: keyOf(index), type: 'video', mimeType: 'video/mp4' }));
+}
+
+/** A file of the API needs the key, and is fetched from the channel's own address; any other address gets no credential. */
+export function buildContentRequest(ctx) {
+  const uri = videosOf(ctx.data).find((_uri, index) => keyOf(index) === ctx.artifactKey);
+  if (!uri) throw new Error('artifact_not_found');
+  const { method, headers } = ctx.clientRequest;
+  const file = /\/v1beta\/files\/([\w-]+):download/.exec(uri);
+  if (!file) return { url: uri, method, credentialless: true };
+  const url = `${root(ctx)}/v1beta/files/${file[1]}:download?alt=media`;
+  return { url, method, headers: { ...headers, ...keyHeader(ctx) } };
+}
+
+// ----------------------------------------------------------------------------------------------------------- the protocols
+
+/** The prompt and first image of a Responses request: its texts in order, one a line; further fields as in a video request. */
+function fieldsOfResponses(body) {
+  const request = body.kind === 'json' && isObject(body.value) ? body.value : {};
+  if (isText(request.input)) return { ...request, prompt: request.input };
+  const parts = (Array.isArray(request.input) ? request.input : []).flatMap((item) =>
+    isObject(item) && Array.isArray(item.content) ? item.content : [{ type: 'input_text', text: item?.content }],
+  );
+  const texts = parts.filter((part) => part?.type === 'input_text' && isText(part.text)).map(({ text }) => text);
+  const image = parts.find((part) => part?.type === 'input_image');
+  return { ...request, prompt: texts.join('\n'), ...(image ? { image: image.image_url } : {}) };
+}
+
+const videoTag = (ctx) => `<video controls src="${ctx.artifacts.video.url}"></video>`;
+
+export const protocols = {
+  proto_video: {
+    decodeRequest(ctx) {
+      return { kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOf(ctx.body)) };
+    },
+    render(_ctx, task) {
+      const video = { id: task.task_id, object: 'video', model: task.model };
+      if (task.status === 'FAILURE') video.error = { code: 'generation_failed', message: task.fail_reason };
+      return video;
+    },
+  },
+  proto_responses: {
+    decodeRequest(ctx) {
+      return { kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOfResponses(ctx.body)) };
+    },
+    renderEvents(ctx, task, previous) {
+      const state = { status: task.status, progress: task.progress };
+      if (task.status === 'FAILURE')
+        return { events: [{ type: 'error', message: task.fail_reason }], done: true, state };
+      if (task.status === 'SUCCESS') {
+        const said = isObject(previous) && previous.status === 'SUCCESS';
+        return { events: said ? [] : [{ type: 'output', data: videoTag(ctx) }], done: true, state };
+      }
+      const moved = !isObject(previous) || previous.status !== task.status || previous.progress !== task.progress;
+      const progress = { type: 'progress', progress: Number.parseInt(task.progress, 10) || 0, message: task.status };
+      return { events: moved ? [progress] : [], done: false, state };
+    },
+    renderFinal(ctx) {
+      const text = { type: 'output_text', text: videoTag(ctx), annotations: [], logprobs: [] };
+      return { output: [{ type: 'message', role: 'assistant', content: [text] }] };
+    },
+  },
+};

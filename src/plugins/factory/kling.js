@@ -1,0 +1,351 @@
+// Kling AI: https://kling.ai/document-api. The channel's key is `ACCESS_KEY|SECRET_KEY`; a key without the bar is sent as it is, for vendors
+// that offer the same API with keys of their own.
+
+export const meta = {
+  apiVersion: 1,
+  key: 'kling',
+  name: 'Kling AI',
+  version: '1.0.0',
+  author: { name: 'Taskgate' },
+  description: {
+    en: 'Video from text, a first frame or two frames, by Kling AI',
+    zh: '通过可灵 AI 由文字、首帧或首尾帧生成视频',
+  },
+  icon: 'text:Kl',
+  models: [
+    'kling-v3',
+    'kling-v2-6',
+    'kling-v2-5-turbo',
+    'kling-v2-1',
+    'kling-v2-1-master',
+    'kling-v2-master',
+    'kling-v1-6',
+    'kling-v1-5',
+    'kling-v1',
+  ],
+  fetchMode: 'per_task',
+  sortPriority: 70,
+  website: 'https://kling.ai/document-api',
+  baseUrl: 'https://api-singapore.klingai.com',
+  protocols: ['proto_video', { name: 'proto_responses', supports: ['stream', 'sync', 'background'] }],
+  routes: [
+    {
+      method: 'POST',
+      path: '/kling/v1/videos/text2video',
+      type: 'submit',
+      decode: 'decodeText',
+      render: 'presentTask',
+      action: 'text_to_video',
+    },
+    {
+      method: 'POST',
+      path: '/kling/v1/videos/image2video',
+      type: 'submit',
+      decode: 'decodeImage',
+      render: 'presentTask',
+      action: 'image_to_video',
+    },
+    { method: 'GET', path: '/kling/v1/videos/text2video/:task_id', type: 'query', render: 'presentTask' },
+    { method: 'GET', path: '/kling/v1/videos/image2video/:task_id', type: 'query', render: 'presentTask' },
+  ],
+  usageSchema: {
+    seconds: {
+      type: 'number',
+      unit: 'second',
+      description: { en: 'Length of the generated video, per second', zh: '生成视频的时长，按秒计' },
+    },
+    mode: {
+      enum: ['std', 'pro'],
+      enumLabels: {
+        std: { en: 'Standard, 720p', zh: '标准模式，720p' },
+        pro: { en: 'Professional, 1080p', zh: '高品质模式，1080p' },
+      },
+      description: { en: 'Quality of the generated video', zh: '生成视频的品质' },
+    },
+    sound: { type: 'boolean', description: { en: 'The video has generated sound', zh: '视频带有生成的声音' } },
+  },
+  usageExamples: [
+    { label: '5 s, standard', facts: { seconds: 5, mode: 'std', sound: false } },
+    { label: '10 s, professional with sound', facts: { seconds: 10, mode: 'pro', sound: true } },
+  ],
+};
+
+const RATIOS = ['16:9', '9:16', '1:1'];
+const MODES = ['std', 'pro'];
+const DEFAULT_MODEL = 'kling-v1';
+const DEFAULT_SECONDS = 5;
+const MAX_IMAGE_BYTES = 10 * 1024 * 1024;
+/** Fields of the vendor that go to it as they are. */
+const PASSED = ['negative_prompt', 'cfg_scale', 'camera_control', 'static_mask', 'dynamic_masks'];
+/** A token is made for each request; it only has to outlive that. */
+const TOKEN_SECONDS = 1800;
+const CLOCK_SKEW_SECONDS = 5;
+
+const STATUSES = { submitted: 'SUBMITTED', processing: 'IN_PROGRESS', succeed: 'SUCCESS', failed: 'FAILURE' };
+
+const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isText = (value) => typeof value === 'string' && value.trim() !== '';
+const given = (value) => value !== undefined && value !== null && value !== '';
+const firstGiven = (...values) => values.find(given);
+
+// ------------------------------------------------------------------------------------------------------------- the request
+
+function authorization(ctx) {
+  const [accessKey, secretKey, ...more] = String(ctx.apiKey).split('|');
+  if (secretKey === undefined) return `Bearer ${accessKey}`;
+  if (accessKey === '' || secretKey === '' || more.length > 0) {
+    throw new Error('The key of the channel is not in the form ACCESS_KEY|SECRET_KEY.');
+  }
+  const now = utils.unixNow();
+  const claims = { iss: accessKey, exp: now + TOKEN_SECONDS, nbf: now - CLOCK_SKEW_SECONDS };
+  return `Bearer ${utils.jwtSignHS256(claims, secretKey)}`;
+}
+
+/** Where jobs of this kind are made and asked for. */
+const jobsUrl = (ctx, kind) => `${ctx.baseUrl.replace(/\/+$/, '').replace(/\/v1$/, '')}/v1/videos/${kind}`;
+
+/** An image as `{file}` (an upload of this request) or a text: an address, or Base64 without a prefix, as the API wants it. */
+function imageOf(value, name) {
+  const url = isObject(value) && isText(value.image_url) ? value.image_url : value;
+  if (isText(url)) return url.replace(/^data:[^,]*;base64,/, '');
+  if (isObject(value) && isText(value.file)) return { file: value.file };
+  throw new Error(`${name} is an image file, an address, or Base64.`);
+}
+
+/** "1280x720" as the ratio and mode that come closest. */
+function shapeOf(size) {
+  const match = /^(\d+)x(\d+)$/.exec(size);
+  if (!match) throw new Error(`The size "${size}" is not in the form WIDTHxHEIGHT.`);
+  const [width, height] = [Number(match[1]), Number(match[2])];
+  const ratio = width === height ? '1:1' : width > height ? '16:9' : '9:16';
+  return { ratio, mode: Math.min(width, height) > 720 ? 'pro' : 'std' };
+}
+
+function oneOf(value, known, name) {
+  if (!known.includes(value)) throw new Error(`${name} is one of ${known.join(', ')}.`);
+  return value;
+}
+
+/** The fields of any request as the API names them, checked. Applied twice it gives the same. */
+function normalize(fields) {
+  const image = firstGiven(fields.image, fields.input_reference);
+  const tail = firstGiven(fields.image_tail, fields.last_frame);
+  if (!isText(fields.prompt) && !given(image) && !given(tail)) throw new Error('Please give a prompt.');
+  const shape = given(fields.size) ? shapeOf(String(fields.size)) : { ratio: '16:9', mode: 'std' };
+  const seconds = Number(firstGiven(fields.duration, fields.seconds, DEFAULT_SECONDS));
+  if (!(Number.isInteger(seconds) && seconds >= 3 && seconds <= 15)) {
+    throw new Error('The length of a video is from 3 to 15 whole seconds.');
+  }
+  const order = {
+    mode: oneOf(firstGiven(fields.mode, shape.mode), MODES, 'mode'),
+    duration: String(seconds),
+    aspect_ratio: oneOf(firstGiven(fields.aspect_ratio, shape.ratio), RATIOS, 'aspect_ratio'),
+    sound: ['on', 'true'].includes(String(fields.sound)) ? 'on' : 'off',
+  };
+  if (isText(fields.prompt)) order.prompt = fields.prompt;
+  for (const name of PASSED) if (given(fields[name])) order[name] = fields[name];
+  if (given(order.cfg_scale)) order.cfg_scale = Number(order.cfg_scale);
+  if (given(image)) order.image = imageOf(image, 'image');
+  if (given(tail)) order.image_tail = imageOf(tail, 'image_tail');
+  return order;
+}
+
+const orderOf = (ctx) => normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});
+
+/** The fields of a JSON or multipart body; files by the name of their field. */
+function fieldsOf(body) {
+  if (body.kind === 'json' && isObject(body.value)) return body.value;
+  if (body.kind !== 'form' && body.kind !== 'multipart') throw new Error('Please send a JSON object or a form.');
+  const fields = {};
+  for (const [name, values] of Object.entries(body.fields)) fields[name] = values[0];
+  for (const { ref, field } of body.kind === 'multipart' ? body.files : []) fields[field] = { file: ref };
+  return fields;
+}
+
+export function buildSubmitRequest(ctx) {
+  const model = ctx.upstreamModel || ctx.model;
+  const { aspect_ratio: ratio, sound, ...order } = orderOf(ctx);
+  if (/^kling-v[12]\b/.test(model) && order.duration !== '5' && order.duration !== '10') {
+    throw new Error(`${model} makes videos of 5 or 10 seconds.`);
+  }
+  const fromImage = given(order.image) || given(order.image_tail);
+  // Frames decide the ratio of a video that is made from them.
+  const body = { model_name: model, ...order, ...(fromImage ? {} : { aspect_ratio: ratio }) };
+  // Models without sound do not know the field.
+  if (sound === 'on') body.sound = sound;
+  for (const name of ['image', 'image_tail']) {
+    if (isObject(body[name]))
+      body[name] = { __fileRef: body[name].file, encoding: 'base64', maxBytes: MAX_IMAGE_BYTES };
+  }
+  body.external_task_id = ctx.publicTaskId;
+  return {
+    url: jobsUrl(ctx, fromImage ? 'image2video' : 'text2video'),
+    method: 'POST',
+    headers: { Authorization: authorization(ctx), 'Content-Type': 'application/json' },
+    body,
+    action: given(order.image_tail) ? 'first_tail_to_video' : fromImage ? 'image_to_video' : 'text_to_video',
+  };
+}
+
+// ------------------------------------------------------------------------------------------------------------- the answers
+
+/** Answers are `{code, message, request_id, data}`; any code but 0 is an error. */
+function jobOf(body) {
+  return isObject(body) && body.code === 0 && isObject(body.data) ? body.data : undefined;
+}
+
+function complaintOf(body) {
+  return isObject(body) && isText(body.message) && body.code !== 0 ? `${body.message} (code ${body.code})` : '';
+}
+
+export function parseSubmitResponse(_ctx, { body }) {
+  const job = jobOf(body);
+  if (!job || !isText(job.task_id))
+    throw new Error(`The answer holds no task${complaintOf(body) && `: ${complaintOf(body)}`}.`);
+  const result = readJob(body);
+  const ended = result.status === 'SUCCESS' || result.status === 'FAILURE';
+  return { taskId: job.task_id, taskData: body, ...(ended ? { immediate: result } : {}) };
+}
+
+export function buildQueryRequest(ctx) {
+  const kind = ctx.action === 'text_to_video' ? 'text2video' : 'image2video';
+  return {
+    url: `${jobsUrl(ctx, kind)}/${encodeURIComponent(ctx.taskId)}`,
+    headers: { Authorization: authorization(ctx) },
+  };
+}
+
+export function parseTaskResult(_ctx, body) {
+  return readJob(body);
+}
+
+function videosOf(body) {
+  const result = jobOf(body)?.task_result;
+  return isObject(result) && Array.isArray(result.videos) ? result.videos.filter((video) => isText(video?.url)) : [];
+}
+
+function readJob(body) {
+  const job = jobOf(body);
+  if (!job) return { status: 'UNKNOWN', reason: complaintOf(body) || 'no task in the answer' };
+  if (!Object.hasOwn(STATUSES, job.task_status)) {
+    return { status: 'UNKNOWN', reason: `unknown status ${JSON.stringify(job.task_status)}` };
+  }
+  const status = STATUSES[job.task_status];
+  if (status === 'FAILURE') {
+    return { status, reason: isText(job.task_status_msg) ? job.task_status_msg : 'The video could not be generated.' };
+  }
+  if (status === 'SUCCESS' && videosOf(body).length === 0) {
+    return { status: 'UNKNOWN', reason: 'the task succeeded without a video' };
+  }
+  return { status };
+}
+
+export function extractUsage(ctx) {
+  const { duration, mode, sound } = orderOf(ctx);
+  return { seconds: Number(duration), mode, sound: sound === 'on' };
+}
+
+const keyOf = (index) => (index === 0 ? 'video' : `video-${index + 1}`);
+
+export function listArtifacts(task) {
+  if (task.status !== 'SUCCESS') return [];
+  return videosOf(task.data).map((_video, index) => ({ key: keyOf(index), type: 'video', mimeType: 'video/mp4' }));
+}
+
+/** Results lie at public addresses: no credential goes there. */
+export function buildContentRequest(ctx) {
+  const video = videosOf(ctx.data).find((_video, index) => keyOf(index) === ctx.artifactKey);
+  if (!video) throw new Error('artifact_not_found');
+  return { url: video.url, method: ctx.clientRequest.method, credentialless: true };
+}
+
+// ----------------------------------------------------------------------------------------------------------- the protocols
+
+/** The prompt and first image of a Responses request: its texts in order, one a line; further fields as in a video request. */
+function fieldsOfResponses(body) {
+  const request = body.kind === 'json' && isObject(body.value) ? body.value : {};
+  if (isText(request.input)) return { ...request, prompt: request.input };
+  const parts = (Array.isArray(request.input) ? request.input : []).flatMap((item) =>
+    isObject(item) && Array.isArray(item.content) ? item.content : [{ type: 'input_text', text: item?.content }],
+  );
+  const texts = parts.filter((part) => part?.type === 'input_text' && isText(part.text)).map(({ text }) => text);
+  const image = parts.find((part) => part?.type === 'input_image');
+  return { ...request, prompt: texts.join('\n'), ...(image ? { image: image.image_url } : {}) };
+}
+
+const videoTag = (ctx) => `<video controls src="${ctx.artifacts.video.url}"></video>`;
+
+export const protocols = {
+  proto_video: {
+    decodeRequest(ctx) {
+      return { kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOf(ctx.body)) };
+    },
+    render(_ctx, task) {
+      const video = { id: task.task_id, object: 'video', model: task.model };
+      const [made] = videosOf(task.data);
+      if (made && given(made.duration)) video.seconds = String(made.duration);
+      if (task.status === 'FAILURE') video.error = { code: 'generation_failed', message: task.fail_reason };
+      return video;
+    },
+  },
+  proto_responses: {
+    decodeRequest(ctx) {
+      return { kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOfResponses(ctx.body)) };
+    },
+    renderEvents(ctx, task, previous) {
+      const state = { status: task.status, progress: task.progress };
+      if (task.status === 'FAILURE')
+        return { events: [{ type: 'error', message: task.fail_reason }], done: true, state };
+      if (task.status === 'SUCCESS') {
+        const said = isObject(previous) && previous.status === 'SUCCESS';
+        return { events: said ? [] : [{ type: 'output', data: videoTag(ctx) }], done: true, state };
+      }
+      const moved = !isObject(previous) || previous.status !== task.status || previous.progress !== task.progress;
+      const progress = { type: 'progress', progress: Number.parseInt(task.progress, 10) || 0, message: task.status };
+      return { events: moved ? [progress] : [], done: false, state };
+    },
+    renderFinal(ctx) {
+      const text = { type: 'output_text', text: videoTag(ctx), annotations: [], logprobs: [] };
+      return { output: [{ type: 'message', role: 'assistant', content: [text] }] };
+    },
+  },
+};
+
+// --------------------------------------------------------------------------------- the vendor's own endpoints, under /kling
+
+const decode = (fields) => {
+  const model = firstGiven(fields.model_name, fields.model, DEFAULT_MODEL);
+  return { kind: 'submit', model, requestBody: normalize(fields) };
+};
+
+/** Error codes of the vendor by HTTP status. */
+const ERROR_CODES = { 400: 1201, 401: 1002, 403: 1103, 404: 1203, 429: 1302, 503: 5001 };
+
+export const native = {
+  decodeText({ body }) {
+    const { image: _image, image_tail: _tail, ...fields } = fieldsOf(body);
+    return decode(fields);
+  },
+  decodeImage({ body }) {
+    const fields = fieldsOf(body);
+    if (!given(fields.image) && !given(fields.image_tail)) throw new Error('Please give an image or image_tail.');
+    return decode(fields);
+  },
+  /** The vendor's last answer within its envelope; state and times are the gateway's. */
+  presentTask(_ctx, task) {
+    const job = jobOf(task.data) || {};
+    const status = Object.keys(STATUSES).find((name) => STATUSES[name] === task.status) || 'submitted';
+    const data = {
+      task_id: task.task_id,
+      task_status: status,
+      task_status_msg: task.fail_reason,
+      created_at: task.created_at * 1000,
+      updated_at: (task.updated_at || task.created_at) * 1000,
+    };
+    if (task.status === 'SUCCESS') data.task_result = job.task_result;
+    return { code: 0, message: 'SUCCEED', request_id: task.task_id, data };
+  },
+  error(_ctx, error) {
+    return { code: ERROR_CODES[error.httpStatus] || 5000, message: error.message, request_id: error.requestId };
+  },
+};

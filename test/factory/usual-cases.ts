@@ -1,0 +1,79 @@
+import { type Answer, type Expected, mark, type Outcome, type Scenario } from './vendor.ts';
+
+/** What the cases that every vendor must stand differ in. `name` is the scenario's; ids and texts carry `mark(name)`. */
+export type Recipe = {
+  /** The body of `POST /v1/tasks/<key>`. */
+  client: (name: string) => Record<string, unknown>;
+  submit: (name: string) => Expected;
+  accepted: (name: string) => unknown;
+  poll: (name: string) => Expected;
+  running: (name: string) => unknown;
+  done: (name: string) => unknown;
+  failed: { json: (name: string) => unknown; reason: string };
+  /** A valid answer with a status that its description does not know. */
+  unknown: (name: string) => unknown;
+  /** A 200 that is an error, and what the client reads of it. */
+  complaint: { json: unknown; message: string };
+  /** Of an answer that holds no job. */
+  noJob: { json: unknown; message: string };
+  /** How the vendor answers a wrong key. */
+  unauthorized: Answer;
+  content: (name: string) => NonNullable<Scenario['content']>;
+  artifacts: (name: string) => NonNullable<Outcome['artifacts']>;
+  bill: number;
+};
+
+const REFUSED_KEY = 'The vendor refused the credential of the channel.';
+const BUSY: Answer = { status: 429, headers: { 'retry-after': '1' }, json: { message: 'too many requests' } };
+
+/** Success, failure, a busy vendor, unknown statuses, odd answers and a wrong key. */
+export function usualCases(recipe: Recipe): Scenario[] {
+  const { client, submit, poll, content } = recipe;
+  const json = (value: unknown): Answer => ({ json: value });
+  const play = (name: string, submits: Answer[], polls: Answer[], outcome: Outcome): Scenario => ({
+    name,
+    client: { via: 'generic', json: client(name) },
+    submit: { expect: submit(name), answers: submits },
+    poll: { expect: poll(name), answers: polls },
+    content: content(name),
+    outcome,
+  });
+  const succeeded = (name: string, more: Outcome = {}): Outcome => ({
+    artifacts: recipe.artifacts(name),
+    bill: recipe.bill,
+    ...more,
+  });
+  const succeedsAfter = (name: string, polls: Answer[]): Scenario =>
+    play(name, [json(recipe.accepted(name))], [...polls, json(recipe.done(name))], succeeded(name));
+  const refused = (name: string, answer: Answer, message: string): Scenario =>
+    play(name, [answer], [], { refused: { status: 502, message } });
+  return [
+    succeedsAfter('success', [json(recipe.running('success'))]),
+    play('failure', [json(recipe.accepted('failure'))], [json(recipe.failed.json('failure'))], {
+      status: 'FAILURE',
+      reason: recipe.failed.reason,
+    }),
+    play(
+      'busy-at-submission',
+      [BUSY, json(recipe.accepted('busy-at-submission'))],
+      [json(recipe.done('busy-at-submission'))],
+      succeeded('busy-at-submission', { attempts: 2 }),
+    ),
+    succeedsAfter('busy-at-poll', [BUSY]),
+    succeedsAfter('unknown-status', [json(recipe.unknown('unknown-status'))]),
+    succeedsAfter('odd-polls', [json(recipe.complaint.json), { text: '<html>' }, { status: 204 }, json([])]),
+    play('lost', [json(recipe.accepted('lost'))], [{ status: 404, text: 'gone' }], {
+      status: 'FAILURE',
+      reason: 'upstream task not found (HTTP 404)',
+    }),
+    refused('complaint', json(recipe.complaint.json), recipe.complaint.message),
+    refused('no-job', json(recipe.noJob.json), recipe.noJob.message),
+    refused('html', { text: '<html>' }, recipe.noJob.message),
+    refused('empty', {}, recipe.noJob.message),
+    play('bad-key', [recipe.unauthorized], [], { refused: { status: 502, message: REFUSED_KEY }, jobs: 0 }),
+    play('rejected', [{ status: 400, json: { message: `no ${mark('rejected')} here` } }], [], {
+      refused: { status: 400, message: `The vendor answered 400: no ${mark('rejected')} here` },
+      jobs: 0,
+    }),
+  ];
+}
