@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import type { Auth } from '../../src/auth/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
 import { ALICE, CLIENT, type IdentityProvider, startIdentityProvider } from '../support/identity-provider.ts';
-import { openTestStore } from './harness.ts';
+import { addUser, openTestStore } from './harness.ts';
 import { bindAt, goThere, logInAt, openNode, present, signedIn } from './oauth-harness.ts';
 import { refusal } from './refusal.ts';
 
@@ -126,6 +126,103 @@ describe('providers that root adds', () => {
     await auth.oauth.bindings.unbind(await caller.principal(), slug);
     expect((await auth.oauth.providers.delete(id)).slug).toBe(slug);
     await refusal(goThere(auth, idp, slug), 'auth.method_disabled');
+  });
+
+  test('account takeover: identities do not go to the people of another provider, unless root says that they are the same', async () => {
+    const { id, slug } = await add();
+    const update = (change: Parameters<Auth['oauth']['providers']['update']>[1]) =>
+      auth.oauth.providers.update(id, { client_secret: CLIENT.secret, ...change });
+    const elsewhere = { user_info_endpoint: 'https://evil.example/me' };
+    // While nobody is bound it is only being set up.
+    await update(elsewhere);
+    await update({ user_info_endpoint: fields().user_info_endpoint });
+    const caller = await signedIn(auth, store);
+    await bindAt(auth, idp, slug, caller);
+    for (const change of [
+      elsewhere,
+      { token_endpoint: 'https://evil.example/token' },
+      { authorization_endpoint: 'https://evil.example/authorize' },
+      { well_known: idp.wellKnown },
+      { user_id_field: 'data.user.login' },
+    ] as Partial<Fields>[]) {
+      const error = await refusal(update(change), 'auth.provider_in_use');
+      expect([error.param, error.details]).toEqual([
+        Object.keys(change)[0],
+        { field: Object.keys(change)[0], identities: 1 },
+      ]);
+      expect(error.message).toStartWith('1 identity is bound');
+    }
+    const { after } = await update({ name: 'Renamed', scopes: 'openid', client_secret: CLIENT.secret });
+    expect(after).toMatchObject({ name: 'Renamed', user_info_endpoint: fields().user_info_endpoint });
+    expect((await update({ ...elsewhere, force: true })).after).toMatchObject(elsewhere);
+  });
+
+  test('exfiltration: the stored secret is not sent to another host', async () => {
+    const { id } = await add();
+    const update = (change: Parameters<Auth['oauth']['providers']['update']>[1]) =>
+      auth.oauth.providers.update(id, change);
+    for (const change of [
+      { token_endpoint: 'https://evil.example/token' },
+      { token_endpoint: `${idp.base.replace('http:', 'https:')}/custom/token`, client_secret: '***' },
+      { token_endpoint: '', well_known: 'https://evil.example/.well-known/openid-configuration', force: true },
+    ]) {
+      expect((await refusal(update(change), 'auth.validation_failed')).param).toBe('client_secret');
+    }
+    const { after } = await update({ token_endpoint: `${idp.base}/custom/token2` });
+    expect(after.token_endpoint).toEndWith('/token2');
+    await update({ token_endpoint: 'https://moved.example/token', client_secret: 'entered again' });
+  });
+
+  test('lost update: of several changes at once each stays', async () => {
+    const { id } = await add();
+    const changes = [{ name: 'Another' }, { scopes: 'openid' }, { icon: 'key' }, { email_field: 'mail' }];
+    await Promise.all(changes.map((change) => auth.oauth.providers.update(id, change)));
+    expect(await auth.oauth.providers.get(id)).toMatchObject(Object.assign({}, ...changes));
+  });
+
+  test('root is not locked out: its last way in is not switched off while nobody uses passwords', async () => {
+    const { id, slug } = await add();
+    const root = await addUser(store, { role: 100 });
+    await store.identities.claim({ provider: slug, subject: 'root', userId: root.id, createdAt: 1 });
+    const noPasswords = openNode(store, idp, {
+      change: { passwordLogin: false, providers: { github: undefined, oidc: undefined } },
+    });
+    const off = { enabled: false };
+    expect((await refusal(noPasswords.oauth.providers.update(id, off), 'auth.last_way_in')).message).toContain('Root');
+    expect((await auth.oauth.providers.get(id)).enabled).toBe(true);
+    await noPasswords.oauth.providers.update(id, { name: 'Renamed' });
+    await store.identities.claim({ provider: 'discord', subject: 'root', userId: root.id, createdAt: 1 });
+    expect((await noPasswords.oauth.providers.update(id, off)).after.enabled).toBe(false);
+    await store.identities.releaseAll(root.id);
+  });
+
+  test('a verified address is the one beside which that is said', async () => {
+    const emailOf = async (field: string, profile: Record<string, unknown>) => {
+      const { id, slug } = await add({ slug: `mail-${count}`, email_field: field });
+      const user = { id: 5000 + id, login: `m-${id}` };
+      const nested = profile.data as object | undefined;
+      idp.state.profile = { email_verified: undefined, mail: undefined, ...profile, data: { user, ...nested } };
+      const { email } = (await logInAt(auth, idp, slug)).bundle.user;
+      count += 1;
+      return email;
+    };
+    const mine = () => `mine-${count}@example.org`;
+    for (const [field, profile, taken] of [
+      ['email', { email: mine(), email_verified: true }, true],
+      ['mail', { mail: mine(), verified_email: true }, true],
+      ['data.email', { data: { email: mine(), email_verified: true } }, true],
+      ['data.mails.0.email', { data: { mails: [{ email: mine(), email_verified: true }] } }, true],
+      // Verified is another address: that of the profile, or the one called `email`.
+      ['data.email', { email_verified: true, data: { email: mine() } }, false],
+      ['contact', { email: 'other@example.org', email_verified: true, contact: mine() }, false],
+      ['email', { email: mine(), data: { email_verified: true } }, false],
+    ] as [string, Record<string, unknown>, boolean][]) {
+      const email = await emailOf(field, profile);
+      expect([field, email !== null && email !== '']).toEqual([field, taken]);
+      await store.identities
+        .owner('email', email ?? '')
+        .then((owner) => owner && store.identities.releaseAll(owner.userId));
+    }
   });
 
   test('Basic authentication, and answers as a form', async () => {

@@ -256,6 +256,18 @@ for (const dialect of DIALECTS) {
         await refusal(auth.passkeys.delete(await person.principal(), { proof }), 'security_proof.invalid');
       });
 
+      test('the last way in stays: while nobody uses passwords a last passkey is not deleted', async () => {
+        const noPasswords = openAuth(store, { clock, settings: () => ({ ...testSettings(), passwordLogin: false }) });
+        const proof = await person.confirm(authenticator, 'passkey.delete');
+        const me = await person.principal();
+        const [{ id } = { id: 0 }] = await auth.passkeys.list(me);
+        await refusal(noPasswords.passkeys.delete(me, { id, proof }), 'auth.last_way_in');
+        await refusal(noPasswords.passkeys.delete(me, { proof }), 'auth.last_way_in');
+        expect(await auth.passkeys.list(await person.principal())).toHaveLength(1);
+        // Nothing has moved: session and proof are good, and the password opens the account here.
+        expect((await auth.passkeys.delete(me, { id, proof })).passkeys).toHaveLength(1);
+      });
+
       test('deleting all; then a password is what confirms', async () => {
         const registering = await person.confirm(authenticator, 'passkey.register');
         await person.register(newAuthenticator(), { proof: registering });

@@ -58,6 +58,21 @@ describeEachStore('custom providers', (opened) => {
     expect(await providers.update(999_999, {})).toBeUndefined();
   });
 
+  test('of two changes of a held provider at once the second sees what the first has written', async () => {
+    const { store } = opened();
+    const id = (await store.providers.insert(newProvider({ name: '' })))?.id ?? 0;
+    const append = (letter: string) =>
+      store.transaction(async (tx) => {
+        const held = await tx.providers.hold(id);
+        await tx.providers.update(id, { name: `${held?.name}${letter}` });
+      });
+    await Promise.all([...'abcdef'].map(append));
+    expect([...((await store.providers.all()).find((provider) => provider.id === id)?.name ?? '')].sort()).toEqual([
+      ...'abcdef',
+    ]);
+    expect(await store.transaction((tx) => tx.providers.hold(999_999))).toBeUndefined();
+  });
+
   test('a provider goes when nobody has an identity of it any more', async () => {
     const { providers, identities } = opened().store;
     const user = await addUser(opened().store);

@@ -1,8 +1,12 @@
 import type { Clock, SecretBox } from '../../kernel/index.ts';
 import type { NewOAuthProvider, OAuthProviderRecord, Store } from '../../store/ports/index.ts';
 import { openProvider, type Upstream } from '../../upstream/index.ts';
+import type { AuthSettings } from '../config.ts';
 import { authErrors, invalidField } from '../errors.ts';
+import { canRootEnter } from '../users/has-way-in.ts';
+import { describeProvider, type ProviderView, SECRET_MASK, toFields, toRecord } from './describe-provider.ts';
 import { discover, wellKnownOf } from './discover.ts';
+import { refuseForeignSecret, refuseOtherPeople } from './guard-move.ts';
 import {
   DEFAULT_FIELDS,
   MAX_CLIENT_SECRET,
@@ -11,18 +15,6 @@ import {
   validateProvider,
   validateSlug,
 } from './validate-provider.ts';
-
-/** A provider as root may see it: of the secret only whether there is one. */
-export type ProviderView = ProviderFields & {
-  id: number;
-  slug: string;
-  client_secret: '' | typeof MASK;
-  /** No `CRYPTO_SECRET` opens the stored secret: it must be entered again, and until then nobody comes in through this provider. */
-  secret_unreadable: boolean;
-  /** Unix seconds. */
-  created_at: number;
-  updated_at: number;
-};
 
 type Change = { [Field in keyof ProviderFields]?: ProviderFields[Field] | undefined } & {
   /** Empty, or as it is shown: stays as it is. */
@@ -57,8 +49,12 @@ export interface CustomProviders {
   get(id: number): Promise<ProviderView>;
   /** Rejects with `auth.provider_exists` for a slug that is taken. */
   create(fields: Change & { slug: string }): Promise<ProviderView>;
-  /** `after` is the provider from now on. The slug stays: identities are kept under it. */
-  update(id: number, change: Change): Promise<{ before: ProviderView; after: ProviderView }>;
+  /**
+   * `after` is the provider from now on. The slug stays: identities are kept under it. Rejects with `auth.provider_in_use` when they could
+   * come to belong to other people (unless it is forced), with `auth.validation_failed` naming `client_secret` when that one would go to
+   * another host, and with `auth.last_way_in` when root could not sign in any more.
+   */
+  update(id: number, change: Change & { force?: boolean }): Promise<{ before: ProviderView; after: ProviderView }>;
   /** Rejects with `auth.provider_in_use` while somebody is bound to it. */
   delete(id: number): Promise<ProviderView>;
   /** What a discovery document says; nothing is kept. Rejects with `auth.provider_failed`. */
@@ -69,15 +65,14 @@ export interface CustomProviders {
   listPublic(): Promise<PublicProvider[]>;
 }
 
-const MASK = '***';
-
 export function createCustomProviders(deps: {
   store: Store;
   clock: Clock;
   upstream: Upstream;
   secretBox: SecretBox;
+  settings: () => AuthSettings;
 }): CustomProviders {
-  const { store, clock, upstream, secretBox } = deps;
+  const { store, clock, upstream, secretBox, settings } = deps;
 
   const find = async (id: number): Promise<OAuthProviderRecord> => {
     const record = (await store.providers.all()).find((provider) => provider.id === id);
@@ -88,33 +83,10 @@ export function createCustomProviders(deps: {
   const isReadable = ({ clientSecretSealed }: OAuthProviderRecord): boolean =>
     clientSecretSealed === '' || secretBox.open(clientSecretSealed) !== undefined;
 
-  const describe = (record: OAuthProviderRecord): ProviderView => ({
-    id: record.id,
-    slug: record.slug,
-    name: record.name,
-    icon: record.icon,
-    enabled: record.enabled,
-    client_id: record.clientId,
-    client_secret: record.clientSecretSealed === '' ? '' : MASK,
-    secret_unreadable: !isReadable(record),
-    authorization_endpoint: record.authorizationEndpoint,
-    token_endpoint: record.tokenEndpoint,
-    user_info_endpoint: record.userInfoEndpoint,
-    well_known: record.wellKnown,
-    scopes: record.scopes,
-    user_id_field: record.userIdField,
-    username_field: record.usernameField,
-    display_name_field: record.displayNameField,
-    email_field: record.emailField,
-    auth_style: record.authStyle,
-    access_policy: record.accessPolicy,
-    access_denied_message: record.accessDeniedMessage,
-    created_at: record.createdAt,
-    updated_at: record.updatedAt,
-  });
+  const describe = (record: OAuthProviderRecord): ProviderView => describeProvider(record, isReadable(record));
 
   function sealGiven(secret: string | undefined): { clientSecretSealed?: string } {
-    if (secret === undefined || secret === '' || secret === MASK) return {};
+    if (secret === undefined || secret === '' || secret === SECRET_MASK) return {};
     if (secret.length > MAX_CLIENT_SECRET) {
       throw invalidField('client_secret', `at most ${MAX_CLIENT_SECRET} characters are allowed.`);
     }
@@ -140,15 +112,22 @@ export function createCustomProviders(deps: {
       return describe(made);
     },
 
-    async update(id, { client_secret: secret, ...change }) {
-      const before = await find(id);
-      const fields = validateProvider({ ...pickFields(describe(before)), ...given(change) });
-      const after = await store.providers.update(id, {
-        ...toRecord(fields),
-        ...sealGiven(secret),
-        updatedAt: clock.unix(),
+    async update(id, { client_secret: secret, force = false, ...change }) {
+      const sealed = sealGiven(secret);
+      const { before, after } = await store.transaction(async (tx) => {
+        // Two changes at once follow each other, so that neither writes back what the other has changed.
+        const before = await tx.providers.hold(id);
+        if (!before) throw authErrors.provider_not_found();
+        const former = toFields(before);
+        const fields = validateProvider({ ...former, ...given(change) });
+        if (before.clientSecretSealed !== '' && !sealed.clientSecretSealed) refuseForeignSecret(former, fields);
+        refuseOtherPeople(former, fields, { identities: await tx.identities.countProvider(before.slug), force });
+        const rootCouldEnter = await canRootEnter(tx, settings());
+        const after = await tx.providers.update(id, { ...toRecord(fields), ...sealed, updatedAt: clock.unix() });
+        if (!after) throw authErrors.provider_not_found();
+        if (rootCouldEnter && !(await canRootEnter(tx, settings()))) throw rootLockedOut();
+        return { before, after };
       });
-      if (!after) throw authErrors.provider_not_found();
       return { before: describe(before), after: describe(after) };
     },
 
@@ -200,33 +179,8 @@ export function createCustomProviders(deps: {
 const given = (change: Change): Partial<ProviderFields> =>
   Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
 
-function toRecord(fields: ProviderFields) {
-  return {
-    name: fields.name,
-    icon: fields.icon,
-    enabled: fields.enabled,
-    clientId: fields.client_id,
-    authorizationEndpoint: fields.authorization_endpoint,
-    tokenEndpoint: fields.token_endpoint,
-    userInfoEndpoint: fields.user_info_endpoint,
-    wellKnown: fields.well_known,
-    scopes: fields.scopes,
-    userIdField: fields.user_id_field,
-    usernameField: fields.username_field,
-    displayNameField: fields.display_name_field,
-    emailField: fields.email_field,
-    authStyle: fields.auth_style,
-    accessPolicy: fields.access_policy,
-    accessDeniedMessage: fields.access_denied_message,
-  };
-}
-
-const pickFields = ({
-  id,
-  slug,
-  client_secret,
-  secret_unreadable,
-  created_at,
-  updated_at,
-  ...fields
-}: ProviderView): ProviderFields => fields;
+const rootLockedOut = () =>
+  authErrors.last_way_in({
+    message:
+      'Root could not sign in any more: while nobody signs in with a password, a root account needs a passkey or an identity of a provider that is switched on.',
+  });

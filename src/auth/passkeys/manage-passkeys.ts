@@ -6,6 +6,7 @@ import type { SecurityProofs } from '../proofs/security-proofs.ts';
 import { requireSession } from '../require-session.ts';
 import type { RotationBundle } from '../sessions/describe-session.ts';
 import type { PanelPrincipal } from '../types.ts';
+import { hasWayIn } from '../users/has-way-in.ts';
 import { describePasskey, type PasskeyView } from './describe-passkey.ts';
 import { validatePasskeyName } from './name-passkey.ts';
 import { relyingPartyId } from './relying-party.ts';
@@ -23,7 +24,8 @@ export interface ManagePasskeys {
   rename(principal: PanelPrincipal, id: number, name: string): Promise<PasskeyRename>;
   /**
    * Deletes one passkey, or all when no `id` is given, as a change of security. Rejects with `auth.session_required`, what is wrong with
-   * the proof of the scope `passkey.delete`, `auth.passkey_not_found` or `auth.changed_meanwhile`.
+   * the proof of the scope `passkey.delete`, `auth.passkey_not_found`, `auth.changed_meanwhile`, or `auth.last_way_in` when the account could
+   * not be signed in to any more.
    */
   delete(principal: PanelPrincipal, deletion: { id?: number; proof: string | undefined }): Promise<PasskeyDeletion>;
 }
@@ -61,7 +63,9 @@ export function createManagePasskeys(deps: {
         async write(tx) {
           // First, since it holds off every other change of the account until this one is through.
           const moved = await tx.users.moveAuthVersion(user.id, user.authVersion);
+          const couldEnter = await hasWayIn(tx, user, settings());
           await (id === undefined ? tx.passkeys.deleteAll(user.id) : tx.passkeys.delete(id, user.id));
+          if (couldEnter && !(await hasWayIn(tx, user, settings()))) throw authErrors.last_way_in();
           return moved;
         },
       });

@@ -15,6 +15,10 @@ export async function rootHasOtherWayIn(tx: Repositories, settings: AuthSettings
   return false;
 }
 
+/** Whether some enabled root account could sign in under these settings, whatever way. */
+export const canRootEnter = async (tx: Repositories, settings: AuthSettings): Promise<boolean> =>
+  settings.passwordLogin || rootHasOtherWayIn(tx, settings);
+
 /** Whether a user can sign in with what the account has besides a mail address: a password, a passkey, an identity of a provider. */
 export const hasWayIn = async (
   tx: Repositories,

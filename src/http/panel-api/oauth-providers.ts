@@ -79,7 +79,19 @@ export function oauthProviderRoutes(kit: Kit, { auth, audit }: { auth: Auth; aud
         await audit({ panel, origin }, { action: 'oauth_provider.update', target: `oauth_provider:${id}`, detail });
         return ok(after);
       },
-      { root: true, body: strictObject(fields), detail: { summary: 'Change an added provider; the slug stays' } },
+      {
+        root: true,
+        body: strictObject({
+          ...fields,
+          force: t.Optional(
+            t.Boolean({ description: 'Take another address or user_id_field though identities are bound: they stay.' }),
+          ),
+        }),
+        detail: {
+          summary: 'Change an added provider; the slug stays',
+          description: 'A token endpoint at another host takes the client secret again.',
+        },
+      },
     )
     .delete(
       '/api/custom-oauth-provider/:id',

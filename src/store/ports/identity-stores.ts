@@ -26,6 +26,8 @@ export interface OAuthProviderStore {
   /** By id; there are a few. */
   all(): Promise<OAuthProviderRecord[]>;
   bySlug(slug: string): Promise<OAuthProviderRecord | undefined>;
+  /** In a transaction: nobody else changes it until that ends. */
+  hold(id: number): Promise<OAuthProviderRecord | undefined>;
   /** `undefined` when the slug is taken. */
   insert(provider: NewOAuthProvider): Promise<OAuthProviderRecord | undefined>;
   update(

@@ -2,7 +2,7 @@ import { and, asc, eq, notExists, sql } from 'drizzle-orm';
 import type { OAuthProviderStore } from '../ports/index.ts';
 import { type Context, isEmpty } from './context.ts';
 
-export function createOAuthProviderStore({ db, tables }: Context): OAuthProviderStore {
+export function createOAuthProviderStore({ db, tables, statement, holdRows }: Context): OAuthProviderStore {
   const { oauthProviders: providers, externalIdentityClaims: claims } = tables;
 
   return {
@@ -10,6 +10,12 @@ export function createOAuthProviderStore({ db, tables }: Context): OAuthProvider
 
     async bySlug(slug) {
       const [row] = await db.select().from(providers).where(eq(providers.slug, slug));
+      return row;
+    },
+
+    async hold(id) {
+      await statement(sql`select id from ${providers} where id = ${id} ${holdRows}`);
+      const [row] = await db.select().from(providers).where(eq(providers.id, id));
       return row;
     },
 

@@ -1,4 +1,4 @@
-import { type SecretBox, sanitizeMessage } from '../../../kernel/index.ts';
+import { isObject, type SecretBox, sanitizeMessage } from '../../../kernel/index.ts';
 import type { OAuthProviderRecord } from '../../../store/ports/index.ts';
 import type { AskProvider } from '../../../upstream/index.ts';
 import { authErrors } from '../../errors.ts';
@@ -49,13 +49,11 @@ export function customProvider(
       const message = sanitizeMessage(describeRefusal(record.accessDeniedMessage, facts));
       throw authErrors.access_denied(message === '' ? {} : { message });
     }
-    // An address is a claim of its own: the provider must say that it has seen it work, under the name that everyone gives it.
-    const verified = profile.email_verified === true || profile.verified_email === true;
     return {
       subject,
       username: readText(readPath(profile, record.usernameField)),
       displayName: readText(readPath(profile, record.displayNameField)),
-      email: verified ? readText(readPath(profile, record.emailField)) : '',
+      email: readVerifiedEmail(profile, record.emailField),
     };
   }
 
@@ -73,6 +71,19 @@ export function customProvider(
       return useMetadata(wellKnown, ask, (metadata) => identify(ask, answer, metadata));
     },
   };
+}
+
+/**
+ * An address is a claim of its own: the provider must say that it has seen it work, under the name that everyone gives it. That vouches
+ * for the address beside it alone: the `email` of the same object, or the given field where there is none.
+ */
+function readVerifiedEmail(profile: Record<string, unknown>, field: string): string {
+  const steps = field.split('.');
+  const name = Object.hasOwn(profile, field) ? field : (steps.pop() ?? '');
+  const holder = Object.hasOwn(profile, field) || steps.length === 0 ? profile : readPath(profile, steps.join('.'));
+  if (!isObject(holder) || (name !== 'email' && Object.hasOwn(holder, 'email'))) return '';
+  const verified = holder.email_verified === true || holder.verified_email === true;
+  return verified ? readText(readPath(profile, field)) : '';
 }
 
 function proofOf({ authStyle }: OAuthProviderRecord, metadata: ProviderMetadata | undefined): ClientProof {
