@@ -5,7 +5,7 @@ import { createBilling } from '../billing/index.ts';
 import { createChannels } from '../channels/index.ts';
 import { createHttpApp, createMetrics } from '../http/index.ts';
 import type { Clock, Logger, SecretBox } from '../kernel/index.ts';
-import { createPluginService } from '../plugins/index.ts';
+import { createMarketplace, createPluginService } from '../plugins/index.ts';
 import type { Sandbox } from '../sandbox/index.ts';
 import {
   connectRedis,
@@ -31,6 +31,7 @@ import { createOptionTests } from './options/option-tests.ts';
 import { createRiskWarning } from './options/warn-of-risks.ts';
 import { createPluginFacts } from './plugin-facts.ts';
 import { taskPublicAddress } from './public-address.ts';
+import { marketSources } from './market-sources.ts';
 import { measurePolls, registerMetrics } from './register-metrics.ts';
 import { startCleanUp } from './run-clean-up.ts';
 import type { StopList } from './stop-list.ts';
@@ -159,6 +160,14 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
     billing,
     tasks,
     plugins,
+    marketplace: createMarketplace({
+      plugins,
+      upstream,
+      sources: () => marketSources(options),
+      mirrorDir: config.marketplaceDir,
+      clock,
+      logger,
+    }),
     options: createOptionDesk({
       store,
       secretBox,

@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
+import { isAbsolute } from 'node:path';
 import ipaddr from 'ipaddr.js';
 import { err, ok, type Result } from '../kernel/index.ts';
 
@@ -109,6 +110,20 @@ export const pemFile: ValueKind<string> = {
       return readFileSync(path, 'utf8').includes('-----BEGIN ') ? ok(path) : refuse('the file is no PEM file');
     } catch (cause) {
       return refuse(`the file cannot be read: ${(cause as NodeJS.ErrnoException).code ?? 'unknown reason'}`);
+    }
+  },
+};
+
+/** The absolute path of a folder; the empty string where the variable is unset. */
+export const folder: ValueKind<string> = {
+  type: 'folder',
+  allowed: 'the absolute path of a folder',
+  parse(path) {
+    if (!isAbsolute(path)) return refuse();
+    try {
+      return statSync(path).isDirectory() ? ok(path) : refuse('it is no folder');
+    } catch (cause) {
+      return refuse(`the folder cannot be read: ${(cause as NodeJS.ErrnoException).code ?? 'unknown reason'}`);
     }
   },
 };

@@ -8,6 +8,7 @@ export const CONFIG_GROUPS = {
   limits: 'Rate limits',
   tasks: 'Tasks and polling',
   artifacts: 'Files and artifacts',
+  marketplace: 'Plugin marketplace',
   sandbox: 'Plugin sandbox',
 } as const;
 

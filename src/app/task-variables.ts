@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { boolean, integer } from './config-kinds.ts';
+import { boolean, folder, integer } from './config-kinds.ts';
 import { variable } from './define-variable.ts';
 
 /** Tasks, artifacts and the sandbox. The sandbox's defaults are the limits of the plugin contract. */
@@ -115,6 +115,14 @@ export const TASK_VARIABLES = {
     doc: 'The same for one artifact.',
     kind: integer(1, 100_000),
     default: 16,
+  }),
+  marketplaceDir: variable({
+    env: 'MARKETPLACE_DIR',
+    group: 'marketplace',
+    doc: 'Folder below which marketplace sources with a file:// address are read: an offline mirror. Nothing outside of it is.',
+    kind: folder,
+    default: '',
+    defaultText: 'empty: none',
   }),
   sandboxProcesses: variable({
     env: 'SANDBOX_PROCESSES',

@@ -3,7 +3,7 @@ import { type ApiPrincipal, type Auth, assertKeyAllows } from '../auth/index.ts'
 import type { Billing } from '../billing/index.ts';
 import type { Channels } from '../channels/index.ts';
 import type { Clock, Logger } from '../kernel/index.ts';
-import type { PluginService } from '../plugins/index.ts';
+import type { Marketplace, PluginService } from '../plugins/index.ts';
 import type { Tasks } from '../tasks/index.ts';
 import { assemble, type HttpConfig, type RequestHandler } from './assemble.ts';
 import { createHealth, type ReadinessChecks } from './health.ts';
@@ -16,6 +16,7 @@ import { apiKeyRoutes } from './panel-api/api-keys.ts';
 import { channelRoutes } from './panel-api/channels.ts';
 import { keyUsageRoutes } from './panel-api/key-usage.ts';
 import { mailCodeRoutes } from './panel-api/mail-codes.ts';
+import { marketplaceRoutes } from './panel-api/marketplace.ts';
 import { oauthRoutes } from './panel-api/oauth.ts';
 import { oauthProviderRoutes } from './panel-api/oauth-providers.ts';
 import { type OperationDeps, operationRoutes } from './panel-api/operation.ts';
@@ -48,6 +49,7 @@ export type HttpDeps = {
   };
   auth: Auth;
   plugins: PluginService;
+  marketplace: Marketplace;
   channels: Channels;
   billing: Billing;
   tasks: Tasks;
@@ -122,6 +124,7 @@ function joinRoutes(kit: Kit, deps: HttpDeps & { audit: RecordAudit }) {
     .use(apiKeyRoutes(kit, deps))
     .use(channelRoutes(kit, deps))
     .use(pluginRoutes(kit, deps))
+    .use(marketplaceRoutes(kit, deps))
     .use(priceRoutes(kit, deps))
     .use(panelTaskRoutes(kit, deps))
     .use(recordRoutes(kit, deps))

@@ -33,6 +33,12 @@ export type RouteIndex = {
   match(method: string, path: string): RouteMatch;
 };
 
+type BodySchema = { additionalProperties?: unknown; items?: BodySchema };
+
+/** An object that names every field it takes, or a list of such. */
+const isClosed = ({ additionalProperties, items }: BodySchema): boolean =>
+  items ? isClosed(items) : additionalProperties === false;
+
 /**
  * Reads every route of the application with the access that it declares.
  * @throws Error naming the route that declares none, or whose body schema would let unknown fields pass: silence means closed.
@@ -42,7 +48,7 @@ export function indexRoutes(app: AnyElysia): RouteIndex {
     const access = readAccess(hooks.detail);
     if (access === undefined) throw new Error(`The route ${method} ${path} declares no access.`);
     if (/[*?]/.test(path)) throw new Error(`The route ${method} ${path} must name its segments: no wildcards.`);
-    if (hooks.body && (hooks.body as { additionalProperties?: unknown }).additionalProperties !== false) {
+    if (hooks.body && !isClosed(hooks.body)) {
       throw new Error(`The body of ${method} ${path} would accept unknown fields.`);
     }
     const scope = readDetail(hooks.detail, 'x-limit-per-user');

@@ -9,5 +9,8 @@ export const pluginErrors = defineErrors('plugins', {
   not_found: ['not_found', 'No such plugin or version.'],
   hook_failed: ['unprocessable', 'The hook failed.'],
   icon_invalid: ['unprocessable', 'The icon is not valid.'],
+  market_failed: ['upstream_failed', 'The marketplace could not be read.'],
+  market_mismatch: ['unprocessable', 'The file is not what the marketplace announces.'],
+  market_changed: ['conflict', 'The marketplace offers something else by now.'],
   unavailable: ['unavailable', 'Plugin code cannot run at the moment.'],
 });

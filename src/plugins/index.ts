@@ -36,6 +36,14 @@ export { renderNative, renderNativeError, renderVideo } from './hooks/present-ta
 export type { DescriptorBody, DescriptorPart } from './hooks/read-descriptor.ts';
 export type { ParsedTask, StateChange } from './hooks/read-task-result.ts';
 export { buildContentRequest, type ContentRequest, listArtifacts } from './hooks/serve-artifacts.ts';
+export {
+  createMarketplace,
+  type Marketplace,
+  type OfferedSource,
+  type SourceOffer,
+} from './marketplace/create-marketplace.ts';
+export { parseMarketSources, writeMarketSources } from './marketplace/market-sources.ts';
+export type { MarketSource } from './marketplace/types.ts';
 export type { RuntimeStatus } from './registry/create-registry.ts';
 export type { IconImage } from './service/check-icon.ts';
 export { createPluginService, type PluginService } from './service/create-plugin-service.ts';

@@ -228,6 +228,14 @@ const ROWS: Row[] = [
   ],
 
   [
+    'task_plugin.marketplace_sources',
+    'json',
+    '[{"name":"Official","index_url":"https://www.newapi.ai/api/v1/plugins/index.json"},{"name":"GitHub","index_url":"https://raw.githubusercontent.com/QuantumNous/new-api-plugins/main/index.json"}]',
+    ['[]', '[{"name":"a","index_url":"http://10.0.0.7/index.json"},{"name":"b","index_url":"file:///srv/market"}]'],
+    ['', 'nonsense', '{}', 'null', '[{}]', '[{"name":"a","index_url":"javascript:alert(1)"}]', '['.repeat(1000)],
+  ],
+
+  [
     'legal.user_agreement',
     'text',
     '',

@@ -6,6 +6,7 @@ import { limitOptions } from './catalogue/limits.ts';
 import { mailOptions } from './catalogue/mail.ts';
 import { telegramOptions, wechatOptions } from './catalogue/messengers.ts';
 import { passkeyOptions } from './catalogue/passkey.ts';
+import { pluginOptions } from './catalogue/plugins.ts';
 import { discordOptions, githubOptions, linuxdoOptions, oidcOptions } from './catalogue/providers.ts';
 import { signInOptions } from './catalogue/sign-in.ts';
 import type { OptionRule, OptionType } from './option-rule.ts';
@@ -25,6 +26,7 @@ const GROUPS = {
   passkey: passkeyOptions,
   limits: limitOptions,
   billing: billingOptions,
+  plugins: pluginOptions,
   legal: legalOptions,
 };
 
@@ -43,6 +45,7 @@ export const OPTION_CATALOGUE = {
   ...passkeyOptions,
   ...limitOptions,
   ...billingOptions,
+  ...pluginOptions,
   ...legalOptions,
 };
 

@@ -1,4 +1,4 @@
-import type { JsonObject, SecretBox } from '../../kernel/index.ts';
+import type { Json, SecretBox } from '../../kernel/index.ts';
 import { type ChoiceOf, isOptionKey, type KeyOf, type OptionKey, ruleOf } from './option-catalogue.ts';
 import { splitList } from './option-rule.ts';
 
@@ -13,7 +13,7 @@ export type OptionValues = {
   number(key: KeyOf<'integer'>): number;
   list(key: KeyOf<'list'>): readonly string[];
   /** Of the form that the catalogue checks. */
-  json(key: KeyOf<'json'>): JsonObject;
+  json(key: KeyOf<'json'>): Json;
   /** The clear text; empty while none is set, and while no `CRYPTO_SECRET` opens it. */
   secret(key: KeyOf<'secret'>): string;
   /** Whether the option holds anything; not so for a secret that cannot be read. */
@@ -44,7 +44,7 @@ export function readOptions(stored: readonly StoredOption[], secretBox: SecretBo
       else known.set(key, clear);
     }
   }
-  const parsed = new Map<OptionKey, JsonObject>();
+  const parsed = new Map<OptionKey, Json>();
   const raw = (key: OptionKey): string => known.get(key) ?? ruleOf(key).default;
 
   return {
@@ -57,7 +57,7 @@ export function readOptions(stored: readonly StoredOption[], secretBox: SecretBo
     number: (key) => Number(raw(key)),
     list: (key) => splitList(raw(key)),
     json(key) {
-      const known = parsed.get(key) ?? (JSON.parse(raw(key)) as JsonObject);
+      const known = parsed.get(key) ?? (JSON.parse(raw(key)) as Json);
       parsed.set(key, known);
       return known;
     },

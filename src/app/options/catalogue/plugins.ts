@@ -1,0 +1,18 @@
+import { parseJson } from '../../../kernel/index.ts';
+// Not by the room's entrance: commands that only touch options need not load the plugins.
+import {
+  DEFAULT_MARKET_SOURCES,
+  parseMarketSources,
+  writeMarketSources,
+} from '../../../plugins/marketplace/market-sources.ts';
+import { json } from '../option-rule.ts';
+
+export const pluginOptions = {
+  /** Where the panel's marketplace looks for plugins. */
+  'task_plugin.marketplace_sources': json(writeMarketSources(DEFAULT_MARKET_SOURCES), (value) => {
+    const sources = parseMarketSources(parseJson(value));
+    return sources.ok
+      ? undefined
+      : `a JSON array of {"name", "index_url"}. ${sources.error.message.replace(/\.$/, '')}`;
+  }),
+};

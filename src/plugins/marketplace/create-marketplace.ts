@@ -1,0 +1,222 @@
+import type { Meta } from '../../../contracts/v1.d.ts';
+import { AppError, type Clock, type Logger, sha256Hex } from '../../kernel/index.ts';
+import type { Upstream } from '../../upstream/index.ts';
+import { pluginErrors } from '../errors.ts';
+import { publishMeta } from '../manifest/normalize-meta.ts';
+import { type IconImage, readIcon } from '../service/check-icon.ts';
+import type { PluginService } from '../service/create-plugin-service.ts';
+import type { PluginDetail } from '../service/describe-plugins.ts';
+import type { Manifest, PluginFault } from '../types.ts';
+import { compareEntry, isAnnounced } from './compare-entry.ts';
+import { createMarketReader, decodeText } from './fetch-file.ts';
+import { keepListings } from './keep-listings.ts';
+import { type OfferedPlugin, offerPlugin, presentPlugins } from './offer-plugins.ts';
+import type { MarketIcon, MarketPlugin, MarketRemark, MarketSource, MarketVersion } from './types.ts';
+
+/** What one source offers; after a failure no plugins and the reason. */
+export type SourceOffer = {
+  source: MarketSource;
+  /** The index's own name. */
+  name: string;
+  error?: string;
+  /** Unix seconds. */
+  fetchedAt: number;
+  plugins: OfferedPlugin[];
+  skipped: MarketRemark[];
+};
+
+/** A version of a plugin in a source, by the source's name. */
+export type OfferedName = { source: string; key: string; version: string };
+
+export type OfferedSource = {
+  key: string;
+  version: string;
+  source: string;
+  sourceHash: string;
+  /** In the contract's form; `null` when an upload would refuse the source, with what is wrong in `errors`. */
+  meta: Meta | null;
+  errors: PluginFault[];
+  /** What the index says otherwise than the plugin. */
+  differences: string[];
+  /** The version that counts for this key now. */
+  current: { version: string; source: string; sourceHash: string } | null;
+};
+
+export type MarketInstall = OfferedName & {
+  /** The hash that the administrator has seen; another one in the index by now is refused. */
+  sha256?: string;
+  force?: boolean;
+  enabled?: boolean;
+};
+
+export interface Marketplace {
+  /** Every source with its plugins; a broken one carries its error. */
+  list(options: { refresh: boolean }): Promise<SourceOffer[]>;
+  /** The text of a version, checked against its hash; the latest version unless named. */
+  read(name: Omit<OfferedName, 'version'> & { version?: string | undefined }): Promise<OfferedSource>;
+  /** The logo of a plugin; `undefined` when the index names none. */
+  icon(name: Omit<OfferedName, 'version'>): Promise<IconImage | undefined>;
+  /** Fetches source and logo, checks their hashes and uploads them. */
+  install(request: MarketInstall): Promise<PluginDetail>;
+}
+
+type Deps = {
+  plugins: Pick<PluginService, 'check' | 'detail' | 'list' | 'upload' | 'versions'>;
+  upstream: Upstream;
+  /** The marketplaces as they are set now. */
+  sources: () => readonly MarketSource[];
+  /** The folder that `file:` sources lie in; empty: there are none. */
+  mirrorDir: string;
+  clock: Clock;
+  logger: Logger;
+  /** Milliseconds for one file, instead of 15 seconds. */
+  patienceMs?: number;
+};
+
+type Entry = { source: MarketSource; plugin: MarketPlugin };
+
+/**
+ * The marketplaces. Errors: `plugins.not_found` (no such source, plugin or version), `plugins.market_failed` (a file could not be fetched),
+ * `plugins.market_mismatch` (it is not what the index announces), `plugins.market_changed`, and those of an upload.
+ */
+export function createMarketplace(deps: Deps): Marketplace {
+  const { plugins } = deps;
+  const readFile = createMarketReader(deps);
+  const listings = keepListings({ readFile, clock: deps.clock });
+
+  async function find({ source: name, key }: { source: string; key: string }): Promise<Entry> {
+    const source = deps.sources().find((each) => each.name === name);
+    if (!source) throw pluginErrors.not_found({ message: `There is no marketplace source with the name "${name}".` });
+    const { index } = await listings.of(source, false);
+    if (!index.ok) throw pluginErrors.market_failed({ message: `The source "${name}" cannot be read. ${index.error}` });
+    const plugin = index.value.plugins.find((each) => each.key === key);
+    if (!plugin) throw pluginErrors.not_found({ message: `The source "${name}" offers no plugin "${key}".` });
+    return { source, plugin };
+  }
+
+  function versionOf({ source, plugin }: Entry, version: string): MarketVersion {
+    const found = plugin.versions.find((each) => each.version === version);
+    if (found) return found;
+    throw pluginErrors.not_found({ message: `The source "${source.name}" offers no ${plugin.key}@${version}.` });
+  }
+
+  /** A file of an entry with the hash that the index gives it, where it gives one. */
+  async function fetchFile(
+    { source, plugin }: Entry,
+    file: { url: string; sha256?: string },
+    what: 'source' | 'icon',
+  ): Promise<Uint8Array> {
+    const bytes = await readFile(source, file.url, what);
+    const subject = `The ${what} of "${plugin.key}" in "${source.name}"`;
+    if (!bytes.ok) throw pluginErrors.market_failed({ message: `${subject} could not be fetched. ${bytes.error}` });
+    if (file.sha256 !== undefined && sha256Hex(bytes.value) !== file.sha256) {
+      throw pluginErrors.market_mismatch({
+        message: `${subject} does not have the SHA-256 that the index announces. Refresh the marketplace; if it stays so, tell its owner.`,
+      });
+    }
+    return bytes.value;
+  }
+
+  async function fetchSource(entry: Entry, version: MarketVersion): Promise<string> {
+    const text = decodeText(await fetchFile(entry, version, 'source'));
+    if (text.ok) return text.value;
+    throw pluginErrors.market_mismatch({ message: `The source of "${entry.plugin.key}" is not in UTF-8.` });
+  }
+
+  async function fetchIcon(entry: Entry, icon: MarketIcon): Promise<{ image: IconImage; dataUrl: string }> {
+    const bytes = await fetchFile(entry, icon, 'icon');
+    const dataUrl = `data:${icon.mimeType};base64,${Buffer.from(bytes).toString('base64')}`;
+    const image = readIcon(dataUrl);
+    if (image.ok) return { image: image.value, dataUrl };
+    throw pluginErrors.icon_invalid({ message: `The icon of "${entry.plugin.key}" ${image.error}.` });
+  }
+
+  return {
+    async list({ refresh }) {
+      const sources = deps.sources();
+      listings.retain(sources);
+      const [read, present] = await Promise.all([
+        Promise.all(sources.map((source) => listings.of(source, refresh))),
+        presentPlugins(plugins),
+      ]);
+      return read.map(({ index, fetchedAt }, at): SourceOffer => {
+        const source = sources[at] ?? { name: '', indexUrl: '' };
+        if (!index.ok) return { source, name: '', error: index.error, fetchedAt, plugins: [], skipped: [] };
+        const { name, skipped } = index.value;
+        const offered = index.value.plugins.map((plugin) => offerPlugin(plugin, present.get(plugin.key)));
+        return { source, name, fetchedAt, plugins: offered, skipped };
+      });
+    },
+
+    async read({ version: wanted, ...name }) {
+      const entry = await find(name);
+      const version = versionOf(entry, wanted ?? entry.plugin.latest);
+      const source = await fetchSource(entry, version);
+      const judged = await judge(plugins, source);
+      return {
+        key: name.key,
+        version: version.version,
+        source,
+        sourceHash: version.sha256,
+        meta: judged.manifest ? publishMeta(judged.manifest) : null,
+        errors: judged.errors,
+        differences: judged.manifest ? compareEntry(entry.plugin, version, judged.manifest) : [],
+        current: await currentVersion(plugins, name.key),
+      };
+    },
+
+    async icon(name) {
+      const entry = await find(name);
+      const { iconFile } = entry.plugin;
+      return iconFile && (await fetchIcon(entry, iconFile)).image;
+    },
+
+    async install({ source: sourceName, key, version: wanted, sha256, force, enabled }) {
+      const entry = await find({ source: sourceName, key });
+      const version = versionOf(entry, wanted);
+      if (sha256 !== undefined && sha256.toLowerCase() !== version.sha256) {
+        throw pluginErrors.market_changed({
+          message: `The source "${sourceName}" offers ${key}@${wanted} with another SHA-256 now than the one you have seen. Refresh and look at it again.`,
+        });
+      }
+      const { iconFile } = entry.plugin;
+      const [source, icon] = await Promise.all([
+        fetchSource(entry, version),
+        iconFile ? fetchIcon(entry, iconFile) : undefined,
+      ]);
+      const manifest = await plugins.check(source);
+      if (!isAnnounced(manifest, key, wanted)) {
+        throw pluginErrors.market_mismatch({
+          message: `The file that the index announces as ${key}@${wanted} is ${manifest.key}@${manifest.version}.`,
+        });
+      }
+      return plugins.upload({
+        source,
+        sourceSha256: version.sha256,
+        ...(icon ? { icon: icon.dataUrl } : {}),
+        ...(force === undefined ? {} : { force }),
+        ...(enabled === undefined ? {} : { enabled }),
+      });
+    },
+  };
+}
+
+/** The manifest of a source, or what an upload would say against it. */
+async function judge(
+  plugins: Deps['plugins'],
+  source: string,
+): Promise<{ manifest?: Manifest; errors: PluginFault[] }> {
+  try {
+    return { manifest: await plugins.check(source), errors: [] };
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'plugins.invalid') throw error;
+    return { errors: (error.details as { errors: PluginFault[] }).errors };
+  }
+}
+
+async function currentVersion(plugins: Deps['plugins'], key: string): Promise<OfferedSource['current']> {
+  const detail = (await plugins.list()).some((each) => each.key === key) ? await plugins.detail(key) : undefined;
+  if (!detail) return null;
+  const version = detail.plugin?.version ?? detail.meta?.version ?? '';
+  return { version, source: detail.source, sourceHash: detail.sourceHash };
+}

@@ -1,0 +1,225 @@
+import schema from '../../../contracts/v1.schema.json';
+import { err, isObject, type Json, ok, parseJson, type Result, sanitizeMessage } from '../../kernel/index.ts';
+import { isWebsite, normalizeAllowedHost, normalizeBaseUrl } from '../manifest/addresses.ts';
+import { canonicalLocale } from '../manifest/localized-text.ts';
+import type { LocalizedText } from '../types.ts';
+import { compareVersions, newestVersion } from './order-versions.ts';
+import type { MarketIcon, MarketIndex, MarketPlugin, MarketRemark, MarketVersion } from './types.ts';
+
+const INDEX_VERSION = 1;
+/** What one index may hold; what is beyond is not read. */
+const MAX_ENTRIES = 2000;
+const MAX_VERSIONS = 100;
+const MAX_REMARKS = 500;
+/** Characters of a text that is shown, as in a manifest. */
+const MAX_TEXT = 512;
+
+const KEY = new RegExp(schema.properties.key.pattern);
+const VERSION = new RegExp(schema.properties.version.pattern);
+const ICON = new RegExp(schema.properties.icon.pattern);
+const WEBSITE = new RegExp(schema.properties.website.pattern, 'u');
+const LOCALE = /^[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*$/;
+
+/**
+ * Reads a marketplace index (version 1) that was found at `base`. Entry by entry: what cannot be installed is skipped with a reason, what is
+ * only shown is hidden when it is wrong. Every URL that comes out lies on the origin of `base`. Fails when there is no index at all.
+ */
+export function readIndex(text: string, base: URL): Result<MarketIndex, string> {
+  const index = parseJson(text);
+  if (index === undefined) return err('The index is no JSON.');
+  if (!isObject(index)) return err('The index is no JSON object.');
+  const { indexVersion, name, plugins } = index;
+  if (indexVersion !== INDEX_VERSION) {
+    return err(`The index must have indexVersion ${INDEX_VERSION}: this gateway reads no other.`);
+  }
+  if (!Array.isArray(plugins)) return err('The index has no list of plugins.');
+
+  const reading = new Reading(base);
+  for (const [at, entry] of plugins.slice(0, MAX_ENTRIES).entries()) reading.add(at, entry);
+  if (plugins.length > MAX_ENTRIES) {
+    reading.skip({ index: MAX_ENTRIES }, `the index has more than ${MAX_ENTRIES} entries; the others are not read`);
+  }
+  const { skipped, hidden } = reading;
+  const sorted = [...reading.plugins.values()].sort(
+    (a, b) => b.sortPriority - a.sortPriority || (a.key < b.key ? -1 : 1),
+  );
+  return ok({ name: lineOf(name) ?? '', plugins: sorted, skipped, hidden });
+}
+
+type Place = { index: number; key?: string; version?: string };
+
+class Reading {
+  readonly plugins = new Map<string, MarketPlugin>();
+  readonly skipped: MarketRemark[] = [];
+  readonly hidden: MarketRemark[] = [];
+  private readonly base: URL;
+
+  constructor(base: URL) {
+    this.base = base;
+  }
+
+  skip(place: Place, reason: string): undefined {
+    if (this.skipped.length < MAX_REMARKS) this.skipped.push({ ...place, reason });
+  }
+
+  private hide(place: Place, reason: string): void {
+    if (this.hidden.length < MAX_REMARKS) this.hidden.push({ ...place, reason });
+  }
+
+  add(index: number, entry: unknown): void {
+    const plugin = this.read(index, entry);
+    if (plugin) this.plugins.set(plugin.key, plugin);
+  }
+
+  private read(index: number, entry: unknown): MarketPlugin | undefined {
+    if (!isObject(entry)) return this.skip({ index }, 'the entry is no object');
+    const { key } = entry;
+    if (typeof key !== 'string' || key.length > schema.properties.key.maxLength || !KEY.test(key)) {
+      return this.skip({ index }, `key ${schema.properties.key['x-message']}`);
+    }
+    const place = { index, key };
+    const name = lineOf(entry.name);
+    if (name === undefined) return this.skip(place, 'name is missing');
+    if (this.plugins.has(key)) return this.skip(place, 'an earlier entry has this key');
+    const versions = this.versionsOf(entry.versions, place);
+    const [newest] = versions;
+    if (!newest) return undefined;
+
+    const names = versions.map(({ version }) => version);
+    const latest = typeof entry.latest === 'string' && names.includes(entry.latest) ? entry.latest : undefined;
+    if (latest === undefined) this.hide(place, 'latest is not among the versions: the newest one stands for it');
+    return {
+      key,
+      name,
+      ...this.shownOf(entry, place),
+      channelTypes: listOf(entry.channelTypes, (type) => (Number.isSafeInteger(type) ? Number(type) : undefined)),
+      models: listOf(entry.models, lineOf),
+      latest: latest ?? newestVersion(names) ?? newest.version,
+      versions,
+    };
+  }
+
+  private versionsOf(value: unknown, place: Place): MarketVersion[] {
+    if (!Array.isArray(value) || value.length === 0) {
+      this.skip(place, 'versions must be a list of at least one version');
+      return [];
+    }
+    const versions: MarketVersion[] = [];
+    for (const entry of value.slice(0, MAX_VERSIONS)) {
+      const judged = this.versionOf(entry);
+      const known = isObject(entry) && typeof entry.version === 'string' && VERSION.test(entry.version);
+      const at = known ? { ...place, version: String(entry.version) } : place;
+      if (!judged.ok) this.skip(at, judged.error);
+      else if (versions.some(({ version }) => version === judged.value.version))
+        this.skip(at, 'the version stands twice');
+      else versions.push(judged.value);
+    }
+    if (value.length > MAX_VERSIONS)
+      this.skip(place, `has more than ${MAX_VERSIONS} versions; the others are not read`);
+    return versions.sort((a, b) => compareVersions(b.version, a.version));
+  }
+
+  private versionOf(entry: unknown): Result<MarketVersion, string> {
+    if (!isObject(entry)) return err('the version is no object');
+    const { version, path, sha256, minApiVersion = 1, kind } = entry;
+    if (typeof version !== 'string' || !VERSION.test(version)) return err('version must be a semantic version');
+    if (kind !== 'task') return err('kind must be "task": this gateway installs no other');
+    if (!Number.isSafeInteger(minApiVersion)) return err('minApiVersion must be a whole number');
+    if (Number(minApiVersion) > 1) return err(`needs plugin API ${minApiVersion}; this gateway has 1`);
+    const hash = hashOf(sha256);
+    if (hash === undefined) return err('sha256 must have 64 hexadecimal digits');
+    const url = this.resolve(path);
+    if (!url.ok) return err(`path ${url.error}`);
+    const baseUrl = typeof entry.baseUrl === 'string' ? normalizeBaseUrl(entry.baseUrl) : undefined;
+    return ok({
+      version,
+      url: url.value,
+      sha256: hash,
+      minApiVersion: Number(minApiVersion),
+      allowedHosts: listOf(entry.allowedHosts, (item) => {
+        const host = typeof item === 'string' ? normalizeAllowedHost(item) : undefined;
+        return host?.ok ? host.value : undefined;
+      }),
+      ...(baseUrl?.ok ? { baseUrl: baseUrl.value } : {}),
+    });
+  }
+
+  /** What is shown of a plugin beside its name; wrong parts are left out. */
+  private shownOf(
+    { description, icon, iconFile, sortPriority, website }: Record<string, unknown>,
+    place: Place,
+  ): Pick<MarketPlugin, 'description' | 'icon' | 'iconFile' | 'sortPriority' | 'website'> {
+    const text = description === undefined ? undefined : textOf(description);
+    if (description !== undefined && !text) this.hide(place, 'description must be a text or texts by locale');
+    const priority = sortPriority === undefined || isInt32(sortPriority);
+    if (!priority) this.hide(place, 'sortPriority must be a whole number of 32 bits: it counts as 0');
+    const site = typeof website === 'string' && website !== '' && WEBSITE.test(website) && isWebsite(website);
+    if (website !== undefined && website !== '' && !site) {
+      this.hide(place, 'website must be an absolute https URL without credentials');
+    }
+    const glyph =
+      typeof icon === 'string' && icon !== '' && icon.length <= schema.properties.icon.maxLength && ICON.test(icon);
+    if (icon !== undefined && icon !== '' && !glyph) this.hide(place, 'icon must name an icon, not an image or a URL');
+    const file = iconFile === undefined ? undefined : this.iconOf(iconFile);
+    if (file && !file.ok) this.hide(place, `iconFile ${file.error}`);
+    return {
+      ...(text ? { description: text } : {}),
+      ...(glyph ? { icon: String(icon) } : {}),
+      ...(file?.ok ? { iconFile: file.value } : {}),
+      sortPriority: priority && sortPriority !== undefined ? Number(sortPriority) : 0,
+      ...(site ? { website: String(website) } : {}),
+    };
+  }
+
+  private iconOf(value: unknown): Result<MarketIcon, string> {
+    if (!isObject(value)) return err('must be an object {path, sha256}');
+    const url = this.resolve(value.path);
+    if (!url.ok) return err(`path ${url.error}`);
+    const ending = /\.(svg|png)$/i.exec(new URL(url.value).pathname)?.[1]?.toLowerCase();
+    if (ending === undefined) return err('path must end in .svg or .png');
+    const sha256 = hashOf(value.sha256);
+    if (value.sha256 !== undefined && sha256 === undefined) return err('sha256 must have 64 hexadecimal digits');
+    const mimeType = ending === 'svg' ? ('image/svg+xml' as const) : ('image/png' as const);
+    return ok({ url: url.value, mimeType, ...(sha256 === undefined ? {} : { sha256 }) });
+  }
+
+  /** A path of the index as an address on the same origin. */
+  private resolve(path: unknown): Result<string, string> {
+    if (typeof path !== 'string' || path === '' || /[\s\p{Cc}\\#]/u.test(path)) {
+      return err('must be a path without white space, backslash and fragment');
+    }
+    if (!URL.canParse(path, this.base)) return err('is no path');
+    const url = new URL(path, this.base);
+    // `file:` has no origin to compare: there the reader of the folder sees to it.
+    const samePlace =
+      url.protocol === 'file:' ? this.base.protocol === 'file:' && url.host === '' : url.origin === this.base.origin;
+    if (!samePlace) return err('leads to another origin than that of the index');
+    if (url.username !== '' || url.password !== '') return err('carries credentials');
+    return ok(url.href);
+  }
+}
+
+const hashOf = (value: unknown): string | undefined =>
+  typeof value === 'string' && /^[0-9a-f]{64}$/i.test(value) ? value.toLowerCase() : undefined;
+
+const isInt32 = (value: unknown): boolean => typeof value === 'number' && (value | 0) === value;
+
+function lineOf(value: unknown): string | undefined {
+  const line = typeof value === 'string' ? sanitizeMessage(value, MAX_TEXT) : '';
+  return line === '' ? undefined : line;
+}
+
+function listOf<T>(value: unknown, read: (item: unknown) => T | undefined): T[] {
+  return Array.isArray(value) ? value.map(read).filter((item): item is T & {} => item !== undefined) : [];
+}
+
+/** Both forms of a text as a map by canonical locale. Without an English text the first one stands for it. */
+function textOf(value: unknown): LocalizedText | undefined {
+  const pairs = typeof value === 'string' ? [['en', value] as const] : isObject(value) ? Object.entries(value) : [];
+  const texts = pairs.flatMap(([tag, text]): [string, string][] => {
+    const line = lineOf(text as Json);
+    return LOCALE.test(tag) && line !== undefined ? [[canonicalLocale(tag), line]] : [];
+  });
+  const [first] = texts;
+  return first && { en: first[1], ...Object.fromEntries(texts) };
+}

@@ -1,0 +1,389 @@
+/** The reader of marketplace indexes, entry by entry: what it takes, what it skips and why, what it hides. */
+import { describe, expect, test } from 'bun:test';
+import { judgeState } from '../../src/plugins/marketplace/judge-state.ts';
+import { indexLocation, parseMarketSources } from '../../src/plugins/marketplace/market-sources.ts';
+import { newestVersion } from '../../src/plugins/marketplace/order-versions.ts';
+import { readIndex } from '../../src/plugins/marketplace/read-index.ts';
+import type { MarketIndex, MarketPlugin } from '../../src/plugins/marketplace/types.ts';
+
+const BASE = new URL('https://market.example/plugins/index.json');
+const HASH = 'ab'.repeat(32);
+const version = (change: object = {}) => ({
+  version: '1.0.0',
+  path: 'acme/1.0.0.js',
+  sha256: HASH,
+  minApiVersion: 1,
+  kind: 'task',
+  ...change,
+});
+const plugin = (change: object = {}) => ({
+  key: 'acme',
+  name: 'Acme',
+  latest: '1.0.0',
+  versions: [version()],
+  ...change,
+});
+const write = (plugins: unknown[], change: object = {}) =>
+  JSON.stringify({ indexVersion: 1, name: 'Market', plugins, ...change });
+
+function read(plugins: unknown[], base = BASE): MarketIndex {
+  const index = readIndex(write(plugins), base);
+  if (!index.ok) throw new Error(index.error);
+  return index.value;
+}
+/** The one plugin of an index that holds this entry. */
+function shown(change: object): MarketPlugin {
+  const { plugins, skipped } = read([plugin(change)]);
+  expect(skipped).toEqual([]);
+  const [first] = plugins;
+  if (!first) throw new Error('nothing was read');
+  return first;
+}
+
+describe('no index at all', () => {
+  test.each([
+    ['an empty file', '', 'The index is no JSON.'],
+    ['a page', '<!doctype html><title>404</title>', 'The index is no JSON.'],
+    ['nesting without end', '['.repeat(100_000), 'The index is no JSON.'],
+    ['a list', '[]', 'The index is no JSON object.'],
+    ['null', 'null', 'The index is no JSON object.'],
+    ['no version', '{"plugins":[]}', 'The index must have indexVersion 1: this gateway reads no other.'],
+    [
+      'a later version',
+      write([], { indexVersion: 2 }),
+      'The index must have indexVersion 1: this gateway reads no other.',
+    ],
+    [
+      'a version in words',
+      write([], { indexVersion: '1' }),
+      'The index must have indexVersion 1: this gateway reads no other.',
+    ],
+    ['no plugins', write([], { plugins: undefined }), 'The index has no list of plugins.'],
+    ['plugins by key', write([], { plugins: { acme: plugin() } }), 'The index has no list of plugins.'],
+  ])('%s', (_name, text, message) => {
+    expect(readIndex(text, BASE)).toEqual({ ok: false, error: message });
+  });
+});
+
+test('a whole entry', () => {
+  const index = read([
+    plugin({
+      icon: 'Acme.Color',
+      iconFile: { path: './acme/acme.SVG?v=2', sha256: HASH.toUpperCase() },
+      description: { EN: ' Videos ', 'zh-hans-cn': '视频' },
+      sortPriority: -7,
+      website: 'https://acme.example/',
+      channelTypes: [50, 'x'],
+      models: ['acme-1', 2, ' acme-2 '],
+      latest: '1.1.0-rc.1',
+      versions: [
+        version({
+          sha256: HASH.toUpperCase(),
+          allowedHosts: ['CDN.Acme.example', 'a b'],
+          baseUrl: 'https://API.acme.example/',
+        }),
+        version({
+          version: '1.1.0-rc.1',
+          path: '/other/place.js',
+          minApiVersion: undefined,
+          auth: { type: 'oauth2_jwt' },
+        }),
+      ],
+    }),
+  ]);
+  expect(index).toEqual({
+    name: 'Market',
+    skipped: [],
+    hidden: [],
+    plugins: [
+      {
+        key: 'acme',
+        name: 'Acme',
+        icon: 'Acme.Color',
+        iconFile: { url: 'https://market.example/plugins/acme/acme.SVG?v=2', sha256: HASH, mimeType: 'image/svg+xml' },
+        description: { en: 'Videos', 'zh-Hans-CN': '视频' },
+        sortPriority: -7,
+        website: 'https://acme.example/',
+        channelTypes: [50],
+        models: ['acme-1', 'acme-2'],
+        latest: '1.1.0-rc.1',
+        versions: [
+          {
+            version: '1.1.0-rc.1',
+            url: 'https://market.example/other/place.js',
+            sha256: HASH,
+            minApiVersion: 1,
+            allowedHosts: [],
+          },
+          {
+            version: '1.0.0',
+            url: 'https://market.example/plugins/acme/1.0.0.js',
+            sha256: HASH,
+            minApiVersion: 1,
+            allowedHosts: ['cdn.acme.example'],
+            baseUrl: 'https://api.acme.example',
+          },
+        ],
+      },
+    ],
+  });
+});
+
+describe('an entry that cannot be installed is skipped with its reason', () => {
+  test.each<[name: string, entry: unknown, reason: string]>([
+    ['no object', 'acme', 'no object'],
+    ['null', null, 'no object'],
+    ['no key', plugin({ key: undefined }), 'key must consist of'],
+    ['a key with capitals', plugin({ key: 'Acme' }), 'key must consist of'],
+    ['a key that is too long', plugin({ key: 'a'.repeat(31) }), 'key must consist of'],
+    ['a reserved key', plugin({ key: 'marketplace' }), 'key must consist of'],
+    ['a key of the prototype', plugin({ key: '__proto__' }), 'key must consist of'],
+    ['no name', plugin({ name: ' ' }), 'name is missing'],
+    ['no versions', plugin({ versions: undefined }), 'at least one version'],
+    ['an empty list of versions', plugin({ versions: [] }), 'at least one version'],
+    ['a version that is no object', plugin({ versions: ['1.0.0'] }), 'the version is no object'],
+    ['a version in two numbers', plugin({ versions: [version({ version: '1.0' })] }), 'semantic version'],
+    ['a version with a v', plugin({ versions: [version({ version: 'v1.0.0' })] }), 'semantic version'],
+    ['another kind', plugin({ versions: [version({ kind: 'image' })] }), 'kind must be "task"'],
+    ['no kind', plugin({ versions: [version({ kind: undefined })] }), 'kind must be "task"'],
+    ['a later API', plugin({ versions: [version({ minApiVersion: 2 })] }), 'needs plugin API 2; this gateway has 1'],
+    [
+      'an API in words',
+      plugin({ versions: [version({ minApiVersion: '1' })] }),
+      'minApiVersion must be a whole number',
+    ],
+    ['no hash', plugin({ versions: [version({ sha256: undefined })] }), 'sha256 must have 64'],
+    ['half a hash', plugin({ versions: [version({ sha256: 'ab'.repeat(16) })] }), 'sha256 must have 64'],
+    ['no path', plugin({ versions: [version({ path: undefined })] }), 'path must be a path'],
+    ['an empty path', plugin({ versions: [version({ path: '' })] }), 'path must be a path'],
+    ['another host', plugin({ versions: [version({ path: 'https://evil.example/x.js' })] }), 'leads to another origin'],
+    [
+      'a host without scheme',
+      plugin({ versions: [version({ path: '//evil.example/x.js' })] }),
+      'leads to another origin',
+    ],
+    [
+      'another port',
+      plugin({ versions: [version({ path: 'https://market.example:8443/x.js' })] }),
+      'leads to another origin',
+    ],
+    [
+      'another scheme',
+      plugin({ versions: [version({ path: 'http://market.example/x.js' })] }),
+      'leads to another origin',
+    ],
+    [
+      'a file of the server',
+      plugin({ versions: [version({ path: 'file:///etc/passwd' })] }),
+      'leads to another origin',
+    ],
+    ['a data URL', plugin({ versions: [version({ path: 'data:text/javascript,1' })] }), 'leads to another origin'],
+    ['a script', plugin({ versions: [version({ path: 'javascript:alert(1)' })] }), 'leads to another origin'],
+    [
+      'credentials',
+      plugin({ versions: [version({ path: 'https://a:b@market.example/x.js' })] }),
+      'carries credentials',
+    ],
+    [
+      'backslashes',
+      plugin({ versions: [version({ path: '\\\\evil.example\\x.js' })] }),
+      'without white space, backslash',
+    ],
+    ['a line break', plugin({ versions: [version({ path: 'a\n.js' })] }), 'without white space, backslash'],
+    ['no URL', plugin({ versions: [version({ path: 'https://[' })] }), 'path is no path'],
+  ])('%s', (_name, entry, reason) => {
+    const { plugins, skipped } = read([entry, plugin({ key: 'sound' })]);
+    expect(plugins.map(({ key }) => key)).toEqual(['sound']);
+    expect(skipped).toHaveLength(1);
+    expect(skipped[0]).toMatchObject({ index: 0 });
+    expect(skipped[0]?.reason).toContain(reason);
+  });
+
+  test('names key and version where they are known, and keeps what is sound', () => {
+    const { plugins, skipped } = read([
+      plugin({
+        versions: [version({ version: '2.0.0', minApiVersion: 3 }), version(), version(), version({ version: 'x' })],
+      }),
+      plugin({ name: 'Again' }),
+    ]);
+    expect(plugins.map(({ name, latest, versions }) => [name, latest, versions.length])).toEqual([
+      ['Acme', '1.0.0', 1],
+    ]);
+    expect(skipped).toEqual([
+      { index: 0, key: 'acme', version: '2.0.0', reason: 'needs plugin API 3; this gateway has 1' },
+      { index: 0, key: 'acme', version: '1.0.0', reason: 'the version stands twice' },
+      { index: 0, key: 'acme', reason: 'version must be a semantic version' },
+      { index: 1, key: 'acme', reason: 'an earlier entry has this key' },
+    ]);
+  });
+
+  test('an index of nothing but mistakes makes no answer of its own size', () => {
+    const { plugins, skipped } = read(Array.from({ length: 5000 }, () => 0));
+    expect([plugins.length, skipped.length]).toEqual([0, 500]);
+  });
+});
+
+describe('what is only shown', () => {
+  test.each<[name: string, change: object, field: keyof MarketPlugin, value: unknown]>([
+    ['a website', { website: 'https://acme.example/a?b' }, 'website', 'https://acme.example/a?b'],
+    ['no website', { website: '' }, 'website', undefined],
+    ['a website in clear', { website: 'http://acme.example' }, 'website', undefined],
+    ['a website with credentials', { website: 'https://a:b@acme.example' }, 'website', undefined],
+    ['a website that is a script', { website: 'javascript:alert(1)' }, 'website', undefined],
+    ['a website with blanks', { website: 'https://acme.example/a b' }, 'website', undefined],
+    ['a website that is no text', { website: 7 }, 'website', undefined],
+    ['a priority', { sortPriority: 2147483647 }, 'sortPriority', 2147483647],
+    ['the lowest priority', { sortPriority: -2147483648 }, 'sortPriority', -2147483648],
+    ['no priority', {}, 'sortPriority', 0],
+    ['a priority that is too high', { sortPriority: 2147483648 }, 'sortPriority', 0],
+    ['half a priority', { sortPriority: 1.5 }, 'sortPriority', 0],
+    ['a priority in words', { sortPriority: '5' }, 'sortPriority', 0],
+    ['a text', { description: 'Videos' }, 'description', { en: 'Videos' }],
+    ['a text without English', { description: { zh: '视频' } }, 'description', { en: '视频', zh: '视频' }],
+    ['a text with a wrong part', { description: { en: 'Videos', zh: 7, '<b>': 'x' } }, 'description', { en: 'Videos' }],
+    ['no text', { description: [] }, 'description', undefined],
+    ['an icon', { icon: 'text:AC' }, 'icon', 'text:AC'],
+    ['an icon that is an image', { icon: 'data:image/png;base64,AA' }, 'icon', undefined],
+    ['an icon that is an address', { icon: 'https://evil.example/pixel.png' }, 'icon', undefined],
+    ['an icon file elsewhere', { iconFile: { path: 'https://evil.example/a.png' } }, 'iconFile', undefined],
+    ['an icon file of another kind', { iconFile: { path: 'a.gif' } }, 'iconFile', undefined],
+    ['an icon file with half a hash', { iconFile: { path: 'a.png', sha256: 'ab' } }, 'iconFile', undefined],
+    [
+      'an icon file without hash',
+      { iconFile: { path: 'a.png' } },
+      'iconFile',
+      { url: 'https://market.example/plugins/a.png', mimeType: 'image/png' },
+    ],
+    ['latest that is not there', { latest: '9.0.0' }, 'latest', '1.0.0'],
+    [
+      'the newest release for latest',
+      {
+        latest: undefined,
+        versions: [
+          version(),
+          version({ version: '1.10.0' }),
+          version({ version: '1.9.0' }),
+          version({ version: '2.0.0-rc.1' }),
+        ],
+      },
+      'latest',
+      '1.10.0',
+    ],
+  ])('%s', (_name, change, field, value) => {
+    expect(shown(change)[field]).toEqual(value as never);
+  });
+
+  test('plugins stand by priority, then by key', () => {
+    const entries = [
+      ['b', 0],
+      ['low', -1],
+      ['a', 'x'],
+      ['high', 9],
+    ].map(([key, sortPriority]) => plugin({ key, sortPriority }));
+    expect(read(entries).plugins.map(({ key }) => key)).toEqual(['high', 'a', 'b', 'low']);
+  });
+
+  test('an index of a folder stays in files', () => {
+    const base = new URL('file:///srv/market/index.json');
+    const paths = ['acme/1.js', 'https://evil.example/x.js', '//evil.example/x.js'];
+    const { plugins, skipped } = read(
+      paths.map((path, at) => plugin({ key: `p${at}`, versions: [version({ path })] })),
+      base,
+    );
+    expect(plugins.map(({ versions }) => versions[0]?.url)).toEqual(['file:///srv/market/acme/1.js']);
+    expect(skipped.map(({ reason }) => reason)).toEqual(
+      Array(2).fill('path leads to another origin than that of the index'),
+    );
+  });
+});
+
+describe('install states', () => {
+  const offered = {
+    latest: '2.0.0',
+    versions: [
+      { version: '2.0.0', sha256: 'new' },
+      { version: '1.0.0', sha256: 'old' },
+    ],
+  } as unknown as MarketPlugin;
+  const has = (version: string, sourceHash: string) => ({ version, sourceHash });
+  test.each([
+    ['nothing is there', undefined, [], 'not_installed'],
+    ['the latest', has('2.0.0', 'new'), [], 'up_to_date'],
+    ['an older one of the market', has('1.0.0', 'old'), [], 'upgradable'],
+    ['an older one that the market does not have', has('1.5.0', 'own'), [], 'upgradable'],
+    ['a pre-release of the latest', has('2.0.0-rc.1', 'own'), [], 'upgradable'],
+    ['the latest stored, an older one active', has('1.0.0', 'old'), [has('2.0.0', 'new')], 'upgradable'],
+    ['the latest with another source', has('2.0.0', 'mine'), [], 'diverged'],
+    ['an older one with another source', has('1.0.0', 'mine'), [], 'diverged'],
+    ['a newer one', has('2.0.1', 'own'), [], 'diverged'],
+    ['the same number with another build', has('2.0.0+own', 'own'), [], 'diverged'],
+    ['the latest stored with another source', has('1.0.0', 'old'), [has('2.0.0', 'mine')], 'diverged'],
+  ] as const)('%s', (_name, installed, stored, state) => {
+    expect(judgeState(offered, installed, installed ? [installed, ...stored] : [])).toBe(state);
+  });
+
+  test('the newest release stands before pre-releases', () => {
+    expect(newestVersion(['1.0.0', '1.10.0', '1.9.9', '2.0.0-rc.1'])).toBe('1.10.0');
+    expect(newestVersion(['1.0.0-alpha.2', '1.0.0-alpha.11', '1.0.0-alpha'])).toBe('1.0.0-alpha.11');
+    expect(newestVersion([])).toBeUndefined();
+  });
+});
+
+describe('the list of sources', () => {
+  const good = { name: 'Ours', index_url: 'https://market.example/index.json' };
+  test.each<[name: string, value: unknown, field: string, message: string]>([
+    ['no list', {}, '', 'must be a list of at most 20'],
+    ['too many', Array(21).fill(good), '', 'must be a list of at most 20'],
+    ['an entry that is no object', ['https://market.example'], '0', 'must be an object {name, index_url}'],
+    ['an unknown field', [{ ...good, token: 'x' }], '0.token', 'it takes name and index_url'],
+    ['no name', [good, { index_url: 'https://a.example' }], '1.name', 'The name of source 2 must be one line'],
+    ['a blank name', [{ ...good, name: ' ' }], '0.name', 'must be one line'],
+    ['a long name', [{ ...good, name: 'x'.repeat(61) }], '0.name', 'must be one line'],
+    ['a name of two lines', [{ ...good, name: 'a\nb' }], '0.name', 'must be one line'],
+    ['one name for two', [good, { ...good, name: 'OURS' }], '1.name', "another one's too"],
+    ['no address', [{ name: 'Ours' }], '0.index_url', 'is missing'],
+    [
+      'a path',
+      [{ ...good, index_url: '/srv/market' }],
+      '0.index_url',
+      'must be an absolute http or https URL, or file://',
+    ],
+    ['another scheme', [{ ...good, index_url: 'ftp://market.example' }], '0.index_url', 'must be an absolute http'],
+    ['credentials', [{ ...good, index_url: 'https://a:b@market.example' }], '0.index_url', 'no credentials'],
+    ['a fragment', [{ ...good, index_url: 'https://market.example#x' }], '0.index_url', 'no fragment'],
+    [
+      'a file of another machine',
+      [{ ...good, index_url: 'file://host/srv' }],
+      '0.index_url',
+      'must be an absolute http',
+    ],
+    [
+      'a long address',
+      [{ ...good, index_url: `https://market.example/${'x'.repeat(500)}` }],
+      '0.index_url',
+      'at most 500',
+    ],
+  ])('%s is refused', (_name, value, field, message) => {
+    const parsed = parseMarketSources(value as never);
+    expect(parsed).toMatchObject({ ok: false, error: { field } });
+    expect(parsed.ok ? '' : parsed.error.message).toContain(message);
+  });
+
+  test('addresses and folders are taken, none at all too', () => {
+    expect(parseMarketSources([])).toEqual({ ok: true, value: [] });
+    const urls = [
+      'http://10.0.0.7:8080/index.json',
+      'file:///srv/market',
+      'file:///srv/market/',
+      'file:///srv/other.json',
+    ];
+    const parsed = parseMarketSources(urls.map((index_url, at) => ({ name: `m${at}`, index_url })));
+    if (!parsed.ok) throw new Error(parsed.error.message);
+    expect(parsed.value.map((source) => indexLocation(source).href)).toEqual([
+      'http://10.0.0.7:8080/index.json',
+      'file:///srv/market/index.json',
+      'file:///srv/market/index.json',
+      'file:///srv/other.json',
+    ]);
+  });
+});

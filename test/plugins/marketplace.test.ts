@@ -1,0 +1,481 @@
+/** Marketplaces over real HTTP and from a folder: broken and hostile ones, the cache, installing, states. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { createMarketplace, type Marketplace, type MarketSource, type PluginService } from '../../src/plugins/index.ts';
+import { createMarketReader } from '../../src/plugins/marketplace/fetch-file.ts';
+import { DEFAULT_MARKET_SOURCES } from '../../src/plugins/marketplace/market-sources.ts';
+import type { Sandbox } from '../../src/sandbox/index.ts';
+import { createUpstream } from '../../src/upstream/index.ts';
+import { type MarketServer, PNG, publish, sha256, startMarket } from '../support/market-server.ts';
+import { makeService, type OpenedStore, openTestStore, pluginSource, refusal, startSandbox } from './support.ts';
+
+const upstream = createUpstream({ allowPrivate: false, clock: systemClock, logger: silentLogger });
+const scratch = mkdtempSync(join(tmpdir(), 'taskgate-market-'));
+let market: MarketServer;
+let elsewhere: MarketServer;
+let sandbox: Sandbox;
+let opened: OpenedStore;
+let plugins: PluginService;
+
+beforeAll(async () => {
+  market = startMarket();
+  elsewhere = startMarket();
+  sandbox = startSandbox();
+  opened = await openTestStore('sqlite');
+  plugins = makeService(opened.store, sandbox);
+  await plugins.start();
+}, 30_000);
+afterAll(async () => {
+  await plugins?.stop();
+  await opened?.close();
+  await sandbox?.close();
+  await upstream.close();
+  await market?.stop();
+  await elsewhere?.stop();
+  rmSync(scratch, { recursive: true, force: true });
+});
+beforeEach(() => {
+  market.files.clear();
+  market.asked.length = 0;
+});
+
+const source = (indexUrl: string, name = 'Ours'): MarketSource => ({ name, indexUrl });
+const open = (sources: readonly MarketSource[], mirrorDir = ''): Marketplace =>
+  createMarketplace({
+    plugins,
+    upstream,
+    sources: () => sources,
+    mirrorDir,
+    clock: systemClock,
+    logger: silentLogger,
+    patienceMs: 400,
+  });
+const code = (key: string, version: string, more = '') => pluginSource({ key, version, models: [`${key}-1`] }, more);
+const offer = async (marketplace: Marketplace, refresh = false) => {
+  const [first] = await marketplace.list({ refresh });
+  if (!first) throw new Error('there is no source');
+  return first;
+};
+
+describe('a source that cannot be read shows its error beside the others', () => {
+  test('each for itself', async () => {
+    const file = (path: string, body: Parameters<MarketServer['files']['set']>[1]) => {
+      market.files.set(path, body);
+      return `${market.url}${path}`;
+    };
+    const broken: [name: string, url: string, error: string][] = [
+      ['away', `${market.url}/nothing.json`, 'The marketplace answered HTTP 404.'],
+      ['500', file('/500', () => new Response('x', { status: 500 })), 'The marketplace answered HTTP 500.'],
+      [
+        'redirect',
+        file('/redirect', () => new Response(null, { status: 302, headers: { location: '/good/index.json' } })),
+        'The marketplace redirects (HTTP 302), which is not followed: enter the address where it ends.',
+      ],
+      ['garbage', file('/garbage', new Uint8Array([0xff, 0xfe, 0x00])), 'The file is not in UTF-8.'],
+      ['page', file('/page', '<!doctype html>'), 'The index is no JSON.'],
+      [
+        'later',
+        file('/later', '{"indexVersion":2}'),
+        'The index must have indexVersion 1: this gateway reads no other.',
+      ],
+      ['huge', file('/huge', new Uint8Array(8 * 1024 * 1024 + 1)), 'The marketplace sends more than 8388608 bytes.'],
+      [
+        'bomb',
+        file('/bomb', () => {
+          const body = new Blob([gzipSync(new Uint8Array(9 * 1024 * 1024))]);
+          return new Response(body, { headers: { 'content-encoding': 'gzip' } });
+        }),
+        'The marketplace sends more than 8388608 bytes.',
+      ],
+      [
+        'slow',
+        file('/slow', () => new Promise<Response>(() => {})),
+        'The marketplace did not answer completely within 0.4 seconds.',
+      ],
+      [
+        'dripping',
+        file('/dripping', () => {
+          let timer: ReturnType<typeof setInterval>;
+          const stream = new ReadableStream({
+            start: (controller) => {
+              timer = setInterval(() => controller.enqueue(new Uint8Array([0x20])), 20);
+            },
+            cancel: () => clearInterval(timer),
+          });
+          return new Response(stream);
+        }),
+        'The marketplace did not answer completely within 0.4 seconds.',
+      ],
+      ['closed', 'http://127.0.0.1:1/index.json', 'No connection to the marketplace could be made.'],
+      [
+        'metadata',
+        'http://169.254.169.254/index.json',
+        'The address is not allowed: it is in a private or reserved network.',
+      ],
+    ];
+    const good = publish(market, '/good', [{ key: 'good', version: '1.0.0', source: code('good', '1.0.0') }]);
+    const marketplace = open([...broken.map(([name, url]) => source(url, name)), source(good, 'good')]);
+    const offers = await marketplace.list({ refresh: false });
+    expect(offers.map(({ source, error }) => [source.name, error])).toEqual([
+      ...broken.map(([name, , error]) => [name, error]),
+      ['good', undefined],
+    ]);
+    expect(offers.at(-1)).toMatchObject({ name: 'Market /good', plugins: [{ key: 'good', state: 'not_installed' }] });
+    expect(market.asked.filter((path) => path === '/good/index.json')).toHaveLength(1);
+    expect(await refusal(marketplace.install({ source: '500', key: 'good', version: '1.0.0' }))).toMatchObject({
+      code: 'plugins.market_failed',
+      message: 'The source "500" cannot be read. The marketplace answered HTTP 500.',
+    });
+  });
+
+  test('SSRF: a shipped source whose name leads into the private network is refused', async () => {
+    const resolving = createUpstream({
+      allowPrivate: false,
+      clock: systemClock,
+      logger: silentLogger,
+      resolve: async () => [{ address: '127.0.0.1', family: 4 }],
+    });
+    const read = createMarketReader({ upstream: resolving, mirrorDir: '', clock: systemClock, logger: silentLogger });
+    for (const shipped of DEFAULT_MARKET_SOURCES) {
+      expect(await read(shipped, shipped.indexUrl, 'index')).toEqual({
+        ok: false,
+        error: 'The address is not allowed: it is in a private or reserved network.',
+      });
+    }
+    await resolving.close();
+  });
+});
+
+describe('the cache', () => {
+  test('one fetch for many who ask, another one when asked to refresh, and none for a source that is gone', async () => {
+    const url = publish(market, '/cached', [{ key: 'good', version: '1.0.0', source: code('good', '1.0.0') }]);
+    const sources = [source(url)];
+    const marketplace = open(sources);
+    await Promise.all(Array.from({ length: 10 }, () => marketplace.list({ refresh: true })));
+    expect(market.asked).toEqual(['/cached/index.json']);
+    await marketplace.list({ refresh: false });
+    expect(market.asked).toHaveLength(1);
+    await marketplace.list({ refresh: true });
+    expect(market.asked).toHaveLength(2);
+
+    sources.length = 0;
+    expect(await marketplace.list({ refresh: false })).toEqual([]);
+    sources.push(source(url));
+    await marketplace.list({ refresh: false });
+    expect(market.asked).toHaveLength(3);
+  });
+});
+
+describe('installing', () => {
+  test('the first version serves, the second one waits; the states follow', async () => {
+    const [one, two] = [code('steps', '1.0.0'), code('steps', '1.1.0')];
+    const first = { key: 'steps', version: '1.0.0', source: one };
+    const url = publish(market, '/steps', [first], {
+      iconFile: { path: 'steps/steps.png', sha256: sha256(PNG).toUpperCase() },
+    });
+    market.files.set('/steps/steps/steps.png', PNG);
+    const marketplace = open([source(url)]);
+    const state = async () => (await offer(marketplace, true)).plugins[0]?.state;
+
+    expect(await marketplace.read({ source: 'Ours', key: 'steps' })).toMatchObject({
+      version: '1.0.0',
+      source: one,
+      sourceHash: sha256(one),
+      meta: { key: 'steps', version: '1.0.0' },
+      errors: [],
+      current: null,
+    });
+    expect(await state()).toBe('not_installed');
+    const name = { source: 'Ours', key: 'steps' };
+    const installed = await marketplace.install({ ...name, version: '1.0.0', sha256: sha256(one).toUpperCase() });
+    expect(installed).toMatchObject({
+      sourceHash: sha256(one),
+      hasIcon: true,
+      plugin: { active: true, enabled: true },
+    });
+    expect(plugins.current().plugins.get('steps')?.version).toBe('1.0.0');
+    expect((await plugins.icon('steps'))?.bytes).toEqual(PNG);
+    expect(Buffer.from((await marketplace.icon(name))?.bytes ?? [])).toEqual(PNG);
+    expect(await state()).toBe('up_to_date');
+
+    publish(market, '/steps', [first, { key: 'steps', version: '1.1.0', source: two }]);
+    expect(await state()).toBe('upgradable');
+    expect(await marketplace.read(name)).toMatchObject({
+      version: '1.1.0',
+      current: { version: '1.0.0', source: one },
+    });
+    const upgrade = await marketplace.install({ ...name, version: '1.1.0' });
+    expect(upgrade.plugin).toMatchObject({ active: false, enabled: true });
+    expect((await offer(marketplace)).plugins[0]).toMatchObject({
+      state: 'upgradable',
+      installed: { version: '1.0.0' },
+      versions: [
+        { version: '1.1.0', stored: 'same', active: false },
+        { version: '1.0.0', stored: 'same', active: true },
+      ],
+    });
+    await plugins.activate('steps', '1.1.0');
+    expect(await state()).toBe('up_to_date');
+
+    // The market now tells another story about the version that is installed.
+    publish(market, '/steps', [{ key: 'steps', version: '1.1.0', source: `${two}\n// changed` }]);
+    expect(await state()).toBe('diverged');
+    expect(await refusal(marketplace.install({ ...name, version: '1.1.0' }))).toMatchObject({
+      code: 'plugins.version_exists',
+    });
+    expect(plugins.current().plugins.get('steps')?.sourceHash).toBe(sha256(two));
+  });
+
+  test('two at once make one row', async () => {
+    const text = code('twice', '1.0.0');
+    const marketplace = open([source(publish(market, '/twice', [{ key: 'twice', version: '1.0.0', source: text }]))]);
+    const install = () => marketplace.install({ source: 'Ours', key: 'twice', version: '1.0.0' });
+    await Promise.all([install(), install(), marketplace.list({ refresh: true }), install()]);
+    expect((await plugins.versions('twice')).map(({ version }) => version)).toEqual(['1.0.0']);
+  });
+
+  const text = code('held', '1.0.0');
+  const entry = { key: 'held', version: '1.0.0', source: text };
+  const REFUSED: [name: string, prepare: () => string, request: object, code: string, message: string][] = [
+    [
+      'a file that is not the announced one',
+      () => publish(market, '/m', [{ ...entry, sha256: sha256('other') }]),
+      {},
+      'market_mismatch',
+      'does not have the SHA-256 that the index announces',
+    ],
+    [
+      'an index that changed since it was seen',
+      () => publish(market, '/m', [entry]),
+      { sha256: sha256('what was seen') },
+      'market_changed',
+      'another SHA-256 now than the one you have seen',
+    ],
+    [
+      'another plugin under this name',
+      () => publish(market, '/m', [{ ...entry, source: code('other', '1.0.0') }]),
+      {},
+      'market_mismatch',
+      'announces as held@1.0.0 is other@1.0.0',
+    ],
+    [
+      'another version under this name',
+      () => publish(market, '/m', [{ ...entry, source: code('held', '2.0.0') }]),
+      {},
+      'market_mismatch',
+      'announces as held@1.0.0 is held@2.0.0',
+    ],
+    [
+      'a plugin that is none',
+      () => publish(market, '/m', [{ ...entry, source: 'export const meta = 1;' }]),
+      {},
+      'invalid',
+      'not valid',
+    ],
+    [
+      'a source that is gone',
+      () => publish(market, '/m', [{ ...entry, path: 'gone.js' }]),
+      {},
+      'market_failed',
+      'HTTP 404',
+    ],
+    [
+      'a source that is no text',
+      () => {
+        const bytes = new Uint8Array([0xc3, 0x28]);
+        const url = publish(market, '/m', [{ ...entry, sha256: sha256(bytes) }]);
+        market.files.set('/m/held/1.0.0.js', bytes);
+        return url;
+      },
+      {},
+      'market_mismatch',
+      'is not in UTF-8',
+    ],
+    [
+      'a source that is too large',
+      () => publish(market, '/m', [{ ...entry, source: `${text}//${'x'.repeat(1024 * 1024)}` }]),
+      {},
+      'market_failed',
+      'sends more than 1048576 bytes',
+    ],
+    [
+      'a source that redirects elsewhere',
+      () => {
+        const url = publish(market, '/m', [entry]);
+        elsewhere.files.set('/held.js', text);
+        market.files.set('/m/held/1.0.0.js', () => Response.redirect(`${elsewhere.url}/held.js`));
+        return url;
+      },
+      {},
+      'market_failed',
+      'redirects (HTTP 302), which is not followed',
+    ],
+    [
+      'a source on another origin',
+      () => {
+        elsewhere.files.set('/held.js', text);
+        return publish(market, '/m', [{ ...entry, path: `${elsewhere.url}/held.js` }]);
+      },
+      {},
+      'not_found',
+      'offers no plugin "held"',
+    ],
+    [
+      'an icon that is gone',
+      () => publish(market, '/m', [entry], { iconFile: { path: 'a.png' } }),
+      {},
+      'market_failed',
+      'The icon of "held"',
+    ],
+    [
+      'an icon that is not the announced one',
+      () => {
+        market.files.set('/m/a.png', PNG);
+        return publish(market, '/m', [entry], { iconFile: { path: 'a.png', sha256: sha256('other') } });
+      },
+      {},
+      'market_mismatch',
+      'The icon of "held"',
+    ],
+    [
+      'an icon with a script',
+      () => {
+        market.files.set('/m/a.svg', '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>');
+        return publish(market, '/m', [entry], { iconFile: { path: 'a.svg' } });
+      },
+      {},
+      'icon_invalid',
+      'The icon of "held"',
+    ],
+    [
+      'an unknown source',
+      () => publish(market, '/m', [entry]),
+      { source: 'Theirs' },
+      'not_found',
+      'no marketplace source',
+    ],
+    [
+      'an unknown version',
+      () => publish(market, '/m', [entry]),
+      { version: '9.0.0' },
+      'not_found',
+      'offers no held@9.0.0',
+    ],
+  ];
+  test.each(REFUSED)('%s is refused and stores nothing', async (_name, prepare, request, reason, message) => {
+    const marketplace = open([source(prepare())]);
+    const error = await refusal(marketplace.install({ source: 'Ours', key: 'held', version: '1.0.0', ...request }));
+    expect([error.code, error.message]).toEqual([`plugins.${reason}`, expect.stringContaining(message)]);
+    expect(elsewhere.asked).toEqual([]);
+    expect((await plugins.list()).some(({ key }) => key === 'held')).toBe(false);
+  });
+
+  test('a source that an upload would refuse can be read, with its faults and what the index says otherwise', async () => {
+    const odd = pluginSource({ key: 'odd', models: ['odd-1'], allowedHosts: ['cdn.example.com'] });
+    const url = publish(
+      market,
+      '/odd',
+      [
+        { key: 'odd', version: '1.0.0', source: odd },
+        { key: 'bad', version: '1.0.0', source: 'export const meta = {};' },
+      ],
+      { models: ['odd-1'] },
+    );
+    const marketplace = open([source(url)]);
+    expect(await marketplace.read({ source: 'Ours', key: 'odd' })).toMatchObject({
+      errors: [],
+      differences: ['The index says allowedHosts [], the plugin ["cdn.example.com"].'],
+    });
+    const bad = await marketplace.read({ source: 'Ours', key: 'bad' });
+    expect([bad.meta, bad.differences, bad.source]).toEqual([null, [], 'export const meta = {};']);
+    expect(bad.errors.length).toBeGreaterThan(3);
+  });
+});
+
+describe('a folder as a source', () => {
+  const inside = join(scratch, 'mirror');
+  const write = (path: string, text: string) => {
+    mkdirSync(join(path, '..'), { recursive: true });
+    writeFileSync(path, text);
+  };
+  const text = code('offline', '1.0.0');
+  const index = (path: string) =>
+    JSON.stringify({
+      indexVersion: 1,
+      name: 'Folder',
+      plugins: [
+        {
+          key: 'offline',
+          name: 'Offline',
+          latest: '1.0.0',
+          versions: [{ version: '1.0.0', path, sha256: sha256(text), minApiVersion: 1, kind: 'task' }],
+        },
+      ],
+    });
+  const folder = (path: string) => source(pathToFileURL(path).href);
+
+  test('is listed and installed from without any network', async () => {
+    write(join(inside, 'a/index.json'), index('offline/1.0.0.js'));
+    write(join(inside, 'a/offline/1.0.0.js'), text);
+    for (const address of [join(inside, 'a'), `${join(inside, 'a')}/`, join(inside, 'a/index.json')]) {
+      expect(await offer(open([folder(address)], inside))).toMatchObject({
+        name: 'Folder',
+        plugins: [{ key: 'offline' }],
+      });
+    }
+    const marketplace = open([folder(join(inside, 'a'))], inside);
+    const installed = await marketplace.install({ source: 'Ours', key: 'offline', version: '1.0.0' });
+    expect(installed.plugin).toMatchObject({ key: 'offline', active: true });
+  });
+
+  test('path traversal: nothing outside MARKETPLACE_DIR is read, by no way', async () => {
+    const outside = join(scratch, 'outside');
+    write(join(outside, 'index.json'), index('offline.js'));
+    write(join(outside, 'offline.js'), text);
+    mkdirSync(inside, { recursive: true });
+    symlinkSync(outside, join(inside, 'link'));
+    symlinkSync(join(outside, 'index.json'), join(inside, 'link.json'));
+    const OUTSIDE = 'The file is not under MARKETPLACE_DIR, the only folder that is read.';
+    const addresses: [url: string, error: string][] = [
+      [pathToFileURL(outside).href, OUTSIDE],
+      [`${pathToFileURL(inside).href}/../outside/index.json`, OUTSIDE],
+      [`${pathToFileURL(inside).href}/%2e%2e/outside/index.json`, OUTSIDE],
+      [`${pathToFileURL(inside).href}/..%2foutside/index.json`, OUTSIDE],
+      [`${pathToFileURL(inside).href}-other/index.json`, OUTSIDE],
+      [pathToFileURL(join(inside, 'link')).href, OUTSIDE],
+      [pathToFileURL(join(inside, 'link.json')).href, OUTSIDE],
+      ['file:///etc/passwd', OUTSIDE],
+      ['file:///dev/zero', OUTSIDE],
+      [pathToFileURL(join(inside, 'nothing')).href, 'The file cannot be read (ENOENT).'],
+    ];
+    for (const [url, error] of addresses)
+      expect([url, (await offer(open([source(url)], inside))).error]).toEqual([url, error]);
+
+    for (const path of ['../../outside/offline.js', '../link/offline.js', '%2e%2e/%2e%2e/outside/offline.js']) {
+      write(join(inside, 'b/index.json'), index(path));
+      const marketplace = open([folder(join(inside, 'b'))], inside);
+      const error = await refusal(marketplace.read({ source: 'Ours', key: 'offline' }));
+      expect([path, error.code, error.message]).toEqual([
+        path,
+        'plugins.market_failed',
+        expect.stringContaining(OUTSIDE),
+      ]);
+    }
+  });
+
+  test('a pipe does not hold the reader, and without MARKETPLACE_DIR no folder is read', async () => {
+    mkdirSync(join(inside, 'c'), { recursive: true });
+    await Bun.spawn(['mkfifo', join(inside, 'c/index.json')]).exited;
+    expect((await offer(open([folder(join(inside, 'c'))], inside))).error).toBe('It is no regular file.');
+    mkdirSync(join(inside, 'd/index.json'), { recursive: true });
+    expect((await offer(open([folder(join(inside, 'd'))], inside))).error).toBe('It is no regular file.');
+    expect((await offer(open([folder(join(inside, 'a'))]))).error).toBe(
+      'Folders are read only under MARKETPLACE_DIR, which is not set.',
+    );
+  });
+});
