@@ -26,8 +26,9 @@ export async function runSandboxChild(): Promise<never> {
   await warmUp(guests);
   const hello: Hello = { ready: true };
   send(encodeFrame(JSON.stringify(hello), ''));
+  // Not before: the start of the gateway waits for this message.
+  releaseProgram();
 
-  let served = 0;
   for (;;) {
     for (const frame of reader.push(receive(buffer))) {
       const request = JSON.parse(frame.head) as HookRequest | ForgetRequest;
@@ -46,8 +47,6 @@ export async function runSandboxChild(): Promise<never> {
       send(encodeFrame(JSON.stringify({ id: request.id, ms, ...answer.reply }), answer.body));
       fuse(0);
       guests.settle();
-      // Not before: somebody waits for the first answer of a process.
-      if (++served === 1) releaseProgram();
     }
     await guests.collect();
   }

@@ -132,7 +132,7 @@ export function createPool({ limits, command, clock, logger, onKill }: PoolOptio
       queue.pushFront(job);
       return;
     }
-    quick.set(job.key, (reply.ms ?? QUICK_MS) < QUICK_MS);
+    if (job.request.path !== undefined) quick.set(job.key, (reply.ms ?? QUICK_MS) < QUICK_MS);
     job.onReply(reply, body);
   }
 

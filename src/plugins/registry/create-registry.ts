@@ -110,7 +110,9 @@ export function createRegistry(deps: Deps): Registry {
     }
     delete status.databaseError;
     const candidates = chooseCandidates(factory, snapshot, development);
-    wanted = new Set(candidates.flatMap(([, layers]) => layers.map(({ sourceHash }) => sourceHash)));
+    const layers = candidates.flatMap(([, ofKey]) => ofKey);
+    // Rows that are switched off too: the list of plugins shows their manifests.
+    wanted = new Set([...layers, ...snapshot.rows].map(({ sourceHash }) => sourceHash));
     const { serving: next, index, errors: pluginErrors } = await assembleGeneration(candidates, serving, load);
     for (const [key, message] of Object.entries(pluginErrors)) {
       if (status.pluginErrors[key] !== message)
