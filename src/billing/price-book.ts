@@ -1,6 +1,7 @@
 import { applyNewest, type Clock, type JsonObject } from '../kernel/index.ts';
 import type { PriceRecord, Store } from '../store/ports/index.ts';
 import { billingErrors } from './errors.ts';
+import { judgeChange, type PluginChange, type PriceJudgement } from './judge-change.ts';
 import { type PriceExpression, parsePriceExpression } from './price-expression.ts';
 
 /** A fact that a plugin declares, as far as saving a price needs to know it. */
@@ -15,6 +16,8 @@ export type PriceBook = {
     upstreamModel: string,
   ): { row: PriceRecord; expression: PriceExpression } | undefined;
   all(): PriceRecord[];
+  /** What another version of a plugin would mean for the prices. */
+  judge(change: PluginChange): PriceJudgement;
   /** Throws `billing.price_invalid` unless the expression parses, reads declared facts only and gives finite results ≥ 0 on samples. */
   save(price: { pluginKey: string; model: string; expression: string }): Promise<PriceRecord>;
   delete(pluginKey: string, model: string): Promise<void>;
@@ -49,6 +52,7 @@ export function createPriceBook(deps: {
   return {
     load,
     all: () => rows,
+    judge: (change) => judgeChange(rows, change),
     find(pluginKey, model, upstreamModel) {
       for (const name of new Set([model, upstreamModel])) {
         const found = byKey.get(keyOf(pluginKey, name)) ?? byKey.get(keyOf('*', name));

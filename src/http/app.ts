@@ -23,6 +23,7 @@ import { type OperationDeps, operationRoutes } from './panel-api/operation.ts';
 import { type OptionDesk, type OptionTests, optionRoutes } from './panel-api/options.ts';
 import { passkeyRoutes } from './panel-api/passkeys.ts';
 import { personalTokenRoutes } from './panel-api/personal-token.ts';
+import { pluginReviewRoutes } from './panel-api/plugin-reviews.ts';
 import { pluginRoutes } from './panel-api/plugins.ts';
 import { priceRoutes } from './panel-api/prices.ts';
 import { type RecordsSource, recordRoutes } from './panel-api/records.ts';
@@ -124,6 +125,7 @@ function joinRoutes(kit: Kit, deps: HttpDeps & { audit: RecordAudit }) {
     .use(apiKeyRoutes(kit, deps))
     .use(channelRoutes(kit, deps))
     .use(pluginRoutes(kit, deps))
+    .use(pluginReviewRoutes(kit, deps))
     .use(marketplaceRoutes(kit, deps))
     .use(priceRoutes(kit, deps))
     .use(panelTaskRoutes(kit, deps))

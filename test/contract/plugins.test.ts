@@ -69,6 +69,20 @@ describeEachStore('plugins', (opened) => {
     expect(await serving(store, key)).toEqual([]);
   });
 
+  test('what takes the place of a deleted version is enabled as that one was', async () => {
+    const { store } = opened();
+    for (const enabled of [true, false]) {
+      const key = newKey();
+      await store.plugins.insert(plugin(key, '1.0.0', { enabled: !enabled }));
+      await store.plugins.insert(plugin(key, '2.0.0', { enabled }));
+      await store.plugins.insert(plugin(key, '3.0.0', { enabled: !enabled }));
+      await store.plugins.activate(key, '2.0.0');
+      if (!enabled) await store.plugins.setEnabled(key, false);
+      await store.plugins.delete(key, '2.0.0');
+      expect(await store.plugins.byVersion(key, '3.0.0')).toMatchObject({ active: true, enabled });
+    }
+  });
+
   test('remarks, icons and narrowed models change; enabling reaches all versions', async () => {
     const { store } = opened();
     const key = newKey();

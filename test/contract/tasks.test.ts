@@ -50,6 +50,24 @@ function suite(opened: () => OpenedStore): void {
     expect(JSON.stringify([row.data, row.state])).toBe(JSON.stringify([value, value]));
   });
 
+  test('the last tasks of a plugin with stored data, the newest first', async () => {
+    const { store } = opened();
+    const platform = `p-${newTaskId()}`;
+    const withData: string[] = [];
+    for (let i = 0; i < 6; i += 1) {
+      const task = await store.tasks.insert(newTask({ platform: i === 4 ? 'another' : platform }));
+      if (i === 2) continue;
+      await store.tasks.amend(leaseOf(task), { data: { i } });
+      if (i !== 4) withData.unshift(task.taskId);
+    }
+    const ids = async (limit: number) =>
+      (await store.tasks.latestWithData(platform, limit)).map(({ taskId }) => taskId);
+    expect(await ids(10)).toEqual(withData);
+    expect(await ids(2)).toEqual(withData.slice(0, 2));
+    expect((await store.tasks.latestWithData(platform, 1))[0]?.data).toEqual({ i: 5 });
+    expect(await store.tasks.latestWithData('nobody', 10)).toEqual([]);
+  });
+
   test('a claim takes what is due, the longest overdue first, and leaves what is not', async () => {
     const { store } = opened();
     const submitted = await store.tasks.insert(newTask());

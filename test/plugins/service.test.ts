@@ -329,6 +329,8 @@ describe.each(['sqlite', 'postgres'] as const)('plugins on %s', (dialect) => {
     expect(await service.setEnabled('acme', false, { cascade: true, force: true })).toEqual({
       pluginEnabled: false,
       disabledChannels: [bound.id, typed.id],
+      inFlightCount: use.inFlightCount,
+      before: { enabled: true },
     });
     expect(serving()).toBeUndefined();
     expect((await opened.store.channels.byId(bound.id))?.status).toBe(2);

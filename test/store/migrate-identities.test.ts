@@ -64,7 +64,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       claim('github', 'gh-new', 1),
       claim('telegram', '5', 2),
     ]);
-    expect(await migrateStore(setup)).toEqual(['0004_identities']);
+    expect(await migrateStore(setup)).toContain('0004_identities');
     const owned = ['email a@example.org: 1 at 77', 'github gh-new: 1 at 88', 'telegram 5: 2 at 88'];
     expect(await claimsOf(setup)).toEqual(owned);
 
@@ -86,7 +86,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       `insert into auth_flows (token_hash, purpose, created_at, expires_at) values ('t', 'oauth', 1, 9)`,
       `insert into two_factor (user_id, secret_sealed, created_at) values (1, 'sealed', 1)`,
     ]);
-    expect(await migrateStore(setup)).toEqual(['0004_identities']);
+    expect(await migrateStore(setup)).toContain('0004_identities');
     const store = await openStore(setup);
     expect(await store.users.byAccessToken(sha256Hex('tgp_old'))).toMatchObject({ username: 'anna', authVersion: 1 });
     expect(await store.users.adminById(1)).toMatchObject({ hasAccessToken: true });

@@ -27,6 +27,7 @@ const claims: Query[] = [
     'tasks_task_id',
   ],
   ['countUnfinished', ({ tasks }) => tasks.countUnfinished({ channelId: 3 }), 'tasks', 'tasks_unfinished'],
+  ['latestWithData', ({ tasks }) => tasks.latestWithData('rare', 20), 'tasks', 'tasks_answers'],
 ];
 
 const CLAIMS = 'external_identity_claims';

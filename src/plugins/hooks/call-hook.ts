@@ -30,5 +30,5 @@ export async function callHook<T>(
 }
 
 /** The host's trouble, not the plugin's: the call may be repeated and counts against nobody. */
-export const isHostFailure = (failure: HookFailure): boolean =>
+export const isHostFailure = (failure: Pick<HookFailure, 'kind'>): boolean =>
   failure.kind === 'overloaded' || failure.kind === 'closed' || failure.kind === 'suspended';

@@ -1,6 +1,6 @@
 import { type AppError, type Clock, type Logger, sha256Hex } from '../../kernel/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
-import type { PluginRecord, Store } from '../../store/ports/index.ts';
+import type { PluginRecord, Repositories, Store } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
 import { preflight } from '../registry/build-index.ts';
 import type { Registry } from '../registry/create-registry.ts';
@@ -62,14 +62,46 @@ export async function applyChange(ctx: ServiceContext): Promise<void> {
 }
 
 /** The row of a version, or `plugins.not_found`. */
-export async function rowOf(ctx: ServiceContext, key: string, version: string): Promise<PluginRecord> {
-  const row = await ctx.store.plugins.byVersion(key, version);
-  if (!row) throw pluginErrors.not_found();
+export async function rowOf({ store }: { store: PluginRows }, key: string, version: string): Promise<PluginRecord> {
+  const row = await store.plugins.byVersion(key, version);
+  if (!row) throw pluginErrors.not_found({ message: `There is no stored version ${version} of plugin ${key}.` });
   return row;
 }
 
+type PluginRows = Pick<Repositories, 'plugins'>;
+
 /** The database's choice for a key: its active row. */
-export const activeRow = async (ctx: ServiceContext, key: string): Promise<PluginRecord | undefined> =>
-  (await ctx.store.plugins.versions(key)).find((row) => row.active);
+export const activeRow = async (store: PluginRows, key: string): Promise<PluginRecord | undefined> =>
+  (await store.plugins.versions(key)).find((row) => row.active);
+
+/** The name under which comparisons and trials find what ships with the gateway. */
+const FACTORY = 'factory';
+
+/** A source under its key: a stored version, or what ships with the gateway. */
+export type FoundSource = { row: PluginRecord; factory?: undefined } | { row?: undefined; factory: CompiledPlugin };
+
+/** By version or `factory`; without a version what counts for the key: its active version, else the factory's. Or `plugins.not_found`. */
+export async function findSource(ctx: ServiceContext, key: string, version?: string): Promise<FoundSource> {
+  const { plugins } = ctx.store;
+  const row =
+    version === undefined
+      ? await activeRow(ctx.store, key)
+      : version === FACTORY
+        ? undefined
+        : await plugins.byVersion(key, version);
+  if (row) return { row };
+  const factory = ctx.registry.factory().get(key);
+  if (factory && (version === undefined || version === FACTORY || version === factory.manifest.version))
+    return { factory };
+  const what = version === undefined ? `plugin ${key}` : `version ${version} of plugin ${key}`;
+  throw pluginErrors.not_found({ message: `There is no ${what}.` });
+}
+
+/** What was found, checked; throws as `compileOrThrow`. */
+export const compileFound = async (ctx: ServiceContext, { row, factory }: FoundSource): Promise<CompiledPlugin> =>
+  row ? compileOrThrow(ctx, row.source, row) : factory;
+
+/** The name under which the sandbox counts trials: a hook that has to be killed in one does not suspend the plugin that serves. */
+export const trialName = (key: string): string => `trial:${key}`;
 
 export const hashOf = (source: string): string => sha256Hex(source);

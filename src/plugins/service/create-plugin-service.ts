@@ -7,6 +7,7 @@ import { type CompiledPlugin, createCompiler } from '../source/compile-plugin.ts
 import type { Generation, HookCall, Manifest, Pin } from '../types.ts';
 import type { IconImage } from './check-icon.ts';
 import { compileOrThrow, type ServiceContext } from './context.ts';
+import { type Deletion, deleteVersion } from './delete-version.ts';
 import {
   describePlugin,
   findIcon,
@@ -16,9 +17,13 @@ import {
   type PluginSummary,
   type PluginVersion,
 } from './describe-plugins.ts';
+import { diffVersions, type VersionDiff } from './diff-versions.ts';
 import { type DryRun, type DryRunOutcome, dryRunHook } from './dry-run.ts';
-import { activateVersion, deleteVersion, setPluginEnabled } from './switch-plugin.ts';
-import { type PluginUpload, uploadPlugin } from './upload-plugin.ts';
+import { narrowModels } from './narrow-models.ts';
+import { type ActivationPreview, previewActivation } from './preview-activation.ts';
+import { activateVersion, type Switch, setPluginEnabled, type VersionChange } from './switch-plugin.ts';
+import { createTurns } from './take-turns.ts';
+import { type PluginUpload, type UploadedPlugin, uploadPlugin } from './upload-plugin.ts';
 
 export interface PluginService extends Development {
   /** Publishes the first generation, then follows changes. Rejects when the database does not answer. */
@@ -29,18 +34,19 @@ export interface PluginService extends Development {
   current(): Generation;
   /** Judges a source as an upload does and stores nothing; throws `plugins.invalid` or `plugins.unavailable`. */
   check(source: string): Promise<Manifest>;
-  upload(upload: PluginUpload): Promise<PluginDetail>;
+  upload(upload: PluginUpload): Promise<UploadedPlugin>;
   list(): Promise<PluginSummary[]>;
   detail(key: string, version?: string): Promise<PluginDetail>;
   versions(key: string): Promise<PluginVersion[]>;
   icon(key: string, version?: string): Promise<IconImage | undefined>;
-  activate(key: string, version: string): Promise<void>;
-  setEnabled(
-    key: string,
-    enabled: boolean,
-    options?: { cascade?: boolean; force?: boolean },
-  ): Promise<{ pluginEnabled: boolean; disabledChannels: number[] }>;
-  deleteVersion(key: string, version: string, options?: { force?: boolean }): Promise<void>;
+  activate(key: string, version: string): Promise<VersionChange>;
+  setEnabled(key: string, enabled: boolean, options?: { cascade?: boolean; force?: boolean }): Promise<Switch>;
+  /** `null`: all models of the manifest. */
+  narrow(key: string, models: readonly string[] | null): Promise<VersionChange>;
+  deleteVersion(key: string, version: string, options?: { force?: boolean }): Promise<Deletion>;
+  /** Versions by number, or `factory`. */
+  diff(key: string, from: string, to: string): Promise<VersionDiff>;
+  preview(key: string, version: string): Promise<ActivationPreview>;
   dryRun(key: string, run: DryRun): Promise<DryRunOutcome>;
   runtimeStatus(): RuntimeStatus;
 }
@@ -64,6 +70,7 @@ export function createPluginService(deps: Deps): PluginService {
   const registry = createRegistry({ ...deps, compiler });
   const development = createDevelopment({ compiler, registry });
   const ctx: ServiceContext = { ...deps, compiler, registry };
+  const inTurn = createTurns({ store, clock, registry });
   const stopping = new AbortController();
   let unsubscribe: (() => void) | undefined;
   let following: Promise<void> = Promise.resolve();
@@ -73,14 +80,6 @@ export function createPluginService(deps: Deps): PluginService {
       await clock.sleep(deps.syncFrequencyMs, stopping.signal);
       if (!stopping.signal.aborted) await registry.rebuild();
     }
-  }
-
-  /** Management calls of this node go one after another: a preflight stays true until what it allowed is stored. */
-  let last: Promise<unknown> = Promise.resolve();
-  function inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const turn = last.then(work);
-    last = turn.catch(() => undefined);
-    return turn;
   }
 
   return {
@@ -109,7 +108,10 @@ export function createPluginService(deps: Deps): PluginService {
     icon: (key, version) => findIcon(ctx, key, version),
     activate: (key, version) => inTurn(() => activateVersion(ctx, key, version)),
     setEnabled: (key, enabled, options = {}) => inTurn(() => setPluginEnabled(ctx, key, enabled, options)),
+    narrow: (key, models) => inTurn(() => narrowModels(ctx, key, models)),
     deleteVersion: (key, version, options = {}) => inTurn(() => deleteVersion(ctx, key, version, options)),
+    diff: (key, from, to) => diffVersions(ctx, key, from, to),
+    preview: (key, version) => previewActivation(ctx, key, version),
     dryRun: (key, run) => dryRunHook(ctx, key, run),
     runtimeStatus: registry.status,
   };

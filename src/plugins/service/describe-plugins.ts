@@ -6,7 +6,7 @@ import { publishMeta } from '../manifest/normalize-meta.ts';
 import type { CompiledPlugin } from '../source/compile-plugin.ts';
 import type { Layer, Manifest, PluginFault } from '../types.ts';
 import { type IconImage, readIcon } from './check-icon.ts';
-import { activeRow, rowOf, type ServiceContext } from './context.ts';
+import { activeRow, findSource, rowOf, type ServiceContext } from './context.ts';
 
 /** A stored version without its source. */
 export type PluginVersion = Omit<PluginRecord, 'source' | 'icon'> & { hasIcon: boolean };
@@ -33,6 +33,8 @@ export type PluginSummary = {
   sourceHash: string;
   hasIcon: boolean;
   remark: string;
+  /** `null`: it serves all models of its manifest. */
+  narrowedModels: string[] | null;
   runtimeStatus: 'registered' | 'compile_failed' | 'not_registered' | 'disabled_fallback' | 'disabled';
   runtimeError?: string;
   /** What the factory ships under this key, where the database overrides it. */
@@ -77,10 +79,8 @@ export async function toDetail(
 
 /** One version, or what a key serves with: its active version, else the factory's. */
 export async function describePlugin(ctx: ServiceContext, key: string, version?: string): Promise<PluginDetail> {
-  const row = version === undefined ? await activeRow(ctx, key) : await ctx.store.plugins.byVersion(key, version);
+  const { row, factory } = await findSource(ctx, key, version);
   if (row) return toDetail(ctx, row);
-  const factory = (await ctx.registry.factory()).get(key);
-  if (!factory || (version !== undefined && version !== factory.manifest.version)) throw pluginErrors.not_found();
   const { source, sourceHash, manifest } = factory;
   return {
     plugin: null,
@@ -96,13 +96,13 @@ export async function describePlugin(ctx: ServiceContext, key: string, version?:
 /** All stored versions of a key, the newest first. Empty for a plugin that only the factory has. */
 export async function listVersions(ctx: ServiceContext, key: string): Promise<PluginVersion[]> {
   const rows = await ctx.store.plugins.versions(key);
-  if (rows.length === 0 && !(await ctx.registry.factory()).has(key)) throw pluginErrors.not_found();
+  if (rows.length === 0 && !ctx.registry.factory().has(key)) throw pluginErrors.not_found();
   return rows.map(toVersion);
 }
 
 /** The stored image of a version, or of the active one; `undefined` when it has none. */
 export async function findIcon(ctx: ServiceContext, key: string, version?: string): Promise<IconImage | undefined> {
-  const row = version === undefined ? await activeRow(ctx, key) : await rowOf(ctx, key, version);
+  const row = version === undefined ? await activeRow(ctx.store, key) : await rowOf(ctx, key, version);
   const icon = row?.icon ? readIcon(row.icon) : undefined;
   return icon?.ok ? icon.value : undefined;
 }
@@ -122,7 +122,7 @@ export async function listPlugins(ctx: ServiceContext): Promise<PluginSummary[]>
   });
 
   const overrides = rows.map(async (row): Promise<PluginSummary> => {
-    const { key, version, enabled, active, sourceHash, icon, remark } = row;
+    const { key, version, enabled, active, sourceHash, icon, remark, narrowedModels } = row;
     const compiled = await ctx.compiler.compile(row.source, row);
     const manifest = compiled.ok ? compiled.value.manifest : undefined;
     const shipped = factory.get(key);
@@ -141,6 +141,7 @@ export async function listPlugins(ctx: ServiceContext): Promise<PluginSummary[]>
       sourceHash,
       hasIcon: icon !== null,
       remark,
+      narrowedModels,
       runtimeStatus,
       ...(runtimeError === undefined ? {} : { runtimeError }),
       ...(shipped ? { factoryMeta: publishMeta(shipped.manifest) } : {}),
@@ -164,6 +165,7 @@ export async function listPlugins(ctx: ServiceContext): Promise<PluginSummary[]>
       sourceHash,
       hasIcon: false,
       remark: '',
+      narrowedModels: null,
       runtimeStatus: registered ? 'registered' : enabled ? 'not_registered' : 'disabled',
       ...(runtimeError === undefined ? {} : { runtimeError }),
       ...(await count(key, manifest)),

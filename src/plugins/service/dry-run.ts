@@ -1,37 +1,47 @@
 import type { Json } from '../../kernel/index.ts';
 import { pluginErrors } from '../errors.ts';
+import { isHostFailure } from '../hooks/call-hook.ts';
 import { modulePath } from '../registry/load-plugin.ts';
-import { activeRow, compileOrThrow, type ServiceContext } from './context.ts';
+import { compileFound, findSource, type ServiceContext, trialName } from './context.ts';
 
-/** A call for trying: `path` (or the single `member`) leads from the export to the function. */
-export type DryRun = { hook: string; member?: string; path?: readonly string[]; args: readonly Json[] };
+/**
+ * A call for trying: `path` (or the single `member`) leads from the export to the function. `version` is a stored one or `factory`; without it
+ * the active version is called, enabled or not, else the factory's.
+ */
+export type DryRun = {
+  hook: string;
+  member?: string;
+  path?: readonly string[];
+  args: readonly Json[];
+  version?: string;
+};
 export type DryRunOutcome = { result: Json; console: string[]; ms: number };
 
 /** Arguments and result of a dry run, in bytes: as for a hook that carries bodies. */
 const MAX_BYTES = 16 * 1024 * 1024;
+/** How long a dry run waits for a free sandbox process. */
+const ADMISSION_MS = 5000;
 
 /**
- * Calls one function of a key's active source (enabled or not), else the factory's, and nothing more: no request is made. What the hook
- * throws is `plugins.hook_failed` with its message and console.
+ * Calls one function and nothing more: no request is made. What the hook does wrong is `plugins.hook_failed` with its message, console and
+ * position; a sandbox without a free place is `plugins.unavailable`.
  */
 export async function dryRunHook(ctx: ServiceContext, key: string, run: DryRun): Promise<DryRunOutcome> {
-  const row = await activeRow(ctx, key);
-  const compiled = row ? await compileOrThrow(ctx, row.source, row) : (await ctx.registry.factory()).get(key);
-  if (!compiled) throw pluginErrors.not_found();
-  const { source, sourceHash, manifest, exports } = compiled;
+  const { source, sourceHash, manifest, exports } = await compileFound(ctx, await findSource(ctx, key, run.version));
   const members = run.path ?? (run.member === undefined ? [] : [run.member]);
   const outcome = await ctx.sandbox.call(
-    { key: manifest.key, version: manifest.version, source, sourceHash },
+    { key: trialName(manifest.key), version: manifest.version, source, sourceHash },
     {
       path: modulePath([run.hook, ...members], exports),
       args: run.args,
       maxArgsBytes: MAX_BYTES,
       maxResultBytes: MAX_BYTES,
-      admissionTimeoutMs: 5000,
+      admissionTimeoutMs: ADMISSION_MS,
     },
   );
   if (!outcome.ok) {
     const { message, kind, console, line, column } = outcome.error;
+    if (isHostFailure(outcome.error)) throw pluginErrors.unavailable({ message, retryAfterSeconds: 5 });
     throw pluginErrors.hook_failed({
       message,
       details: { kind, console, ...(line === undefined ? {} : { line, column }) },

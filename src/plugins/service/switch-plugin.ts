@@ -1,79 +1,94 @@
+import type { ChannelRecord, Repositories } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
-import { setFactoryEnabled } from '../registry/choose-sources.ts';
+import { readSnapshot, setFactoryEnabled } from '../registry/choose-sources.ts';
 import type { Manifest } from '../types.ts';
-import { activeRow, applyChange, compileOrThrow, refuseConflict, rowOf, type ServiceContext } from './context.ts';
-import { boundChannels } from './describe-plugins.ts';
+import { activeRow, applyChange, compileFound, findSource, refuseConflict, type ServiceContext } from './context.ts';
+import { boundChannels, type PluginVersion, toVersion } from './describe-plugins.ts';
+
+/** Versions before and after; `null` where there was none. */
+export type VersionChange = { before: PluginVersion | null; after: PluginVersion };
 
 /** Makes a stored version the serving one, forwards or back. Throws before anything changes when it is broken or in conflict. */
-export async function activateVersion(ctx: ServiceContext, key: string, version: string): Promise<void> {
-  const row = await rowOf(ctx, key, version);
-  const compiled = await compileOrThrow(ctx, row.source, row);
-  refuseConflict(ctx, compiled, 'database', row.narrowedModels);
-  if (!(await ctx.store.plugins.activate(key, version))) throw pluginErrors.not_found();
+export async function activateVersion(ctx: ServiceContext, key: string, version: string): Promise<VersionChange> {
+  const found = await findSource(ctx, key, version);
+  if (!found.row) throw pluginErrors.not_found({ message: `There is no stored version ${version} of plugin ${key}.` });
+  refuseConflict(ctx, await compileFound(ctx, found), 'database', found.row.narrowedModels);
+  const change = await ctx.store.transaction(async (tx) => {
+    const before = await activeRow(tx, key);
+    const activated = await tx.plugins.activate(key, version);
+    const after = await tx.plugins.byVersion(key, version);
+    if (!activated || !after) throw pluginErrors.not_found();
+    return { before: before ? toVersion(before) : null, after: toVersion(after) };
+  });
   await applyChange(ctx);
-}
-
-type Use = { channels: { id: number; name: string }[]; inFlightCount: number };
-
-/** Enabled channels that need a key, and its unfinished tasks. */
-async function useOf(ctx: ServiceContext, key: string, manifest: Manifest | undefined): Promise<Use> {
-  const bound = boundChannels(await ctx.store.channels.all(), key, manifest).filter(({ status }) => status === 1);
-  return {
-    channels: bound.map(({ id, name }) => ({ id, name })),
-    inFlightCount: await ctx.store.tasks.countUnfinished({ platform: key }),
-  };
+  return change;
 }
 
 const manifestOf = (ctx: ServiceContext, key: string): Manifest | undefined =>
-  ctx.registry.current().plugins.get(key)?.manifest;
+  ctx.registry.current().plugins.get(key)?.manifest ?? ctx.registry.factory().get(key)?.manifest;
+
+const enabledChannels = async (ctx: ServiceContext, tx: Repositories, key: string): Promise<ChannelRecord[]> =>
+  boundChannels(await tx.channels.all(), key, manifestOf(ctx, key)).filter(({ status }) => status === 1);
+
+/**
+ * Throws `plugins.in_use` while enabled channels need a key or tasks of it are unfinished, but for what the caller takes on himself. Inside the
+ * transaction that makes the change, so that the change and the verdict are one.
+ */
+export async function refuseUse(
+  ctx: ServiceContext,
+  tx: Repositories,
+  key: string,
+  { cascade = false, force = false }: { cascade?: boolean; force?: boolean } = {},
+): Promise<void> {
+  const channels = (await enabledChannels(ctx, tx, key)).map(({ id, name }) => ({ id, name }));
+  const inFlightCount = await tx.tasks.countUnfinished({ platform: key });
+  if ((channels.length > 0 && !cascade) || (inFlightCount > 0 && !force))
+    throw pluginErrors.in_use({
+      message: `The plugin is still in use: ${channels.length} enabled channels, ${inFlightCount} unfinished tasks.`,
+      details: { channels, inFlightCount },
+    });
+}
+
+export type Switch = {
+  pluginEnabled: boolean;
+  disabledChannels: number[];
+  /** Unfinished tasks after the change: those of a plugin that is off wait until it is on again. */
+  inFlightCount: number;
+  before: { enabled: boolean };
+};
 
 /**
  * Switches a key on or off, in the database and in the factory. Off with enabled channels needs `cascade`, which disables them too; off with
- * unfinished tasks needs `force`; else `plugins.in_use` names both.
+ * unfinished tasks needs `force`; else `plugins.in_use` names both. A submission that has begun by then still ends as it began.
  */
 export async function setPluginEnabled(
   ctx: ServiceContext,
   key: string,
   enabled: boolean,
-  { cascade = false, force = false }: { cascade?: boolean; force?: boolean },
-): Promise<{ pluginEnabled: boolean; disabledChannels: number[] }> {
-  const row = await activeRow(ctx, key);
-  const factory = (await ctx.registry.factory()).get(key);
-  if (!row && !factory) throw pluginErrors.not_found();
-  let disable: Use['channels'] = [];
+  use: { cascade?: boolean; force?: boolean },
+): Promise<Switch> {
+  const found = await findSource(ctx, key);
   if (enabled) {
-    const compiled = row ? await compileOrThrow(ctx, row.source, row) : factory;
-    if (compiled) refuseConflict(ctx, compiled, row ? 'database' : 'factory', row?.narrowedModels ?? null);
-  } else {
-    const use = await useOf(ctx, key, manifestOf(ctx, key));
-    if ((use.channels.length > 0 && !cascade) || (use.inFlightCount > 0 && !force))
-      throw pluginErrors.in_use({ details: use });
-    disable = use.channels;
+    const compiled = await compileFound(ctx, found);
+    refuseConflict(ctx, compiled, found.row ? 'database' : 'factory', found.row?.narrowedModels ?? null);
   }
-  await ctx.store.transaction(async (tx) => {
-    if (row) await tx.plugins.setEnabled(key, enabled);
-    if (factory) await setFactoryEnabled(tx, key, enabled);
-    for (const { id } of disable) await tx.channels.update(id, { status: 2, updatedAt: ctx.clock.unix() });
+  const { disabledFactoryKeys } = await readSnapshot(ctx.store);
+  const hasFactory = ctx.registry.factory().has(key);
+  const before = { enabled: found.row ? found.row.enabled : !disabledFactoryKeys.has(key) };
+  const changed = await ctx.store.transaction(async (tx) => {
+    if (found.row) await tx.plugins.setEnabled(key, enabled);
+    if (hasFactory) await setFactoryEnabled(tx, key, enabled);
+    if (!enabled) await refuseUse(ctx, tx, key, use);
+    const channels = enabled ? [] : await enabledChannels(ctx, tx, key);
+    for (const { id } of channels) await tx.channels.update(id, { status: 2, updatedAt: ctx.clock.unix() });
+    return { channels, inFlightCount: await tx.tasks.countUnfinished({ platform: key }) };
   });
   await applyChange(ctx);
-  if (disable.length > 0) await ctx.store.publish('channels');
-  return { pluginEnabled: enabled, disabledChannels: disable.map(({ id }) => id) };
-}
-
-/** Deletes a stored version. The last one of a key in use, without a factory plugin to fall back to, needs `force`. */
-export async function deleteVersion(
-  ctx: ServiceContext,
-  key: string,
-  version: string,
-  { force = false }: { force?: boolean },
-): Promise<void> {
-  const row = await rowOf(ctx, key, version);
-  const versions = await ctx.store.plugins.versions(key);
-  const last = versions.length === 1 && !(await ctx.registry.factory()).has(key);
-  if (row.active && last && !force) {
-    const use = await useOf(ctx, key, manifestOf(ctx, key));
-    if (use.channels.length > 0 || use.inFlightCount > 0) throw pluginErrors.in_use({ details: use });
-  }
-  if (!(await ctx.store.plugins.delete(key, version))) throw pluginErrors.not_found();
-  await applyChange(ctx);
+  if (changed.channels.length > 0) await ctx.store.publish('channels');
+  return {
+    pluginEnabled: enabled,
+    disabledChannels: changed.channels.map(({ id }) => id),
+    inFlightCount: changed.inFlightCount,
+    before,
+  };
 }

@@ -1,6 +1,7 @@
 import { constantTimeEqual } from '../../kernel/index.ts';
 import type { PluginRecord } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
+import { checkSource } from '../source/check-source.ts';
 import type { CompiledPlugin } from '../source/compile-plugin.ts';
 import { readIcon } from './check-icon.ts';
 import {
@@ -13,14 +14,15 @@ import {
   rowOf,
   type ServiceContext,
 } from './context.ts';
-import { type PluginDetail, toDetail } from './describe-plugins.ts';
+import { type PluginDetail, type PluginVersion, toDetail, toVersion } from './describe-plugins.ts';
+import { refuseUse } from './switch-plugin.ts';
 
 export type PluginUpload = {
   source: string;
   remark?: string;
-  /** True by default; false stores without serving. */
+  /** True for a new version unless given; false stores without serving. */
   enabled?: boolean;
-  /** Stores although another plugin has what this one claims. */
+  /** Stores although another plugin has what this one claims, or takes a version in use from service. */
   force?: boolean;
   /** A base64 data URL. */
   icon?: string;
@@ -28,15 +30,29 @@ export type PluginUpload = {
   sourceSha256?: string;
 };
 
+/** `before` is the stored version as it was, `null` when this upload made it. */
+export type UploadedPlugin = PluginDetail & { before: PluginVersion | null };
+
 /**
  * Checks a source and stores it as a version; the first version of a key becomes active at once, later ones wait to be activated.
  * The same version with the same source only updates remark, icon and `enabled`. Nothing changes when it throws: `plugins.invalid`,
- * `plugins.icon_invalid`, `plugins.conflict`, `plugins.version_exists`, `plugins.unavailable`.
+ * `plugins.icon_invalid`, `plugins.conflict`, `plugins.version_exists`, `plugins.in_use`, `plugins.unavailable`.
  */
-export async function uploadPlugin(ctx: ServiceContext, upload: PluginUpload): Promise<PluginDetail> {
+export async function uploadPlugin(ctx: ServiceContext, upload: PluginUpload): Promise<UploadedPlugin> {
+  const { force = false } = upload;
   const sourceHash = hashOf(upload.source);
   if (upload.sourceSha256 !== undefined && !constantTimeEqual(upload.sourceSha256.toLowerCase(), sourceHash)) {
-    throw invalidPlugin([{ path: 'source', rule: 'source.sha256', message: 'has another SHA-256 than was announced' }]);
+    // A text beside the announced one is not run; what its size alone says comes first.
+    const size = checkSource(upload.source).faults.filter(({ rule }) => rule === 'source.size');
+    throw invalidPlugin([
+      ...size,
+      {
+        path: 'source',
+        rule: 'source.sha256',
+        message: `has another SHA-256 (${sourceHash}) than was announced`,
+        hint: 'Fetch the file again; if it stays so, ask whoever offers it.',
+      },
+    ]);
   }
   const compiled = await compileOrThrow(ctx, upload.source);
   if (upload.icon !== undefined) {
@@ -45,23 +61,34 @@ export async function uploadPlugin(ctx: ServiceContext, upload: PluginUpload): P
   }
   const { key, version } = compiled.manifest;
   const existing = await ctx.store.plugins.byVersion(key, version);
-  if (existing && existing.sourceHash !== sourceHash) throw pluginErrors.version_exists({ details: { key, version } });
-  const narrowedModels = (existing ?? (await activeRow(ctx, key)))?.narrowedModels ?? null;
-  if (upload.enabled !== false && !upload.force) refuseConflict(ctx, compiled, 'database', narrowedModels);
+  if (existing && existing.sourceHash !== sourceHash) throw versionExists(key, version);
+  const narrowedModels = (existing ?? (await activeRow(ctx.store, key)))?.narrowedModels ?? null;
+  const enabled = upload.enabled ?? existing?.enabled ?? true;
+  if (enabled && !force) refuseConflict(ctx, compiled, 'database', narrowedModels);
 
   const row = existing
     ? await updateVersion(ctx, existing, upload)
     : await insertVersion(ctx, compiled, upload, narrowedModels);
   await applyChange(ctx);
-  return toDetail(ctx, row, compiled);
+  return { ...(await toDetail(ctx, row, compiled)), before: existing ? toVersion(existing) : null };
 }
 
+const versionExists = (key: string, version: string) =>
+  pluginErrors.version_exists({
+    message: `Version ${version} of ${key} is stored with another source. Give the changed source a new version.`,
+    details: { key, version },
+  });
+
 async function updateVersion(ctx: ServiceContext, row: PluginRecord, upload: PluginUpload): Promise<PluginRecord> {
-  const { remark, icon, enabled } = upload;
-  await ctx.store.plugins.update(row.id, {
-    ...(remark === undefined ? {} : { remark }),
-    ...(icon === undefined ? {} : { icon }),
-    ...(enabled === undefined ? {} : { enabled }),
+  const { remark, icon, enabled, force = false } = upload;
+  await ctx.store.transaction(async (tx) => {
+    await tx.plugins.update(row.id, {
+      ...(remark === undefined ? {} : { remark }),
+      ...(icon === undefined ? {} : { icon }),
+      ...(enabled === undefined ? {} : { enabled }),
+    });
+    const leaves = row.active && row.enabled && enabled === false;
+    if (leaves && !force && !ctx.registry.factory().has(row.key)) await refuseUse(ctx, tx, row.key);
   });
   return rowOf(ctx, row.key, row.version);
 }
@@ -84,7 +111,6 @@ async function insertVersion(
     narrowedModels,
     createdAt: ctx.clock.unix(),
   });
-  // Another upload of the same version was faster; its source may be another one.
-  if (!row) throw pluginErrors.version_exists({ details: { key: manifest.key, version: manifest.version } });
+  if (!row) throw versionExists(manifest.key, manifest.version);
   return row;
 }

@@ -59,7 +59,7 @@ export interface PluginStore {
   ): Promise<boolean>;
   /** Enables or disables all versions of a key. */
   setEnabled(key: string, enabled: boolean): Promise<boolean>;
-  /** Deletes a version; the newest remaining one becomes active if it was. */
+  /** Deletes a version; if it was active the newest remaining one becomes active, enabled as the deleted one was. */
   delete(key: string, version: string): Promise<boolean>;
 }
 
@@ -114,6 +114,8 @@ export interface TaskStore {
     filter: { userId?: number; status?: string; platform?: string; channelId?: number; query?: string },
     page: Page,
   ): Promise<Paged<TaskRecord>>;
+  /** The last `limit` tasks of a plugin with stored data, the newest first. */
+  latestWithData(platform: string, limit: number): Promise<TaskRecord[]>;
   /**
    * Claims tasks that are due (status SUBMITTED to IN_PROGRESS, `next_poll_at` reached, lease free or run out), the longest
    * overdue first. Sets owner, `lease_until` and `lease_seq + 1`. Two nodes never get the same task.

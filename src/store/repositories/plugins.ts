@@ -61,7 +61,10 @@ export function createPluginStore({ db, tables, lock }: Context): PluginStore {
 
     async delete(key, version) {
       await lockKey(key);
-      const [deleted] = await db.delete(plugins).where(isVersion(key, version)).returning({ active: plugins.active });
+      const [deleted] = await db
+        .delete(plugins)
+        .where(isVersion(key, version))
+        .returning({ active: plugins.active, enabled: plugins.enabled });
       if (!deleted) return false;
       if (deleted.active) {
         const [newest] = await db
@@ -70,7 +73,10 @@ export function createPluginStore({ db, tables, lock }: Context): PluginStore {
           .where(eq(plugins.key, key))
           .orderBy(desc(plugins.id))
           .limit(1);
-        if (newest) await db.update(plugins).set({ active: true }).where(eq(plugins.id, newest.id));
+        if (newest) {
+          const { enabled } = deleted;
+          await db.update(plugins).set({ active: true, enabled }).where(eq(plugins.id, newest.id));
+        }
       }
       return true;
     },

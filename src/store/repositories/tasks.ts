@@ -1,4 +1,4 @@
-import { and, desc, eq, type SQL, sql } from 'drizzle-orm';
+import { and, desc, eq, isNotNull, type SQL, sql } from 'drizzle-orm';
 import type { Lease, TaskChange, TaskRecord, TaskStore } from '../ports/index.ts';
 import { createTaskClaims, RUNNING, UNFINISHED } from './claim-tasks.ts';
 import { type Context, countAll, escapeLike, lazy, paged, slot } from './context.ts';
@@ -116,6 +116,14 @@ export function createTaskStore(context: Context): TaskStore {
         db.select().from(tasks).where(filter).orderBy(desc(tasks.id)).limit(limit).offset(offset),
       );
     },
+
+    latestWithData: async (platform, limit) =>
+      db
+        .select()
+        .from(tasks)
+        .where(and(eq(tasks.platform, platform), isNotNull(tasks.data)))
+        .orderBy(desc(tasks.id))
+        .limit(limit),
 
     async renew(lease, leaseForMs) {
       return (await renew().execute({ ...lease, leaseForMs, ...now() })).length === 1;

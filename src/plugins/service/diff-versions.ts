@@ -1,0 +1,44 @@
+import type { StructuredPatchHunk } from 'diff';
+import { publishMeta } from '../manifest/normalize-meta.ts';
+import { compareJson, type ValueChange } from './compare-json.ts';
+import { compareSources } from './compare-sources.ts';
+import { type FoundSource, findSource, type ServiceContext } from './context.ts';
+
+export type VersionDiff = {
+  from: { version: string; sourceHash: string };
+  to: { version: string; sourceHash: string };
+  identical: boolean;
+  /** A unified diff; empty when the sources are the same. */
+  source: string;
+  hunks: StructuredPatchHunk[];
+  /** What changed in the manifests, in the contract's form; `null` when one of the sources does not pass the checks. */
+  manifest: ValueChange[] | null;
+};
+
+/** Compares two stored versions of a key; either may be `factory`. Throws `plugins.not_found`. */
+export async function diffVersions(ctx: ServiceContext, key: string, from: string, to: string): Promise<VersionDiff> {
+  const [before, after] = await Promise.all([read(ctx, key, from), read(ctx, key, to)]);
+  const { text, hunks } = compareSources(before, after);
+  return {
+    from: { version: before.version, sourceHash: before.sourceHash },
+    to: { version: after.version, sourceHash: after.sourceHash },
+    identical: before.sourceHash === after.sourceHash,
+    source: text,
+    hunks,
+    manifest: before.meta && after.meta ? compareJson(before.meta, after.meta) : null,
+  };
+}
+
+async function read(ctx: ServiceContext, key: string, name: string) {
+  const found = await findSource(ctx, key, name);
+  const { source, sourceHash } = found.row ?? found.factory;
+  const manifest = await manifestOf(ctx, found);
+  const version = found.row?.version ?? found.factory?.manifest.version ?? name;
+  return { version, source, sourceHash, name: `${key}@${version}`, meta: manifest && publishMeta(manifest) };
+}
+
+async function manifestOf(ctx: ServiceContext, { row, factory }: FoundSource) {
+  if (!row) return factory.manifest;
+  const compiled = await ctx.compiler.compile(row.source, row);
+  return compiled.ok ? compiled.value.manifest : undefined;
+}

@@ -1,0 +1,81 @@
+import type { ChannelRecord } from '../../store/ports/index.ts';
+import { type Conflict, preflight } from '../registry/build-index.ts';
+import { loadPlugin } from '../registry/load-plugin.ts';
+import type { Layer, LoadedPlugin, Manifest } from '../types.ts';
+import { compareManifests, type ManifestChanges } from './compare-manifests.ts';
+import { compileOrThrow, rowOf, type ServiceContext, trialName } from './context.ts';
+import { boundChannels } from './describe-plugins.ts';
+import { type ReplayedTask, replayTasks } from './replay-tasks.ts';
+
+/** Tasks whose stored answers are read again. */
+const REPLAYED_TASKS = 20;
+
+/** A channel that would serve less: models whose target goes away, or all of them with its type. */
+export type AffectedChannel = { id: number; name: string; status: number; models: string[] };
+
+/** What prices hang on. */
+export type PricedPart = { models: readonly string[]; facts: readonly string[] };
+
+export type ActivationPreview = ManifestChanges & {
+  /** What serves now, `null` when nothing does. */
+  from: { version: string; sourceHash: string; layer: Layer } | null;
+  to: { version: string; sourceHash: string };
+  /** The serving and the new side of what prices hang on. */
+  priced: { before: PricedPart | null; after: PricedPart };
+  channels: AffectedChannel[];
+  /** Why an activation would be refused. */
+  conflict: Conflict | null;
+  replay: ReplayedTask[];
+};
+
+/**
+ * What would change if a stored version were activated now. Writes nothing and asks no vendor. Throws `plugins.not_found`, `plugins.invalid`,
+ * `plugins.unavailable`.
+ */
+export async function previewActivation(ctx: ServiceContext, key: string, version: string): Promise<ActivationPreview> {
+  const row = await rowOf(ctx, key, version);
+  const compiled = await compileOrThrow(ctx, row.source, row);
+  const { sandbox, clock, logger } = ctx;
+  const load = (name: string): LoadedPlugin =>
+    loadPlugin({
+      compiled: { ...compiled, manifest: { ...compiled.manifest, key: name } },
+      layer: 'database',
+      narrowedModels: row.narrowedModels,
+      sandbox,
+      clock,
+      logger,
+    });
+  const { plugins } = ctx.registry.current();
+  const serving = plugins.get(key);
+  const { manifest } = load(key);
+  const [channels, tasks] = await Promise.all([
+    ctx.store.channels.all(),
+    ctx.store.tasks.latestWithData(key, REPLAYED_TASKS),
+  ]);
+  const changes = compareManifests(serving?.manifest, manifest);
+  return {
+    from: serving ? { version: serving.version, sourceHash: serving.sourceHash, layer: serving.layer } : null,
+    to: { version: row.version, sourceHash: row.sourceHash },
+    ...changes,
+    priced: { before: serving ? pricedPart(serving.manifest) : null, after: pricedPart(manifest) },
+    channels: affectedChannels(channels, key, serving?.manifest, changes),
+    conflict: preflight(plugins.values(), load(key)) ?? null,
+    replay: await replayTasks(tasks, channels, serving, load(trialName(key))),
+  };
+}
+
+const pricedPart = ({ models, usageSchema }: Manifest): PricedPart => ({ models, facts: Object.keys(usageSchema) });
+
+function affectedChannels(
+  channels: readonly ChannelRecord[],
+  key: string,
+  serving: Manifest | undefined,
+  { models, channelTypes }: ManifestChanges,
+): AffectedChannel[] {
+  return boundChannels(channels, key, serving).flatMap((channel) => {
+    const { id, name, status, type, modelMapping, taskPluginKey } = channel;
+    const orphaned = taskPluginKey !== key && channelTypes.removed.includes(type);
+    const lost = channel.models.filter((model) => orphaned || models.removed.includes(modelMapping[model] ?? model));
+    return lost.length > 0 || orphaned ? [{ id, name, status, models: lost }] : [];
+  });
+}

@@ -1,0 +1,105 @@
+import { err, type Json, ok, type Result } from '../../kernel/index.ts';
+import type { ChannelRecord, TaskRecord, TaskStatus } from '../../store/ports/index.ts';
+import { parseBatchResult, parseTaskResult } from '../hooks/parse-answers.ts';
+import type { ParsedTask } from '../hooks/read-task-result.ts';
+import type { HookFailure, LoadedPlugin } from '../types.ts';
+
+/** What a plugin makes of a stored answer. */
+export type ReplayVerdict =
+  | { status: ParsedTask['status']; progress: string | null; reason: string }
+  | { error: string };
+
+export type ReplayedTask = {
+  taskId: string;
+  storedStatus: TaskStatus;
+  /** `null` where nothing serves. */
+  before: ReplayVerdict | null;
+  after: ReplayVerdict;
+  /** The new version gives another status than the serving one, or without one than what is stored. */
+  changed: boolean;
+};
+
+/** How long a call waits for a free sandbox process; a replay must not crowd out what serves. */
+const ADMISSION_MS = 5000;
+const RESPONSE = { status: 200, headers: {} };
+
+type Reader = (task: TaskRecord) => Promise<ReplayVerdict>;
+
+/**
+ * Lets two versions read what the vendor said last about stored tasks, and compares. Nothing is asked and nothing written. One call at a time, and
+ * after a call that had to be ended by force that version reads no further task.
+ */
+export async function replayTasks(
+  tasks: readonly TaskRecord[],
+  channels: readonly ChannelRecord[],
+  serving: LoadedPlugin | undefined,
+  candidate: LoadedPlugin,
+): Promise<ReplayedTask[]> {
+  const baseUrls = new Map(channels.map(({ id, baseUrl }) => [id, baseUrl]));
+  const [readBefore, readAfter] = [serving && createReader(serving, baseUrls), createReader(candidate, baseUrls)];
+  const replayed: ReplayedTask[] = [];
+  for (const task of tasks) {
+    const before = readBefore ? await readBefore(task) : null;
+    const after = await readAfter(task);
+    const statusBefore = before ? statusOf(before) : task.status;
+    const changed = statusBefore !== statusOf(after);
+    replayed.push({ taskId: task.taskId, storedStatus: task.status, before, after, changed });
+  }
+  return replayed;
+}
+
+const statusOf = (verdict: ReplayVerdict): string => ('error' in verdict ? '' : verdict.status);
+
+function createReader(plugin: LoadedPlugin, baseUrls: ReadonlyMap<number, string>): Reader {
+  let stopped = false;
+  return async (task) => {
+    if (stopped) return { error: 'not read: an earlier call had to be ended by force' };
+    const parsed = await parseStored(plugin, task, baseUrls.get(task.channelId) ?? '');
+    if (parsed.ok) {
+      const { status, progress, reason } = parsed.value;
+      return { status, progress: progress ?? null, reason };
+    }
+    stopped = parsed.error.kind === 'timeout' || parsed.error.kind === 'killed';
+    return { error: parsed.error.message };
+  };
+}
+
+type Failure = Pick<HookFailure, 'message'> & { kind: HookFailure['kind'] | 'absent' };
+
+/** The context is that of a poll without its credential. */
+async function parseStored(
+  plugin: LoadedPlugin,
+  task: TaskRecord,
+  baseUrl: string,
+): Promise<Result<ParsedTask, Failure>> {
+  const { originModelName: model, upstreamModelName } = task.properties;
+  const context = {
+    taskId: task.upstreamTaskId || task.taskId,
+    publicTaskId: task.taskId,
+    action: task.action,
+    model,
+    upstreamModel: upstreamModelName || model,
+    baseUrl,
+    authHeader: '',
+    data: task.data,
+    state: task.state,
+  };
+  const options = { admissionTimeoutMs: ADMISSION_MS };
+  if (plugin.manifest.fetchMode === 'per_task') return parseTaskResult(plugin, context, task.data, RESPONSE, options);
+  const batch = { baseUrl, authHeader: '', tasks: [context] };
+  let first: Failure | undefined;
+  for (const body of answersAround(task.data)) {
+    const parsed = await parseBatchResult(plugin, batch, body, RESPONSE, options);
+    const item = parsed.ok ? parsed.value.get(context.taskId) : undefined;
+    if (item) return ok(item);
+    const failure = parsed.ok ? NOT_FOUND : parsed.error;
+    if (failure.kind === 'timeout' || failure.kind === 'killed') return err(failure);
+    first ??= failure;
+  }
+  return err(first ?? NOT_FOUND);
+}
+
+const NOT_FOUND: Failure = { kind: 'absent', message: 'the plugin does not find this task in what is stored of it' };
+
+/** What is stored of a batch's task is its item, not the answer: the item itself, and the forms in which vendors list items. */
+const answersAround = (item: Json): Json[] => [item, [item], { data: [item] }];
