@@ -1,11 +1,11 @@
 import { factoryPlugins } from '../../build/factory/manifest.gen.ts';
 import { panelManifest } from '../../build/panel/manifest.gen.ts';
-import { createAuth, createCleanUp, rootHasOtherWayIn } from '../auth/index.ts';
+import { type Auth, createAuth, createCleanUp, rootHasOtherWayIn } from '../auth/index.ts';
 import { createBilling } from '../billing/index.ts';
-import { createChannels } from '../channels/index.ts';
-import { createHttpApp, createMetrics } from '../http/index.ts';
+import { type Channels, createChannels } from '../channels/index.ts';
+import { createHttpApp, createMetrics, type OptionDesk } from '../http/index.ts';
 import type { Clock, Logger, SecretBox } from '../kernel/index.ts';
-import { createMarketplace, createPluginService } from '../plugins/index.ts';
+import { createMarketplace, createPluginService, type HookCall, type PluginService } from '../plugins/index.ts';
 import type { Sandbox } from '../sandbox/index.ts';
 import {
   connectRedis,
@@ -25,13 +25,13 @@ import { billingSettings } from './billing-settings.ts';
 import type { Config } from './config-variables.ts';
 import { createLiveOptions } from './live-options.ts';
 import type { Secrets } from './load-secrets.ts';
+import { marketSources } from './market-sources.ts';
 import { describeStatus } from './options/describe-status.ts';
 import { createOptionDesk } from './options/option-desk.ts';
 import { createOptionTests } from './options/option-tests.ts';
 import { createRiskWarning } from './options/warn-of-risks.ts';
 import { createPluginFacts } from './plugin-facts.ts';
 import { taskPublicAddress } from './public-address.ts';
-import { marketSources } from './market-sources.ts';
 import { measurePolls, registerMetrics } from './register-metrics.ts';
 import { startCleanUp } from './run-clean-up.ts';
 import type { StopList } from './stop-list.ts';
@@ -55,18 +55,26 @@ type Foundation = {
   secrets: Secrets;
   nodeId: string;
   stops: StopList;
+  development?: Development;
 };
+
+/** A gateway for one plugin that its author works on: none of those that ship with it serves, and every hook call is told. */
+export type Development = { onHookCall: (call: HookCall) => void };
 
 export type Rooms = {
   /** Opens the listener. `address` is for a browser on this machine. Throws the platform's error, for instance `EADDRINUSE`. */
   listen(): { address: string; port: number };
   /** The one-time set-up token of this start, undefined once there is an administrator. */
   openSetupLink(): Promise<string | undefined>;
+  auth: Auth;
+  channels: Channels;
+  plugins: PluginService;
+  options: OptionDesk;
 };
 
 /** Wires every room to those it may use, and starts them; the listener stays closed. Each adds its own end to `stops`. */
 export async function composeRooms(foundation: Foundation): Promise<Rooms> {
-  const { config, clock, logger, store, sandbox, secretBox, secrets, nodeId, stops } = foundation;
+  const { config, clock, logger, store, sandbox, secretBox, secrets, nodeId, stops, development } = foundation;
   const syncFrequencyMs = config.syncFrequency * 1000;
 
   const upstream = createUpstream({ allowPrivate: config.upstreamAllowPrivate, clock, logger });
@@ -77,7 +85,8 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
     sandbox,
     clock,
     logger,
-    factory: factoryPlugins,
+    factory: development ? [] : factoryPlugins,
+    ...development,
     syncFrequencyMs,
   });
   const facts = createPluginFacts(plugins);
@@ -146,6 +155,14 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
   });
   registerMetrics(metrics.registry, { tasks, sandbox });
 
+  const optionDesk = createOptionDesk({
+    store,
+    secretBox,
+    clock,
+    reload: () => options.reload(),
+    rootHasOtherWayIn: (tx, changed) => rootHasOtherWayIn(tx, authSettings(changed, address)),
+  });
+
   const http = createHttpApp({
     config: {
       secureCookies: config.cookieSecure,
@@ -168,13 +185,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
       clock,
       logger,
     }),
-    options: createOptionDesk({
-      store,
-      secretBox,
-      clock,
-      reload: () => options.reload(),
-      rootHasOtherWayIn: (tx, changed) => rootHasOtherWayIn(tx, authSettings(changed, address)),
-    }),
+    options: optionDesk,
     optionTests: createOptionTests({
       options,
       upstream,
@@ -223,6 +234,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
       return { address, port: listening.port };
     },
     openSetupLink: () => auth.setup.openLink(),
+    ...{ auth, channels, plugins, options: optionDesk },
   };
 }
 

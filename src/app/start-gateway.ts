@@ -2,6 +2,7 @@ import { type Clock, createSecretBox, type Logger, newUuid } from '../kernel/ind
 import { createSandbox } from '../sandbox/index.ts';
 import { announceNode } from './announce-node.ts';
 import { CommandError } from './cli/command.ts';
+import type { Development, Rooms } from './compose.ts';
 import type { Config } from './config-variables.ts';
 import { fingerprintSecrets, loadSecrets, SECRETS_FILE } from './load-secrets.ts';
 import { prepareDataDir } from './prepare-data-dir.ts';
@@ -18,6 +19,8 @@ export type Gateway = {
   setupToken: string | undefined;
   /** What this start made, in words. */
   created: string[];
+  /** What a command may do with a running gateway. */
+  rooms: Pick<Rooms, 'auth' | 'channels' | 'plugins' | 'options'>;
   /** Stops everything in order; waits for requests in flight up to `SHUTDOWN_TIMEOUT_SECONDS`. */
   stop(): Promise<void>;
 };
@@ -26,8 +29,13 @@ export type Gateway = {
  * Starts all rooms in order and serves. The listener opens last: whoever reaches the port finds a gateway that works. Throws
  * `CommandError` or `AppError` with a message for people; what had been started by then is stopped again.
  */
-export async function startGateway(deps: { config: Config; clock: Clock; logger: Logger }): Promise<Gateway> {
-  const { config, clock, logger } = deps;
+export async function startGateway(deps: {
+  config: Config;
+  clock: Clock;
+  logger: Logger;
+  development?: Development;
+}): Promise<Gateway> {
+  const { config, clock, logger, development } = deps;
   const stops = createStopList(logger, clock);
   const started = clock.monotonicMs();
   const timings: Record<string, number> = {};
@@ -85,6 +93,7 @@ export async function startGateway(deps: { config: Config; clock: Clock; logger:
       secrets,
       nodeId,
       stops,
+      ...(development ? { development } : {}),
     });
     passed('rooms_ms');
     await sandbox.ready();
@@ -94,7 +103,7 @@ export async function startGateway(deps: { config: Config; clock: Clock; logger:
     const setupToken = await rooms.openSetupLink();
     passed('ready_ms');
     logger.info({ address, version: VERSION, node: nodeId, role: config.nodeRole, ...timings }, 'ready');
-    return { address, port, dataDir, setupToken, created, stop: () => stops.run() };
+    return { address, port, dataDir, setupToken, created, rooms, stop: () => stops.run() };
   } catch (error) {
     await stops.run();
     throw explainStart(error, config);

@@ -4,9 +4,13 @@
  */
 export type * from '../../contracts/v1.d.ts';
 export { type BenchReport, benchPlugin } from './author/bench-plugin.ts';
-export { addExpected } from './author/edit-json.ts';
+export { cleanExchange } from './author/clean-exchange.ts';
+export { addCases, addExpected } from './author/edit-json.ts';
 export { type LintReport, lintPlugin } from './author/lint-plugin.ts';
 export { newPlugin } from './author/new-plugin.ts';
+export { openPlugin } from './author/open-plugin.ts';
+export { readFixture } from './author/read-fixture.ts';
+export { recordCall } from './author/record-call.ts';
 export { type FixtureReport, runFixture } from './author/run-fixture.ts';
 export { pluginErrors } from './errors.ts';
 export {
@@ -48,9 +52,7 @@ export type { RuntimeStatus } from './registry/create-registry.ts';
 export type { IconImage } from './service/check-icon.ts';
 export { createPluginService, type PluginService } from './service/create-plugin-service.ts';
 export type { PluginDetail, PluginSummary, PluginVersion } from './service/describe-plugins.ts';
-export type { VersionDiff } from './service/diff-versions.ts';
 export type { DryRun, DryRunOutcome } from './service/dry-run.ts';
-export type { ActivationPreview } from './service/preview-activation.ts';
 export type { PluginUpload } from './service/upload-plugin.ts';
 export type { CompiledPlugin as FactoryPlugin } from './source/compile-plugin.ts';
 export type {

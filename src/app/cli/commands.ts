@@ -100,6 +100,28 @@ export const COMMANDS: readonly CommandSpec[] = [
     load: () => import('./bench-plugin.ts'),
   },
   {
+    name: 'plugin dev',
+    summary: 'run a plugin in a gateway of its own that reloads it on save',
+    positionals: ['FILE'],
+    options: {
+      port: { type: 'string', value: 'PORT', doc: 'port to listen on, on loopback (default 4020; 0 takes a free one)' },
+      'base-url': { type: 'string', value: 'URL', doc: 'address of a real vendor (default: the built-in demo vendor)' },
+      'key-stdin': { type: 'boolean', doc: "read the vendor's key from standard input (default: ask at the terminal)" },
+      record: { type: 'string', value: 'FIXTURE', doc: 'add real exchanges to this fixture as cases' },
+      'data-dir': {
+        type: 'string',
+        value: 'DIR',
+        doc: 'keep account, API key and tasks there (default: a temporary folder)',
+      },
+    },
+    more: async () =>
+      'Prints an API key, a command that submits a task, and every hook call: arguments and result, shortened and without credentials. Source with faults\n' +
+      'is not served: the last good one goes on. Takes nothing from the environment.\n\n' +
+      '--record takes credentials and tokens out of the arguments first; "expected" is what the hook makes of those. A new file freezes the clock with\n' +
+      '"unixNow"; in a file without it, a result that hangs on the clock or on chance is recorded without "expected".',
+    load: () => import('./dev-plugin.ts'),
+  },
+  {
     name: 'admin create-root',
     summary: 'create the first administrator',
     positionals: [],
