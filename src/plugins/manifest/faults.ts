@@ -23,7 +23,7 @@ function ancestorsOf(path: string): string[] {
 }
 
 /** Far more than anyone reads, and few enough that a manifest made of mistakes costs nothing to refuse. */
-const MAX_FAULTS = 500;
+export const MAX_FAULTS = 500;
 
 /** Gathers faults, the first 500 of them; a later check asks `clean` first, so that one mistake is reported once. */
 export class FaultList {

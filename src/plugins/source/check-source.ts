@@ -1,5 +1,5 @@
 import { type Node, Parser } from 'acorn';
-import { makeFault } from '../manifest/faults.ts';
+import { MAX_FAULTS, makeFault } from '../manifest/faults.ts';
 import type { RuleId } from '../manifest/rules.ts';
 import type { PluginFault } from '../types.ts';
 
@@ -54,16 +54,42 @@ export function childNodes(node: Node): Node[] {
 const isNamed = (node: unknown, name: string): boolean =>
   (node as { type?: string; name?: string } | null)?.type === 'Identifier' && (node as { name?: string }).name === name;
 
-type Fields = { async?: boolean; await?: boolean; source?: unknown; callee?: unknown; meta?: { name: string } };
+type Fields = {
+  async?: boolean;
+  await?: boolean;
+  source?: unknown;
+  callee?: unknown;
+  meta?: { name: string };
+  method?: boolean;
+  key?: Node;
+  value?: Node & Fields;
+};
+
+/** A function that has no `function` before it: its keyword `async` stands before its name, outside its own node. */
+const isMethod = (node: Node & Fields): boolean => node.type === 'MethodDefinition' || node.method === true;
+
+/** Where the fault of a node stands: a method's at its `async`, which `static` may precede. */
+function positionOf(node: Node & Fields, source: string): { line: number; column: number } {
+  const start = node.loc?.start ?? { line: 1, column: 0 };
+  const keyword = isMethod(node) && node.key ? source.lastIndexOf('async', node.key.start - 1) : node.start;
+  const before = source.slice(node.start, Math.max(keyword, node.start));
+  return { line: start.line, column: start.column + 1 + (/[\r\n\u2028\u2029]/.test(before) ? 0 : before.length) };
+}
+
+const ASYNC: [RuleId, string] = ['source.async', 'async functions are not allowed'];
 
 /** The rule that a node breaks, in words as well. */
-function offence(node: Node): [rule: RuleId, message: string] | undefined {
-  const { async, await: awaits, source, callee, meta } = node as Node & Fields;
+function offence(node: Node, text: string): [rule: RuleId, message: string] | undefined {
+  const { async, await: awaits, source, callee, meta, value } = node as Node & Fields;
   switch (node.type) {
+    case 'Property':
+    case 'MethodDefinition':
+      return isMethod(node) && value?.async ? ASYNC : undefined;
     case 'FunctionDeclaration':
     case 'FunctionExpression':
     case 'ArrowFunctionExpression':
-      return async ? ['source.async', 'async functions are not allowed'] : undefined;
+      // A method's function begins behind the keyword: the method itself is at fault.
+      return async && text.startsWith('async', node.start) ? ASYNC : undefined;
     case 'AwaitExpression':
       return ['source.await', 'await is not allowed'];
     case 'ForOfStatement':
@@ -109,15 +135,12 @@ export function checkSource(source: string): SourceCheck {
   const faults: PluginFault[] = [];
   const pending: Node[] = [program];
   for (let node = pending.pop(); node; node = pending.pop()) {
-    const found = offence(node);
-    if (found) {
-      const { line, column } = node.loc?.start ?? { line: 1, column: 0 };
-      faults.push({ ...makeFault('source', ...found), line, column: column + 1 });
-    }
-    pending.push(...childNodes(node));
+    const found = offence(node, source);
+    if (found) faults.push({ ...makeFault('source', ...found), ...positionOf(node, source) });
+    for (const child of childNodes(node)) pending.push(child);
   }
   faults.sort((a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0));
-  return { faults, program };
+  return { faults: faults.slice(0, MAX_FAULTS), program };
 }
 
 function syntaxFault(error: unknown): PluginFault {
