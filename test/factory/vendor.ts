@@ -146,9 +146,9 @@ export function startVendor(vendor: Vendor): RunningVendor {
         }
         const own = played(scenario.name);
         const { submit, poll, content = [] } = scenario;
-        const file = content.find(({ expect }) => isFile(expect, received));
+        const file = content.find(({ expect }) => isAsked(expect, received));
         if (file) return judge(own, file.expect, received, file.answer, false);
-        if (poll?.expect && matches(poll.expect, received)) {
+        if (poll?.expect && isAsked(poll.expect, received)) {
           const answer = nth(poll.answers, own.polls);
           own.polls += 1;
           return judge(own, poll.expect, received, answer, true);
@@ -197,8 +197,8 @@ const nth = (answers: Answer[], index: number): Answer =>
 const matches = (expected: Expected, received: Received): boolean =>
   expected.method === received.method.replace('HEAD', 'GET') && expected.path === received.path;
 
-/** Files of one path may differ in the query. */
-const isFile = (expected: Expected, received: Received): boolean =>
+/** Requests of one path may differ in the query: files, or what a vendor is asked to do. */
+const isAsked = (expected: Expected, received: Received): boolean =>
   matches(expected, received) && isDeepStrictEqual(expected.query ?? {}, received.query);
 
 async function readRequest(request: Request): Promise<Received> {
