@@ -35,7 +35,7 @@ export function authSettings(options: OptionValues, listening: string): AuthSett
   const challenge = challengeSettings(options);
   // What was asked for and cannot take place closes registration instead of being left out.
   const canVerify = mail !== undefined || !options.flag('EmailVerificationEnabled');
-  const canChallenge = challenge !== undefined || !options.flag('TurnstileCheckEnabled');
+  const canChallenge = challenge !== 'unusable';
   return {
     systemName,
     serverAddress: serverAddress(options, listening),
@@ -94,7 +94,8 @@ function mailSettings(options: OptionValues): AuthSettings['mail'] {
 }
 
 function challengeSettings(options: OptionValues): AuthSettings['challenge'] {
-  if (!isUsable(options, 'TurnstileCheckEnabled')) return undefined;
+  if (!options.flag('TurnstileCheckEnabled')) return undefined;
+  if (!isUsable(options, 'TurnstileCheckEnabled')) return 'unusable';
   return {
     siteKey: options.text('TurnstileSiteKey'),
     secretKey: options.secret('TurnstileSecretKey'),

@@ -44,8 +44,8 @@ export type AuthSettings = {
   };
   /** How mails are sent; undefined: not set up. */
   mail: MailSettings | undefined;
-  /** Turnstile; undefined: nobody is asked. */
-  challenge: { siteKey: string; secretKey: string; verifyUrl: string } | undefined;
+  /** Turnstile; undefined: nobody is asked; `unusable`: people shall be asked and cannot be, so that nobody passes. */
+  challenge: { siteKey: string; secretKey: string; verifyUrl: string } | 'unusable' | undefined;
   /** Each undefined unless it is switched on and everything that it needs is set. Addresses end without a slash. */
   providers: {
     github: (ProviderClient & { baseUrl: string; apiUrl: string }) | undefined;

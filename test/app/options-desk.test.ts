@@ -243,9 +243,10 @@ describeEachStore(
       await put(desk, { ...given, [feature]: 'true' });
       if (status !== undefined) expect(told()).toBe(true);
       for (const key of keys) {
-        expect(await refused(desk, { [key]: '' })).toEqual([`${feature} is on and needs ${key}: switch it off first.`]);
+        const [message] = await refused(desk, { [key]: '' });
+        expect(message).toBe(`${feature} is on and needs ${key}: switch it off first.`);
       }
-      await put(desk, { [keys[0] as OptionKey]: '', [feature]: 'false' });
+      await put(desk, { ...(Object.fromEntries(keys.map((key) => [key, ''])) as Changes), [feature]: 'false' });
       if (status !== undefined) expect(told()).toBe(false);
     });
 
@@ -268,7 +269,9 @@ describeEachStore(
       await put(before.desk, { RegisterEnabled: 'true', ...given });
       expect(before.status()).toMatchObject({ register_enabled: true, turnstile_check: true });
       const after = await startNode(store, { secrets: ['another crypto secret'] });
-      expect(after.status()).toMatchObject({ register_enabled: false, turnstile_check: false, turnstile_site_key: '' });
+      expect(after.status()).toMatchObject({ register_enabled: false, turnstile_check: true });
+      // A forgotten password has a challenge before it too: it is not left out.
+      expect(authSettings(after.live, '').challenge).toBe('unusable');
     });
 
     test('registration that programs can use without end is worth a word', async () => {
@@ -319,6 +322,71 @@ describeEachStore(
       expect(await refused(desk, { 'passkey.enabled': 'false' })).toEqual(LOCKED);
       expect(await refused(desk, { ServerAddress: 'https://moved.example' })).toEqual(LOCKED);
       await put(desk, { PasswordLoginEnabled: 'true', 'passkey.enabled': 'false' });
+    });
+
+    const HOSTS: [secret: OptionKey, address: OptionKey, here: string, there: string][] = [
+      ['SMTPToken', 'SMTPServer', 'mail.example', 'mail.evil.example'],
+      ['TurnstileSecretKey', 'TurnstileVerifyUrl', 'https://verify.example/a', 'https://evil.example/a'],
+      ['GitHubClientSecret', 'GitHubBaseUrl', 'https://git.example', 'https://evil.example'],
+      ['discord.client_secret', 'discord.base_url', 'https://chat.example', 'https://evil.example'],
+      ['LinuxDOClientSecret', 'LinuxDOBaseUrl', 'https://do.example', 'https://do.example:444'],
+      ['oidc.client_secret', 'oidc.well_known', 'https://id.example/.well-known', 'http://id.example/.well-known'],
+      ['oidc.client_secret', 'oidc.token_endpoint', 'https://id.example/token', 'https://evil.example/token'],
+      ['WeChatServerToken', 'WeChatServerAddress', 'https://wx.example', 'https://evil.example'],
+    ];
+    test.each(HOSTS)(
+      'exfiltration: %s goes to no host for which nobody entered it (%s)',
+      async (secret, address, here, there) => {
+        const { desk, live } = await startNode(opened().store);
+        await put(desk, { [secret]: 'clear', [address]: here });
+        const refusal = `${secret} was entered for the former ${address} and is sent to no other host: give it anew, or empty, in the same change.`;
+        expect(await refused(desk, { [address]: there })).toEqual([refusal]);
+        expect(await refused(desk, { [address]: there, [secret]: '***' })).toEqual([refusal]);
+        // Not by way of none either.
+        if (ruleOf(address).default === '') expect(await refused(desk, { [address]: '' })).toEqual([refusal]);
+        expect(live.text(address as 'SMTPServer')).toBe(here);
+        if (here.startsWith('https')) await put(desk, { [address]: `${here}/more` });
+        await put(desk, { [address]: there, [secret]: 'entered again' });
+        await put(desk, { [address]: here, [secret]: '' });
+      },
+    );
+
+    test('exfiltration: an endpoint of its own leads the secret of OpenID Connect elsewhere too', async () => {
+      const { desk } = await startNode(opened().store);
+      await put(desk, { 'oidc.client_secret': 'clear', 'oidc.well_known': 'https://id.example/.well-known' });
+      expect(await refused(desk, { 'oidc.token_endpoint': 'https://evil.example/token' })).toHaveLength(1);
+      await put(desk, { 'oidc.token_endpoint': 'https://id.example/token' });
+      // Only the endpoint is sent the secret.
+      await put(desk, { 'oidc.well_known': 'https://login.example/.well-known' });
+      expect(await refused(desk, { 'oidc.token_endpoint': '' })).toHaveLength(1);
+    });
+
+    test('account takeover: identities do not go to the people of another provider, unless root says so', async () => {
+      const { store } = opened();
+      const { desk } = await startNode(store);
+      const [one, two] = [await addUser(store), await addUser(store)];
+      const moves: [OptionKey, string, string][] = [
+        ['GitHubBaseUrl', 'github', 'https://evil.example'],
+        ['GitHubApiUrl', 'github', 'https://evil.example'],
+        ['discord.base_url', 'discord', 'https://evil.example'],
+        ['LinuxDOBaseUrl', 'linuxdo', 'https://evil.example'],
+        ['oidc.well_known', 'oidc', 'https://evil.example/.well-known'],
+        ['WeChatServerAddress', 'wechat', 'https://evil.example'],
+      ];
+      for (const [key, provider, value] of moves) {
+        const { default: initial } = ruleOf(key);
+        await put(desk, { [key]: value });
+        await put(desk, { [key]: initial });
+        for (const { id } of [one, two]) {
+          await store.identities.claim({ provider, subject: `${provider}-${id}`, userId: id, createdAt: 1 });
+        }
+        const [message] = await refused(desk, { [key]: value });
+        expect(message).toStartWith(`2 identities are bound at ${provider}.`);
+        await put(desk, { [key]: initial === '' ? '' : `${initial}/`, SystemName: key });
+        expect((await desk.change([{ key, value }], { force: true })).ok).toBe(true);
+        await store.identities.release(one.id, provider);
+        await store.identities.release(two.id, provider);
+      }
     });
 
     test('race: a provider is never on without its id, whichever of two nodes is first', async () => {

@@ -65,6 +65,13 @@ describe('the challenge', () => {
       expect(server.asked[0]?.remoteip).toMatch(/^(203|198)\./);
     });
 
+    test(`${what} is refused while the secret key cannot be read, which the log says`, async () => {
+      settings = { ...settings, challenge: 'unusable' };
+      for (const token of [server.solve(), undefined]) await refusal(attempt(token), 'auth.challenge_failed');
+      expect(server.asked).toEqual([]);
+      expect(JSON.stringify(lines)).toContain('enter its secret key again');
+    });
+
     test(`${what} is refused without, with an invented one, and with a replayed one`, async () => {
       await refusal(attempt(undefined), 'auth.challenge_failed');
       await refusal(attempt(''), 'auth.challenge_failed');

@@ -15,7 +15,7 @@ export function describeStatus(options: OptionValues, auth: AuthSettings): Publi
     password_register_enabled: auth.registration.enabled && auth.registration.byPassword,
     password_reset: auth.passwordLogin && auth.mail !== undefined,
     turnstile_check: auth.challenge !== undefined,
-    turnstile_site_key: auth.challenge?.siteKey ?? '',
+    turnstile_site_key: auth.challenge === undefined ? '' : options.text('TurnstileSiteKey'),
     github_oauth: providers.github !== undefined,
     github_client_id: providers.github?.clientId ?? '',
     discord_oauth: providers.discord !== undefined,

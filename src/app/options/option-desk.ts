@@ -2,6 +2,7 @@ import type { OptionChanged, OptionDesk, OptionFault, OptionView } from '../../h
 import { type Clock, err, ok, type Result, type SecretBox } from '../../kernel/index.ts';
 import type { Repositories, Store } from '../../store/ports/index.ts';
 import { checkChange } from './check-change.ts';
+import { otherPeople, refuseForeignSecrets } from './guard-addresses.ts';
 import { groupOf, isOptionKey, OPTION_KEYS, type OptionKey, ruleOf } from './option-catalogue.ts';
 import { type OptionSnapshot, type OptionValues, readOptions } from './read-options.ts';
 
@@ -30,7 +31,11 @@ export function createOptionDesk(deps: OptionDeskDeps): OptionDesk {
   const { store, secretBox, clock } = deps;
 
   /** The changes as one state follows from the other; secrets are sealed on the way. */
-  async function write(tx: Repositories, changes: readonly Change[]): Promise<Result<Written, Refusals>> {
+  async function write(
+    tx: Repositories,
+    changes: readonly Change[],
+    force: boolean,
+  ): Promise<Result<Written, Refusals>> {
     await tx.options.put(TURN, String(clock.unix()));
     const stored = await tx.options.all();
     const before = readOptions(stored, secretBox);
@@ -47,7 +52,8 @@ export function createOptionDesk(deps: OptionDeskDeps): OptionDesk {
       secretBox,
     );
 
-    const refusals = checkChange(before, after, keys);
+    const refusals = [...checkChange(before, after, keys), ...refuseForeignSecrets(before, after, keys)];
+    if (!force) refusals.push(...(await refuseOtherPeople(tx, otherPeople(before, after, keys))));
     if (await locksRootOut(tx, before, after)) {
       refusals.push({
         key: keys.find((key) => key === 'PasswordLoginEnabled') ?? first,
@@ -72,10 +78,10 @@ export function createOptionDesk(deps: OptionDeskDeps): OptionDesk {
       return OPTION_KEYS.map((key) => show(key, now));
     },
 
-    async change(changes) {
+    async change(changes, { force = false } = {}) {
       const checked = checkEach(changes);
       if (!checked.ok) return checked;
-      const done = await store.transaction((tx) => write(tx, checked.value));
+      const done = await store.transaction((tx) => write(tx, checked.value, force));
       if (!done.ok) {
         return err(
           done.error.map(({ key, message }) => {
@@ -98,6 +104,21 @@ export function createOptionDesk(deps: OptionDeskDeps): OptionDesk {
 
 type Written = { before: OptionSnapshot; after: OptionSnapshot; keys: readonly OptionKey[] };
 type Refusals = ReturnType<typeof checkChange>;
+
+/** Changes of an address under which identities are kept, while there are any. */
+async function refuseOtherPeople(tx: Repositories, moves: ReturnType<typeof otherPeople>): Promise<Refusals> {
+  const refusals: Refusals = [];
+  for (const { key, provider } of moves) {
+    const count = await tx.identities.countProvider(provider);
+    if (count === 0) continue;
+    const identities = `${count} ${count === 1 ? 'identity is' : 'identities are'}`;
+    refusals.push({
+      key,
+      message: `${identities} bound at ${provider}. With another ${key} they may be those of other people: unbind them first, or send force: true if it is the same provider with the same ids.`,
+    });
+  }
+  return refusals;
+}
 
 /** What is wrong with a change by itself. */
 function checkEach(changes: readonly { key: string; value: string }[]): Result<Change[], OptionFault[]> {

@@ -4,9 +4,9 @@ import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
 
 /**
- * Asks Turnstile whether a person solved the challenge of this page. Passes at once while no challenge is set up. Rejects with
- * `auth.challenge_failed` without a token, for a wrong or used one, and when the verifier cannot be asked: trouble there opens
- * nothing.
+ * Asks Turnstile whether a person solved the challenge of this page. Passes at once while none is asked for. Rejects with
+ * `auth.challenge_failed` without a token, for a wrong or used one, and when the verifier cannot be asked or its secret key cannot be read:
+ * trouble there opens nothing.
  */
 export type PassChallenge = (answer: { token: string | undefined; ip: string }) => Promise<void>;
 
@@ -30,6 +30,12 @@ export function createPassChallenge(deps: {
   return async ({ token, ip }) => {
     const { challenge } = settings();
     if (!challenge) return;
+    if (challenge === 'unusable') {
+      logger.error({}, 'the challenge is switched on and cannot be used: enter its secret key again');
+      throw authErrors.challenge_failed({
+        message: 'The challenge cannot take place at this time: tell the administrator.',
+      });
+    }
     if (!token) throw authErrors.challenge_failed({ message: 'Solve the challenge of the page first.' });
     const verdict = await verify(challenge.verifyUrl, { secret: challenge.secretKey, response: token, remoteip: ip });
     if (verdict === true) return;

@@ -26,9 +26,13 @@ export type OptionFault = { index: number; field: 'key' | 'value'; message: stri
 /** The options and their rules. A change counts on every node, here when it resolves. */
 export type OptionDesk = {
   list(): Promise<OptionView[]>;
-  /** All of the changes or none. `views` are the named options, `changed` those that are another now. */
+  /**
+   * All of the changes or none. `views` are the named options, `changed` those that are another now. `force`: whoever is bound at a provider
+   * stays so although its address changes.
+   */
   change(
     changes: readonly { key: string; value: string }[],
+    how?: { force?: boolean | undefined },
   ): Promise<Result<{ views: OptionView[]; changed: OptionChanged[] }, OptionFault[]>>;
 };
 
@@ -60,7 +64,7 @@ export function optionRoutes(kit: Kit, { options, optionTests, audit }: OptionRo
       '/api/option',
       async ({ body, panel, origin }) => {
         const { changes, fieldOf } = readChanges(body);
-        const done = await options.change(changes);
+        const done = await options.change(changes, { force: body.force });
         if (!done.ok)
           throw refuse(done.error.map(({ index, field, message }) => ({ field: fieldOf(index, field), message })));
         for (const { key, before, after } of done.value.changed) {
@@ -74,10 +78,16 @@ export function optionRoutes(kit: Kit, { options, optionTests, audit }: OptionRo
           key: t.Optional(change.key),
           value: t.Optional(change.value),
           options: t.Optional(t.Array(strictObject(change), { minItems: 1, maxItems: MAX_CHANGES })),
+          force: t.Optional(
+            t.Boolean({
+              description: 'Take another address of a provider though identities are bound there: they stay.',
+            }),
+          ),
         }),
         detail: {
           summary: 'Set options',
-          description: 'One as `{key, value}`, or several as `{options: [{key, value}, …]}`: all of them or none.',
+          description:
+            'One as `{key, value}`, or several as `{options: [{key, value}, …]}`: all of them or none. An address at another host takes the secret that is sent there again, in the same change.',
         },
       },
     )
