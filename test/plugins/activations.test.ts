@@ -1,0 +1,80 @@
+import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { childrenOf } from '../support/child-processes.ts';
+import { makeService, openTestStore, pluginSource, startSandbox, until } from './support.ts';
+
+setDefaultTimeout(60_000);
+
+const REQUESTS = 1000;
+const ACTIVATIONS = 50;
+const VERSIONS = 5;
+const AT_ONCE = 16;
+
+const sandbox = startSandbox();
+afterAll(() => sandbox.close());
+
+/** Each hook of a request answers with the version that it belongs to. */
+const source = (version: string): string =>
+  pluginSource({ version, protocols: ['proto_video'] }).replace(
+    /\{ return \{ (url|taskId|status): /g,
+    `{ return { by: meta.version, $1: `,
+  ) +
+  `export const protocols = { proto_video: {
+    decodeRequest(ctx) { return { kind: 'submit', model: ctx.model, by: meta.version }; },
+    render(ctx, task) { return { by: meta.version }; },
+  } };`;
+const HOOKS: [hook: string, args: unknown[]][] = [
+  ['protocols.proto_video.decodeRequest', [{ model: 'acme-1' }]],
+  ['buildSubmitRequest', [{ baseUrl: 'https://api.example', requestBody: {} }]],
+  ['parseSubmitResponse', [{}, { body: { id: 'x' } }]],
+  ['parseTaskResult', [{}, { status: 'SUCCESS' }]],
+  ['protocols.proto_video.render', [{}, {}]],
+];
+
+test('1,000 requests during 50 activations each finish on the version they began with, while sandbox processes are killed', async () => {
+  const opened = await openTestStore('sqlite');
+  const service = makeService(opened.store, sandbox);
+  await service.start();
+  try {
+    for (let n = 0; n < VERSIONS; n++) await service.upload({ source: source(`1.0.${n}`) });
+    const mixed: unknown[] = [];
+    const seen = new Set<number>();
+    let begun = 0;
+    let ended = 0;
+    const work = async (): Promise<void> => {
+      while (begun < REQUESTS) {
+        begun += 1;
+        const pin = service.pin();
+        seen.add(pin.generation.number);
+        const plugin = pin.generation.plugins.get('acme');
+        for (const [hook, args] of HOOKS) {
+          const outcome = await plugin?.call(hook, args);
+          const by = outcome?.ok ? (outcome.value as { by: string }).by : outcome;
+          if (by !== plugin?.version) mixed.push({ hook, version: plugin?.version, by });
+        }
+        pin.release();
+        ended += 1;
+      }
+    };
+    let killed = 0;
+    const activate = async (): Promise<void> => {
+      for (let n = 1; n <= ACTIVATIONS; n++) {
+        await until(() => ended >= (n * REQUESTS) / (ACTIVATIONS + 1));
+        await service.activate('acme', `1.0.${n % VERSIONS}`);
+        if (n % 10 !== 0) continue;
+        for (const pid of childrenOf(process.pid, '__sandbox').slice(0, 1)) {
+          process.kill(pid, 'SIGKILL');
+          killed += 1;
+        }
+      }
+    };
+    await Promise.all([activate(), ...Array.from({ length: AT_ONCE }, work)]);
+    expect(mixed).toEqual([]);
+    expect([ended, killed]).toEqual([REQUESTS, ACTIVATIONS / 10]);
+    expect(service.current().number).toBe(1 + 1 + ACTIVATIONS);
+    expect(seen.size).toBeGreaterThan(ACTIVATIONS / 2);
+    expect(sandbox.stats().suspended).toEqual([]);
+  } finally {
+    await service.stop();
+    await opened.close();
+  }
+});
