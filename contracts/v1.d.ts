@@ -412,50 +412,123 @@ export interface RenderEventsResult {
 // ------------------------------------------------------------------------------------------------------------- the module
 
 export interface ProtoVideoHooks {
+  /**
+   * Turns the client's request into the plugin's own form of it. Throw to refuse: the client reads the message.
+   * @when first, on `POST /v1/videos`; it may run more than once for a request, so it must depend on its argument alone
+   * @limits request bodies of 16 MiB; files stay outside and have at most `MAX_FILE_DOWNLOAD_MB`
+   */
   decodeRequest(ctx: ProtocolContext): SubmitIntent;
-  /** The video object; the host overwrites identity, lifecycle and times. */
+  /**
+   * The video object; the host overwrites identity, lifecycle and times. Without a usable result the client sees a plain object.
+   * @when a client reads a video: `GET /v1/videos/:id`
+   */
   render(ctx: ProtocolContext, task: TaskView): JsonObject;
 }
 
 export interface ProtoResponsesHooks {
+  /**
+   * As for videos.
+   * @when first, on `POST /v1/responses`
+   */
   decodeRequest(ctx: ProtocolContext): SubmitIntent;
-  /** Needed for `stream`. */
+  /**
+   * What has happened since the last call, as events. Needed for `stream`.
+   * @when again and again while a client follows the task's stream
+   * @limits 16 events a call, 32 KiB each and 64 KiB together; `state` 16 KiB; 64 outputs and 1 MiB of text a stream
+   */
   renderEvents?(ctx: ProtocolContext, task: TaskView, previousState?: Json): RenderEventsResult;
-  /** Needed for `sync` and `background`. */
+  /**
+   * The whole answer. Needed for `sync` and `background`.
+   * @when a task has succeeded and a client waits for it or reads it
+   * @limits 64 output items, 1 MiB of output
+   */
   renderFinal?(ctx: ProtocolContext, task: TaskView): JsonObject;
 }
 
 /** Decoders, presenters and the error presenter of `meta.routes`, by the names that the routes give. */
 export interface NativeHooks {
-  /** Turns a failure into the vendor's own error body. */
+  /**
+   * Turns a failure into the vendor's own error body; the host keeps the HTTP status.
+   * @when a request to a native route fails
+   */
   error?(ctx: RouteContext, error: NativeError): Json;
   [name: string]: unknown;
 }
+/**
+ * Turns a request to a native route into a submission, or on a dynamic route into a query. Throw to refuse.
+ * @when first, on the route that names it in `decode`
+ * @limits 100 ids a query
+ */
 export type NativeDecoder = (ctx: RouteContext) => SubmitIntent | QueryIntent;
-/** Dynamic queries hand over an array of tasks, every other route one task. */
+/**
+ * The body of the answer. Dynamic queries hand over an array of tasks, every other route one task.
+ * @when a task was submitted or asked for on the route that names it in `render`
+ */
 export type NativePresenter = (ctx: RouteContext, task: TaskView | TaskView[]) => Json;
 
 /** The exports of a plugin module. */
 export interface PluginModule {
   meta: Meta;
-  /** Refuses a bad request by throwing; runs before anything is billed. */
+  /**
+   * Describes the request that submits the task. Throw to refuse it: nothing has been billed.
+   * @when after the decoder, for the channel that was chosen, and again for another channel; on `POST /v1/tasks/:pluginKey` it is the first
+   */
   buildSubmitRequest(ctx: DriverContext): SubmitDescriptor;
-  /** Reads a 2xx answer. */
-  parseSubmitResponse(ctx: DriverContext, response: SubmitResponse): SubmitResult;
-  /** `body` is parsed JSON, else text. */
-  parseTaskResult(ctx: TaskQueryContext, body: Json, response: ResponseInfo): TaskResult;
-  /** For fetchMode `per_task`. */
-  buildQueryRequest?(ctx: TaskQueryContext): RequestDescriptor;
-  /** For fetchMode `batch`: one request for at most 100 tasks. */
-  buildBatchQueryRequest?(ctx: BatchQueryContext, tasks: TaskQueryContext[]): RequestDescriptor;
-  parseBatchResult?(ctx: BatchQueryContext, body: Json, response: ResponseInfo): BatchItem[];
-  /** Facts for the price, before the reservation. */
+  /**
+   * Facts for the price, by `meta.usageSchema`.
+   * @when before the reservation, if the price asks for facts
+   * @limits seconds 3600, counts 128
+   */
   extractUsage?(ctx: DriverContext): UsageFacts | null;
+  /**
+   * Reads the vendor's answer. A throw fails the task and refunds it; the request is not sent again.
+   * @when the vendor has answered the submission with 2xx
+   * @limits `taskData` and `state` 1 MiB each, `taskId` 4096 characters
+   */
+  parseSubmitResponse(ctx: DriverContext, response: SubmitResponse): SubmitResult;
+  /**
+   * Facts that the vendor's answer to the submission holds.
+   * @when part of the contract for plugins of other hosts; this one asks at the end, see `extractUsageOnComplete`
+   */
   extractUsageOnSubmit?(ctx: DriverContext, taskData: Json): UsageFacts | null;
-  /** Facts that are only known at the end; they overlay the first ones. */
+  /**
+   * Describes the request that asks for one task. Needed for `fetchMode: 'per_task'`.
+   * @when for every poll of a task
+   */
+  buildQueryRequest?(ctx: TaskQueryContext): RequestDescriptor;
+  /**
+   * Reads the answer to a poll; `body` is parsed JSON, else text.
+   * @when for every answer but 401, 403, 404, 410, 429 and 5xx, which the host judges itself
+   * @limits `state` 1 MiB; the stored answer 1 MiB
+   */
+  parseTaskResult(ctx: TaskQueryContext, body: Json, response: ResponseInfo): TaskResult;
+  /**
+   * Describes one request for many tasks. Needed for `fetchMode: 'batch'`.
+   * @when for every poll of a channel's tasks
+   * @limits 100 tasks
+   */
+  buildBatchQueryRequest?(ctx: BatchQueryContext, tasks: TaskQueryContext[]): RequestDescriptor;
+  /**
+   * Reads the answer to a batch; a task that is not in the result counts as not answered. Needed for `fetchMode: 'batch'`.
+   * @when for every answer to `buildBatchQueryRequest`
+   */
+  parseBatchResult?(ctx: BatchQueryContext, body: Json, response: ResponseInfo): BatchItem[];
+  /**
+   * Facts that are only known at the end; they overlay the first ones. Null keeps those.
+   * @when the task has succeeded, if it has a price
+   */
   extractUsageOnComplete?(ctx: TaskQueryContext, result: CompletedResult, body: Json): UsageFacts | null;
-  /** At most 64; together with buildContentRequest. */
+  /**
+   * What the task has made. Together with `buildContentRequest`.
+   * @when a client lists results, and before each download
+   * @limits 64 artifacts
+   */
   listArtifacts?(task: ArtifactContext): Artifact[];
+  /**
+   * Describes the request that fetches one artifact; the host streams the answer through.
+   * @when for each download
+   * @limits request body 1 MiB, URL 64 KiB, a `data:` URL 64 MiB
+   */
   buildContentRequest?(ctx: ContentContext): ContentDescriptor;
   native?: NativeHooks;
   protocols?: { proto_video?: ProtoVideoHooks; proto_responses?: ProtoResponsesHooks };

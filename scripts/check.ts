@@ -14,7 +14,7 @@ type Check = { name: string; run(): Promise<string | null> };
 async function main(): Promise<number> {
   ensurePanelManifest();
   const binary = (name: string): string => join(root, 'node_modules', '.bin', name);
-  const generators = ['src/app/print-config-docs.ts'];
+  const generators = ['src/app/print-config-docs.ts', 'scripts/print-plugin-reference.ts'];
   const checks: Check[] = [
     // First, since the others read what it writes.
     { name: 'factory plugins', run: judgeFactoryPlugins },
