@@ -1,0 +1,393 @@
+// Alibaba Wan through DashScope (Alibaba Cloud Model Studio): a POST makes an asynchronous task, a GET tells how it goes.
+// Written from https://help.aliyun.com/zh/model-studio/text-to-video-api-reference and its pages for image to video.
+
+const TIERS = ['480P', '720P', '1080P'];
+const UP_TO_15 = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
+
+/**
+ * What each model makes. `tiers`: the first is what a request without a resolution gets. `seconds`: one value means that the length is
+ * fixed. `audio`: 'always', 'never', or 'choice', which is yes unless the request says no.
+ */
+const MODELS = {
+  'wan2.6-t2v': { tiers: ['1080P', '720P'], seconds: UP_TO_15, audio: 'always' },
+  'wan2.6-i2v': { tiers: ['1080P', '720P'], seconds: UP_TO_15, audio: 'always' },
+  'wan2.6-i2v-flash': { tiers: ['1080P', '720P'], seconds: UP_TO_15, audio: 'choice' },
+  'wan2.5-t2v-preview': { tiers: ['1080P', '720P', '480P'], seconds: [5, 10], audio: 'always' },
+  'wan2.5-i2v-preview': { tiers: ['1080P', '720P', '480P'], seconds: [5, 10], audio: 'always' },
+  'wan2.2-t2v-plus': { tiers: ['1080P', '480P'], seconds: [5], audio: 'never' },
+  'wan2.2-i2v-plus': { tiers: ['1080P', '480P'], seconds: [5], audio: 'never' },
+  'wan2.2-i2v-flash': { tiers: ['720P', '480P', '1080P'], seconds: [5], audio: 'never' },
+  'wan2.2-kf2v-flash': { tiers: ['720P', '480P', '1080P'], seconds: [5], audio: 'never' },
+  'wanx2.1-t2v-turbo': { tiers: ['720P', '480P'], seconds: [5], audio: 'never' },
+  'wanx2.1-t2v-plus': { tiers: ['720P'], seconds: [5], audio: 'never' },
+  'wanx2.1-i2v-turbo': { tiers: ['720P', '480P'], seconds: [3, 4, 5], audio: 'never' },
+  'wanx2.1-i2v-plus': { tiers: ['720P'], seconds: [5], audio: 'never' },
+  'wanx2.1-kf2v-plus': { tiers: ['720P'], seconds: [5], audio: 'never' },
+};
+
+export const meta = {
+  apiVersion: 1,
+  key: 'alibaba-wan',
+  name: 'Alibaba Wan',
+  version: '1.0.0',
+  author: { name: 'Taskgate' },
+  description: {
+    en: 'Videos from text, from a first frame, and from a first and a last frame by the Wan models of Alibaba Cloud Model Studio',
+    zh: '阿里云百炼通义万相：文生视频、首帧生视频与首尾帧生视频',
+  },
+  icon: 'text:WX',
+  sortPriority: 60,
+  website: 'https://help.aliyun.com/zh/model-studio/text-to-video-api-reference',
+  baseUrl: 'https://dashscope.aliyuncs.com',
+  fetchMode: 'per_task',
+  models: Object.keys(MODELS),
+  protocols: ['proto_video'],
+  // A DashScope client reaches them with `<gateway>/dashscope/api/v1` as its base address.
+  routes: [
+    {
+      method: 'POST',
+      path: '/dashscope/api/v1/services/aigc/video-generation/video-synthesis',
+      type: 'submit',
+      decode: 'decodeSubmit',
+      render: 'presentTask',
+    },
+    {
+      method: 'POST',
+      path: '/dashscope/api/v1/services/aigc/image2video/video-synthesis',
+      type: 'submit',
+      decode: 'decodeSubmit',
+      render: 'presentTask',
+    },
+    { method: 'GET', path: '/dashscope/api/v1/tasks/:task_id', type: 'query', render: 'presentTask' },
+  ],
+  usageSchema: {
+    seconds: {
+      type: 'number',
+      unit: 'second',
+      description: { en: 'Length of the generated video, per second', zh: '生成视频的时长，按秒计' },
+    },
+    resolution: {
+      enum: TIERS,
+      description: { en: 'Resolution of the generated video', zh: '生成视频的分辨率' },
+    },
+    audio: { type: 'boolean', description: { en: 'The video has sound', zh: '视频带有声音' } },
+  },
+  usageExamples: [
+    { label: '5 s at 720P with sound', facts: { seconds: 5, resolution: '720P', audio: true } },
+    { label: '15 s at 1080P with sound', facts: { seconds: 15, resolution: '1080P', audio: true } },
+    { label: '5 s at 480P without sound', facts: { seconds: 5, resolution: '480P', audio: false } },
+  ],
+};
+
+/** A model that a channel maps to and that is newer than this table: the vendor judges its limits. */
+const UNLISTED = { tiers: ['720P', '1080P', '480P'], seconds: [], audio: 'choice' };
+const DEFAULT_SECONDS = 5;
+
+/** Sizes of text to video, in the order of RATIOS. */
+const RATIOS = ['16:9', '9:16', '1:1', '4:3', '3:4'];
+const SIZES = {
+  '480P': ['832*480', '480*832', '624*624'],
+  '720P': ['1280*720', '720*1280', '960*960', '1088*832', '832*1088'],
+  '1080P': ['1920*1080', '1080*1920', '1440*1440', '1632*1248', '1248*1632'],
+};
+/** More pixels than this are the next tier; halfway between the vendor's sizes. */
+const MOST_PIXELS = { '480P': 600_000, '720P': 1_400_000 };
+
+const MAX_IMAGE_BYTES = 10 * 1024 * 1024;
+
+const STATUSES = {
+  PENDING: 'QUEUED',
+  RUNNING: 'IN_PROGRESS',
+  SUCCEEDED: 'SUCCESS',
+  FAILED: 'FAILURE',
+  CANCELED: 'FAILURE',
+};
+
+const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isGiven = (value) => value !== undefined && value !== null && value !== '';
+const objectAt = (value, name) => (isObject(value) && isObject(value[name]) ? value[name] : {});
+const textAt = (value, name) => (isObject(value) && typeof value[name] === 'string' ? value[name].trim() : '');
+
+/** The address of the API; people also enter it with the path that DashScope's own clients want. */
+const apiUrl = (ctx) => `${ctx.baseUrl.replace(/\/+$/, '').replace(/\/api\/v1$/, '')}/api/v1`;
+
+/** A field that may be missing; `read` gives undefined for a value that breaks the rule. */
+function readField(fields, name, rule, read) {
+  if (!isGiven(fields[name])) return undefined;
+  const value = read(fields[name]);
+  if (value === undefined) throw new Error(`${name} must be ${rule}.`);
+  return value;
+}
+
+const readText = (fields, name) =>
+  readField(fields, name, 'a text', (value) => (typeof value === 'string' ? value : undefined));
+
+/** A form gives everything as text. */
+const readFlag = (fields, name) =>
+  readField(fields, name, 'true or false', (value) =>
+    [true, 'true'].includes(value) ? true : [false, 'false'].includes(value) ? false : undefined,
+  );
+
+const readWhole = (fields, name, least, most) =>
+  readField(fields, name, `a whole number from ${least} to ${most}`, (value) => {
+    const number = Number(value);
+    return Number.isInteger(number) && number >= least && number <= most ? number : undefined;
+  });
+
+/** A URL, a data URL, or `{ref}` of an uploaded file. OpenAI's clients wrap the first two into `{image_url}`. */
+function readImage(fields, names) {
+  const name = names.find((candidate) => isGiven(fields[candidate]));
+  if (name === undefined) return undefined;
+  const value = isObject(fields[name]) && isGiven(fields[name].image_url) ? fields[name].image_url : fields[name];
+  if (typeof value === 'string' && /^(https?:\/\/|data:image\/)/i.test(value.trim())) return value.trim();
+  if (isObject(value) && typeof value.ref === 'string') return { ref: value.ref };
+  throw new Error(`${name} must be an http(s) URL, a data URL of an image, or an uploaded file.`);
+}
+
+/** "1280x720", "1280*720" or "720P". */
+function readSize(fields) {
+  const text = readText(fields, 'size');
+  if (text === undefined) return {};
+  if (/^\d+p$/i.test(text)) return { resolution: text.toUpperCase() };
+  if (!/^\d+[x*]\d+$/i.test(text)) throw new Error(`The size "${text}" is not in the form WIDTH*HEIGHT.`);
+  return { size: text.toLowerCase().replace('x', '*') };
+}
+
+/**
+ * Any incoming request as one flat intent, whatever the model: OpenAI's fields, the vendor's `input` and `parameters`, or this intent again.
+ */
+function normalize(given) {
+  const fields = { ...given, ...objectAt(given, 'input'), ...objectAt(given, 'parameters') };
+  const duration = isGiven(fields.duration) ? 'duration' : 'seconds';
+  const intent = {
+    prompt: readText(fields, 'prompt'),
+    negative_prompt: readText(fields, 'negative_prompt'),
+    image: readImage(fields, ['image', 'img_url', 'first_frame_url', 'first_frame', 'input_reference']),
+    last_image: readImage(fields, ['last_image', 'last_frame_url', 'last_frame']),
+    audio_url: readText(fields, 'audio_url'),
+    template: readText(fields, 'template'),
+    ...readSize(fields),
+    ratio: readText(fields, 'ratio') ?? readText(fields, 'aspect_ratio'),
+    duration: readWhole(fields, duration, 1, 60),
+    seed: readWhole(fields, 'seed', 0, 2_147_483_647),
+    prompt_extend: readFlag(fields, 'prompt_extend'),
+    watermark: readFlag(fields, 'watermark'),
+    audio: readFlag(fields, 'audio'),
+    shot_type: readText(fields, 'shot_type'),
+  };
+  const resolution = readText(fields, 'resolution');
+  if (resolution !== undefined) intent.resolution = resolution.toUpperCase();
+  for (const name of Object.keys(intent)) if (intent[name] === undefined) delete intent[name];
+  return intent;
+}
+
+/** The fields of a JSON, form or multipart body; a file stands under the name of its field. */
+function fieldsOf(body) {
+  if (body.kind === 'json' && isObject(body.value)) return body.value;
+  if (body.kind !== 'form' && body.kind !== 'multipart') throw new Error('Please send a JSON object or a form.');
+  const fields = {};
+  // OpenAI's clients write an image's address as `image[image_url]`.
+  for (const name of Object.keys(body.fields)) fields[name.replace('[image_url]', '')] = body.fields[name][0];
+  for (const { field, ref } of body.kind === 'multipart' ? body.files : []) fields[field] = { ref };
+  return fields;
+}
+
+function tierOfSize(size) {
+  const [width, height] = size.split('*').map(Number);
+  return TIERS.find((tier) => width * height <= (MOST_PIXELS[tier] ?? Number.POSITIVE_INFINITY));
+}
+
+function chooseSize(tier, { size, ratio }) {
+  if (size !== undefined) {
+    if (SIZES[tier].includes(size)) return size;
+    throw new Error(`The size ${size} is not offered; for ${tier} choose ${SIZES[tier].join(', ')}.`);
+  }
+  const offered = RATIOS.slice(0, SIZES[tier].length);
+  const index = ratio === undefined ? 0 : offered.indexOf(ratio);
+  if (index < 0) throw new Error(`The ratio of a ${tier} video is one of ${offered.join(', ')}.`);
+  return SIZES[tier][index];
+}
+
+function chooseAudio(model, { audio: offered }, wanted) {
+  if (offered === 'choice') return wanted ?? true;
+  if (wanted !== undefined && wanted !== (offered === 'always')) {
+    throw new Error(`The model ${model} ${wanted ? 'makes no sound' : 'always makes sound'}; leave audio out.`);
+  }
+  return offered === 'always';
+}
+
+/** What is ordered and, the same, what is billed: lengths and resolutions are never left to the vendor's defaults. */
+function plan(ctx) {
+  const model = ctx.upstreamModel || ctx.model;
+  const request = normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});
+  const spec = MODELS[model] ?? UNLISTED;
+  const kind = ['kf2v', 'i2v'].find((name) => model.includes(name)) ?? 't2v';
+  if (kind === 't2v' && (request.prompt ?? '').trim() === '') throw new Error('Please give a prompt.');
+  if (kind === 't2v' && request.image !== undefined) {
+    throw new Error(`The model ${model} makes videos from text alone; choose an i2v model for an image.`);
+  }
+  if (kind !== 't2v' && request.image === undefined) throw new Error(`The model ${model} needs an image.`);
+  if (kind === 'kf2v' && request.last_image === undefined) {
+    throw new Error(`The model ${model} needs a last_image beside the image.`);
+  }
+  const tier = request.resolution ?? (request.size === undefined ? spec.tiers[0] : tierOfSize(request.size));
+  if (!spec.tiers.includes(tier)) {
+    throw new Error(`The resolution of ${model} is one of ${spec.tiers.join(', ')}.`);
+  }
+  const seconds = request.duration ?? (spec.seconds.length === 1 ? spec.seconds[0] : DEFAULT_SECONDS);
+  if (spec.seconds.length > 0 && !spec.seconds.includes(seconds)) {
+    const offered = spec.seconds === UP_TO_15 ? 'from 2 to 15' : spec.seconds.join(' or ');
+    throw new Error(`The length of a video of ${model} is ${offered} seconds.`);
+  }
+  const size = kind === 't2v' ? chooseSize(tier, request) : undefined;
+  return { model, kind, spec, request, tier, seconds, size, audio: chooseAudio(model, spec, request.audio) };
+}
+
+function decodeSubmit(ctx) {
+  const fields = fieldsOf(ctx.body);
+  if (typeof fields.model !== 'string' || fields.model === '') throw new Error('Please name the model.');
+  return { kind: 'submit', model: fields.model, requestBody: normalize(fields) };
+}
+
+const imageOf = (image) =>
+  isObject(image) ? { __fileRef: image.ref, encoding: 'dataUrl', maxBytes: MAX_IMAGE_BYTES } : image;
+
+const ACTIONS = { t2v: 'text_to_video', i2v: 'image_to_video', kf2v: 'first_tail_to_video' };
+
+export function buildSubmitRequest(ctx) {
+  const { model, kind, spec, request, tier, seconds, size } = plan(ctx);
+  const { prompt, negative_prompt, audio_url, template, prompt_extend, watermark, seed, shot_type } = request;
+  const images = {
+    t2v: {},
+    i2v: { img_url: imageOf(request.image) },
+    kf2v: { first_frame_url: imageOf(request.image), last_frame_url: imageOf(request.last_image) },
+  };
+  const parameters = { prompt_extend, watermark, seed, shot_type };
+  if (size === undefined) parameters.resolution = tier;
+  else parameters.size = size;
+  if (spec.seconds.length !== 1) parameters.duration = seconds;
+  if (spec.audio === 'choice') parameters.audio = request.audio;
+  const service = kind === 'kf2v' ? 'image2video' : 'video-generation';
+  return {
+    url: `${apiUrl(ctx)}/services/aigc/${service}/video-synthesis`,
+    method: 'POST',
+    headers: {
+      Authorization: `Bearer ${ctx.apiKey}`,
+      'Content-Type': 'application/json',
+      'X-DashScope-Async': 'enable',
+    },
+    // Members that are undefined are not sent.
+    body: { model, input: { prompt, negative_prompt, ...images[kind], audio_url, template }, parameters },
+    action: ACTIONS[kind],
+  };
+}
+
+/** What the vendor says went wrong, in its own words. */
+function wordsOf(said) {
+  const [message, code] = [textAt(said, 'message'), textAt(said, 'code')];
+  return message && code ? `${message} (${code})` : message || code;
+}
+
+export function parseSubmitResponse(_ctx, response) {
+  const { body } = response;
+  const taskId = textAt(objectAt(body, 'output'), 'task_id');
+  if (taskId === '') throw new Error(wordsOf(body) || 'Alibaba Cloud answered without a task.');
+  const result = readTask(body);
+  const ended = result.status === 'SUCCESS' || result.status === 'FAILURE';
+  return ended ? { taskId, taskData: body, immediate: result } : { taskId, taskData: body };
+}
+
+export function buildQueryRequest(ctx) {
+  return {
+    url: `${apiUrl(ctx)}/tasks/${encodeURIComponent(ctx.taskId)}`,
+    headers: { Authorization: `Bearer ${ctx.apiKey}` },
+  };
+}
+
+export function parseTaskResult(_ctx, body) {
+  return readTask(body);
+}
+
+/**
+ * The vendor's own UNKNOWN (no such task, or one older than a day) is unknown here too, and so is a success without a video: guessing would
+ * bill a video that nobody has.
+ */
+function readTask(body) {
+  const output = objectAt(body, 'output');
+  const named = textAt(output, 'task_status');
+  if (!Object.hasOwn(STATUSES, named)) return { status: 'UNKNOWN', reason: wordsOf(output) || wordsOf(body) };
+  const status = STATUSES[named];
+  if (status === 'FAILURE') {
+    const fallback = named === 'CANCELED' ? 'The task was cancelled.' : 'The video could not be generated.';
+    return { status, reason: wordsOf(output) || fallback };
+  }
+  if (status !== 'SUCCESS') return { status };
+  const url = textAt(output, 'video_url');
+  return url === '' ? { status: 'UNKNOWN', reason: 'Alibaba Cloud names no video.' } : { status, url };
+}
+
+/** Length and resolution as the vendor bills them; the names differ between generations of models. */
+function usageOf(body) {
+  const usage = objectAt(body, 'usage');
+  const facts = {};
+  const seconds = Number(usage.output_video_duration || usage.duration || usage.video_duration);
+  if (seconds > 0) facts.seconds = seconds;
+  const tier = `${Number.parseInt(usage.SR, 10)}P`;
+  if (TIERS.includes(tier)) facts.resolution = tier;
+  return facts;
+}
+
+export function extractUsage(ctx) {
+  const { seconds, tier, audio } = plan(ctx);
+  return { seconds, resolution: tier, audio };
+}
+
+export function extractUsageOnComplete(_ctx, result, body) {
+  return result.status === 'SUCCESS' ? usageOf(body) : null;
+}
+
+export function listArtifacts(task) {
+  const done = task.status === 'SUCCESS' && textAt(objectAt(task.data, 'output'), 'video_url') !== '';
+  return done ? [{ key: 'video', type: 'video', mimeType: 'video/mp4' }] : [];
+}
+
+/** The address is signed for 24 hours and public until then. */
+export function buildContentRequest(ctx) {
+  const url = textAt(objectAt(ctx.data, 'output'), 'video_url');
+  if (ctx.artifactKey !== 'video' || url === '') throw new Error('artifact_not_found');
+  return { url, method: ctx.clientRequest.method, credentialless: true };
+}
+
+/** The vendor's word for a status of the gateway. */
+const nameOf = (status) => Object.keys(STATUSES).find((name) => STATUSES[name] === status) ?? 'PENDING';
+
+export const protocols = {
+  proto_video: {
+    decodeRequest(ctx) {
+      return { kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOf(ctx.body)) };
+    },
+    render(_ctx, task) {
+      const { seconds, resolution } = usageOf(task.data);
+      const prompt = textAt(objectAt(task.data, 'output'), 'orig_prompt');
+      const video = { id: task.task_id, object: 'video', model: task.model };
+      if (seconds !== undefined) video.seconds = String(seconds);
+      if (resolution !== undefined) video.metadata = { resolution };
+      if (prompt !== '') video.prompt = prompt;
+      if (task.status === 'FAILURE') video.error = { code: 'generation_failed', message: task.fail_reason };
+      return video;
+    },
+  },
+};
+
+export const native = {
+  decodeSubmit,
+  presentTask(_ctx, task) {
+    const data = isObject(task.data) ? task.data : {};
+    const output = { ...objectAt(data, 'output'), task_id: task.task_id, task_status: nameOf(task.status) };
+    if (task.status === 'FAILURE' && !output.message) output.message = task.fail_reason;
+    return { ...data, output };
+  },
+  error(_ctx, error) {
+    return { request_id: error.requestId, code: error.code, message: error.message };
+  },
+};

@@ -1,0 +1,400 @@
+// Doubao Seedance through Volcengine Ark's content generation tasks: a POST makes a task, a GET tells how it goes and, at the end, how many
+// tokens it took. Written from https://www.volcengine.com/docs/82379/1520757 and https://www.volcengine.com/docs/82379/1521309.
+
+const RESOLUTIONS = ['480p', '720p', '1080p'];
+
+export const meta = {
+  apiVersion: 1,
+  key: 'doubao-seedance',
+  name: 'Doubao Seedance',
+  version: '1.0.0',
+  author: { name: 'Taskgate' },
+  description: {
+    en: 'Videos from text, from first and last frames, and from references by the Seedance models of Volcengine Ark',
+    zh: '火山方舟豆包 Seedance：文生视频、首尾帧生视频与参考生视频',
+  },
+  icon: 'text:SD',
+  sortPriority: 70,
+  website: 'https://www.volcengine.com/docs/82379/1520757',
+  baseUrl: 'https://ark.cn-beijing.volces.com',
+  fetchMode: 'per_task',
+  models: [
+    'doubao-seedance-2-0-260128',
+    'doubao-seedance-2-0-fast-260128',
+    'doubao-seedance-1-5-pro-251215',
+    'doubao-seedance-1-0-pro-250528',
+    'doubao-seedance-1-0-pro-fast-251015',
+    'doubao-seedance-1-0-lite-t2v-250428',
+    'doubao-seedance-1-0-lite-i2v-250428',
+  ],
+  protocols: ['proto_video'],
+  // An Ark client reaches them with `<gateway>/doubao/api/v3` as its base address.
+  routes: [
+    {
+      method: 'POST',
+      path: '/doubao/api/v3/contents/generations/tasks',
+      type: 'submit',
+      decode: 'decodeSubmit',
+      render: 'presentSubmitted',
+    },
+    { method: 'GET', path: '/doubao/api/v3/contents/generations/tasks/:task_id', type: 'query', render: 'presentTask' },
+  ],
+  usageSchema: {
+    tokens: { type: 'number', unit: 'token', description: { en: 'Tokens of the video', zh: '视频的 token 用量' } },
+    seconds: {
+      type: 'number',
+      unit: 'second',
+      description: { en: 'Length of the generated video, per second', zh: '生成视频的时长，按秒计' },
+    },
+    resolution: { enum: RESOLUTIONS, description: { en: 'Resolution of the generated video', zh: '生成视频的分辨率' } },
+    audio: { type: 'boolean', description: { en: 'The video has sound', zh: '视频带有声音' } },
+    video_input: { type: 'boolean', description: { en: 'The request has a reference video', zh: '请求包含参考视频' } },
+    offline: { type: 'boolean', description: { en: 'Offline inference was chosen', zh: '选择了离线推理' } },
+  },
+  usageExamples: [
+    {
+      label: '5 s at 720p with sound',
+      facts: { tokens: 108_900, seconds: 5, resolution: '720p', audio: true, video_input: false, offline: false },
+    },
+    {
+      label: '10 s at 1080p without sound',
+      facts: { tokens: 488_025, seconds: 10, resolution: '1080p', audio: false, video_input: false, offline: false },
+    },
+  ],
+};
+
+const RATIOS = ['16:9', '4:3', '1:1', '3:4', '9:16', '21:9', 'adaptive'];
+const DEFAULT_SECONDS = 5;
+
+/** By the beginning of a model's name. `auto`: -1 lets the model choose the length. The last one is for what is newer, or an endpoint's id. */
+const MODELS = [
+  { name: 'doubao-seedance-1-0-lite', least: 2, most: 12, resolution: '720p', audio: false, auto: false },
+  { name: 'doubao-seedance-1-0', least: 2, most: 12, resolution: '1080p', audio: false, auto: false },
+  { name: 'doubao-seedance-1-5', least: 4, most: 12, resolution: '720p', audio: true, auto: true },
+  { name: 'doubao-seedance-2-0', least: 4, most: 15, resolution: '720p', audio: true, auto: true },
+  { name: '', least: 2, most: 30, resolution: '720p', audio: true, auto: true },
+];
+
+/** Pixels of the largest frame of a resolution; ratios differ a little. */
+const PIXELS = { '480p': 992 * 432, '720p': 1504 * 640, '1080p': 1920 * 1088 };
+/** Tokens are pixels × frames / 1024, at 24 frames a second and one more. */
+const tokensOf = (resolution, seconds) => Math.ceil((PIXELS[resolution] * (24 * seconds + 1)) / 1024);
+
+const MAX_IMAGE_BYTES = 30 * 1024 * 1024;
+
+const STATUSES = {
+  queued: 'QUEUED',
+  running: 'IN_PROGRESS',
+  succeeded: 'SUCCESS',
+  failed: 'FAILURE',
+  cancelled: 'FAILURE',
+  expired: 'FAILURE',
+};
+const ENDINGS = {
+  failed: 'The video could not be generated.',
+  cancelled: 'The task was cancelled.',
+  expired: 'The task has expired at Volcengine; please submit it again.',
+};
+
+const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isGiven = (value) => value !== undefined && value !== null && value !== '';
+const objectAt = (value, name) => (isObject(value) && isObject(value[name]) ? value[name] : {});
+const textAt = (value, name) => (isObject(value) && typeof value[name] === 'string' ? value[name].trim() : '');
+
+/** People also enter the address with the path that Ark's own clients want. */
+const tasksUrl = (ctx) =>
+  `${ctx.baseUrl.replace(/\/+$/, '').replace(/\/api\/v3$/, '')}/api/v3/contents/generations/tasks`;
+const bearer = (ctx) => ({ Authorization: `Bearer ${ctx.apiKey}` });
+
+/** A field that may be missing; `read` gives undefined for a value that breaks the rule. */
+function readField(fields, name, rule, read) {
+  if (!isGiven(fields[name])) return undefined;
+  const value = read(fields[name]);
+  if (value === undefined) throw new Error(`${name} must be ${rule}.`);
+  return value;
+}
+
+const readText = (fields, name) =>
+  readField(fields, name, 'a text', (value) => (typeof value === 'string' ? value : undefined));
+
+/** A form gives everything as text. */
+const readFlag = (fields, name) =>
+  readField(fields, name, 'true or false', (value) =>
+    [true, 'true'].includes(value) ? true : [false, 'false'].includes(value) ? false : undefined,
+  );
+
+const readWhole = (fields, name, least, most) =>
+  readField(fields, name, `a whole number from ${least} to ${most}`, (value) => {
+    const number = Number(value);
+    return Number.isInteger(number) && number >= least && number <= most ? number : undefined;
+  });
+
+const readChoice = (fields, name, choices) =>
+  readField(fields, name, `one of ${choices.join(', ')}`, (value) => (choices.includes(value) ? value : undefined));
+
+const MEDIA = ['image_url', 'video_url', 'audio_url'];
+const ROLES = ['first_frame', 'last_frame', 'reference_image', 'reference_video', 'reference_audio'];
+
+/** A URL, a data URL, an asset of the vendor, or `{ref}` of an uploaded file. OpenAI's clients wrap an image into `{image_url}`. */
+function readSource(name, given) {
+  const value = isObject(given) && isGiven(given.image_url) ? given.image_url : given;
+  if (typeof value === 'string' && /^(https?:\/\/|asset:\/\/|data:(image|audio|video)\/)/i.test(value.trim())) {
+    return value.trim();
+  }
+  if (isObject(value) && typeof value.ref === 'string') return { ref: value.ref };
+  throw new Error(`${name} must be an http(s) URL, a data URL, or an uploaded file.`);
+}
+
+/** One item of the vendor's `content`; no other member gets through. */
+function readItem(item, index) {
+  const name = `content[${index}]`;
+  if (isObject(item) && item.type === 'text') {
+    if (typeof item.text !== 'string') throw new Error(`${name}.text must be a text.`);
+    return { type: 'text', text: item.text };
+  }
+  if (!isObject(item) || !MEDIA.includes(item.type)) {
+    throw new Error(`${name}.type must be one of text, ${MEDIA.join(', ')}.`);
+  }
+  const source = readSource(`${name}.${item.type}.url`, objectAt(item, item.type).url);
+  const role = readChoice(item, 'role', ROLES);
+  return { type: item.type, [item.type]: { url: source }, ...(role === undefined ? {} : { role }) };
+}
+
+/** Prompt and images of OpenAI's clients as the vendor's `content`. */
+function composeContent(fields) {
+  const content = [];
+  const prompt = readText(fields, 'prompt');
+  if (prompt !== undefined && prompt.trim() !== '') content.push({ type: 'text', text: prompt });
+  const add = (name, given, role) => {
+    if (isGiven(given)) content.push({ type: 'image_url', image_url: { url: readSource(name, given) }, role });
+  };
+  add('image', fields.image ?? fields.first_frame ?? fields.input_reference, 'first_frame');
+  add('last_frame', fields.last_frame ?? fields.last_image, 'last_frame');
+  const references = Array.isArray(fields.images) ? fields.images : [];
+  for (const given of references) add('images', given, 'reference_image');
+  return content;
+}
+
+/** "1280x720" as resolution and ratio. */
+function readSize(fields) {
+  const size = readText(fields, 'size');
+  if (size === undefined) return {};
+  if (/^\d+p$/i.test(size)) return { resolution: size.toLowerCase() };
+  const match = /^([1-9]\d*)[x*]([1-9]\d*)$/i.exec(size);
+  if (!match) throw new Error(`The size "${size}" is not in the form WIDTHxHEIGHT.`);
+  const [width, height] = [Number(match[1]), Number(match[2])];
+  const side = Math.min(width, height);
+  const distance = (name) => {
+    const [across, down] = name.split(':').map(Number);
+    return Math.abs(Math.log(width / height / (across / down)));
+  };
+  const fixed = RATIOS.filter((name) => name !== 'adaptive');
+  return {
+    resolution: side <= 480 ? '480p' : side <= 720 ? '720p' : '1080p',
+    ratio: fixed.reduce((best, name) => (distance(name) < distance(best) ? name : best)),
+  };
+}
+
+/** Any incoming request as one intent, whatever the model: OpenAI's fields, the vendor's, or this intent again. */
+function normalize(fields) {
+  const content = Array.isArray(fields.content) ? fields.content.map(readItem) : composeContent(fields);
+  if (content.length === 0) throw new Error('Please give a prompt or an image.');
+  const size = readSize(fields);
+  const duration = isGiven(fields.duration) ? 'duration' : 'seconds';
+  const resolution = readText(fields, 'resolution')?.toLowerCase() ?? size.resolution;
+  const intent = {
+    content,
+    resolution: readChoice({ resolution }, 'resolution', RESOLUTIONS),
+    ratio: readChoice(fields, 'ratio', RATIOS) ?? readChoice(fields, 'aspect_ratio', RATIOS) ?? size.ratio,
+    duration: readWhole(fields, duration, -1, 60),
+    seed: readWhole(fields, 'seed', -1, 4_294_967_295),
+    camera_fixed: readFlag(fields, 'camera_fixed'),
+    watermark: readFlag(fields, 'watermark'),
+    generate_audio: readFlag(fields, 'generate_audio') ?? readFlag(fields, 'audio'),
+    return_last_frame: readFlag(fields, 'return_last_frame'),
+    service_tier: readChoice(fields, 'service_tier', ['default', 'flex']),
+  };
+  for (const name of Object.keys(intent)) if (intent[name] === undefined) delete intent[name];
+  return intent;
+}
+
+/** The fields of a JSON, form or multipart body; files of a field that is repeated are a list. */
+function fieldsOf(body) {
+  if (body.kind === 'json' && isObject(body.value)) return body.value;
+  if (body.kind !== 'form' && body.kind !== 'multipart') throw new Error('Please send a JSON object or a form.');
+  const fields = {};
+  // OpenAI's clients write an image's address as `image[image_url]`.
+  for (const name of Object.keys(body.fields)) fields[name.replace('[image_url]', '')] = body.fields[name][0];
+  for (const { field, ref } of body.kind === 'multipart' ? body.files : []) {
+    const name = field.replace(/\[\]$/, '');
+    if (name !== 'images') fields[name] = { ref };
+    else fields.images = [...(Array.isArray(fields.images) ? fields.images : []), { ref }];
+  }
+  return fields;
+}
+
+/** What is ordered and, the same, what is billed: length and resolution are never left to the vendor's defaults. */
+function plan(ctx) {
+  const model = ctx.upstreamModel || ctx.model;
+  const request = normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});
+  const spec = MODELS.find(({ name }) => model.startsWith(name));
+  const duration = request.duration ?? DEFAULT_SECONDS;
+  const chosen = duration === -1 && spec.auto;
+  if (!chosen && (duration < spec.least || duration > spec.most)) {
+    const auto = spec.auto ? ', or -1 for a length that the model chooses' : '';
+    throw new Error(`The length of a video of ${model} is from ${spec.least} to ${spec.most} seconds${auto}.`);
+  }
+  if (request.generate_audio === true && !spec.audio) {
+    throw new Error(`The model ${model} makes no sound; leave generate_audio out.`);
+  }
+  const resolution = request.resolution ?? spec.resolution;
+  const audio = spec.audio && request.generate_audio !== false;
+  // What a model that is not known here does with the field is not known either.
+  const speaks = spec.audio && (spec.name !== '' || request.generate_audio !== undefined);
+  return { model, request, duration, resolution, audio, speaks, longest: chosen ? spec.most : duration };
+}
+
+const placeholder = (source) =>
+  isObject(source) ? { __fileRef: source.ref, encoding: 'dataUrl', maxBytes: MAX_IMAGE_BYTES } : source;
+
+function actionOf(content) {
+  const roles = content.filter(({ type }) => type !== 'text').map(({ role }) => role);
+  if (roles.length === 0) return 'text_to_video';
+  if (roles.some((role) => role?.startsWith('reference_'))) return 'reference_to_video';
+  return roles.includes('last_frame') ? 'first_tail_to_video' : 'image_to_video';
+}
+
+export function buildSubmitRequest(ctx) {
+  const { model, request, duration, resolution, audio, speaks } = plan(ctx);
+  const content = request.content.map((item) =>
+    item.type === 'text' ? item : { ...item, [item.type]: { url: placeholder(item[item.type].url) } },
+  );
+  // Members that are undefined are not sent.
+  const more = { content, resolution, duration, generate_audio: speaks ? audio : undefined };
+  return {
+    url: tasksUrl(ctx),
+    method: 'POST',
+    headers: { ...bearer(ctx), 'Content-Type': 'application/json' },
+    body: { model, ...request, ...more },
+    action: actionOf(content),
+  };
+}
+
+/** What the vendor says went wrong, in its own words. */
+function wordsOf(body) {
+  const error = objectAt(body, 'error');
+  const [message, code] = [textAt(error, 'message'), textAt(error, 'code')];
+  return message && code ? `${message} (${code})` : message || code;
+}
+
+export function parseSubmitResponse(_ctx, response) {
+  const { body } = response;
+  const taskId = textAt(body, 'id');
+  if (taskId === '') throw new Error(wordsOf(body) || 'Volcengine Ark answered without a task.');
+  return { taskId, taskData: body };
+}
+
+export function buildQueryRequest(ctx) {
+  return { url: `${tasksUrl(ctx)}/${encodeURIComponent(ctx.taskId)}`, headers: bearer(ctx) };
+}
+
+/** What is not known is said to be unknown, and so is a success without a video. */
+export function parseTaskResult(_ctx, body) {
+  const named = textAt(body, 'status');
+  if (!Object.hasOwn(STATUSES, named)) return { status: 'UNKNOWN', reason: wordsOf(body) };
+  const status = STATUSES[named];
+  if (status === 'FAILURE') return { status, reason: wordsOf(body) || ENDINGS[named] };
+  if (status !== 'SUCCESS') return { status };
+  const url = textAt(objectAt(body, 'content'), 'video_url');
+  if (url === '') return { status: 'UNKNOWN', reason: 'Volcengine Ark names no video.' };
+  return { status, url };
+}
+
+/** An estimate that does not fall short: the longest video where the model chooses the length. */
+export function extractUsage(ctx) {
+  const { request, resolution, audio, longest } = plan(ctx);
+  return {
+    tokens: tokensOf(resolution, longest),
+    seconds: longest,
+    resolution,
+    audio,
+    video_input: request.content.some(({ type }) => type === 'video_url'),
+    offline: request.service_tier === 'flex',
+  };
+}
+
+/** What the vendor bills. */
+function usageOf(body) {
+  const facts = {};
+  const tokens = Number(objectAt(body, 'usage').completion_tokens);
+  if (tokens > 0) facts.tokens = tokens;
+  if (!isObject(body)) return facts;
+  if (Number(body.duration) > 0) facts.seconds = Number(body.duration);
+  if (RESOLUTIONS.includes(body.resolution)) facts.resolution = body.resolution;
+  if (typeof body.generate_audio === 'boolean') facts.audio = body.generate_audio;
+  return facts;
+}
+
+export function extractUsageOnComplete(_ctx, result, body) {
+  return result.status === 'SUCCESS' ? usageOf(body) : null;
+}
+
+/** The vendor's `content` has each under its key and `_url`. */
+const ARTIFACTS = [
+  { key: 'video', type: 'video', mimeType: 'video/mp4' },
+  { key: 'last_frame', type: 'image', mimeType: 'image/png' },
+];
+
+export function listArtifacts(task) {
+  if (task.status !== 'SUCCESS') return [];
+  return ARTIFACTS.filter(({ key }) => textAt(objectAt(task.data, 'content'), `${key}_url`) !== '');
+}
+
+/** The addresses are signed for 24 hours and public until then. */
+export function buildContentRequest(ctx) {
+  const url = textAt(objectAt(ctx.data, 'content'), `${ctx.artifactKey}_url`);
+  if (url === '' || !ARTIFACTS.some(({ key }) => key === ctx.artifactKey)) throw new Error('artifact_not_found');
+  return { url, method: ctx.clientRequest.method, credentialless: true };
+}
+
+/** The vendor's word for a status of the gateway. */
+const nameOf = (status) => Object.keys(STATUSES).find((name) => STATUSES[name] === status) ?? 'queued';
+
+export const protocols = {
+  proto_video: {
+    decodeRequest(ctx) {
+      return { kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOf(ctx.body)) };
+    },
+    render(_ctx, task) {
+      const { seconds, resolution } = usageOf(task.data);
+      const video = { id: task.task_id, object: 'video', model: task.model };
+      if (seconds !== undefined) video.seconds = String(seconds);
+      if (resolution !== undefined) video.metadata = { resolution };
+      if (task.status === 'FAILURE') video.error = { code: 'generation_failed', message: task.fail_reason };
+      return video;
+    },
+  },
+};
+
+export const native = {
+  decodeSubmit(ctx) {
+    const fields = fieldsOf(ctx.body);
+    if (typeof fields.model !== 'string' || fields.model === '') throw new Error('Please name the model.');
+    return { kind: 'submit', model: fields.model, requestBody: normalize(fields) };
+  },
+  presentSubmitted(_ctx, task) {
+    return { id: task.task_id };
+  },
+  /** The vendor's latest answer under the gateway's id and verdict. */
+  presentTask(_ctx, task) {
+    const data = isObject(task.data) ? task.data : {};
+    const named = STATUSES[data.status] === task.status ? data.status : nameOf(task.status);
+    const seen = { created_at: task.created_at, ...data, id: task.task_id, model: task.model, status: named };
+    if (task.status === 'FAILURE' && !isObject(data.error))
+      seen.error = { code: 'TaskFailed', message: task.fail_reason };
+    return seen;
+  },
+  error(_ctx, error) {
+    return { error: { code: error.code, message: error.message, type: 'Error' } };
+  },
+};

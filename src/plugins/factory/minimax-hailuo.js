@@ -1,0 +1,386 @@
+// MiniMax Hailuo. The vendor tells only the id of the finished file; its address has to be asked for with a second request. A hook has
+// no network, so the round that sees the success keeps the file's id as state, and the next round asks for the file instead.
+// Written from https://platform.minimax.io/docs/api-reference/video-generation-intro.
+
+const SIX = [6];
+/**
+ * What each model makes: lengths by resolution, the first resolution and the first length being the defaults. `first`: a first frame
+ * is 'needed', 'allowed' or 'refused'. `last`: a last frame is allowed. `subject`: a portrait is needed.
+ */
+const MODELS = {
+  'MiniMax-Hailuo-2.3': { lengths: { '768P': [6, 10], '1080P': SIX }, first: 'allowed' },
+  'MiniMax-Hailuo-2.3-Fast': { lengths: { '768P': [6, 10], '1080P': SIX }, first: 'needed' },
+  'MiniMax-Hailuo-02': { lengths: { '768P': [6, 10], '1080P': SIX, '512P': [6, 10] }, first: 'allowed', last: true },
+  'T2V-01-Director': { lengths: { '720P': SIX }, first: 'refused' },
+  'T2V-01': { lengths: { '720P': SIX }, first: 'refused' },
+  'I2V-01-Director': { lengths: { '720P': SIX }, first: 'needed' },
+  'I2V-01-live': { lengths: { '720P': SIX }, first: 'needed' },
+  'I2V-01': { lengths: { '720P': SIX }, first: 'needed' },
+  'S2V-01': { lengths: { '720P': SIX }, first: 'refused', subject: true },
+};
+
+export const meta = {
+  apiVersion: 1,
+  key: 'minimax-hailuo',
+  name: 'MiniMax Hailuo',
+  version: '1.0.0',
+  author: { name: 'Taskgate' },
+  description: {
+    en: 'Videos from text, from first and last frames, and of a given person by the Hailuo models of MiniMax',
+    zh: 'MiniMax 海螺视频：文生视频、首尾帧生视频与主体参考生视频',
+  },
+  icon: 'text:HL',
+  sortPriority: 50,
+  website: 'https://platform.minimax.io/docs/api-reference/video-generation-intro',
+  baseUrl: 'https://api.minimax.io',
+  fetchMode: 'per_task',
+  models: Object.keys(MODELS),
+  protocols: ['proto_video'],
+  // A MiniMax client reaches them with `<gateway>/minimax` as its base address. A finished task's file has the task's own id.
+  routes: [
+    {
+      method: 'POST',
+      path: '/minimax/v1/video_generation',
+      type: 'submit',
+      decode: 'decodeSubmit',
+      render: 'presentSubmitted',
+    },
+    {
+      method: 'GET',
+      path: '/minimax/v1/query/video_generation',
+      type: 'dynamic',
+      decode: 'decodeTaskQuery',
+      render: 'presentTask',
+    },
+    {
+      method: 'GET',
+      path: '/minimax/v1/files/retrieve',
+      type: 'dynamic',
+      decode: 'decodeFileQuery',
+      render: 'presentFile',
+    },
+  ],
+  usageSchema: {
+    seconds: {
+      type: 'number',
+      unit: 'second',
+      description: { en: 'Length of the generated video, per second', zh: '生成视频的时长，按秒计' },
+    },
+    resolution: {
+      enum: ['512P', '720P', '768P', '1080P'],
+      description: { en: 'Resolution of the generated video', zh: '生成视频的分辨率' },
+    },
+  },
+  usageExamples: [
+    { label: '6 s at 768P', facts: { seconds: 6, resolution: '768P' } },
+    { label: '10 s at 768P', facts: { seconds: 10, resolution: '768P' } },
+    { label: '6 s at 1080P', facts: { seconds: 6, resolution: '1080P' } },
+  ],
+};
+
+/** A model that a channel maps to and that is newer than this table: the vendor judges the rest. */
+const UNLISTED = {
+  lengths: { '768P': [6, 10], '1080P': [6, 10], '720P': [6, 10], '512P': [6, 10] },
+  first: 'allowed',
+  last: true,
+};
+
+const MAX_PROMPT = 2000;
+const MAX_IMAGE_BYTES = 20 * 1024 * 1024;
+
+const STATUSES = {
+  Preparing: 'SUBMITTED',
+  Queueing: 'QUEUED',
+  Processing: 'IN_PROGRESS',
+  Success: 'SUCCESS',
+  Fail: 'FAILURE',
+};
+/** Codes that end a task whatever its status: 1026 the prompt, 1027 the video has content that is not allowed. */
+const REFUSALS = [1026, 1027];
+
+const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isGiven = (value) => value !== undefined && value !== null && value !== '';
+const objectAt = (value, name) => (isObject(value) && isObject(value[name]) ? value[name] : {});
+/** Ids come as texts or as numbers. */
+const textAt = (value, name) => {
+  const found = isObject(value) ? value[name] : undefined;
+  return typeof found === 'string' || typeof found === 'number' ? String(found).trim() : '';
+};
+
+const apiUrl = (ctx) => `${ctx.baseUrl.replace(/\/+$/, '').replace(/\/v1$/, '')}/v1`;
+const bearer = (ctx) => ({ Authorization: `Bearer ${ctx.apiKey}` });
+
+/** A field that may be missing; `read` gives undefined for a value that breaks the rule. */
+function readField(fields, name, rule, read) {
+  if (!isGiven(fields[name])) return undefined;
+  const value = read(fields[name]);
+  if (value === undefined) throw new Error(`${name} must be ${rule}.`);
+  return value;
+}
+
+const readText = (fields, name) =>
+  readField(fields, name, 'a text', (value) => (typeof value === 'string' ? value : undefined));
+
+/** A form gives everything as text. */
+const readFlag = (fields, name) =>
+  readField(fields, name, 'true or false', (value) =>
+    [true, 'true'].includes(value) ? true : [false, 'false'].includes(value) ? false : undefined,
+  );
+
+/** A URL, a data URL, or `{ref}` of an uploaded file. OpenAI's clients wrap the first two into `{image_url}`. */
+function readImage(fields, names) {
+  const name = names.find((candidate) => isGiven(fields[candidate]));
+  if (name === undefined) return undefined;
+  const value = isObject(fields[name]) && isGiven(fields[name].image_url) ? fields[name].image_url : fields[name];
+  if (typeof value === 'string' && /^(https?:\/\/|data:image\/)/i.test(value.trim())) return value.trim();
+  if (isObject(value) && typeof value.ref === 'string') return { ref: value.ref };
+  throw new Error(`${name} must be an http(s) URL, a data URL of an image, or an uploaded file.`);
+}
+
+/** The vendor wraps the portrait: `[{type: 'character', image: [url]}]`. */
+function unwrapSubject(value) {
+  const [subject] = Array.isArray(value) ? value : [value];
+  const image = isObject(subject) && isGiven(subject.image) ? subject.image : subject;
+  return Array.isArray(image) ? image[0] : image;
+}
+
+/** The vendor's resolution that is nearest to "1280x720" or to "720P". */
+function resolutionOfSize(size) {
+  if (/^\d+p$/i.test(size)) return size.toUpperCase();
+  const match = /^(\d+)[x*](\d+)$/i.exec(size);
+  if (!match) throw new Error(`The size "${size}" is not in the form WIDTHxHEIGHT.`);
+  const side = Math.min(Number(match[1]), Number(match[2]));
+  return side <= 512 ? '512P' : side <= 768 ? '768P' : '1080P';
+}
+
+/** Any incoming request as one intent, whatever the model: OpenAI's fields, the vendor's, or this intent again. */
+function normalize(fields) {
+  const seconds = isGiven(fields.duration) ? fields.duration : fields.seconds;
+  const duration = isGiven(seconds) ? Number(seconds) : undefined;
+  if (duration !== undefined && !Number.isInteger(duration)) {
+    throw new Error('The length of a video is a whole number of seconds.');
+  }
+  const prompt = readText(fields, 'prompt');
+  if (prompt !== undefined && [...prompt].length > MAX_PROMPT) {
+    throw new Error(`The prompt may have at most ${MAX_PROMPT} characters.`);
+  }
+  const size = readText(fields, 'size');
+  const intent = {
+    prompt,
+    first_frame_image: readImage(fields, ['first_frame_image', 'first_frame', 'image', 'input_reference']),
+    last_frame_image: readImage(fields, ['last_frame_image', 'last_frame']),
+    subject: readImage({ subject: unwrapSubject(fields.subject ?? fields.subject_reference) }, ['subject']),
+    duration,
+    resolution: readText(fields, 'resolution')?.toUpperCase(),
+    // Kept apart from `resolution`: it is a wish, and a model that renders 720P alone still fulfils it.
+    size: size === undefined ? undefined : resolutionOfSize(size),
+    prompt_optimizer: readFlag(fields, 'prompt_optimizer'),
+    fast_pretreatment: readFlag(fields, 'fast_pretreatment'),
+    aigc_watermark: readFlag(fields, 'aigc_watermark'),
+  };
+  for (const name of Object.keys(intent)) if (intent[name] === undefined) delete intent[name];
+  return intent;
+}
+
+/** The fields of a JSON, form or multipart body; a file stands under the name of its field. */
+function fieldsOf(body) {
+  if (body.kind === 'json' && isObject(body.value)) return body.value;
+  if (body.kind !== 'form' && body.kind !== 'multipart') throw new Error('Please send a JSON object or a form.');
+  const fields = {};
+  // OpenAI's clients write an image's address as `image[image_url]`.
+  for (const name of Object.keys(body.fields)) fields[name.replace('[image_url]', '')] = body.fields[name][0];
+  for (const { field, ref } of body.kind === 'multipart' ? body.files : []) fields[field] = { ref };
+  return fields;
+}
+
+function chooseResolution(model, lengths, { resolution, size }) {
+  const offered = Object.keys(lengths);
+  if (resolution === undefined) return offered.includes(size) ? size : offered[0];
+  if (!offered.includes(resolution)) throw new Error(`The resolution of ${model} is one of ${offered.join(', ')}.`);
+  return resolution;
+}
+
+/** What is ordered and, the same, what is billed. */
+function plan(ctx) {
+  const model = ctx.upstreamModel || ctx.model;
+  const request = normalize(isObject(ctx.requestBody) ? ctx.requestBody : {});
+  const spec = MODELS[model] ?? UNLISTED;
+  const { prompt = '', first_frame_image: first, last_frame_image: last, subject } = request;
+  if (first === undefined && last === undefined && prompt.trim() === '') throw new Error('Please give a prompt.');
+  if (spec.first === 'needed' && first === undefined) throw new Error(`The model ${model} needs a first_frame_image.`);
+  if (spec.first === 'refused' && first !== undefined)
+    throw new Error(`The model ${model} takes no first_frame_image.`);
+  if (!spec.last && last !== undefined) throw new Error(`The model ${model} takes no last_frame_image.`);
+  if (spec.subject && subject === undefined) throw new Error(`The model ${model} needs a subject_reference.`);
+  if (!spec.subject && subject !== undefined) throw new Error(`The model ${model} takes no subject_reference.`);
+  const resolution = chooseResolution(model, spec.lengths, request);
+  if (resolution === '512P' && (first === undefined || last !== undefined)) {
+    throw new Error('512P needs a first_frame_image and takes no last_frame_image.');
+  }
+  const lengths = spec.lengths[resolution];
+  const seconds = request.duration ?? lengths[0];
+  if (!lengths.includes(seconds)) {
+    throw new Error(`The length of a ${resolution} video of ${model} is ${lengths.join(' or ')} seconds.`);
+  }
+  return { model, request, resolution, seconds };
+}
+
+const modelOf = (fields) => {
+  if (typeof fields.model !== 'string' || fields.model === '') throw new Error('Please name the model.');
+  return fields.model;
+};
+
+const imageOf = (image) =>
+  isObject(image) ? { __fileRef: image.ref, encoding: 'dataUrl', maxBytes: MAX_IMAGE_BYTES } : image;
+
+function actionOf({ first_frame_image, last_frame_image, subject }) {
+  if (subject !== undefined) return 'reference_to_video';
+  if (last_frame_image !== undefined) return 'first_tail_to_video';
+  return first_frame_image === undefined ? 'text_to_video' : 'image_to_video';
+}
+
+export function buildSubmitRequest(ctx) {
+  const { model, request, resolution, seconds } = plan(ctx);
+  const { first_frame_image, last_frame_image, subject, size: _wish, ...rest } = request;
+  // Members that are undefined are not sent.
+  const body = {
+    model,
+    ...rest,
+    first_frame_image: imageOf(first_frame_image),
+    last_frame_image: imageOf(last_frame_image),
+    subject_reference: subject === undefined ? undefined : [{ type: 'character', image: [imageOf(subject)] }],
+    duration: seconds,
+    resolution,
+  };
+  return {
+    url: `${apiUrl(ctx)}/video_generation`,
+    method: 'POST',
+    headers: { ...bearer(ctx), 'Content-Type': 'application/json' },
+    body,
+    action: actionOf(request),
+  };
+}
+
+/** Errors come with HTTP 200: `base_resp` tells. */
+const codeOf = (body) => Number(objectAt(body, 'base_resp').status_code ?? 0);
+const wordsOf = (body) => {
+  const message = textAt(objectAt(body, 'base_resp'), 'status_msg');
+  return codeOf(body) === 0 ? '' : `${message || 'MiniMax refused'} (${codeOf(body)})`;
+};
+
+export function parseSubmitResponse(_ctx, response) {
+  const { body } = response;
+  const taskId = textAt(body, 'task_id');
+  if (taskId === '' || codeOf(body) !== 0) throw new Error(wordsOf(body) || 'MiniMax answered without a task.');
+  return { taskId, taskData: body };
+}
+
+/** The id of the finished file, once a round has seen it. */
+const fileIdOf = (ctx) => textAt(ctx.state, 'file_id');
+
+export function buildQueryRequest(ctx) {
+  const fileId = fileIdOf(ctx);
+  const question =
+    fileId === ''
+      ? `query/video_generation?task_id=${encodeURIComponent(ctx.taskId)}`
+      : `files/retrieve?file_id=${encodeURIComponent(fileId)}`;
+  return { url: `${apiUrl(ctx)}/${question}`, headers: bearer(ctx) };
+}
+
+export function parseTaskResult(ctx, body) {
+  return fileIdOf(ctx) === '' ? readTask(body) : readFile(body);
+}
+
+function readTask(body) {
+  const named = textAt(body, 'status');
+  if (named === 'Fail' || REFUSALS.includes(codeOf(body))) {
+    return { status: 'FAILURE', reason: wordsOf(body) || 'The video could not be generated.' };
+  }
+  if (codeOf(body) !== 0 || !Object.hasOwn(STATUSES, named)) return { status: 'UNKNOWN', reason: wordsOf(body) };
+  if (named !== 'Success') return { status: STATUSES[named] };
+  const file_id = textAt(body, 'file_id');
+  if (file_id === '') return { status: 'UNKNOWN', reason: 'MiniMax names no file.' };
+  // Not finished for the gateway until the file's address is known.
+  return { status: 'IN_PROGRESS', progress: '99%', state: { file_id } };
+}
+
+function readFile(body) {
+  const url = textAt(objectAt(body, 'file'), 'download_url');
+  if (codeOf(body) !== 0 || url === '') return { status: 'UNKNOWN', reason: wordsOf(body) };
+  return { status: 'SUCCESS', url };
+}
+
+export function extractUsage(ctx) {
+  const { seconds, resolution } = plan(ctx);
+  return { seconds, resolution };
+}
+
+export function listArtifacts(task) {
+  const done = task.status === 'SUCCESS' && textAt(objectAt(task.data, 'file'), 'download_url') !== '';
+  return done ? [{ key: 'video', type: 'video', mimeType: 'video/mp4' }] : [];
+}
+
+/** The address is signed for some hours and public until then. */
+export function buildContentRequest(ctx) {
+  const url = textAt(objectAt(ctx.data, 'file'), 'download_url');
+  if (ctx.artifactKey !== 'video' || url === '') throw new Error('artifact_not_found');
+  return { url, method: ctx.clientRequest.method, credentialless: true };
+}
+
+const NAMES = {
+  NOT_START: 'Preparing',
+  SUBMITTED: 'Preparing',
+  QUEUED: 'Queueing',
+  IN_PROGRESS: 'Processing',
+  SUCCESS: 'Success',
+  FAILURE: 'Fail',
+};
+const FINE = { status_code: 0, status_msg: 'success' };
+
+/** One id of the query; the vendor's clients ask for one task at a time. */
+function decodeQuery(ctx, name) {
+  const id = (ctx.query[name] ?? [''])[0];
+  if (id.trim() === '') throw new Error(`Please give a ${name}.`);
+  return { kind: 'query', taskIds: [id] };
+}
+
+export const protocols = {
+  proto_video: {
+    decodeRequest(ctx) {
+      return { kind: 'submit', model: ctx.model, requestBody: normalize(fieldsOf(ctx.body)) };
+    },
+    render(_ctx, task) {
+      const video = { id: task.task_id, object: 'video', model: task.model };
+      if (task.status === 'FAILURE') video.error = { code: 'generation_failed', message: task.fail_reason };
+      return video;
+    },
+  },
+};
+
+export const native = {
+  decodeSubmit(ctx) {
+    const fields = fieldsOf(ctx.body);
+    return { kind: 'submit', model: modelOf(fields), requestBody: normalize(fields) };
+  },
+  decodeTaskQuery: (ctx) => decodeQuery(ctx, 'task_id'),
+  decodeFileQuery: (ctx) => decodeQuery(ctx, 'file_id'),
+  presentSubmitted(_ctx, task) {
+    return { task_id: task.task_id, base_resp: FINE };
+  },
+  presentTask(_ctx, tasks) {
+    const [task] = tasks;
+    const seen = { task_id: task.task_id, status: NAMES[task.status], base_resp: FINE };
+    if (task.status === 'SUCCESS') seen.file_id = task.task_id;
+    if (task.status === 'FAILURE') seen.base_resp = { status_code: 1000, status_msg: task.fail_reason };
+    return seen;
+  },
+  presentFile(_ctx, tasks) {
+    const [task] = tasks;
+    if (task.status !== 'SUCCESS')
+      return { base_resp: { status_code: 2013, status_msg: 'The file is not there yet.' } };
+    return { file: { ...objectAt(task.data, 'file'), file_id: task.task_id }, base_resp: FINE };
+  },
+  error(_ctx, error) {
+    return { base_resp: { status_code: error.httpStatus, status_msg: error.message } };
+  },
+};
