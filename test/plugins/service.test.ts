@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
-import { randomBytes } from 'node:crypto';
 import { sha256Hex, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { createPluginService, type PluginService } from '../../src/plugins/index.ts';
 import type { Sandbox } from '../../src/sandbox/index.ts';
-import type { NewChannel, NewTask, Store } from '../../src/store/ports/index.ts';
+import type { Store } from '../../src/store/ports/index.ts';
 import { PNG_ICON } from './icons.ts';
+import { channel, insertTask } from './records.ts';
 import {
   demoSource,
   judged,
@@ -26,57 +26,6 @@ afterAll(() => sandbox.close());
 const demo = await judged(sandbox, demoSource);
 
 const PNG = PNG_ICON;
-
-const channel = (change: Partial<NewChannel> = {}): NewChannel => ({
-  name: 'c',
-  type: 61,
-  keySealed: 'x',
-  keyHint: 'abcd',
-  baseUrl: 'https://api.example',
-  models: ['acme-1'],
-  groups: ['default'],
-  priority: 0,
-  weight: 1,
-  modelMapping: {},
-  taskPluginKey: 'acme',
-  settings: {},
-  status: 1,
-  createdAt: 1,
-  updatedAt: 1,
-  ...change,
-});
-
-async function insertTask(store: Store, platform: string): Promise<void> {
-  const user = await store.users.insert({
-    username: `u${randomBytes(4).toString('hex')}`,
-    displayName: '',
-    passwordHash: null,
-    role: 1,
-    status: 1,
-    email: null,
-    group: 'default',
-    language: 'en',
-    createdAt: 1,
-  });
-  const owner = await store.channels.insert(channel({ status: 2, taskPluginKey: null }));
-  const task: NewTask = {
-    taskId: `task_${randomBytes(16).toString('hex')}`,
-    platform,
-    userId: user?.id ?? 0,
-    apiKeyId: null,
-    group: 'default',
-    channelId: owner.id,
-    action: '',
-    quota: 0,
-    properties: { input: '', originModelName: 'acme-1', upstreamModelName: 'acme-1' },
-    execution: { requestId: 'r', pluginKey: platform, pluginVersion: '1.0.0', generation: 1, surface: 'generic' },
-    billing: { expression: null, priceKey: null, facts: {}, groupRatio: 1, usd: 0, model: 'acme-1', action: '' },
-    createdAt: 1,
-    leaseOwner: 'n',
-    leaseForMs: 60_000,
-  };
-  await store.tasks.insert(task);
-}
 
 const at = (version: string, change: object = {}, more = '') => ({
   source: pluginSource({ version, ...change }, more),
@@ -448,37 +397,6 @@ describe.each(['sqlite', 'postgres'] as const)('plugins on %s', (dialect) => {
     await until(() => node.runtimeStatus().lastRebuild.status === 'success');
     expect(node.runtimeStatus().databaseError).toBeUndefined();
     await node.stop();
-  });
-
-  test('requests finish on the generation that they began with', async () => {
-    const versioned = (n: number) => ({
-      source: pluginSource({ version: `1.0.${n}` }).replace(
-        '{ status: body.status }',
-        `{ status: 'SUCCESS', reason: 'v1.0.${n}' }`,
-      ),
-    });
-    for (let n = 0; n <= 20; n++) await service.upload(versioned(n));
-    let started = 0;
-    const seen = new Set<string>();
-    const work = async (): Promise<void> => {
-      while (started < 200) {
-        started += 1;
-        const pin = service.pin();
-        const plugin = pin.generation.plugins.get('acme');
-        await Bun.sleep(Math.random() * 40);
-        const outcome = await plugin?.call('parseTaskResult', [null, null]);
-        expect(outcome).toEqual({ ok: true, value: { status: 'SUCCESS', reason: `v${plugin?.version}` } });
-        seen.add(plugin?.version ?? '');
-        pin.release();
-      }
-    };
-    const activate = async (): Promise<void> => {
-      for (let n = 1; n <= 20; n++) await service.activate('acme', `1.0.${n}`);
-    };
-    await Promise.all([activate(), ...Array.from({ length: 10 }, work)]);
-    expect(serving()).toBe('1.0.20');
-    expect(seen.size).toBeGreaterThan(1);
-    expect(started).toBe(200);
   });
 
   test('a dry run calls one function and nothing more', async () => {

@@ -1,0 +1,70 @@
+/** Rows beside the plugins that their management looks at. */
+import { randomBytes } from 'node:crypto';
+import type { Json } from '../../src/kernel/index.ts';
+import type { NewChannel, NewTask, Store, TaskChange } from '../../src/store/ports/index.ts';
+
+export const channel = (change: Partial<NewChannel> = {}): NewChannel => ({
+  name: 'c',
+  type: 61,
+  keySealed: 'x',
+  keyHint: 'abcd',
+  baseUrl: 'https://api.example',
+  models: ['acme-1'],
+  groups: ['default'],
+  priority: 0,
+  weight: 1,
+  modelMapping: {},
+  taskPluginKey: 'acme',
+  settings: {},
+  status: 1,
+  createdAt: 1,
+  updatedAt: 1,
+  ...change,
+});
+
+/** An unfinished task of a plugin; gives its id. */
+export async function insertTask(store: Store, platform: string): Promise<string> {
+  const user = await store.users.insert({
+    username: `u${randomBytes(4).toString('hex')}`,
+    displayName: '',
+    passwordHash: null,
+    role: 1,
+    status: 1,
+    email: null,
+    group: 'default',
+    language: 'en',
+    createdAt: 1,
+  });
+  const owner = await store.channels.insert(channel({ status: 2, taskPluginKey: null }));
+  const task: NewTask = {
+    taskId: `task_${randomBytes(16).toString('hex')}`,
+    platform,
+    userId: user?.id ?? 0,
+    apiKeyId: null,
+    group: 'default',
+    channelId: owner.id,
+    action: '',
+    quota: 0,
+    properties: { input: '', originModelName: 'acme-1', upstreamModelName: 'acme-1' },
+    execution: { requestId: 'r', pluginKey: platform, pluginVersion: '1.0.0', generation: 1, surface: 'generic' },
+    billing: { expression: null, priceKey: null, facts: {}, groupRatio: 1, usd: 0, model: 'acme-1', action: '' },
+    createdAt: 1,
+    leaseOwner: 'n',
+    leaseForMs: 60_000,
+  };
+  await store.tasks.insert(task);
+  return task.taskId;
+}
+
+/** A task that has ended with this stored answer; gives its id. */
+export async function insertEndedTask(
+  store: Store,
+  platform: string,
+  data: Json,
+  change: TaskChange = { status: 'SUCCESS' },
+): Promise<string> {
+  const taskId = await insertTask(store, platform);
+  const lease = { taskId, leaseOwner: 'n', leaseSeq: 1 };
+  if (!(await store.tasks.advance(lease, { data, ...change }, null))) throw new Error('the task was not advanced');
+  return taskId;
+}
