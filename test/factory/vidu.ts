@@ -108,7 +108,6 @@ export const vendor: Vendor = {
           prompt: mark('uploaded-frame'),
           duration: 8,
           resolution: '1080p',
-          aspect_ratio: '9:16',
           audio: false,
           images: [dataUrl('frame')],
         }),

@@ -68,15 +68,13 @@ const given = (value) => value !== undefined && value !== null && value !== '';
 const videosUrl = (ctx) => `${ctx.baseUrl.replace(/\/+$/, '').replace(/\/v1$/, '')}/v1/videos`;
 const bearer = (ctx) => `Bearer ${ctx.apiKey}`;
 
-/**
- * The first frame as `{file}` (an upload of this request), `{image_url}` (an address or data URL) or `{file_id}` (a file at OpenAI).
- */
+/** The first frame as `{file}` (an upload of this request) or `{image_url}` (an address or data URL). */
 function imageOf(value) {
   if (!given(value)) return undefined;
   if (isText(value)) return { image_url: value };
-  const name = ['file', 'image_url', 'file_id'].find((member) => isObject(value) && isText(value[member]));
-  if (!name) throw new Error('input_reference is an image file, or an object with image_url or file_id.');
-  return { [name]: value[name] };
+  if (isObject(value) && isText(value.file)) return { file: value.file };
+  if (isObject(value) && isText(value.image_url)) return { image_url: value.image_url };
+  throw new Error('input_reference is an image file, an address, or an object with image_url.');
 }
 
 /** The fields of any request as the API names them, checked. Applied twice it gives the same. */
@@ -98,9 +96,7 @@ function fieldsOf(body) {
   if (body.kind !== 'form' && body.kind !== 'multipart') throw new Error('Please send a JSON object or a form.');
   const fields = {};
   for (const [name, values] of Object.entries(body.fields)) {
-    const member = /^input_reference\[(image_url|file_id)\]$/.exec(name);
-    if (member) fields[IMAGE_FIELD] = { [member[1]]: values[0] };
-    else fields[name] = values[0];
+    fields[name === `${IMAGE_FIELD}[image_url]` ? IMAGE_FIELD : name] = values[0];
   }
   const file = body.kind === 'multipart' ? body.files.find(({ field }) => field === IMAGE_FIELD) : undefined;
   if (file) fields[IMAGE_FIELD] = { file: file.ref };
@@ -149,10 +145,9 @@ export function parseTaskResult(_ctx, body) {
 const messageOf = (error) => (isObject(error) && (error.message || error.code)) || String(error);
 
 function readVideo(video) {
-  if (!isObject(video) || !Object.hasOwn(STATUSES, video.status)) {
-    const reason =
-      isObject(video) && video.error ? messageOf(video.error) : `unknown status ${JSON.stringify(video?.status)}`;
-    return { status: 'UNKNOWN', reason };
+  if (!isObject(video)) return { status: 'UNKNOWN', reason: 'the answer is no video' };
+  if (!Object.hasOwn(STATUSES, video.status)) {
+    return { status: 'UNKNOWN', reason: video.error ? messageOf(video.error) : `unknown status ${video.status}` };
   }
   const status = STATUSES[video.status];
   if (status === 'FAILURE') {
@@ -202,7 +197,7 @@ function fieldsOfResponses(body) {
   const texts = parts.filter((part) => part?.type === 'input_text' && isText(part.text)).map(({ text }) => text);
   const image = parts.find((part) => part?.type === 'input_image');
   const fields = { ...request, prompt: texts.join('\n') };
-  if (image) fields[IMAGE_FIELD] = { image_url: image.image_url, file_id: image.file_id };
+  if (image) fields[IMAGE_FIELD] = { image_url: image.image_url };
   return fields;
 }
 

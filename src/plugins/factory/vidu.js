@@ -154,7 +154,7 @@ function normalize(fields) {
   const [least, most] = ENDPOINTS[action].images;
   if (images.length < least || images.length > most) {
     const wanted = least === most ? String(least) : `${least} to ${most}`;
-    throw new Error(`${ENDPOINTS[action].path} takes ${wanted} images, ${images.length} were given.`);
+    throw new Error(`The number of images for ${ENDPOINTS[action].path} is ${wanted}, not ${images.length}.`);
   }
   if (!isText(fields.prompt) && (action === 'text_to_video' || action === 'reference_to_video')) {
     throw new Error('Please give a prompt.');
@@ -198,6 +198,8 @@ function orderOf(ctx) {
   // Only these models know the field.
   if (model.startsWith('viduq3')) order.audio = order.audio !== false;
   else if (order.audio === false) delete order.audio;
+  // Frames decide the ratio of a video that is made from them.
+  if (order.action === 'image_to_video' || order.action === 'first_tail_to_video') delete order.aspect_ratio;
   return order;
 }
 

@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { readdirSync } from 'node:fs';
+import type { Json, PluginModule, ProtocolContext } from '../../contracts/v1.d.ts';
+import { lintPlugin, runFixture } from '../../src/plugins/index.ts';
+import type { Sandbox } from '../../src/sandbox/index.ts';
+import { startSandbox } from '../sandbox/start-sandbox.ts';
+
+const FACTORY = new URL('../../src/plugins/factory/', import.meta.url);
+const keys = readdirSync(FACTORY)
+  .filter((name) => name.endsWith('.js'))
+  .map((name) => name.slice(0, -'.js'.length))
+  .sort();
+
+type Case = { hook: string; member?: string; path?: string[]; expected?: unknown; expectedError?: string };
+type Fixture = { cases: Case[] };
+
+const fileOf = (name: string) => Bun.file(new URL(name, FACTORY));
+const nameOf = ({ hook, path = [], member }: Case) => [hook, ...path, ...(member ? [member] : [])].join('.');
+
+/** Every function that a module exports, by its path: `native.decodeText`. */
+const hooksOf = (exports: object, at = ''): string[] =>
+  Object.entries(exports).flatMap(([name, value]) => {
+    if (typeof value === 'function') return [at + name];
+    return typeof value === 'object' && value !== null ? hooksOf(value, `${at}${name}.`) : [];
+  });
+
+let sandbox: Sandbox;
+beforeAll(() => {
+  sandbox = startSandbox();
+});
+afterAll(() => sandbox.close());
+
+for (const key of keys) {
+  describe(key, () => {
+    test('keeps every rule of the contract, without a warning', async () => {
+      const report = await lintPlugin(await fileOf(`${key}.js`).text(), sandbox);
+      expect(report).toMatchObject({ ok: true, key, faults: [], warnings: [] });
+    });
+
+    test('the fixture passes', async () => {
+      const fixture = (await fileOf(`${key}.fixture.json`).json()) as Fixture;
+      const report = await runFixture(await fileOf(`${key}.js`).text(), fixture, sandbox);
+      expect(report.cases.filter(({ ok }) => !ok)).toEqual([]);
+      expect(report).toMatchObject({ ok: true, total: fixture.cases.length, faults: [] });
+    });
+
+    test('the fixture has a case for every hook, and each says what it expects', async () => {
+      const { cases } = (await fileOf(`${key}.fixture.json`).json()) as Fixture;
+      const covered = new Set(cases.map(nameOf));
+      const { meta: _, ...exports } = (await import(new URL(`${key}.js`, FACTORY).href)) as Record<string, object>;
+      expect(hooksOf(exports).filter((name) => !covered.has(name))).toEqual([]);
+      expect(cases.filter((entry) => !('expected' in entry) && entry.expectedError === undefined)).toEqual([]);
+    });
+
+    // `POST /v1/tasks/<key>` comes without a decoder, so the driver hooks normalise again what a decoder has normalised.
+    test('normalising twice changes nothing', async () => {
+      const { cases } = (await fileOf(`${key}.fixture.json`).json()) as Fixture;
+      const { protocols } = (await import(new URL(`${key}.js`, FACTORY).href)) as PluginModule;
+      const decode = protocols?.proto_video?.decodeRequest ?? protocols?.proto_responses?.decodeRequest;
+      for (const { expected } of cases.filter((entry) => nameOf(entry).includes('.decode') && entry.expected)) {
+        const { model, requestBody } = expected as { model: string; requestBody?: Json };
+        if (requestBody === undefined || decode === undefined) continue;
+        const again = decode({ model, body: { kind: 'json', value: requestBody } } as ProtocolContext);
+        expect(again.requestBody).toEqual(requestBody);
+      }
+    });
+  });
+}
