@@ -5,7 +5,7 @@ import type { Meta } from '../../contracts/v1.d.ts';
 import { AppError, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { createPluginService, type FactoryPlugin, type HookCall, type PluginService } from '../../src/plugins/index.ts';
 import { createCompiler } from '../../src/plugins/source/compile-plugin.ts';
-import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts';
+import { createSandbox, type Sandbox, type SandboxLimits } from '../../src/sandbox/index.ts';
 import { openStore } from '../../src/store/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
@@ -14,7 +14,7 @@ const MEBIBYTE = 1024 * 1024;
 
 export const demoSource = readFileSync(join(import.meta.dir, '../../src/plugins/factory/demo.js'), 'utf8');
 
-export const startSandbox = (): Sandbox =>
+export const startSandbox = (limits: Partial<SandboxLimits> = {}): Sandbox =>
   createSandbox({
     limits: {
       processes: 2,
@@ -27,6 +27,7 @@ export const startSandbox = (): Sandbox =>
       killsToSuspend: 1_000,
       killWindowMs: 600_000,
       suspendMs: 300_000,
+      ...limits,
     },
     command: [process.execPath, join(import.meta.dir, '../../src/main.ts'), '__sandbox'],
     clock: systemClock,
@@ -82,14 +83,16 @@ export async function openTestStore(dialect: 'sqlite' | 'postgres'): Promise<Ope
 }
 
 /** The sources as the build hands them to the gateway. */
-export const judged = (sandbox: Sandbox, ...sources: string[]): Promise<FactoryPlugin[]> =>
-  Promise.all(
+export function judged(sandbox: Sandbox, ...sources: string[]): Promise<FactoryPlugin[]> {
+  const compiler = createCompiler(sandbox);
+  return Promise.all(
     sources.map(async (source) => {
-      const compiled = await createCompiler(sandbox).compile(source);
+      const compiled = await compiler.compile(source);
       if (!compiled.ok) throw new Error(JSON.stringify(compiled.error));
       return compiled.value;
     }),
   );
+}
 
 export function makeService(
   store: Store,

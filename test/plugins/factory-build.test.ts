@@ -1,0 +1,94 @@
+import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { judgeFactory, renderFactory } from '../../scripts/build-factory.ts';
+import type { Sandbox } from '../../src/sandbox/index.ts';
+import { demoSource, judged, makeService, openTestStore, pluginSource, startSandbox, VIDEO_HOOKS } from './support.ts';
+
+setDefaultTimeout(60_000);
+
+const sandbox = startSandbox();
+const folder = mkdtempSync(join(tmpdir(), 'taskgate-factory-'));
+afterAll(async () => {
+  await sandbox.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const claim = { protocols: ['proto_video'] };
+
+test('a factory plugin that breaks a rule is named with its file and all its faults', async () => {
+  const { plugins, faults } = await judgeFactory(
+    [
+      { name: 'good.js', source: pluginSource({ key: 'good' }) },
+      { name: 'meta.js', source: pluginSource({ key: 'bad', models: [], colour: 1 }) },
+      { name: 'text.js', source: `${pluginSource({ key: 'text' })}\nconst a = require('a');` },
+      { name: 'throws.js', source: `${pluginSource({ key: 'throws' })}\nthrow new Error('at the top');` },
+    ],
+    sandbox,
+  );
+  expect(plugins.map(({ manifest }) => manifest.key)).toEqual(['good']);
+  expect(faults).toEqual([
+    expect.stringMatching(/^meta\.js: .*\/colour.*\/models/),
+    expect.stringMatching(/^text\.js: source line 7: require\(\)/),
+    expect.stringMatching(/^throws\.js: source.* at the top/),
+  ]);
+});
+
+test('factory plugins that claim the same, or bear the same key, are named', async () => {
+  const { faults } = await judgeFactory(
+    [
+      { name: 'one.js', source: pluginSource({ key: 'one', ...claim }, VIDEO_HOOKS) },
+      { name: 'two.js', source: pluginSource({ key: 'two', ...claim }, VIDEO_HOOKS) },
+      { name: 'again.js', source: pluginSource({ key: 'one', version: '2.0.0' }) },
+    ],
+    sandbox,
+  );
+  expect(faults).toEqual([
+    'two.js: plugin two protocol proto_video model "acme-1" conflicts with plugin one',
+    'again.js: another factory plugin has the key one',
+  ]);
+});
+
+test('the generated module holds what was judged', async () => {
+  const plugins = await judged(
+    sandbox,
+    demoSource,
+    pluginSource({ key: 'quoted', name: 'a "b" `c` ${d} \u2028 日本' }),
+  );
+  const file = join(folder, 'manifest.gen.ts');
+  // The import of a type has no place to lead to from here.
+  writeFileSync(file, renderFactory(plugins).replace(/^import type .*$/m, 'type FactoryPlugin = unknown;'));
+  const { factoryPlugins } = (await import(file)) as { factoryPlugins: unknown };
+  expect(factoryPlugins).toEqual(plugins);
+});
+
+test('a start asks the sandbox for nothing, however many factory plugins there are', async () => {
+  const factory = await judged(sandbox, ...Array.from({ length: 12 }, (_, n) => pluginSource({ key: `vendor-${n}` })));
+  let asked = 0;
+  const counting: Sandbox = {
+    ...sandbox,
+    inspect(module) {
+      asked += 1;
+      return sandbox.inspect(module);
+    },
+    call(module, call) {
+      asked += 1;
+      return sandbox.call(module, call);
+    },
+  };
+  const opened = await openTestStore('sqlite');
+  const service = makeService(opened.store, counting, factory);
+  try {
+    await service.start();
+    expect([service.current().plugins.size, asked]).toEqual([12, 0]);
+    const answer = await service
+      .current()
+      .plugins.get('vendor-7')
+      ?.call('parseTaskResult', [{}, { status: 'QUEUED' }]);
+    expect([answer, asked]).toEqual([{ ok: true, value: { status: 'QUEUED' } }, 1]);
+  } finally {
+    await service.stop();
+    await opened.close();
+  }
+});
