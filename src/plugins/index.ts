@@ -40,6 +40,7 @@ export { renderNative, renderNativeError, renderVideo } from './hooks/present-ta
 export type { DescriptorBody, DescriptorPart } from './hooks/read-descriptor.ts';
 export type { ParsedTask, StateChange } from './hooks/read-task-result.ts';
 export { buildContentRequest, type ContentRequest, listArtifacts } from './hooks/serve-artifacts.ts';
+export { checkFolder } from './marketplace/check-folder.ts';
 export {
   createMarketplace,
   type Marketplace,
@@ -48,6 +49,7 @@ export {
 } from './marketplace/create-marketplace.ts';
 export { parseMarketSources, writeMarketSources } from './marketplace/market-sources.ts';
 export type { MarketSource } from './marketplace/types.ts';
+export { writeIndex } from './marketplace/write-index.ts';
 export type { RuntimeStatus } from './registry/create-registry.ts';
 export type { IconImage } from './service/check-icon.ts';
 export { createPluginService, type PluginService } from './service/create-plugin-service.ts';

@@ -122,6 +122,26 @@ export const COMMANDS: readonly CommandSpec[] = [
     load: () => import('./dev-plugin.ts'),
   },
   {
+    name: 'marketplace build',
+    summary: 'write the index of a folder of plugins',
+    positionals: ['DIR'],
+    options: {
+      name: { type: 'string', value: 'NAME', doc: 'name of the marketplace (default: as before, else that of the folder)' },
+      out: { type: 'string', value: 'FILE', doc: 'where to write it (default DIR/index.json); its paths are relative to it' },
+    },
+    more: async () =>
+      'Plugins lie at DIR/KEY/VERSION.js or DIR/*.js, logos beside the latest version as KEY.svg or KEY.png. The same folder gives the same index.\n' +
+      'A version that the index has already cannot get another source. Nothing is written while a plugin has a fault.',
+    load: () => import('./build-marketplace.ts'),
+  },
+  {
+    name: 'marketplace check',
+    summary: 'hold the index of a folder against its files',
+    positionals: ['DIR'],
+    options: {},
+    load: () => import('./check-marketplace.ts'),
+  },
+  {
     name: 'admin create-root',
     summary: 'create the first administrator',
     positionals: [],

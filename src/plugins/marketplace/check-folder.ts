@@ -1,0 +1,96 @@
+import { relative, resolve, sep } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { sha256Hex } from '../../kernel/index.ts';
+import type { Sandbox } from '../../sandbox/index.ts';
+import { openPlugin } from '../author/open-plugin.ts';
+import { pointer } from '../manifest/faults.ts';
+import { readIcon } from '../service/check-icon.ts';
+import { compareEntry } from './compare-entry.ts';
+import { decodeText, MARKET_FILE_BYTES } from './fetch-file.ts';
+import { readIndex } from './read-index.ts';
+import { readMirror } from './read-mirror.ts';
+import type { MarketFile, MarketPlugin, MarketVersion } from './types.ts';
+import type { MarketFault } from './write-index.ts';
+
+export type CheckedMarket = { faults: MarketFault[]; name: string; plugins: number; versions: number };
+
+const INDEX = 'index.json';
+
+/**
+ * Holds `index.json` of a folder against what lies in the folder: every entry can be installed and is shown as it is written, every file is there
+ * with its hash, every plugin compiles and is what its entry says.
+ */
+export async function checkFolder(folder: string, sandbox: Sandbox): Promise<CheckedMarket> {
+  const root = resolve(folder);
+  const base = pathToFileURL(`${root}${sep}${INDEX}`);
+  const faults: MarketFault[] = [];
+  const none = (message: string): CheckedMarket => {
+    faults.push({ file: INDEX, path: 'source', rule: 'market.index', message });
+    return { faults, name: '', plugins: 0, versions: 0 };
+  };
+  /** The file if it has the hash that the index gives it. */
+  async function take(file: { url: string; sha256?: string }, what: MarketFile): Promise<Uint8Array | undefined> {
+    const name = nameOf(root, file.url);
+    const bytes = await readMirror(root, new URL(file.url), MARKET_FILE_BYTES[what]);
+    if (!bytes.ok) faults.push({ file: name, path: 'source', rule: 'market.file', message: bytes.error });
+    else if (file.sha256 !== undefined && sha256Hex(bytes.value) !== file.sha256) {
+      const hint = 'Write the index anew with "marketplace build", or bring the announced file back.';
+      faults.push({
+        file: name,
+        path: 'source',
+        rule: 'market.hash',
+        message: 'has another SHA-256 than in the index',
+        hint,
+      });
+    } else return bytes.value;
+    return undefined;
+  }
+  async function checkVersion(plugin: MarketPlugin, version: MarketVersion): Promise<void> {
+    const bytes = await take(version, 'source');
+    if (!bytes) return;
+    const file = nameOf(root, version.url);
+    const text = decodeText(bytes);
+    if (!text.ok) {
+      faults.push({ file, path: 'source', rule: 'market.file', message: text.error });
+      return;
+    }
+    const opened = await openPlugin(text.value, sandbox);
+    if (!opened.ok) faults.push(...opened.error.map((fault) => ({ ...fault, file })));
+    else {
+      const differences = compareEntry(plugin, version, opened.value.manifest);
+      faults.push(...differences.map((message) => ({ file, path: 'meta', rule: 'market.entry', message })));
+    }
+  }
+
+  const bytes = await readMirror(root, base, MARKET_FILE_BYTES.index);
+  if (!bytes.ok) return none(bytes.error);
+  const text = decodeText(bytes.value);
+  const index = text.ok ? readIndex(text.value, base) : text;
+  if (!index.ok) return none(index.error);
+  const { name, plugins, skipped, hidden } = index.value;
+  for (const { index: at, key, version, reason } of [...skipped, ...hidden]) {
+    const who = key === undefined ? '' : `${key}${version === undefined ? '' : `@${version}`}: `;
+    faults.push({ file: INDEX, path: pointer('plugins', at), rule: 'market.entry', message: `${who}${reason}` });
+  }
+  for (const plugin of plugins) {
+    for (const version of plugin.versions) await checkVersion(plugin, version);
+    const icon = plugin.iconFile;
+    const image = icon && (await take(icon, 'icon'));
+    if (!icon || !image) continue;
+    const judged = readIcon(`data:${icon.mimeType};base64,${Buffer.from(image).toString('base64')}`);
+    if (!judged.ok) {
+      faults.push({ file: nameOf(root, icon.url), path: 'icon', rule: 'market.icon', message: judged.error });
+    }
+  }
+  const versions = plugins.reduce((sum, each) => sum + each.versions.length, 0);
+  return { faults, name, plugins: plugins.length, versions };
+}
+
+/** A file of the folder as a person finds it. */
+function nameOf(root: string, url: string): string {
+  try {
+    return relative(root, fileURLToPath(url));
+  } catch {
+    return url;
+  }
+}

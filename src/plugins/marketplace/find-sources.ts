@@ -1,0 +1,26 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** A plugin file of a folder; `named` is what its place says it is. `path` is relative to the folder. */
+export type SourceFile = { path: string; named?: { key: string; version: string } };
+
+const filesOf = (folder: string) =>
+  readdirSync(folder, { withFileTypes: true }).filter(({ name }) => !name.startsWith('.'));
+
+/**
+ * The plugin files of a folder, `KEY/VERSION.js` and `*.js`, in alphabetical order. Links are not followed: what is published lies in the folder.
+ * Throws the platform's error when the folder cannot be read.
+ */
+export function findSources(folder: string): SourceFile[] {
+  const found: SourceFile[] = [];
+  for (const entry of filesOf(folder)) {
+    if (entry.isFile() && entry.name.endsWith('.js')) found.push({ path: entry.name });
+    if (!entry.isDirectory()) continue;
+    for (const file of filesOf(join(folder, entry.name))) {
+      if (!file.isFile() || !file.name.endsWith('.js')) continue;
+      const named = { key: entry.name, version: file.name.slice(0, -'.js'.length) };
+      found.push({ path: `${entry.name}/${file.name}`, named });
+    }
+  }
+  return found.sort((a, b) => (a.path < b.path ? -1 : 1));
+}

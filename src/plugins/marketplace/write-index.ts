@@ -1,0 +1,175 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { basename, dirname, join, relative, resolve, sep } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { isObject, sha256Hex } from '../../kernel/index.ts';
+import type { Sandbox } from '../../sandbox/index.ts';
+import { openPlugin } from '../author/open-plugin.ts';
+import { readIcon } from '../service/check-icon.ts';
+import type { Manifest, PluginFault } from '../types.ts';
+import { decodeText, MARKET_FILE_BYTES } from './fetch-file.ts';
+import { findSources } from './find-sources.ts';
+import { compareVersions, newestVersion } from './order-versions.ts';
+import { readIndex } from './read-index.ts';
+
+/** A fault of a file; `file` is relative to the folder. */
+export type MarketFault = PluginFault & { file: string };
+
+export type WrittenIndex = {
+  faults: MarketFault[];
+  name: string;
+  plugins: number;
+  versions: number;
+  /** The index; the same folder gives the same text. */
+  text: string;
+};
+
+type Published = { file: string; manifest: Manifest; sha256: string };
+
+/**
+ * The index of the plugins in `folder`, for a file at `out`: its paths are relative to that. What stands there already is kept in mind: it
+ * gives the name, and a version that it has cannot get another source. Throws the platform's error when something cannot be read.
+ */
+export async function writeIndex(
+  { folder, out, name }: { folder: string; out: string; name?: string | undefined },
+  sandbox: Sandbox,
+): Promise<WrittenIndex> {
+  const faults: MarketFault[] = [];
+  const earlier = readEarlier({ folder, out, faults });
+  const found: Published[] = [];
+  for (const { path, named } of findSources(folder)) {
+    const fault = (rule: string, message: string, hint: string) =>
+      faults.push({ file: path, path: 'meta', rule, message, hint });
+    const bytes = readFileSync(join(folder, path));
+    const text = decodeText(bytes);
+    if (!text.ok) {
+      fault('market.file', text.error, 'Save it as UTF-8.');
+      continue;
+    }
+    const opened = await openPlugin(text.value, sandbox);
+    if (!opened.ok) {
+      faults.push(...opened.error.map((each) => ({ ...each, file: path })));
+      continue;
+    }
+    const { manifest } = opened.value;
+    const { key, version } = manifest;
+    const sha256 = sha256Hex(bytes);
+    if (named && (named.key !== key || named.version !== version)) {
+      fault('market.name', `is ${key}@${version}`, `Its place is ${key}/${version}.js.`);
+    }
+    const twin = found.find((each) => each.manifest.key === key && each.manifest.version === version);
+    if (twin) fault('market.unique', `is ${key}@${version} as ${twin.file} is`, 'Give one of them another version.');
+    const before = earlier.hashes.get(`${key}@${version}`);
+    if (before !== undefined && before !== sha256) {
+      fault(
+        'market.hash',
+        `${key}@${version} is published with another source`,
+        'Gateways that have the version would not take it. Give the changed source a new version.',
+      );
+    }
+    found.push({ file: path, manifest, sha256 });
+  }
+  if (found.length === 0 && faults.length === 0) {
+    const message = 'there is no plugin in the folder';
+    faults.push({ file: '.', path: 'source', rule: 'market.empty', message, hint: 'Put it at KEY/VERSION.js.' });
+  }
+
+  const keys = [...new Set(found.map(({ manifest }) => manifest.key))].sort();
+  const index = {
+    indexVersion: 1,
+    name: name ?? earlier.name ?? basename(resolve(folder)),
+    plugins: keys.map((key) => {
+      const versions = found.filter(({ manifest }) => manifest.key === key);
+      return entryOf(versions, { folder, out, faults });
+    }),
+  };
+  const text = `${JSON.stringify(index, null, 2)}\n`;
+  if (Buffer.byteLength(text) > MARKET_FILE_BYTES.index) {
+    const message = `the index would be larger than ${MARKET_FILE_BYTES.index} bytes, which gateways do not take`;
+    faults.push({ file: '.', path: 'source', rule: 'market.size', message });
+  }
+  return { faults, name: index.name, plugins: keys.length, versions: found.length, text };
+}
+
+/** The index that is there already: its name and the hashes of its versions. */
+function readEarlier({ folder, out, faults }: Place): { name?: string; hashes: ReadonlyMap<string, string> } {
+  if (!existsSync(out)) return { hashes: new Map() };
+  const index = readIndex(readFileSync(out, 'utf8'), pathToFileURL(out));
+  if (index.ok) {
+    const { name, plugins } = index.value;
+    const hashes = plugins.flatMap(({ key, versions }) =>
+      versions.map(({ version, sha256 }) => [`${key}@${version}`, sha256] as const),
+    );
+    return { ...(name === '' ? {} : { name }), hashes: new Map(hashes) };
+  }
+  const hint = 'Move it away, or name another file with --out.';
+  faults.push({
+    file: relative(folder, out),
+    path: 'source',
+    rule: 'market.index',
+    message: `is no index: ${index.error}`,
+    hint,
+  });
+  return { hashes: new Map() };
+}
+
+type Place = { folder: string; out: string; faults: MarketFault[] };
+
+/** The versions of one plugin as an entry; what is said of the plugin as a whole is its latest version's. */
+function entryOf(versions: readonly Published[], place: Place): object {
+  const sorted = [...versions].sort((a, b) => compareVersions(b.manifest.version, a.manifest.version));
+  const latest = newestVersion(sorted.map(({ manifest }) => manifest.version));
+  const shown = sorted.find(({ manifest }) => manifest.version === latest);
+  if (!shown) throw new Error('an entry has a version at least');
+  const { key, name, icon, description, sortPriority, website, channelTypes, models } = shown.manifest;
+  const iconFile = findIcon(shown, place);
+  return {
+    key,
+    name,
+    ...(icon === undefined ? {} : { icon }),
+    ...(iconFile === undefined ? {} : { iconFile }),
+    ...(description === undefined ? {} : { description }),
+    ...(sortPriority === 0 ? {} : { sortPriority }),
+    ...(website === undefined ? {} : { website }),
+    ...(channelTypes.length === 0 ? {} : { channelTypes }),
+    models,
+    latest,
+    versions: sorted.map(({ file, manifest, sha256 }) => {
+      const { version, apiVersion, allowedHosts, baseUrl } = manifest;
+      const auth = isObject(manifest.auth) ? manifest.auth.type : manifest.auth;
+      return {
+        version,
+        path: pathOf(file, place),
+        sha256,
+        minApiVersion: apiVersion,
+        kind: 'task',
+        ...(allowedHosts.length === 0 ? {} : { allowedHosts }),
+        ...(baseUrl === undefined ? {} : { baseUrl }),
+        ...(typeof auth === 'string' ? { auth } : {}),
+      };
+    }),
+  };
+}
+
+/** `KEY.svg` or `KEY.png` beside the latest version. */
+function findIcon({ file, manifest: { key } }: Published, place: Place): { path: string; sha256: string } | undefined {
+  for (const [ending, mimeType] of [
+    ['svg', 'image/svg+xml'],
+    ['png', 'image/png'],
+  ] as const) {
+    const icon = join(dirname(file), `${key}.${ending}`).replaceAll(sep, '/');
+    const path = join(place.folder, icon);
+    if (!existsSync(path)) continue;
+    const bytes = readFileSync(path);
+    const image = readIcon(`data:${mimeType};base64,${bytes.toString('base64')}`);
+    if (!image.ok) place.faults.push({ file: icon, path: 'icon', rule: 'market.icon', message: image.error });
+    return { path: pathOf(icon, place), sha256: sha256Hex(bytes) };
+  }
+  return undefined;
+}
+
+/** As a URL that is relative to the index. */
+const pathOf = (file: string, { folder, out }: Place): string =>
+  relative(dirname(resolve(out)), resolve(folder, file))
+    .split(sep)
+    .map(encodeURIComponent)
+    .join('/');
