@@ -141,6 +141,12 @@ export const RULES = {
   'source.import_meta': 'A plugin is one file and cannot load others.',
   'source.reexport': 'A plugin is one file and cannot load others.',
   'source.require': 'A plugin is one file and cannot load others.',
+  'source.compile': 'The module must load without an error and export what can be written as JSON.',
+  'source.codec': 'Flatten meta: JSON of at most 256 levels is read.',
+  'source.timeout': 'Do at the top level only what every hook needs; a module has 5 seconds to load.',
+  'source.killed': 'Do at the top level only what every hook needs, without huge texts and lists.',
+  'source.memory': 'Keep tables small: the module is loaded in a limited memory.',
+  'source.stack': 'Look for a function that calls itself without end.',
 } as const satisfies Record<string, string | null>;
 
 export type RuleId = keyof typeof RULES;

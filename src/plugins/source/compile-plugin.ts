@@ -3,6 +3,8 @@ import type { ExportShape, Sandbox, SandboxFailure } from '../../sandbox/index.t
 import { checkBaseExports, checkModeExports } from '../manifest/check-exports.ts';
 import { checkManifest } from '../manifest/check-manifest.ts';
 import { createSchemaCheck } from '../manifest/compile-schema.ts';
+import { makeFault } from '../manifest/faults.ts';
+import type { RuleId } from '../manifest/rules.ts';
 import type { Manifest, PluginFault } from '../types.ts';
 import { checkSource } from './check-source.ts';
 
@@ -54,7 +56,9 @@ export function createCompiler(sandbox: Sandbox): Compiler {
       if (HOST_TROUBLE.has(kind)) return err({ kind: 'unavailable', message });
       if (UNCERTAIN.has(kind)) known.delete(sourceHash);
       const position = { ...(line === undefined ? {} : { line }), ...(column === undefined ? {} : { column }) };
-      return err({ kind: 'faults', faults: [{ path: 'source', rule: `source.${kind}`, message, ...position }] });
+      // Loading calls no hook: what else can go wrong has a rule each.
+      const fault = makeFault('source', `source.${kind}` as RuleId, message);
+      return err({ kind: 'faults', faults: [{ ...fault, ...position }] });
     }
     const { exports, meta } = inspected.value;
     const base = checkBaseExports(exports);

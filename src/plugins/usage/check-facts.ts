@@ -11,7 +11,16 @@ const COMPLETION_COUNTERS = new Set(['upstreamUnits', 'completionTokens', 'total
 
 /** Names that mean seconds or pieces in whatever spelling; compared without `_` and `-` in lower case. */
 const SECOND_NAMES = new Set(['duration', 'seconds', 'durationseconds']);
-const COUNT_NAMES = new Set(['n', 'count', 'numimages', 'numvideos', 'samplecount']);
+const COUNT_NAMES = new Set([
+  'n',
+  'count',
+  'numimages',
+  'numvideos',
+  'numberofimages',
+  'numberofvideos',
+  'samplecount',
+  'batchsize',
+]);
 const plainName = (name: string): string => name.replace(/[_-]/g, '').toLowerCase();
 
 function checkNumber(value: number, limit: number | 'clamp'): Result<number, string> {
@@ -60,14 +69,20 @@ export function checkUsageFacts(
   return ok(Object.fromEntries(facts));
 }
 
+/** A number, or a text that a vendor may read as one: `"10"`, `"1e9"`, `" 5 "`. */
 const asNumber = (value: unknown): number | undefined => {
   if (typeof value === 'number') return value;
-  return typeof value === 'string' && /^-?\d+(?:\.\d+)?$/.test(value.trim()) ? Number(value) : undefined;
+  if (typeof value !== 'string' || value.trim() === '') return undefined;
+  const number = Number(value);
+  return Number.isNaN(number) ? undefined : number;
 };
+
+/** What vendors take for "as you like" where a quantity is due. */
+const AUTOMATIC = -1;
 
 /**
  * The same limits over a normalised request body, at any depth: `{"n": 1000000}` is refused before it reaches the vendor and the bill.
- * Gives the first violation. Negative numbers pass: vendors use -1 for "as you like".
+ * Gives the first violation.
  */
 export function checkRequestQuantities(
   schema: Readonly<Record<string, UsageField>>,
@@ -85,7 +100,7 @@ export function checkRequestQuantities(
   while (pending.length > 0) {
     const value = pending.pop();
     if (Array.isArray(value)) {
-      pending.push(...value.filter((item) => typeof item === 'object'));
+      for (const item of value) if (typeof item === 'object') pending.push(item);
       continue;
     }
     if (!isObject(value)) continue;
@@ -93,8 +108,9 @@ export function checkRequestQuantities(
       if (typeof member === 'object') pending.push(member);
       const limit = limits.get(plainName(name));
       const number = limit === undefined ? undefined : asNumber(member);
-      if (limit !== undefined && number !== undefined && number > limit)
-        return err(`"${name}" must be at most ${limit}`);
+      if (limit === undefined || number === undefined || number === AUTOMATIC) continue;
+      if (number < 0) return err(`"${name}" must be at least 0`);
+      if (number > limit) return err(`"${name}" must be at most ${limit}`);
     }
   }
   return ok(null);

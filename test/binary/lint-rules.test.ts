@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { RULES } from '../../src/plugins/manifest/rules.ts';
+import { baseMeta } from '../plugins/manifest-table/base.ts';
+import { invalid } from '../plugins/manifest-table/index.ts';
+import { brokenSources, pluginWith } from '../plugins/manifest-table/sources.ts';
+import { BINARY } from '../support/gateway.ts';
+
+/** One plugin file for each rule. */
+type Case = { rule: string; path: string; line?: number; source: string };
+
+const cases = new Map<string, Case>();
+for (const [, source, fault, line] of brokenSources) {
+  const [path = '', rule = ''] = fault.split(' ');
+  if (!cases.has(rule)) cases.set(rule, { rule, path, source, ...(line === undefined ? {} : { line }) });
+}
+for (const { meta, fault } of invalid) {
+  const at = fault.lastIndexOf(' ');
+  const rule = fault.slice(at + 1);
+  if (cases.has(rule)) continue;
+  // Whatever is wrong about a manifest that is written out stands in its one line.
+  const line = meta === undefined ? {} : { line: 1 };
+  cases.set(rule, { rule, path: fault.slice(0, at), source: pluginWith(meta), ...line });
+}
+
+/** Loading these ends at the deadline: they have a process of their own. */
+const SLOW = ['source.timeout', 'source.killed', 'source.memory'];
+
+const folder = mkdtempSync(join(tmpdir(), 'taskgate-lint-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const fileOf = (rule: string): string => join(folder, `${rule}.js`);
+
+async function lint(rules: readonly string[]): Promise<{ code: number; out: string; err: string }> {
+  const child = Bun.spawn([BINARY, 'plugin', 'lint', ...rules.map(fileOf)], {
+    env: {},
+    stdout: 'pipe',
+    stderr: 'pipe',
+  });
+  const [out, err, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  return { code, out, err };
+}
+
+function expectFault(out: string, { rule, path, line }: Case): void {
+  const lines = out.split('\n');
+  const said = lines.filter((text) => text.startsWith(fileOf(rule)));
+  const position = line === undefined ? '' : `:${line}:`;
+  expect(said[0]).toStartWith(`${fileOf(rule)}${position}`);
+  expect(said[0]).toContain(` ${path || 'meta'}: `);
+  expect(said[0]).toEndWith(` [${rule}]`);
+  expect(lines[lines.indexOf(said[0] ?? '') + 1]).toMatch(/^ {4}\S.*\.?/);
+  expect(said.slice(1)).toEqual([`${fileOf(rule)}: 1 fault`]);
+}
+
+describe('plugin lint on the compiled binary', () => {
+  beforeAll(() => {
+    for (const { rule, source } of cases.values()) writeFileSync(fileOf(rule), source);
+  });
+
+  test('every rule has a plugin that breaks it', () => {
+    expect([...cases.keys()].sort()).toEqual(Object.keys(RULES).sort());
+  });
+
+  test('names file, line, rule and what to do for each rule, and exits 1', async () => {
+    const quick = [...cases.keys()].filter((rule) => !SLOW.includes(rule));
+    const [first, second] = await Promise.all([lint(quick), lint(SLOW)]);
+    expect([first.code, first.err, second.code, second.err]).toEqual([1, '', 1, '']);
+    for (const one of cases.values()) expectFault(SLOW.includes(one.rule) ? second.out : first.out, one);
+  }, 120_000);
+
+  // One of each group by itself: the exit code is that file's.
+  test.each([
+    ...[
+      'key.format',
+      'text.locale.unique',
+      'baseUrl.format',
+      'protocol.supports.count',
+      'route.reserved',
+      'removed_name',
+    ],
+    ...['usageExample.facts.value', 'export.required', 'source.import'],
+  ])('exits 1 for a file that breaks %s alone', async (rule) => {
+    const { code, out } = await lint([rule]);
+    expect(code).toBe(1);
+    const one = cases.get(rule);
+    if (one) expectFault(out, one);
+  });
+
+  test('exits 0 for a sound file', async () => {
+    writeFileSync(fileOf('sound'), pluginWith(baseMeta));
+    expect(await lint(['sound'])).toEqual({ code: 0, out: `${fileOf('sound')}: acme@1.0.0 is valid\n`, err: '' });
+  });
+});
