@@ -1,4 +1,5 @@
 /** One gateway for all factory plugins; each plays its scenarios against its own vendor, all at once. */
+import { sha256Hex } from '../../src/kernel/index.ts';
 import { type Administrator, ask, type Gateway, setUp, startGateway } from '../support/gateway.ts';
 import { mark, type RunningVendor, type Scenario, startVendor, type Vendor } from './vendor.ts';
 
@@ -43,10 +44,14 @@ export async function startFactory(): Promise<Factory> {
 /** The plugin as it ships, two channels (so that a 429 moves on to the second), prices. */
 async function install(admin: Administrator, vendor: Vendor, url: string): Promise<void> {
   const { key } = vendor;
-  const plugins = await admin.call<{ meta: { key: string } }[]>('GET', '/api/plugin/task');
-  if (!plugins.some(({ meta }) => meta.key === key)) {
-    const source = await Bun.file(new URL(`${key}.js`, FACTORY)).text();
-    await admin.call('POST', '/api/plugin/task', { source });
+  const plugins = await admin.call<{ meta: { key: string }; source: string; source_hash: string }[]>(
+    'GET',
+    '/api/plugin/task',
+  );
+  const shipped = plugins.find(({ meta }) => meta.key === key);
+  const source = await Bun.file(new URL(`${key}.js`, FACTORY)).text();
+  if (shipped?.source !== 'factory' || shipped.source_hash !== sha256Hex(source)) {
+    throw new Error(`the executable does not ship src/plugins/factory/${key}.js as it is now: build it`);
   }
   for (const priority of [1, 0]) {
     await admin.createChannel(url, { ...vendor.channel, name: `${key} ${priority}`, task_plugin_key: key, priority });
