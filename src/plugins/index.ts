@@ -54,7 +54,9 @@ export type { RuntimeStatus } from './registry/create-registry.ts';
 export type { IconImage } from './service/check-icon.ts';
 export { createPluginService, type PluginService } from './service/create-plugin-service.ts';
 export type { PluginDetail, PluginSummary, PluginVersion } from './service/describe-plugins.ts';
+export type { VersionDiff } from './service/diff-versions.ts';
 export type { DryRun, DryRunOutcome } from './service/dry-run.ts';
+export type { ActivationPreview } from './service/preview-activation.ts';
 export type { PluginUpload } from './service/upload-plugin.ts';
 export type { CompiledPlugin as FactoryPlugin } from './source/compile-plugin.ts';
 export type {
