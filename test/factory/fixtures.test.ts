@@ -37,6 +37,18 @@ for (const key of keys) {
       expect(report).toMatchObject({ ok: true, key, faults: [], warnings: [] });
     });
 
+    test('the documentation names its models and base URL', async () => {
+      const text = await Bun.file(new URL('../../docs/vendors.md', import.meta.url)).text();
+      const { meta } = (await import(new URL(`${key}.js`, FACTORY).href)) as PluginModule;
+      const names = [
+        key,
+        ...meta.models,
+        ...(meta.baseUrl ? [meta.baseUrl] : []),
+        ...Object.keys(meta.usageSchema ?? {}),
+      ];
+      expect(names.filter((name) => !text.includes(`\`${name}\``))).toEqual([]);
+    });
+
     test('the fixture passes', async () => {
       const fixture = (await fileOf(`${key}.fixture.json`).json()) as Fixture;
       const report = await runFixture(await fileOf(`${key}.js`).text(), fixture, sandbox);
