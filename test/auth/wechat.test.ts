@@ -185,11 +185,45 @@ for (const dialect of DIALECTS) {
         expect(server.asked).toEqual([]);
       });
 
+      test('code guessing over many addresses: a flow dies of five wrong codes, and sixty a minute are all', async () => {
+        // A node of its own, whose minute begins here.
+        auth = openAuth(store, { clock, settings: () => settings });
+        let addresses = 0;
+        const elsewhere = () => {
+          addresses += 1;
+          return { ...ORIGIN, ip: `203.0.113.${addresses}` };
+        };
+        const { subject } = await bound();
+        const code = codeOf(subject);
+        const principal = await enter();
+        const binding = await beginBinding(principal);
+        for (let i = 0; i < 5; i += 1) {
+          const answer = { code: '999999', flowToken: binding, origin: elsewhere() };
+          await refusal(auth.wechat.bind(principal, answer), 'auth.code_invalid');
+        }
+        await refusal(bind(principal, binding, code), 'auth.flow_invalid');
+        // Many at once are no more than five either.
+        const contested = await beginLogin();
+        server.asked = [];
+        const all = await Promise.allSettled(Array.from({ length: 30 }, () => logIn('999999', contested, elsewhere())));
+        expect(all.every(({ status }) => status === 'rejected')).toBe(true);
+        expect(server.asked.length).toBe(5);
+        await refusal(logIn(code, contested, elsewhere()), 'auth.flow_invalid');
+
+        for (let i = 10; i < 60; i += 1) await refusal(logIn('999999', undefined, elsewhere()), 'auth.code_invalid');
+        server.asked = [];
+        const error = await refusal(logIn('999999', undefined, elsewhere()), 'auth.too_many_attempts');
+        expect(error.retryAfterSeconds).toBeLessThanOrEqual(60);
+        expect(server.asked).toEqual([]);
+        auth = openAuth(store, { clock, settings: () => settings });
+        expect((await logIn(code)).kind).toBe('session');
+      });
+
       test('code guessing: five wrong ones a flow, fifty an address, whatever the flow', async () => {
         const origin = { ...ORIGIN, ip: dialect === 'sqlite' ? '198.51.100.1' : '198.51.100.2' };
         const flow = await beginLogin();
         for (let i = 0; i < 5; i += 1) await refusal(logIn('999999', flow, origin), 'auth.code_invalid');
-        await refusal(logIn('999999', flow, origin), 'auth.too_many_attempts');
+        await refusal(logIn('999999', flow, origin), 'auth.flow_invalid');
         for (let i = 0; i < 45; i += 1) await refusal(logIn('999999', await beginLogin(), origin), 'auth.code_invalid');
         const { subject } = await bound();
         const code = codeOf(subject);

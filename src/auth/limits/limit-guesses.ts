@@ -23,15 +23,30 @@ export type GuessLimit = <T>(
 ) => Promise<T | undefined>;
 
 export function createGuessLimit(counters: Counters): GuessLimit {
+  const limitFailures = createFailureLimit(counters);
+  return (account, ip, attempt) => {
+    const key = `guess-account:${sha256Hex(`${account}\n${addressKey(ip)}`)}`;
+    return limitFailures([{ key, ...PER_ACCOUNT }, failuresOf(ip)], attempt);
+  };
+}
+
+/** At most `limit` failures per `windowSeconds` among all that share `key`. */
+export type FailureCount = { key: string; limit: number; windowSeconds: number };
+
+/** All failures of an address together. */
+export const failuresOf = (ip: string): FailureCount => ({ key: `guess-ip:${addressKey(ip)}`, ...PER_ADDRESS });
+
+/** Runs an attempt as `GuessLimit` does, under counts of one's own. */
+export type FailureLimit = <T>(
+  counts: readonly FailureCount[],
+  attempt: () => Promise<T | undefined>,
+) => Promise<T | undefined>;
+
+export function createFailureLimit(counters: Counters): FailureLimit {
   const gate = createGate(ATTEMPTS_AT_ONCE);
 
-  return (account, ip, attempt) =>
+  return (holds, attempt) =>
     gate(async () => {
-      const address = addressKey(ip);
-      const holds = [
-        { key: `guess-account:${sha256Hex(`${account}\n${address}`)}`, ...PER_ACCOUNT },
-        { key: `guess-ip:${address}`, ...PER_ADDRESS },
-      ];
       // Counted before the attempt and given back after a right one: many attempts at the same time cannot all pass at zero.
       const counts = await Promise.all(holds.map((hold) => counters.add(hold.key, 1, hold.windowSeconds)));
       const giveBack = () => Promise.all(holds.map((hold) => counters.add(hold.key, -1, hold.windowSeconds)));

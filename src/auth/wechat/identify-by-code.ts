@@ -1,9 +1,9 @@
-import { type AppError, isObject, parseJson } from '../../kernel/index.ts';
+import { type AppError, isObject, parseJson, sha256Hex } from '../../kernel/index.ts';
 import type { Counters } from '../../store/ports/index.ts';
 import { openProvider, type Upstream } from '../../upstream/index.ts';
 import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
-import { createGuessLimit } from '../limits/limit-guesses.ts';
+import { createFailureLimit, failuresOf } from '../limits/limit-guesses.ts';
 import { readSubject } from '../oauth/identity-provider.ts';
 
 /** The provider of WeChat's identities. */
@@ -23,6 +23,8 @@ export type WeChatCode = {
   /** In which flow it is given, and from where. */
   flowToken: string;
   ip: string;
+  /** Uses the flow up: too many wrong codes were given in it, from wherever. What it rejects with is the answer. */
+  endFlow: () => Promise<unknown>;
 };
 
 /**
@@ -33,13 +35,17 @@ export type IdentifyByCode = (server: WeChatServer, code: WeChatCode) => Promise
 
 /** As in new-api. */
 const PATIENCE_MS = 5000;
+/** Wrong codes of a flow, which lives for ten minutes. */
+const PER_FLOW = { limit: 5, windowSeconds: 600 };
+/** Wrong codes of everybody: many addresses together find one of the few codes that are alive no sooner than in a day or so. */
+const OF_ALL = { key: 'wechat-codes', limit: 60, windowSeconds: 60 };
 /** Codes are a few digits; what is of another kind is not sent on. */
 const CODE = /^[A-Za-z0-9_-]{1,64}$/;
 
 export function createIdentifyByCode(deps: { counters: Counters; upstream: Upstream }): IdentifyByCode {
   const { counters, upstream } = deps;
   // A limit of its own: a WeChat server that hangs takes the turn of no password.
-  const limitGuesses = createGuessLimit(counters);
+  const limitFailures = createFailureLimit(counters);
 
   async function ask({ serverAddress, serverToken }: WeChatServer, code: string): Promise<string | undefined> {
     const answer = await openProvider(
@@ -60,11 +66,14 @@ export function createIdentifyByCode(deps: { counters: Counters; upstream: Upstr
     return verdict.success && verdict.data !== '' ? readSubject(verdict.data) : undefined;
   }
 
-  return async (server, { code, flowToken, ip }) => {
+  return async (server, { code, flowToken, ip, endFlow }) => {
     if (!CODE.test(code)) throw authErrors.code_invalid();
-    const subject = await limitGuesses(`${WECHAT}:${flowToken}`, ip, () => ask(server, code));
-    if (subject === undefined) throw authErrors.code_invalid();
-    return subject;
+    const ofFlow = { key: `wechat-flow:${sha256Hex(flowToken)}`, ...PER_FLOW };
+    const subject = await limitFailures([ofFlow, failuresOf(ip), OF_ALL], () => ask(server, code));
+    if (subject !== undefined) return subject;
+    const wrong = await counters.peek(ofFlow.key);
+    if (wrong && wrong.count >= PER_FLOW.limit) await endFlow();
+    throw authErrors.code_invalid();
   };
 }
 

@@ -42,7 +42,8 @@ export function createWeChat(deps: {
   async function identify({ code, flowToken, origin }: WeChatAnswer, binding: FlowBinding): Promise<string> {
     const server = requireWeChat(settings());
     await flows.find(store, flowToken, 'wechat_login', binding);
-    return identifyByCode(server, { code, flowToken, ip: origin.ip });
+    const endFlow = () => flows.consume(store, flowToken, 'wechat_login', binding);
+    return identifyByCode(server, { code, flowToken, ip: origin.ip, endFlow });
   }
 
   return {
