@@ -88,7 +88,7 @@ export type AuthDeps = {
 
 /**
  * Accounts and credentials. Every operation rejects with an `auth.…` error of the catalogue; trouble with the store is
- * `auth.unavailable` and has changed nothing that the caller could see.
+ * `auth.unavailable`, as `orUnavailable` says.
  */
 export interface Auth {
   authenticatePanel(authorization: string | undefined): Promise<PanelPrincipal>;
@@ -186,7 +186,7 @@ export function createAuth(deps: AuthDeps): Auth {
     refreshTokens: createRefreshTokens(keys),
     proofs: createSecurityProofs(keys.proof, clock, allowedProofMethods),
     flows: createFlows(keys.flow, clock),
-    passwords: createPasswordHashes(),
+    passwords: createPasswordHashes(deps),
     limitGuesses: createGuessLimit(counters),
     authenticator: createAuthenticator(deps),
     backupCodes: createBackupCodes(config),

@@ -103,8 +103,9 @@ export const invalidField = (param: string, rule: string): AppError =>
 const RETRY_AFTER_SECONDS = 2;
 
 /**
- * Runs an operation and turns trouble with the store into `auth.unavailable`, which changes and clears nothing: nobody is ever
- * logged out because a database was away. Every other rejection passes.
+ * Runs an operation and turns trouble with the store into `auth.unavailable`, which clears nothing: nobody is ever logged out because
+ * a database was away. Where the database was lost while it was saving, the message says that nobody knows what was saved. Every other
+ * rejection passes.
  */
 export async function orUnavailable<T>(logger: Logger, operation: () => Promise<T>): Promise<T> {
   try {
@@ -112,6 +113,7 @@ export async function orUnavailable<T>(logger: Logger, operation: () => Promise<
   } catch (error) {
     if (!(error instanceof AppError) || error.kind !== 'unavailable') throw error;
     logger.error({ err: error }, 'authentication could not reach its store');
-    throw authErrors.unavailable({ cause: error, retryAfterSeconds: RETRY_AFTER_SECONDS });
+    const unknown = error.code === 'store.outcome_unknown' ? { message: error.message } : {};
+    throw authErrors.unavailable({ ...unknown, cause: error, retryAfterSeconds: RETRY_AFTER_SECONDS });
   }
 }

@@ -14,7 +14,14 @@ export function describeCodes(): PublishedCode[] {
   const catalogues = [authErrors, proofErrors, billingErrors, channelErrors, pluginErrors, taskErrors, httpErrors];
   const errors = catalogues.flatMap((catalogue) => Object.values(catalogue).map((make) => make()));
   // The database's own trouble reaches callers through every room.
-  errors.push(new AppError('store.unavailable', 'unavailable', 'The database does not answer. Try again shortly.'));
+  errors.push(
+    new AppError('store.unavailable', 'unavailable', 'The database does not answer. Try again shortly.'),
+    new AppError(
+      'store.outcome_unknown',
+      'unavailable',
+      'The database was lost while it was saving: look whether the change was made before you repeat it.',
+    ),
+  );
   const codes = new Map<string, PublishedCode>();
   for (const error of errors) {
     const panel = panelCode(error.code);

@@ -16,7 +16,7 @@ export type ErrorKind =
   | 'rate_limited'
   | 'upstream_failed' // the vendor answered badly
   | 'upstream_timeout'
-  | 'unavailable' // try again later, nothing was changed
+  | 'unavailable' // try again later
   | 'internal';
 
 type ErrorOptions = {

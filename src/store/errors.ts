@@ -2,7 +2,12 @@ import { DrizzleQueryError } from 'drizzle-orm';
 import { defineErrors } from '../kernel/index.ts';
 
 export const storeErrors = defineErrors('store', {
-  unavailable: ['unavailable', 'The database does not answer. Nothing was changed; try again later.'],
+  unavailable: ['unavailable', 'The database does not answer. Try again later.'],
+  /** It went away after everything was sent and before it said whether that stays. */
+  outcome_unknown: [
+    'unavailable',
+    'The database was lost while it was saving. Whether the change was made is not known: look before you repeat it.',
+  ],
   broken_invariant: ['internal', 'The database refused a statement that breaks a rule of the data model.'],
   misused: ['internal', 'The store was used in a way that its contract forbids.'],
   in_use: ['conflict', 'Another process is using the data directory.'],

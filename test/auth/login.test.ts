@@ -73,6 +73,20 @@ for (const dialect of DIALECTS) {
         expect(new Set(shapes).size).toBe(1);
       });
 
+      test('a stored hash that is none is a wrong password in body and time, and the log names its owner', async () => {
+        const lines: string[] = [];
+        const auth = openAuth(store, { logger: recordingLogger(lines) });
+        for (const passwordHash of ['not a hash', '$argon2id$v=19$m=19456,t=2,p=1$abc', '$2a$', '']) {
+          const user = await addUser(store, { passwordHash });
+          const started = performance.now();
+          await refusal(logIn(auth, user.username, PASSWORD), 'auth.invalid_credentials');
+          // Two passes over 19 MiB take longer than that anywhere.
+          expect(performance.now() - started).toBeGreaterThan(4);
+          if (passwordHash !== '') expect(lines.at(-1)).toContain(`"userId":${user.id}`);
+        }
+        expect(lines.join()).not.toContain('m=19456');
+      });
+
       test('password guessing: five failures stop the address, for unknown accounts alike', async () => {
         const auth = openAuth(store);
         const user = await addUser(store);

@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from 'bun:test';
 import { SQL } from 'bun';
+import { orUnavailable } from '../../src/auth/errors.ts';
 import { AppError, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { openStore } from '../../src/store/index.ts';
 import type { ChangeTopic, Repositories, Store, TaskRecord } from '../../src/store/ports/index.ts';
@@ -308,6 +309,32 @@ test('a connection that falls silent keeps no exclusive work waiting', async () 
   await until(async () => (await node.exclusively('clean-up', async () => 'ran')) === 'ran');
   await node.close();
   await proxy.stop();
+});
+
+test('a database that is lost at the commit: nobody is told that nothing was changed', async () => {
+  const relay = await startRelay(await testDatabaseUrl());
+  relays.push(relay);
+  const node = await openNode(relay.url);
+  const lost = (before: boolean) =>
+    node
+      .transaction(async (tx) => {
+        await tx.options.put('k', 'v');
+        await relay.cut();
+        if (before) await tx.options.get('k');
+      })
+      .catch((error: unknown) => error as AppError);
+  const atCommit = (await lost(false)) as AppError;
+  expect([atCommit.code, atCommit.kind]).toEqual(['store.outcome_unknown', 'unavailable']);
+  expect(atCommit.message).toContain('look before you repeat it');
+  await relay.mend();
+  await until(async () => (await node.options.get('k').catch(() => 'away')) !== 'away');
+  const sooner = (await lost(true)) as AppError;
+  expect(sooner.code).toBe('store.unavailable');
+  for (const { message } of [atCommit, sooner]) expect(message).not.toContain('Nothing was changed');
+  await relay.mend();
+  // Nor does the auth room, which has an answer of its own for trouble with the store.
+  const told = await orUnavailable(silentLogger, () => Promise.reject(atCommit)).catch((error: unknown) => error);
+  expect(told).toMatchObject({ code: 'auth.unavailable', message: atCommit.message });
 });
 
 test('a database that cannot be had is said plainly, and the password is never repeated', async () => {

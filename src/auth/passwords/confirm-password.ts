@@ -15,7 +15,7 @@ export async function confirmPassword(
   const right = await limitGuesses(
     `user:${user.id}`,
     ip,
-    async () => (await passwords.verify(password, user.passwordHash)) || undefined,
+    async () => (await passwords.verify(password, user)) || undefined,
   );
   if (!right) throw authErrors.password_invalid({ param });
 }

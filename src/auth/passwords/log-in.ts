@@ -31,7 +31,7 @@ export function createLogIn(deps: {
 
   async function prove(login: string, password: string): Promise<UserRecord | undefined> {
     const user = await store.users.byLogin(login);
-    const right = await passwords.verify(password, user?.passwordHash);
+    const right = await passwords.verify(password, user);
     return right && user?.status === USER_ENABLED ? user : undefined;
   }
 

@@ -1,5 +1,5 @@
 import { SQL } from 'bun';
-import { type Clock, jitter, type Logger, newUuid } from '../../kernel/index.ts';
+import { AppError, type Clock, jitter, type Logger, newUuid } from '../../kernel/index.ts';
 import { isRetryable, storeErrors, toStoreError } from '../errors.ts';
 import type { ChangeTopic, Repositories } from '../ports/index.ts';
 import type { BindRepositories, Driver } from './connection.ts';
@@ -102,21 +102,28 @@ export async function openPostgres(options: {
     return slot;
   }
 
-  const runOnce = <T>(scope: Scope, work: (tx: Repositories) => Promise<T>): Promise<T> =>
-    call((sql) =>
-      sql.begin(async (client) => {
-        const slot = free.pop() ?? createSlot();
-        slot.client = client;
-        slot.scope = scope;
-        try {
-          return await guard.run(scope, () => work(slot.repositories));
-        } finally {
-          slot.client = undefined;
-          slot.scope = undefined;
-          free.push(slot);
-        }
-      }),
-    ) as Promise<T>;
+  async function runOnce<T>(scope: Scope, work: (tx: Repositories) => Promise<T>): Promise<T> {
+    let committing = false;
+    const run = async (client: SQL): Promise<T> => {
+      const slot = free.pop() ?? createSlot();
+      slot.client = client;
+      slot.scope = scope;
+      try {
+        const value = await guard.run(scope, () => work(slot.repositories));
+        committing = true;
+        return value;
+      } finally {
+        slot.client = undefined;
+        slot.scope = undefined;
+        free.push(slot);
+      }
+    };
+    try {
+      return (await call((sql) => sql.begin(run))) as T;
+    } catch (error) {
+      throw committing ? ofCommit(error) : error;
+    }
+  }
 
   function hear(payload: string): void {
     const [from, topic = ''] = payload.split(' ');
@@ -193,6 +200,13 @@ export async function openPostgres(options: {
       await Promise.all([listener.close({ timeout: 0 }), pool.sql.close({ timeout: CONNECT_TIMEOUT_S })]);
     },
   };
+}
+
+/** What a failed commit is: the server's own refusal, or an answer that never came. */
+function ofCommit(thrown: unknown): unknown {
+  const error = isRetryable(thrown) ? thrown : toStoreError(thrown);
+  const isLost = error instanceof AppError && error.code === storeErrors.unavailable().code;
+  return isLost ? storeErrors.outcome_unknown({ cause: error.cause }) : thrown;
 }
 
 async function rows(client: SQL, text: string, params: unknown[]): Promise<unknown[][]> {

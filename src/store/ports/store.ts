@@ -4,7 +4,7 @@
  * Rules for every implementation:
  * - A state change is one conditional statement; its row count is the verdict that the method returns.
  * - Predicates over leases and due times use the store's clock: the database's own on PostgreSQL, the process's on SQLite.
- * - Methods reject only on trouble with the database (`store.unavailable`) or a broken invariant, never on a lost race.
+ * - Methods reject only on trouble with the database (`store.unavailable`, `store.outcome_unknown`) or a broken invariant, never on a lost race.
  */
 
 import type { ApiKeyStore, FlowStore, PasskeyStore, SessionStore, TwoFactorStore } from './account-stores.ts';
