@@ -45,15 +45,22 @@ beforeEach(() => {
 });
 
 const source = (indexUrl: string, name = 'Ours'): MarketSource => ({ name, indexUrl });
-const open = (sources: readonly MarketSource[], mirrorDir = ''): Marketplace =>
+const open = (
+  sources: readonly MarketSource[],
+  {
+    mirrorDir = '',
+    service = plugins,
+    patienceMs = 20_000,
+  }: { mirrorDir?: string; service?: PluginService; patienceMs?: number } = {},
+): Marketplace =>
   createMarketplace({
-    plugins,
+    plugins: service,
     upstream,
     sources: () => sources,
     mirrorDir,
     clock: systemClock,
     logger: silentLogger,
-    patienceMs: 400,
+    patienceMs,
   });
 const code = (key: string, version: string, more = '') => pluginSource({ key, version, models: [`${key}-1`] }, more);
 const offer = async (marketplace: Marketplace, refresh = false) => {
@@ -92,25 +99,6 @@ describe('a source that cannot be read shows its error beside the others', () =>
         }),
         'The marketplace sends more than 8388608 bytes.',
       ],
-      [
-        'slow',
-        file('/slow', () => new Promise<Response>(() => {})),
-        'The marketplace did not answer completely within 0.4 seconds.',
-      ],
-      [
-        'dripping',
-        file('/dripping', () => {
-          let timer: ReturnType<typeof setInterval>;
-          const stream = new ReadableStream({
-            start: (controller) => {
-              timer = setInterval(() => controller.enqueue(new Uint8Array([0x20])), 20);
-            },
-            cancel: () => clearInterval(timer),
-          });
-          return new Response(stream);
-        }),
-        'The marketplace did not answer completely within 0.4 seconds.',
-      ],
       ['closed', 'http://127.0.0.1:1/index.json', 'No connection to the marketplace could be made.'],
       [
         'metadata',
@@ -131,6 +119,24 @@ describe('a source that cannot be read shows its error beside the others', () =>
       code: 'plugins.market_failed',
       message: 'The source "500" cannot be read. The marketplace answered HTTP 500.',
     });
+  });
+
+  test('slow loris: a source that never answers, or never ends, is given up', async () => {
+    const drip = () => {
+      let timer: ReturnType<typeof setInterval>;
+      return new ReadableStream({
+        start: (controller) => {
+          timer = setInterval(() => controller.enqueue(new Uint8Array([0x20])), 20);
+        },
+        cancel: () => clearInterval(timer),
+      });
+    };
+    market.files.set('/slow', () => new Promise<Response>(() => {}));
+    market.files.set('/dripping', () => new Response(drip()));
+    const urls = ['/slow', '/dripping'].map((path) => source(`${market.url}${path}`, path));
+    const offers = await open(urls, { patienceMs: 400 }).list({ refresh: false });
+    const error = 'The marketplace did not answer completely within 0.4 seconds.';
+    expect(offers.map((each) => each.error)).toEqual([error, error]);
   });
 
   test('SSRF: a shipped source whose name leads into the private network is refused', async () => {
@@ -237,6 +243,19 @@ describe('installing', () => {
     const install = () => marketplace.install({ source: 'Ours', key: 'twice', version: '1.0.0' });
     await Promise.all([install(), install(), marketplace.list({ refresh: true }), install()]);
     expect((await plugins.versions('twice')).map(({ version }) => version)).toEqual(['1.0.0']);
+  });
+
+  test('two nodes at once make one row, and both have installed', async () => {
+    const text = code('shared', '1.0.0');
+    const indexUrl = publish(market, '/shared', [{ key: 'shared', version: '1.0.0', source: text }]);
+    const other = makeService(opened.store, sandbox);
+    await other.start();
+    const nodes = [plugins, other].map((service) => open([source(indexUrl)], { service }));
+    const name = { source: 'Ours', key: 'shared', version: '1.0.0' };
+    const done = await Promise.all([...nodes, ...nodes].map((node) => node.install(name)));
+    expect(done.map(({ plugin }) => [plugin?.active, plugin?.sourceHash])).toEqual(Array(4).fill([true, sha256(text)]));
+    expect(await plugins.versions('shared')).toHaveLength(1);
+    await other.stop();
   });
 
   const text = code('held', '1.0.0');
@@ -423,12 +442,12 @@ describe('a folder as a source', () => {
     write(join(inside, 'a/index.json'), index('offline/1.0.0.js'));
     write(join(inside, 'a/offline/1.0.0.js'), text);
     for (const address of [join(inside, 'a'), `${join(inside, 'a')}/`, join(inside, 'a/index.json')]) {
-      expect(await offer(open([folder(address)], inside))).toMatchObject({
+      expect(await offer(open([folder(address)], { mirrorDir: inside }))).toMatchObject({
         name: 'Folder',
         plugins: [{ key: 'offline' }],
       });
     }
-    const marketplace = open([folder(join(inside, 'a'))], inside);
+    const marketplace = open([folder(join(inside, 'a'))], { mirrorDir: inside });
     const installed = await marketplace.install({ source: 'Ours', key: 'offline', version: '1.0.0' });
     expect(installed.plugin).toMatchObject({ key: 'offline', active: true });
   });
@@ -454,11 +473,11 @@ describe('a folder as a source', () => {
       [pathToFileURL(join(inside, 'nothing')).href, 'The file cannot be read (ENOENT).'],
     ];
     for (const [url, error] of addresses)
-      expect([url, (await offer(open([source(url)], inside))).error]).toEqual([url, error]);
+      expect([url, (await offer(open([source(url)], { mirrorDir: inside }))).error]).toEqual([url, error]);
 
     for (const path of ['../../outside/offline.js', '../link/offline.js', '%2e%2e/%2e%2e/outside/offline.js']) {
       write(join(inside, 'b/index.json'), index(path));
-      const marketplace = open([folder(join(inside, 'b'))], inside);
+      const marketplace = open([folder(join(inside, 'b'))], { mirrorDir: inside });
       const error = await refusal(marketplace.read({ source: 'Ours', key: 'offline' }));
       expect([path, error.code, error.message]).toEqual([
         path,
@@ -471,9 +490,13 @@ describe('a folder as a source', () => {
   test('a pipe does not hold the reader, and without MARKETPLACE_DIR no folder is read', async () => {
     mkdirSync(join(inside, 'c'), { recursive: true });
     await Bun.spawn(['mkfifo', join(inside, 'c/index.json')]).exited;
-    expect((await offer(open([folder(join(inside, 'c'))], inside))).error).toBe('It is no regular file.');
+    expect((await offer(open([folder(join(inside, 'c'))], { mirrorDir: inside }))).error).toBe(
+      'It is no regular file.',
+    );
     mkdirSync(join(inside, 'd/index.json'), { recursive: true });
-    expect((await offer(open([folder(join(inside, 'd'))], inside))).error).toBe('It is no regular file.');
+    expect((await offer(open([folder(join(inside, 'd'))], { mirrorDir: inside }))).error).toBe(
+      'It is no regular file.',
+    );
     expect((await offer(open([folder(join(inside, 'a'))]))).error).toBe(
       'Folders are read only under MARKETPLACE_DIR, which is not set.',
     );

@@ -52,6 +52,15 @@ describe('text', () => {
     expect(await response.text()).toEqual({ ok: true, value: '{"ü":"✓"}' });
   });
 
+  test('bytes stay as they are, a byte order mark and what is no UTF-8 included', async () => {
+    const body = Buffer.from([0xef, 0xbb, 0xbf, 0xff, 0x00, 0x41]);
+    const response = await ask(({ socket }) => {
+      socket.write(`${HEAD}Content-Length: ${body.length}\r\n\r\n`);
+      socket.write(body);
+    });
+    expect(await response.bytes()).toEqual({ ok: true, value: body });
+  });
+
   test('read late, after the vendor closed', async () => {
     const response = await ask(({ socket }) => void socket.end(reply('late', 'Connection: close\r\n')));
     await socketClosed();

@@ -111,6 +111,9 @@ async function insertVersion(
     narrowedModels,
     createdAt: ctx.clock.unix(),
   });
-  if (!row) throw versionExists(manifest.key, manifest.version);
-  return row;
+  if (row) return row;
+  // Another node was faster, with the same source or with another one.
+  const faster = await rowOf(ctx, manifest.key, manifest.version);
+  if (faster.sourceHash !== sourceHash) throw versionExists(manifest.key, manifest.version);
+  return updateVersion(ctx, faster, upload);
 }
