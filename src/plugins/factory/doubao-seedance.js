@@ -138,9 +138,9 @@ const ROLES = ['first_frame', 'last_frame', 'reference_image', 'reference_video'
 /** A URL, a data URL, an asset of the vendor, or `{ref}` of an uploaded file. OpenAI's clients wrap an image into `{image_url}`. */
 function readSource(name, given) {
   const value = isObject(given) && isGiven(given.image_url) ? given.image_url : given;
-  if (typeof value === 'string' && /^(https?:\/\/|asset:\/\/|data:(image|audio|video)\/)/i.test(value.trim())) {
-    return value.trim();
-  }
+  const text = typeof value === 'string' ? value.trim() : '';
+  // Its beginning tells, and the rest can be megabytes.
+  if (/^(https?:\/\/|asset:\/\/|data:(image|audio|video)\/)/i.test(text.slice(0, 16))) return text;
   if (isObject(value) && typeof value.ref === 'string') return { ref: value.ref };
   throw new Error(`${name} must be an http(s) URL, a data URL, or an uploaded file.`);
 }

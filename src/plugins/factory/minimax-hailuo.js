@@ -132,7 +132,7 @@ function readImage(fields, names) {
   const name = names.find((candidate) => isGiven(fields[candidate]));
   if (name === undefined) return undefined;
   const value = isObject(fields[name]) && isGiven(fields[name].image_url) ? fields[name].image_url : fields[name];
-  if (typeof value === 'string' && /^(https?:\/\/|data:image\/)/i.test(value.trim())) return value.trim();
+  if (typeof value === 'string' && /^(https?:\/\/|data:image\/)/i.test(value.trim().slice(0, 16))) return value.trim();
   if (isObject(value) && typeof value.ref === 'string') return { ref: value.ref };
   throw new Error(`${name} must be an http(s) URL, a data URL of an image, or an uploaded file.`);
 }
