@@ -6,6 +6,12 @@ import { CommandError } from './cli/command.ts';
 export const NODE_ALIVE_SECONDS = 35;
 const HEARTBEAT_MS = 10_000;
 
+export const ONLY_WORKERS =
+  'every running node is a worker, so that ended sessions and used steps of sign-ins are never cleaned up: run one with NODE_ROLE=master';
+
+export const onlyWorkers = (nodes: readonly NodeRecord[]): boolean =>
+  nodes.length > 0 && nodes.every(({ role }) => role === 'worker');
+
 export type NodePresence = {
   /** Ends the heartbeat and removes the node's row. */
   stop(): Promise<void>;
@@ -36,12 +42,23 @@ export async function announceNode(options: {
   const beat = () => store.nodes.heartbeat({ id, role, version, startedAt, fingerprints }, clock.unix());
   await beat();
 
+  let warned = false;
+  /** Once, and not before nodes that start together have all entered themselves. */
+  async function lookForMaster(): Promise<void> {
+    const now = clock.unix();
+    if (warned || role !== 'worker' || now - startedAt < NODE_ALIVE_SECONDS) return;
+    warned = onlyWorkers(await store.nodes.alive(now - NODE_ALIVE_SECONDS));
+    if (warned) logger.warn({}, ONLY_WORKERS);
+  }
+
   const stopping = new AbortController();
   const beating = (async () => {
     while (true) {
       await clock.sleep(HEARTBEAT_MS, stopping.signal);
       if (stopping.signal.aborted) return;
-      await beat().catch((error) => logger.warn({ err: error }, 'heartbeat not written'));
+      await Promise.all([beat(), lookForMaster()]).catch((error) =>
+        logger.warn({ err: error }, 'heartbeat not written'),
+      );
     }
   })();
   return {

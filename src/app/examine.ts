@@ -1,10 +1,10 @@
 import type { Clock, SecretBox } from '../kernel/index.ts';
 import type { Store } from '../store/ports/index.ts';
-import { NODE_ALIVE_SECONDS } from './announce-node.ts';
+import { NODE_ALIVE_SECONDS, ONLY_WORKERS, onlyWorkers } from './announce-node.ts';
 import { readOptions } from './options/read-options.ts';
 
 export type Finding = {
-  check: 'configuration' | 'data_dir' | 'database' | 'ledger' | 'secrets' | 'tasks' | 'clock';
+  check: 'configuration' | 'data_dir' | 'database' | 'ledger' | 'secrets' | 'tasks' | 'clock' | 'nodes';
   /** A warning deserves a look and changes no exit code; an error does. */
   level: 'ok' | 'warning' | 'error';
   message: string;
@@ -31,8 +31,11 @@ export async function examineStore(store: Store, secretBox: SecretBox, clock: Cl
   findings.push(await examineLedger(store));
   findings.push(await examineSecrets(store, secretBox));
   findings.push(await examineOptions(store, secretBox));
+  findings.push(await examineProviders(store, secretBox));
+  findings.push(await examineTwoFactor(store, secretBox));
   findings.push(await examineTasks(store));
   findings.push(await examineClock(store, clock));
+  findings.push(await examineNodes(store, clock));
   return findings;
 }
 
@@ -79,6 +82,46 @@ async function examineOptions(store: Store, secretBox: SecretBox): Promise<Findi
   };
 }
 
+async function examineProviders(store: Store, secretBox: SecretBox): Promise<Finding> {
+  const lost = (await store.providers.all()).filter(
+    ({ clientSecretSealed: sealed }) => sealed !== '' && secretBox.open(sealed) === undefined,
+  );
+  if (lost.length === 0) return { check: 'secrets', level: 'ok', message: "every added provider's secret can be read" };
+  const slugs = lost.map(({ slug }) => slug);
+  return {
+    check: 'secrets',
+    level: 'warning',
+    message: `no CRYPTO_SECRET opens the client secrets of the added providers ${slugs.join(', ')}, through which nobody signs in: enter them again, or name the former secret in CRYPTO_SECRET_PREVIOUS`,
+    details: { providers: slugs },
+  };
+}
+
+/** Read at a time. */
+const FACTORS = 500;
+
+async function examineTwoFactor(store: Store, secretBox: SecretBox): Promise<Finding> {
+  const lost: number[] = [];
+  for (let last = 0; ; ) {
+    const page = await store.twoFactor.enabledAfter(last, FACTORS);
+    lost.push(
+      ...page.filter(({ secretSealed }) => secretBox.open(secretSealed) === undefined).map((row) => row.userId),
+    );
+    last = page.at(-1)?.userId ?? last;
+    if (page.length < FACTORS) break;
+  }
+  if (lost.length === 0)
+    return { check: 'secrets', level: 'ok', message: "every user's authenticator secret can be read" };
+  const users = await Promise.all(lost.slice(0, LISTED).map((id) => store.users.byId(id)));
+  const named = users.map((user, i) => `${lost[i]} (${user?.username ?? 'deleted'})`).join(', ');
+  const more = lost.length > LISTED ? ` and ${lost.length - LISTED} more` : '';
+  return {
+    check: 'secrets',
+    level: 'warning',
+    message: `no CRYPTO_SECRET opens the authenticator secrets of ${lost.length} ${lost.length === 1 ? 'user' : 'users'}: ${named}${more}. Name the former secret in CRYPTO_SECRET_PREVIOUS; without it they sign in with a passkey, or an administrator takes their second factor off`,
+    details: { users: lost },
+  };
+}
+
 async function examineTasks(store: Store): Promise<Finding> {
   const depth = await store.tasks.queueDepth();
   const late = depth.latestLatenessMs > LATE_MS;
@@ -101,4 +144,14 @@ async function examineClock(store: Store, clock: Clock): Promise<Finding> {
   const running = nodes.length === 0 ? 'no node is running' : `running: ${names}`;
   if (ahead <= SKEW_SECONDS) return { check: 'clock', level: 'ok', message: `clock agrees with the nodes; ${running}` };
   return { check: 'clock', level: 'warning', message: `a node's clock is ${ahead} s ahead of this one; ${running}` };
+}
+
+async function examineNodes(store: Store, clock: Clock): Promise<Finding> {
+  const nodes = await store.nodes.alive(clock.unix() - NODE_ALIVE_SECONDS);
+  if (onlyWorkers(nodes)) return { check: 'nodes', level: 'warning', message: ONLY_WORKERS };
+  return {
+    check: 'nodes',
+    level: 'ok',
+    message: nodes.length === 0 ? 'no node is running' : 'a running master cleans up',
+  };
 }

@@ -4,6 +4,7 @@ import { fingerprintSecrets } from '../../src/app/load-secrets.ts';
 import { newUuid, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { openStore } from '../../src/store/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
+import { until } from '../support/gateway.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
 import { runTaskgate, startTaskgate, temporaryFolder } from './run-taskgate.ts';
 
@@ -65,6 +66,44 @@ describe('nodes on one PostgreSQL', () => {
     await announce(store, ['s2', 's1'], ['c2', 'c1']);
     await announce(store, ['s1'], ['c1', 'c2']);
     expect(await store.nodes.alive(systemClock.unix() - 60)).toHaveLength(3);
+  });
+
+  test('workers alone are told once that nobody cleans up, after the others have had their time to start', async () => {
+    const store = await open(await testDatabaseUrl());
+    const lines: string[] = [];
+    let now = 1_000_000;
+    const wake: (() => void)[] = [];
+    const clock = {
+      ...systemClock,
+      unix: () => now,
+      sleep: (_ms: number, signal?: AbortSignal) =>
+        new Promise<void>((resolve) => {
+          wake.push(resolve);
+          signal?.addEventListener('abort', () => resolve());
+        }),
+    };
+    const logger = { ...silentLogger, warn: (_fields: object, message: string) => void lines.push(message) };
+    const secrets = { session: ['s'], crypto: ['c'] } as { session: [string]; crypto: [string] };
+    const worker = await announceNode({
+      ...{ store, clock, logger, id: newUuid(), role: 'worker', version: '0' },
+      fingerprints: fingerprintSecrets(secrets),
+    });
+    ends.push(() => worker.stop());
+    const beat = async (seconds: number, role?: string) => {
+      now += seconds;
+      if (role) {
+        await store.nodes.heartbeat({ id: 'other', role, version: '0', startedAt: 1, fingerprints: [] }, now);
+      }
+      const sleeping = wake.length;
+      wake.at(-1)?.();
+      await until('the beat is over', () => wake.length > sleeping);
+      return lines.length;
+    };
+    expect(await beat(10)).toBe(0);
+    expect(await beat(40, 'master')).toBe(0);
+    expect(await beat(40, 'worker')).toBe(1);
+    expect(lines[0]).toContain('run one with NODE_ROLE=master');
+    expect(await beat(40)).toBe(1);
   });
 
   test('a node that stopped, or whose heartbeat is old, refuses nobody', async () => {

@@ -135,6 +135,33 @@ describe('doctor', () => {
     expect(out).toContain('warning  configuration: HOST=0.0.0.0');
   });
 
+  test('names users and providers whose secrets no CRYPTO_SECRET opens, and says when every node is a worker', async () => {
+    const dataDir = temporaryFolder();
+    await createRoot(dataDir);
+    const database = new Database(databaseOf(dataDir));
+    database.run(
+      `insert into two_factor (user_id, secret_sealed, enabled, last_step, failures, locked_until, created_at)
+       values (1, 'v1.nothing.nobody.opens', 1, 0, 0, 0, 1)`,
+    );
+    database.run(
+      `insert into nodes (id, role, version, started_at, heartbeat_at, fingerprints)
+       values ('w', 'worker', '0', 1, unixepoch(), '[]')`,
+    );
+    database.run(
+      `insert into oauth_providers (slug, name, icon, enabled, client_id, client_secret_sealed, authorization_endpoint,
+         token_endpoint, user_info_endpoint, well_known, scopes, user_id_field, username_field, display_name_field,
+         email_field, auth_style, access_policy, access_denied_message, created_at, updated_at)
+       values ('acme', 'Acme', '', 1, 'id', 'v1.nothing.nobody.opens', '', '', '', '', '', '', '', '', '', 0, '', '', 1, 1)`,
+    );
+    database.close();
+    const { code, out } = await doctor(dataDir);
+    expect(out).toContain('authenticator secrets of 1 user: 1 (ada)');
+    expect(out).toContain('client secrets of the added providers acme');
+    expect(out).toContain('warning  nodes: every running node is a worker');
+    expect(out).not.toContain('nobody.opens');
+    expect(code).toBe(0);
+  });
+
   test('makes nothing: an absent data directory and an absent database are errors', async () => {
     const dataDir = join(temporaryFolder(), 'absent');
     expect((await doctor(dataDir)).code).toBe(1);

@@ -131,6 +131,8 @@ export interface FlowStore {
 
 export interface TwoFactorStore {
   byUser(userId: number): Promise<TwoFactorRecord | undefined>;
+  /** Enabled ones of users whose id is above `userId`, by it; at most `limit`. */
+  enabledAfter(userId: number, limit: number): Promise<{ userId: number; secretSealed: string }[]>;
   /** Begins a set-up, in place of one that was not confirmed. False when the user's two-factor is enabled. */
   begin(setup: { userId: number; secretSealed: string; createdAt: number }): Promise<boolean>;
   /** Enables a set-up that is pending under this very secret. */

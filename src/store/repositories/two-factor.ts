@@ -1,4 +1,4 @@
-import { and, eq, gt, inArray, isNull, lt, lte, sql } from 'drizzle-orm';
+import { and, asc, eq, gt, inArray, isNull, lt, lte, sql } from 'drizzle-orm';
 import type { TwoFactorStore } from '../ports/index.ts';
 import { type Context, countAll } from './context.ts';
 
@@ -14,6 +14,14 @@ export function createTwoFactorStore({ db, tables, lock }: Context): TwoFactorSt
       const [row] = await db.select().from(factors).where(eq(factors.userId, userId));
       return row;
     },
+
+    enabledAfter: async (userId, limit) =>
+      db
+        .select({ userId: factors.userId, secretSealed: factors.secretSealed })
+        .from(factors)
+        .where(and(gt(factors.userId, userId), eq(factors.enabled, true)))
+        .orderBy(asc(factors.userId))
+        .limit(limit),
 
     async begin(setup) {
       const fresh = { ...setup, enabled: false, lastStep: 0, failures: 0, lockedUntil: 0 };
