@@ -126,8 +126,16 @@ export const COMMANDS: readonly CommandSpec[] = [
     summary: 'write the index of a folder of plugins',
     positionals: ['DIR'],
     options: {
-      name: { type: 'string', value: 'NAME', doc: 'name of the marketplace (default: as before, else that of the folder)' },
-      out: { type: 'string', value: 'FILE', doc: 'where to write it (default DIR/index.json); its paths are relative to it' },
+      name: {
+        type: 'string',
+        value: 'NAME',
+        doc: 'name of the marketplace (default: as before, else that of the folder)',
+      },
+      out: {
+        type: 'string',
+        value: 'FILE',
+        doc: 'where to write it (default DIR/index.json); its paths are relative to it',
+      },
     },
     more: async () =>
       'Plugins lie at DIR/KEY/VERSION.js or DIR/*.js, logos beside the latest version as KEY.svg or KEY.png. The same folder gives the same index.\n' +
