@@ -15,16 +15,13 @@ const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a),
 
 /**
  * Signs a request in Volcengine's version 4 scheme. `input`: method, url, headers, body, accessKey, secretKey, region
- * (`cn-north-1`), service (`cv`), timestamp (unix seconds; 0 or none = now); names also in their capitalised spelling, as
- * published plugins write them. Throws where the URL has no host.
+ * (`cn-north-1`), service (`cv`), timestamp (unix seconds; 0 or none = now); the case of names does not matter, for published
+ * plugins write `Method` and `URL`. Throws where the URL has no host.
  */
 export function signVolcV4(input: unknown, unixNow: number): SignedHeaders {
-  const given: Record<string, unknown> =
-    typeof input === 'object' && input !== null ? (input as Record<string, unknown>) : {};
-  const read = (name: string): unknown => {
-    const capital = name === 'url' ? 'URL' : `${name.charAt(0).toUpperCase()}${name.slice(1)}`;
-    return given[name] ?? given[capital];
-  };
+  const members = typeof input === 'object' && input !== null ? Object.entries(input) : [];
+  const given = new Map<string, unknown>(members.map(([name, value]) => [name.toLowerCase(), value]));
+  const read = (name: string): unknown => given.get(name.toLowerCase());
   const text = (name: string, fallback = ''): string => String(read(name) ?? '') || fallback;
 
   const address = text('url');
