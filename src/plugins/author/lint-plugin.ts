@@ -1,8 +1,8 @@
 import type { Sandbox } from '../../sandbox/index.ts';
 import { checkSource } from '../source/check-source.ts';
+import { createLocator } from '../source/locate-fault.ts';
 import type { PluginFault } from '../types.ts';
 import { findWarnings } from './lint-warnings.ts';
-import { createLocator } from './locate-fault.ts';
 import { openPlugin } from './open-plugin.ts';
 
 export type LintReport = {
@@ -16,10 +16,9 @@ export type LintReport = {
 /** All that an upload would refuse, and what it would accept but should not. Trouble with the sandbox is a fault of rule `sandbox`. */
 export async function lintPlugin(source: string, sandbox: Sandbox): Promise<LintReport> {
   const opened = await openPlugin(source, sandbox);
-  const { program } = checkSource(source);
-  const locate = program ? createLocator(program) : (fault: PluginFault) => fault;
-  if (!opened.ok) return { ok: false, faults: opened.error.map(locate), warnings: [] };
+  if (!opened.ok) return { ok: false, faults: opened.error, warnings: [] };
   const { manifest } = opened.value;
-  const warnings = program ? findWarnings(manifest, program) : [];
-  return { ok: true, key: manifest.key, version: manifest.version, faults: [], warnings: warnings.map(locate) };
+  const { program } = checkSource(source);
+  const warnings = program ? findWarnings(manifest, program).map(createLocator(program)) : [];
+  return { ok: true, key: manifest.key, version: manifest.version, faults: [], warnings };
 }

@@ -7,6 +7,7 @@ import { makeFault } from '../manifest/faults.ts';
 import type { RuleId } from '../manifest/rules.ts';
 import type { Manifest, PluginFault } from '../types.ts';
 import { checkSource } from './check-source.ts';
+import { createLocator } from './locate-fault.ts';
 
 /** A source that has passed every check. */
 export type CompiledPlugin = {
@@ -40,8 +41,8 @@ export function createCompiler(sandbox: Sandbox): Compiler {
     sourceHash: string,
     name: { key: string; version: string } | undefined,
   ): Promise<Result<CompiledPlugin, CompileFailure>> {
-    const { faults } = checkSource(source);
-    if (faults.length > 0) return err({ kind: 'faults', faults });
+    const { faults, program } = checkSource(source);
+    if (faults.length > 0 || !program) return err({ kind: 'faults', faults });
     const inspecting = sandbox.inspect({
       key: name?.key ?? `upload:${sourceHash.slice(0, 12)}`,
       version: name?.version ?? '',
@@ -63,9 +64,9 @@ export function createCompiler(sandbox: Sandbox): Compiler {
     const { exports, meta } = inspected.value;
     const base = checkBaseExports(exports);
     const manifest = checkManifest(meta, exports, checkSchema);
-    if (!manifest.ok) return err({ kind: 'faults', faults: [...manifest.error, ...base] });
+    if (!manifest.ok) return err({ kind: 'faults', faults: [...manifest.error, ...base].map(createLocator(program)) });
     const all = [...base, ...checkModeExports(manifest.value, exports)];
-    if (all.length > 0) return err({ kind: 'faults', faults: all });
+    if (all.length > 0) return err({ kind: 'faults', faults: all.map(createLocator(program)) });
     return ok({ source, sourceHash, manifest: manifest.value, exports });
   }
 

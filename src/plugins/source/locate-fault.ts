@@ -56,23 +56,29 @@ function findExports(program: Syntax): Map<string, Declared> {
   return exported;
 }
 
-/** The member of an object or list that is written out: where its value begins, or the name of a method. */
-function memberOf(node: Syntax, segment: string): Declared | undefined {
+/** The members of an object or list that is written out: where each name stands, and its value. Of two of one name the last counts. */
+function readMembers(node: Syntax): Map<string, Declared> {
   if (node.type === 'ArrayExpression') {
-    const element = node.elements?.[Number(segment)];
-    return element ? { at: element, value: element } : undefined;
+    const elements = node.elements ?? [];
+    return new Map(elements.flatMap((one, index) => (one ? [[String(index), { at: one, value: one }]] : [])));
   }
-  const found = node.properties?.findLast((one) => !one.computed && nameOf(one.key) === segment);
-  const value = found?.value as Syntax | undefined;
-  if (!found || !value) return undefined;
-  return { at: found.key ?? found, value };
+  return new Map(
+    (node.properties ?? []).flatMap((one): [string, Declared][] => {
+      const name = one.computed ? undefined : nameOf(one.key);
+      return name === undefined ? [] : [[name, { at: one.key ?? one, value: one.value as Syntax }]];
+    }),
+  );
 }
 
 /** Goes as far along `segments` as the text is written out: a missing member is at the object that lacks it. */
-function follow(start: Declared, segments: readonly string[], resolve: (node: Syntax) => Syntax): Syntax {
+function follow(
+  start: Declared,
+  segments: readonly string[],
+  membersOf: (node: Syntax) => ReadonlyMap<string, Declared>,
+): Syntax {
   let here = start;
   for (const segment of segments) {
-    const next = here.value && memberOf(resolve(here.value), segment);
+    const next = here.value && membersOf(here.value).get(segment);
     if (!next) break;
     here = next;
   }
@@ -93,17 +99,23 @@ export function createLocator(program: Node): (fault: PluginFault) => PluginFaul
   const exported = findExports(program as Syntax);
   const statements = (program as Syntax).body as Syntax[];
   const declared = new Map(statements.flatMap((one) => declaredBy(one.declaration ?? one)));
-  const resolve = (node: Syntax): Syntax =>
-    (node.type === 'Identifier' ? declared.get(node.name ?? '')?.value : undefined) ?? node;
+  // Read once each: a manifest made of mistakes costs no more than its length.
+  const known = new Map<Syntax, Map<string, Declared>>();
+  const membersOf = (node: Syntax): ReadonlyMap<string, Declared> => {
+    const written = (node.type === 'Identifier' ? declared.get(node.name ?? '')?.value : undefined) ?? node;
+    const members = known.get(written) ?? readMembers(written);
+    known.set(written, members);
+    return members;
+  };
 
   function find(path: string): Syntax | undefined {
     if (path === '' || path.startsWith('/')) {
       const meta = exported.get('meta');
-      return meta && follow(meta, readPointer(path), resolve);
+      return meta && follow(meta, readPointer(path), membersOf);
     }
     const [root, name = '', ...members] = path.split('/');
     const start = root === 'exports' ? exported.get(name) : undefined;
-    return start && follow(start, members, resolve);
+    return start && follow(start, members, membersOf);
   }
 
   return (fault) => {
