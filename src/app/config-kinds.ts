@@ -155,7 +155,7 @@ export const httpsOrigins: ValueKind<readonly string[]> = {
   },
 };
 
-/** Spec "Trusted proxies and client IP": loopback and the common private ranges. */
+/** Loopback and the common private ranges: where proxies stand. A public host is never believed unless it is named. */
 export const DEFAULT_TRUSTED_PROXIES: readonly string[] = [
   '127.0.0.0/8',
   '::1/128',

@@ -15,7 +15,7 @@ import {
 } from './config-kinds.ts';
 import { variable } from './define-variable.ts';
 
-/** Listener, storage, secrets, sessions and limits. Names, defaults and fallbacks of the sessions are the specification's. */
+/** Listener, storage, secrets, sessions and limits. Names, defaults and fallbacks of the sessions are as in new-api. */
 export const GATEWAY_VARIABLES = {
   host: variable({
     env: 'HOST',

@@ -110,7 +110,7 @@ export type AuthConfig = {
   sessionSecrets: readonly [string, ...string[]];
   /** `CRYPTO_SECRET`, then the values of `CRYPTO_SECRET_PREVIOUS`: backup codes are digested under keys of theirs. */
   cryptoSecrets: readonly [string, ...string[]];
-  /** Absolute life of a session in days (specification: at most 30); no refresh extends it. */
+  /** Absolute life of a session in days (at most 30, as in new-api); no refresh extends it. */
   refreshDays: number;
   /** `USER_SESSION_ACTIVE_LIMIT` */
   activeSessionLimit: number;

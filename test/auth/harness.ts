@@ -1,8 +1,22 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Auth, type AuthConfig, type AuthSettings, createAuth, type SignedIn } from '../../src/auth/index.ts';
-import { type Clock, createSecretBox, type Logger, silentLogger, systemClock } from '../../src/kernel/index.ts';
+import {
+  type Auth,
+  type AuthConfig,
+  type AuthSettings,
+  createAuth,
+  type PanelPrincipal,
+  type SignedIn,
+} from '../../src/auth/index.ts';
+import {
+  type Clock,
+  createSecretBox,
+  type Logger,
+  newUuid,
+  silentLogger,
+  systemClock,
+} from '../../src/kernel/index.ts';
 import {
   createMemoryCounters,
   createMemorySuccessLists,
@@ -146,6 +160,19 @@ export async function addUser(store: Store, change: Partial<NewUser> = {}): Prom
   });
   if (!user) throw new Error('the name is taken');
   return user;
+}
+
+/** A user with a session, without the cost of a password. */
+export async function enterQuickly(store: Store, clock: Clock): Promise<Extract<PanelPrincipal, { kind: 'session' }>> {
+  const user = await addUser(store);
+  const now = clock.unix();
+  const sid = newUuid();
+  await store.sessions.insert({
+    ...{ sid, userId: user.id, version: 1, userAuthVersion: 1, status: 'active', loginMethod: 'password' },
+    ...{ refreshHash: '0'.repeat(64), previousRefreshHash: null, previousValidUntil: 0, ip: '', userAgent: '' },
+    ...{ createdAt: now, lastActiveAt: now, expiresAt: now + 100_000, revokedAt: 0, revokedReason: '' },
+  });
+  return { kind: 'session', user, sid, sessionVersion: 1 };
 }
 
 export async function signIn(auth: Auth, user: UserRecord, origin = ORIGIN): Promise<SignedIn> {

@@ -37,13 +37,7 @@ describe('providers that root adds', () => {
   const fields = (change: Partial<Fields> = {}): Fields => ({
     slug: `acme-${count}`,
     name: 'Acme',
-    client_id: CLIENT.id,
-    client_secret: CLIENT.secret,
-    authorization_endpoint: `${idp.base}/custom/authorize`,
-    token_endpoint: `${idp.base}/custom/token`,
-    user_info_endpoint: `${idp.base}/custom/me`,
-    user_id_field: 'data.user.id',
-    username_field: 'data.user.login',
+    ...idp.addedProvider(),
     ...change,
   });
   const add = (change: Partial<Fields> = {}) => auth.oauth.providers.create(fields(change));

@@ -1,7 +1,6 @@
 /** Sign-in and binding by Telegram's widget, with real signatures. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Auth, AuthSettings, PanelPrincipal, SignedIn } from '../../src/auth/index.ts';
-import { newUuid } from '../../src/kernel/index.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
 import { BOT, signWidget } from '../support/telegram-widget.ts';
 import { addProtectedUser, principalOf } from './authenticator-app.ts';
@@ -9,6 +8,7 @@ import {
   addUser,
   bearer,
   DIALECTS,
+  enterQuickly,
   ORIGIN,
   openAuth,
   openTestStore,
@@ -57,18 +57,6 @@ for (const dialect of DIALECTS) {
       const user = await addUser(store);
       const signedIn = await signIn(auth, user);
       return { user, signedIn, principal: await principalOf(auth, signedIn) };
-    }
-    /** The same without the cost of a password. */
-    async function enterQuickly(): Promise<PanelPrincipal> {
-      const user = await addUser(store);
-      const now = clock.unix();
-      const sid = newUuid();
-      await store.sessions.insert({
-        ...{ sid, userId: user.id, version: 1, userAuthVersion: 1, status: 'active', loginMethod: 'password' },
-        ...{ refreshHash: '0'.repeat(64), previousRefreshHash: null, previousValidUntil: 0, ip: '', userAgent: '' },
-        ...{ createdAt: now, lastActiveAt: now, expiresAt: now + 1000, revokedAt: 0, revokedReason: '' },
-      });
-      return { kind: 'session', user, sid, sessionVersion: 1 };
     }
     async function bound(): Promise<{ user: UserRecord; id: string }> {
       const user = await addUser(store);
@@ -269,7 +257,7 @@ for (const dialect of DIALECTS) {
 
       test('identity theft: of 50 users who bind one identity at once, one owns it', async () => {
         const tokens: string[] = [];
-        for (let i = 0; i < 50; i += 1) tokens.push(await begin(await enterQuickly()));
+        for (let i = 0; i < 50; i += 1) tokens.push(await begin(await enterQuickly(store, clock)));
         const id = newId();
         const all = await Promise.allSettled(tokens.map((token, i) => bind(token, widget(id, -i))));
         const won = all.flatMap((one) => (one.status === 'fulfilled' ? [one.value.principal.user.id] : []));

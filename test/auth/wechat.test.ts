@@ -1,11 +1,10 @@
 /** Sign-in and binding by WeChat, with a WeChat server on loopback. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import type { Auth, AuthSettings, PanelPrincipal } from '../../src/auth/index.ts';
-import { newUuid } from '../../src/kernel/index.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
 import { startWeChatServer, WECHAT_TOKEN, type WeChatMood, type WeChatServer } from '../support/wechat-server.ts';
 import { addProtectedUser } from './authenticator-app.ts';
-import { addUser, DIALECTS, ORIGIN, openAuth, openTestStore, testSettings } from './harness.ts';
+import { addUser, DIALECTS, enterQuickly, ORIGIN, openAuth, openTestStore, testSettings } from './harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 
@@ -53,17 +52,7 @@ for (const dialect of DIALECTS) {
       server.codes.set(code, subject);
       return code;
     }
-    async function enter(): Promise<Extract<PanelPrincipal, { kind: 'session' }>> {
-      const user = await addUser(store);
-      const now = clock.unix();
-      const sid = newUuid();
-      await store.sessions.insert({
-        ...{ sid, userId: user.id, version: 1, userAuthVersion: 1, status: 'active', loginMethod: 'password' },
-        ...{ refreshHash: '0'.repeat(64), previousRefreshHash: null, previousValidUntil: 0, ip: '', userAgent: '' },
-        ...{ createdAt: now, lastActiveAt: now, expiresAt: now + 100_000, revokedAt: 0, revokedReason: '' },
-      });
-      return { kind: 'session', user, sid, sessionVersion: 1 };
-    }
+    const enter = () => enterQuickly(store, clock);
     async function bound(): Promise<{ user: UserRecord; subject: string }> {
       const user = await addUser(store);
       const subject = newPerson();

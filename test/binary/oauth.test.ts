@@ -19,36 +19,14 @@ beforeAll(async () => {
   const options = Object.entries({
     ServerAddress: gateway.url,
     RegisterEnabled: 'true',
-    GitHubClientId: CLIENT.id,
-    GitHubClientSecret: CLIENT.secret,
-    GitHubBaseUrl: `${idp.base}/github`,
-    GitHubApiUrl: `${idp.base}/github/api`,
-    GitHubOAuthEnabled: 'true',
-    'discord.client_id': CLIENT.id,
-    'discord.client_secret': CLIENT.secret,
-    'discord.base_url': `${idp.base}/discord`,
-    'discord.enabled': 'true',
-    LinuxDOClientId: CLIENT.id,
-    LinuxDOClientSecret: CLIENT.secret,
-    LinuxDOBaseUrl: `${idp.base}/linuxdo`,
-    LinuxDOOAuthEnabled: 'true',
-    'oidc.client_id': CLIENT.id,
-    'oidc.client_secret': CLIENT.secret,
-    'oidc.well_known': idp.wellKnown,
+    ...idp.options(),
     'oidc.display_name': 'Our login',
-    'oidc.enabled': 'true',
   }).map(([key, value]) => ({ key, value }));
   await root.call('PUT', '/api/option', { options });
   await root.call('POST', '/api/custom-oauth-provider', {
     slug: 'acme',
     name: 'Acme',
-    client_id: CLIENT.id,
-    client_secret: CLIENT.secret,
-    authorization_endpoint: `${idp.base}/custom/authorize`,
-    token_endpoint: `${idp.base}/custom/token`,
-    user_info_endpoint: `${idp.base}/custom/me`,
-    user_id_field: 'data.user.id',
-    username_field: 'data.user.login',
+    ...idp.addedProvider(),
   });
 });
 afterAll(async () => {
@@ -200,6 +178,27 @@ describe('over HTTP', () => {
     }
     const script = { 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'cors', accept: '*/*' };
     expect((await finish('github', query, { headers: script })).status).toBe(200);
+  });
+
+  test('account takeover: a provider at which people are bound is not put elsewhere unasked', async () => {
+    await logIn('github');
+    await logIn('acme');
+    const put = async (path: string, body: object) => {
+      const { status, body: answer } = await ask(`${gateway.url}${path}`, { method: 'PUT', token: root.token, body });
+      return [status, answer.code, answer.message];
+    };
+    const option = { key: 'GitHubApiUrl', value: `${idp.base}/elsewhere` };
+    expect(await put('/api/option', option)).toEqual([
+      400,
+      'VALIDATION_FAILED',
+      expect.stringMatching(/^\d+ identit(y is|ies are) bound at github\./),
+    ]);
+    const [acme] = await root.call<{ id: number }[]>('GET', '/api/custom-oauth-provider');
+    const path = `/api/custom-oauth-provider/${acme?.id}`;
+    const change = { user_info_endpoint: `${idp.base}/elsewhere` };
+    expect((await put(path, change)).slice(0, 2)).toEqual([409, 'AUTH_PROVIDER_IN_USE']);
+    expect((await put(path, { ...change, force: true }))[0]).toBe(200);
+    expect((await put(path, { user_info_endpoint: `${idp.base}/custom/me`, force: true }))[0]).toBe(200);
   });
 
   test('no secret leaves: not in answers, not in the log', async () => {

@@ -95,6 +95,17 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       const tried = await attempt();
       expect([tried.ok, tried.steps.map(({ name }) => name)]).toEqual([true, ['discovery', 'keys', 'client']]);
 
+      const moved = await ask(`${last.url}/api/option`, {
+        method: 'PUT',
+        token: root.token,
+        body: { key: 'oidc.well_known', value: 'https://evil.example/.well-known/openid-configuration', force: true },
+      });
+      expect([moved.status, moved.body.code, moved.body.message]).toEqual([
+        400,
+        'VALIDATION_FAILED',
+        'oidc.client_secret was entered for the former oidc.well_known and is sent to no other host: give it anew, or empty, in the same change.',
+      ]);
+
       await until('the other node follows', async () => (await status(last)).oidc_enabled === true);
       const seen = JSON.stringify([
         await root.call('GET', '/api/option'),

@@ -27,6 +27,16 @@ describeEachStore('two-factor', (opened) => {
     expect(await twoFactor.byUser(userId)).toEqual({ ...fresh, secretSealed: 'second', createdAt: 200 });
   });
 
+  test('what is enabled is listed page by page, what is pending is not', async () => {
+    const { store } = opened();
+    const { id: pending } = await addUser(store);
+    await store.twoFactor.begin({ userId: pending, secretSealed: 'sealed', createdAt: 100 });
+    const ids = [await addFactor(store), await addFactor(store), await addFactor(store)];
+    const first = await store.twoFactor.enabledAfter(pending, 2);
+    expect(first).toEqual(ids.slice(0, 2).map((userId) => ({ userId, secretSealed: 'sealed' })));
+    expect((await store.twoFactor.enabledAfter(ids[1] ?? 0, 2)).map(({ userId }) => userId)).toEqual(ids.slice(2));
+  });
+
   test('what is enabled is the very secret that was confirmed, once, and no set-up replaces it', async () => {
     const { twoFactor } = opened().store;
     const { id: userId } = await addUser(opened().store);

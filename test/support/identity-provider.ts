@@ -266,6 +266,36 @@ export async function startIdentityProvider() {
         userInfoEndpoint: '',
       },
     }),
+    /** The same as options of a gateway. */
+    options: (): Record<string, string> => ({
+      GitHubClientId: CLIENT.id,
+      GitHubClientSecret: CLIENT.secret,
+      GitHubBaseUrl: `${base}/github`,
+      GitHubApiUrl: `${base}/github/api`,
+      GitHubOAuthEnabled: 'true',
+      'discord.client_id': CLIENT.id,
+      'discord.client_secret': CLIENT.secret,
+      'discord.base_url': `${base}/discord`,
+      'discord.enabled': 'true',
+      LinuxDOClientId: CLIENT.id,
+      LinuxDOClientSecret: CLIENT.secret,
+      LinuxDOBaseUrl: `${base}/linuxdo`,
+      LinuxDOOAuthEnabled: 'true',
+      'oidc.client_id': CLIENT.id,
+      'oidc.client_secret': CLIENT.secret,
+      'oidc.well_known': `${issuer}/.well-known/openid-configuration`,
+      'oidc.enabled': 'true',
+    }),
+    /** Fields of the plain one as a provider that root adds. */
+    addedProvider: () => ({
+      client_id: CLIENT.id,
+      client_secret: CLIENT.secret,
+      authorization_endpoint: `${base}/custom/authorize`,
+      token_endpoint: `${base}/custom/token`,
+      user_info_endpoint: `${base}/custom/me`,
+      user_id_field: 'data.user.id',
+      username_field: 'data.user.login',
+    }),
     /** Keys of another kind, or new ones of the same; the old ones are gone. */
     async rotate(alg: 'RS256' | 'ES256'): Promise<void> {
       key = await makeKey(alg);

@@ -2,8 +2,9 @@ import type { Clock } from '../../kernel/index.ts';
 import type { AdminUserRecord, Page, Paged, Repositories, Store, UserFilter } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
 import type { PanelPrincipal } from '../types.ts';
+import { describeFactors } from '../users/describe-user.ts';
 import { loadFactors } from '../users/load-factors.ts';
-import { type AccountDetail, type AccountView, describeAccount, describeFactors } from './describe-account.ts';
+import { type AccountDetail, type AccountView, describeAccount } from './describe-account.ts';
 import { requireRank } from './rank-rules.ts';
 
 /** What administrators may look at. Deleted accounts are there too; little is left of them. */

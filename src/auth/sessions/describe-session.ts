@@ -3,7 +3,7 @@ import type { AccessTokens } from '../tokens/access-tokens.ts';
 import type { PanelUser } from '../users/describe-user.ts';
 import { loadPanelUser } from '../users/load-factors.ts';
 
-/** The session object of the specification's unified login result. Times are Unix seconds. */
+/** `session` in what every login and refresh answers, whatever the method. Times are Unix seconds. */
 export type SessionView = {
   sid: string;
   current: boolean;

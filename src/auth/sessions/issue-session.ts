@@ -11,7 +11,7 @@ export type LoginMethod = string;
 
 export type IssuedSession = { session: SessionRecord; user: UserRecord; refreshToken: string };
 
-/** Column widths of the specification's session record; bytes. */
+/** As wide as the columns of a session's row; bytes. */
 const IP_BYTES = 64;
 const USER_AGENT_BYTES = 512;
 const SECONDS_PER_DAY = 86_400;

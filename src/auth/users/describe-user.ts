@@ -8,8 +8,8 @@ export type UserFactors = {
   bindings: { provider: string; subject: string }[];
 };
 
-/** `data.user` of the login result and of `GET /api/user/self`. */
-export type PanelUser = {
+/** What its owner and administrators see of an account alike. */
+export type UserFields = {
   id: number;
   username: string;
   display_name: string;
@@ -23,28 +23,42 @@ export type PanelUser = {
   request_count: number;
   language: string;
   has_password: boolean;
+};
+
+/** What an account signs in with besides a password. */
+export type FactorFields = {
   two_factor: boolean;
   passkeys: number;
   bindings: { provider: string; subject: string }[];
 };
 
-/** The user as its owner may see it: no hash, no version, no credential. */
-export function describeUser(user: UserRecord, factors: UserFactors): PanelUser {
-  return {
-    id: user.id,
-    username: user.username,
-    display_name: user.displayName,
-    role: user.role,
-    status: user.status,
-    email: user.email,
-    group: user.group,
-    quota: user.quota,
-    used_quota: user.usedQuota,
-    request_count: user.requestCount,
-    language: user.language,
-    has_password: user.passwordHash !== null,
-    two_factor: factors.twoFactor,
-    passkeys: factors.passkeys,
-    bindings: factors.bindings,
-  };
-}
+/** `data.user` of the login result and of `GET /api/user/self`. */
+export type PanelUser = UserFields & FactorFields;
+
+/** The user as its owner may see it. */
+export const describeUser = (user: UserRecord, factors: UserFactors): PanelUser => ({
+  ...describeFields(user),
+  ...describeFactors(factors),
+});
+
+/** No hash, no version, no credential. */
+export const describeFields = (user: UserRecord): UserFields => ({
+  id: user.id,
+  username: user.username,
+  display_name: user.displayName,
+  role: user.role,
+  status: user.status,
+  email: user.email,
+  group: user.group,
+  quota: user.quota,
+  used_quota: user.usedQuota,
+  request_count: user.requestCount,
+  language: user.language,
+  has_password: user.passwordHash !== null,
+});
+
+export const describeFactors = ({ twoFactor, passkeys, bindings }: UserFactors): FactorFields => ({
+  two_factor: twoFactor,
+  passkeys,
+  bindings,
+});
