@@ -16,7 +16,7 @@ export type PriceJudgement = {
 
 /** What a change of a plugin means for the prices that are set. */
 export function judgeChange(rows: readonly PriceRecord[], { pluginKey, before, after }: PluginChange): PriceJudgement {
-  const own = rows.filter((row) => row.pluginKey === pluginKey || row.pluginKey === '*');
+  const own = rows.filter((row) => row.pluginKey === pluginKey || row.pluginKey === '*').sort(byKey);
   const priced = new Set(own.map(({ model }) => model));
   const lost = (model: string): boolean => (before?.models.includes(model) ?? false) && !after.models.includes(model);
   const counts = (row: PriceRecord): boolean =>
@@ -31,6 +31,9 @@ export function judgeChange(rows: readonly PriceRecord[], { pluginKey, before, a
     unpriced: after.models.filter((model) => !(before?.models.includes(model) ?? false) && !priced.has(model)),
   };
 }
+
+const byKey = (a: PriceRecord, b: PriceRecord): number =>
+  a.pluginKey < b.pluginKey || (a.pluginKey === b.pluginKey && a.model < b.model) ? -1 : 1;
 
 const isOwnOf =
   (pluginKey: string, model: string) =>

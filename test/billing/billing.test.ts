@@ -52,6 +52,37 @@ describeEachStore(
     const price = (expression: string, model = 'm', pluginKey = 'demo') =>
       billing.prices.save({ pluginKey, model, expression });
 
+    test('another version of a plugin: which prices lose their model or a fact, and which models have none', async () => {
+      const models = ['kept', 'lost', 'both', 'free'].map((name) => `${name}-${newTaskId()}`);
+      const [kept = '', lost = '', both = '', free = ''] = models;
+      await price('0.1 * u("seconds")', kept);
+      await price('0.1 * u("minutes") + u("seconds")', kept, '*');
+      await price('0.1 * u("size2")', both, '*');
+      await price('0.1', lost);
+      await price('0.2', lost, '*');
+      await price('0.3', lost, 'another');
+      const judge = (before: string[] | null, after: string[], facts: string[]) =>
+        billing.prices.judge({
+          pluginKey: 'demo',
+          before: before && { models: before, facts: ['seconds', 'size'] },
+          after: { models: after, facts },
+        });
+      expect(judge([kept, lost], [kept, both, free], ['size'])).toEqual({
+        orphaned: [
+          { pluginKey: '*', model: lost },
+          { pluginKey: 'demo', model: lost },
+        ],
+        undeclared: [
+          { pluginKey: '*', model: both, facts: ['size2'] },
+          // The plugin's own price goes before that of every plugin, which is not asked.
+          { pluginKey: 'demo', model: kept, facts: ['seconds'] },
+        ],
+        unpriced: [free],
+      });
+      expect(judge([kept], [kept], ['seconds'])).toEqual({ orphaned: [], undeclared: [], unpriced: [] });
+      expect(judge(null, [lost, free], [])).toEqual({ orphaned: [], undeclared: [], unpriced: [free] });
+    });
+
     describe('saving a price', () => {
       for (const [name, expression] of [
         ['that does not parse', '0.1 *'],

@@ -324,8 +324,13 @@ describe('every route states who may call it', () => {
         'GET /api/node',
         'GET /api/option',
         'GET /api/plugin/task',
+        'GET /api/plugin/task/marketplace',
+        'GET /api/plugin/task/marketplace/icon',
+        'GET /api/plugin/task/marketplace/source',
+        'GET /api/plugin/task/marketplace/sources',
         'GET /api/plugin/task/runtime/status',
         'GET /api/plugin/task/{key}',
+        'GET /api/plugin/task/{key}/diff',
         'GET /api/plugin/task/{key}/icon',
         'GET /api/plugin/task/{key}/versions',
         'GET /api/price',
@@ -335,13 +340,17 @@ describe('every route states who may call it', () => {
         'POST /api/custom-oauth-provider/discovery',
         'POST /api/option/test',
         'POST /api/plugin/task',
+        'POST /api/plugin/task/marketplace/install',
         'POST /api/plugin/task/{key}/activate',
         'POST /api/plugin/task/{key}/dryrun',
+        'POST /api/plugin/task/{key}/preview',
         'POST /api/plugin/task/{key}/status',
         'POST /api/price/quote',
         'PUT /api/custom-oauth-provider/{id}',
         'PUT /api/option',
         'PUT /api/plugin/task',
+        'PUT /api/plugin/task/marketplace/sources',
+        'PUT /api/plugin/task/{key}/models',
         'PUT /api/price',
       ],
       operator: ['GET /metrics'],
@@ -762,15 +771,14 @@ describe('plugins', () => {
     expect(dry.json.data).toMatchObject({ result: { status: 'SUCCESS' }, console: [] });
 
     const off = await send({ method: 'POST', path: '/api/plugin/task/probe/status', token, body: { enabled: false } });
-    expect(off.json.data).toEqual({ plugin_enabled: false, disabled_channels: [] });
+    expect(off.json.data).toEqual({ plugin_enabled: false, disabled_channels: [], in_flight_count: 0 });
     const list = await send({ path: '/api/plugin/task', token });
-    expect(
-      list.json.data.map((row: { key: string; source: string; enabled: boolean }) => [
-        row.key,
-        row.source,
-        row.enabled,
-      ]),
-    ).toEqual([
+    const listed = list.json.data.map((row: { key: string; source: string; enabled: boolean }) => [
+      row.key,
+      row.source,
+      row.enabled,
+    ]);
+    expect(listed.slice(-2)).toEqual([
       ['demo', 'factory', true],
       ['probe', 'override', false],
     ]);
@@ -799,6 +807,9 @@ describe('plugins', () => {
       ['POST', '/api/plugin/task/none/activate', { version: '1.0.0' }],
       ['POST', '/api/plugin/task/none/status', { enabled: true }],
       ['POST', '/api/plugin/task/none/dryrun', { hook: 'x' }],
+      ['POST', '/api/plugin/task/none/preview', { version: '1.0.0' }],
+      ['PUT', '/api/plugin/task/none/models', { models: null }],
+      ['GET', '/api/plugin/task/none/diff?from=1.0.0&to=factory', undefined],
       ['DELETE', '/api/plugin/task/none/versions/1.0.0', undefined],
     ] as const) {
       const answer = await send({ method, path, token, body });

@@ -1,4 +1,4 @@
-import { formatPatch, type StructuredPatchHunk, structuredPatch } from 'diff';
+import { FILE_HEADERS_ONLY, formatPatch, type StructuredPatchHunk, structuredPatch } from 'diff';
 
 /** What the search for the shortest difference may take; beyond it, and beyond so many lines, the whole text counts as replaced. */
 const SEARCH_MS = 100;
@@ -17,7 +17,7 @@ export function compareSources(
     (countLines(from.source) + countLines(to.source) <= MAX_LINES &&
       structuredPatch(from.name, to.name, from.source, to.source, undefined, undefined, search)) ||
     replaceAll(from, to);
-  return { text: patch.hunks.length === 0 ? '' : formatPatch(patch), hunks: patch.hunks };
+  return { text: patch.hunks.length === 0 ? '' : formatPatch(patch, FILE_HEADERS_ONLY), hunks: patch.hunks };
 }
 
 function countLines(text: string): number {
