@@ -1,7 +1,18 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { lintPlugin, runFixture } from '../../src/plugins/index.ts';
+import { systemClock } from '../../src/kernel/index.ts';
+import {
+  addCases,
+  addExpected,
+  benchPlugin,
+  cleanExchange,
+  lintPlugin,
+  openPlugin,
+  readFixture,
+  recordCall,
+  runFixture,
+} from '../../src/plugins/index.ts';
 import { demoSource, pluginSource, startSandbox, VIDEO_HOOKS } from './support.ts';
 
 // A busy machine starts processes and databases slowly; nothing here waits for time to pass.
@@ -152,4 +163,165 @@ describe('fixtures', () => {
     expect(report.ok).toBe(false);
     expect(report.faults[0]).toMatchObject({ path: '', rule: 'manifest.type' });
   });
+});
+
+describe('a fixture is changed where it has to be, and nowhere else', () => {
+  test('expected goes behind the last member of its case, in the manner of the file', () => {
+    const text =
+      '{\n\t"cases": [\n\t\t{ "hook": "a", "args": [] },\n\t\t{\n\t\t\t"hook" : "b",\n\t\t\t"args": [1,  2]\n\t\t}\n\t]\n}\n';
+    const value = { deep: [1, { x: null }] };
+    expect(
+      addExpected(text, [
+        { index: 0, value },
+        { index: 1, value },
+      ]),
+    ).toBe(
+      text
+        .replace('"args": []', '"args": [], "expected": {"deep":[1,{"x":null}]}')
+        .replace(
+          '[1,  2]',
+          '[1,  2],\n\t\t\t"expected": {\n\t\t\t\t"deep": [\n\t\t\t\t\t1,\n\t\t\t\t\t{\n\t\t\t\t\t\t"x": null\n\t\t\t\t\t}\n\t\t\t\t]\n\t\t\t}',
+        ),
+    );
+  });
+
+  const lists: [what: string, before: string, after: string][] = [
+    ['an empty list', '{"unixNow":1,"cases":[]}', '{"unixNow":1,"cases":[\n  {\n    "hook": "x"\n  }\n]}'],
+    ['a list on one line', '{"cases":[{"hook":"a"}]}', '{"cases":[{"hook":"a"},\n  {\n    "hook": "x"\n  }]}'],
+    [
+      'a written list with Windows lines, its name twice',
+      '{\r\n    "cases": 1,\r\n    "cases": [\r\n        {}\r\n    ]\r\n}',
+      '{\r\n    "cases": 1,\r\n    "cases": [\r\n        {},\r\n        {\r\n            "hook": "x"\r\n        }\r\n    ]\r\n}',
+    ],
+  ];
+  test.each(lists)('cases go to the end of %s', (_what, before, after) => {
+    const text = addCases(before, [{ hook: 'x' }]);
+    expect(text).toBe(after);
+    expect(JSON.parse(text).cases.at(-1)).toEqual({ hook: 'x' });
+  });
+});
+
+describe('recording', () => {
+  const source = pluginSource(
+    {},
+    `export const helpers = {
+      sign: (ctx) => { const [ak, sk] = ctx.apiKey.split('|'); if (!sk) throw new Error('no secret'); return { ak, mac: utils.hmacSHA256('x', sk) }; },
+      now: () => utils.unixNow(),
+      need: (ctx) => { if (ctx.token.length < 20) throw new Error('short'); return 1; },
+      refuse: () => { throw new Error('Please give a prompt.'); },
+    };`,
+  );
+  const record = async (
+    hook: string,
+    args: unknown[],
+    outcome: object,
+    fixture: object = { unixNow: 5, cases: [] },
+  ) => {
+    const [plugin, read] = [await openPlugin(source, sandbox), readFixture(fixture)];
+    if (!plugin.ok || !read.ok) throw new Error('not sound');
+    const call = { hook, args, outcome } as Parameters<typeof recordCall>[2];
+    return recordCall(plugin.value, read.value, call, 'ak-123456|sk-secret-7890');
+  };
+  const ok = { ok: true, value: null };
+
+  test('a key of two parts keeps its parts, and the result is that of the stand-in', async () => {
+    const { case: made } = await record('helpers.sign', [{ apiKey: '[redacted]', model: 'm' }], ok);
+    expect(await runFixture(source, { unixNow: 5, cases: [made] }, sandbox)).toMatchObject({ ok: true, passed: 1 });
+    expect(made).toMatchObject({
+      name: 'recorded: helpers.sign 1',
+      hook: 'helpers',
+      path: ['sign'],
+      args: [{ apiKey: 'redacted|redacted', model: 'm' }],
+      expected: { ak: 'redacted', mac: expect.stringMatching(/^[0-9a-f]{64}$/) },
+    });
+  });
+
+  test('what hangs on the clock is expected only where the fixture freezes it', async () => {
+    expect((await record('helpers.now', [], ok)).case).toMatchObject({ expected: 5 });
+    const open = await record('helpers.now', [], ok, { cases: [] });
+    expect(open.case).not.toHaveProperty('expected');
+    expect(open.note).toContain('recorded without "expected"');
+  });
+
+  test('a refusal is a case, what fails without credentials is none', async () => {
+    const refused = { ok: false, kind: 'thrown', message: 'Please give a prompt.' };
+    expect((await record('helpers.refuse', [], refused)).case).toMatchObject({
+      expectedError: 'Please give a prompt.',
+    });
+    const needed = await record('helpers.need', [{ token: 'a-token-of-the-vendor-0123456789' }], ok);
+    expect(needed).toEqual({ note: 'helpers.need not recorded: without credentials it fails' });
+  });
+
+  test('the same call, too many and too long ones are left out', async () => {
+    const known = { hook: 'helpers', path: ['now'], args: [] };
+    expect(await record('helpers.now', [], ok, { cases: [known] })).toEqual({});
+    const many = Array.from({ length: 20 }, (_, i) => ({ ...known, args: [i] }));
+    expect(await record('helpers.now', [], ok, { cases: many })).toEqual({});
+    expect((await record('helpers.now', ['x'.repeat(70_000)], ok)).note).toContain('longer than 64 KiB');
+  });
+
+  test('a recorded exchange gives away no key, token, cookie, password or signed address', () => {
+    const secret = 'Zm9vYmFyLXNlY3JldA';
+    const jwt = `eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.${secret}`;
+    const exchange = {
+      headers: {
+        authorization: `HMAC-SHA256 Credential=${secret}`,
+        'Set-Cookie': [`sid=${secret}`],
+        'x-goog-api-key': secret,
+      },
+      body: { access_token: secret, nested: [{ clientSecret: secret, password: secret, sessionId: secret }] },
+      log: `sent with Bearer ${secret}, then ${jwt}`,
+      url: `https://cdn.example/v.mp4?id=7&X-Amz-Signature=${secret}&Expires=1&sig=${secret}&key=${secret}`,
+      usage: { total_tokens: 12, prompt: 'the secret of the boat' },
+    };
+    const clean = cleanExchange(exchange);
+    expect(JSON.stringify(clean)).not.toContain(secret);
+    expect(clean).toMatchObject({
+      url: expect.stringContaining('https://cdn.example/v.mp4?id=7&X-Amz-Signature=[redacted]'),
+      usage: exchange.usage,
+    });
+  });
+});
+
+test('a case that goes over the limit fails the measurement, the others are measured', async () => {
+  const source = pluginSource(
+    {},
+    'export const helpers = { slow() { const end = Date.now() + 60; while (Date.now() < end); return 1; } };',
+  );
+  const fixture = {
+    cases: [
+      { name: 'slow', hook: 'helpers', member: 'slow', args: [] },
+      { name: 'quick', hook: 'parseTaskResult', args: [null, { status: 'QUEUED' }] },
+    ],
+  };
+  const bench = (limitMs: number) =>
+    benchPlugin(source, fixture, sandbox, { clock: systemClock, durationMs: 1, limitMs });
+  expect(await bench(20)).toMatchObject({
+    ok: true,
+    value: {
+      ok: false,
+      failures: [{ name: 'slow', message: expect.stringContaining('the limit is 20 ms') }],
+      hooks: [{ hook: 'parseTaskResult', cases: 1 }],
+    },
+  });
+  expect(await bench(5000)).toMatchObject({ value: { ok: true, slow: ['helpers.slow'], failures: [] } });
+});
+
+test('a fault stands where its text is, also behind a name and in a method', async () => {
+  const source = `const models = ['a',
+  'a'];
+const native = { error: 5 };
+const meta = { apiVersion: 1, key: 'acme', name: 'Acme', version: '1.0.0', author: { name: 'x' }, models, fetchMode: 'per_task' };
+export { meta, native };
+export function buildSubmitRequest() {}
+export function parseSubmitResponse() {}
+export const parseTaskResult = () => ({});
+export const buildQueryRequest = 1;`;
+  const { faults } = await lintPlugin(source, sandbox);
+  expect(faults.map(({ path, line, column }) => `${path} ${line}:${column}`)).toEqual(['/models/1 2:3']);
+  const fixed = await lintPlugin(source.replace("'a'];", "'b'];"), sandbox);
+  expect(fixed.faults.map(({ path, line, column }) => `${path} ${line}:${column}`)).toEqual([
+    'exports/buildQueryRequest 9:14',
+    'exports/native/error 3:18',
+  ]);
 });

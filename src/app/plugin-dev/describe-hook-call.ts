@@ -27,14 +27,18 @@ function line(value: Json): string {
   return text.length > MAX_LINE ? `${text.slice(0, MAX_LINE)}…` : text;
 }
 
+const shownText = (text: string): string => String(cleanExchange(text));
+
 /** A call for programs, with the same cuts as for people. */
 export const summarizeHookCall = ({ hook, args, outcome, console, ms }: HookCall) => ({
   event: 'hook',
   hook,
   ms: Math.round(ms * 100) / 100,
   args: args.map(shown),
-  ...(outcome.ok ? { result: shown(outcome.value ?? null) } : { error: outcome.message, kind: outcome.kind }),
-  console,
+  ...(outcome.ok
+    ? { result: shown(outcome.value ?? null) }
+    : { error: shownText(outcome.message), kind: outcome.kind }),
+  console: console.map(shownText),
 });
 
 /** A call for people: the hook, each argument, the result, what it wrote to the console. */
@@ -42,8 +46,8 @@ export function describeHookCall({ hook, args, outcome, console, ms }: HookCall)
   return [
     `${hook}  ${ms.toFixed(1)} ms`,
     ...args.map((value) => `  in   ${line(value)}`),
-    ...console.map((text) => `  log  ${text}`),
-    outcome.ok ? `  out  ${line(outcome.value ?? null)}` : `  FAIL ${outcome.message} (${outcome.kind})`,
+    ...console.map((text) => `  log  ${shownText(text)}`),
+    outcome.ok ? `  out  ${line(outcome.value ?? null)}` : `  FAIL ${shownText(outcome.message)} (${outcome.kind})`,
     '',
   ].join('\n');
 }

@@ -4,7 +4,7 @@ const GONE = '[redacted]';
 
 /** Names of members and headers whose text is a credential. Numbers stay: `total_tokens` is none. */
 const SECRET_NAME =
-  /^(?:proxy-)?authorization$|cookie|^auth_?header$|api[-_]?key|access[-_]?key|secret|passw|credential|signature|session[-_]?id|tokens?$/i;
+  /^(?:proxy-)?authorization$|cookie|^auth_?header$|(?:api|access|private|subscription)[-_]?key|secret|passw|credential|^sign?$|signature|session[-_]?id|tokens?$/i;
 /** Parameters of signed and authorised addresses: `X-Amz-Signature=…`, `sig=…`, `access_token=…`, `key=…`. */
 const SECRET_PARAMETER =
   /([?&][^=&#\s"']*(?:token|sign|sig|secret|key|credential|auth|policy|passw|access|expires)[^=&#\s"']*=)[^&#\s"'<>]+/gi;
