@@ -147,6 +147,8 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
       pollLeaseMs: POLL_LEASE_MS,
       claimLimit: config.taskQueryLimit,
       submitTimeoutMs: config.protocolTimeoutSeconds * 1000,
+      tickMs: config.protocolTickMs,
+      tickJitterMs: config.protocolTickJitterMs,
       maxFileBytes: config.maxFileMb * MIB,
     },
     cryptoSecrets: secrets.crypto,

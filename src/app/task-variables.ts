@@ -56,14 +56,14 @@ export const TASK_VARIABLES = {
   protocolTickMs: variable({
     env: 'TASK_PLUGIN_PROTOCOL_TICK_MILLISECONDS',
     group: 'tasks',
-    doc: 'Time between two looks at a task for a streaming or waiting client.',
+    doc: 'Time between two looks at the tasks that streaming or waiting clients watch; what this node does itself they see at once.',
     kind: integer(50, 60_000),
     default: 2000,
   }),
   protocolTickJitterMs: variable({
     env: 'TASK_PLUGIN_PROTOCOL_TICK_JITTER_MILLISECONDS',
     group: 'tasks',
-    doc: 'Spread added to the tick, fixed for a task.',
+    doc: 'Most that is added to the tick, drawn anew for each, so that nodes do not ask all at once.',
     kind: integer(0, 60_000),
     default: 0,
   }),

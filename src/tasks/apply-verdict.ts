@@ -73,14 +73,14 @@ async function recordProgress(
   const change: TaskChange = { ...verdict.snapshot, status, progress, pollFailures: 0, polls };
   if (status === 'IN_PROGRESS' && task.startTime === 0) change.startTime = now;
   const wait = delay(deps, task, verdict.retryAfterMs);
-  if (!moved) {
-    await deps.store.tasks.advance(leaseOf(task), change, wait);
-    return;
+  if (!moved) await deps.store.tasks.advance(leaseOf(task), change, wait);
+  else {
+    await deps.store.transaction(async (tx) => {
+      if (!(await tx.tasks.advance(leaseOf(task), change, wait))) return;
+      await tx.tasks.addEvent({ taskId: task.taskId, at: now, kind: 'transition', status });
+    });
   }
-  await deps.store.transaction(async (tx) => {
-    if (!(await tx.tasks.advance(leaseOf(task), change, wait))) return;
-    await tx.tasks.addEvent({ taskId: task.taskId, at: now, kind: 'transition', status });
-  });
+  deps.watchers.changed(task.taskId);
 }
 
 async function countFailure(

@@ -28,7 +28,7 @@ export async function finishTask(
   const succeeded = ending.status === 'SUCCESS';
   const bill = succeeded ? billing.finalBill(task, ending.facts) : undefined;
   const reason = succeeded ? '' : ending.reason;
-  return store.transaction(async (tx) => {
+  const ended = await store.transaction(async (tx) => {
     const won = await tx.tasks.advance(
       leaseOf(task),
       {
@@ -55,4 +55,6 @@ export async function finishTask(
     else await billing.refund(tx, task, reason);
     return true;
   });
+  if (ended) deps.watchers.changed(task.taskId);
+  return ended;
 }

@@ -7,4 +7,4 @@ export { taskErrors } from './errors.ts';
 export type { Content, ContentRequest } from './open-artifact.ts';
 export { submittedObject, taskObject, videoObject } from './show-task.ts';
 export { createTasks, type TaskDetail, type TaskFilter, type Tasks } from './tasks.ts';
-export type { Caller, ClientRequest, RequestBody, RequestFile, TaskDeps, TaskLimits } from './types.ts';
+export type { Caller, ClientRequest, RequestBody, RequestFile, TaskLimits } from './types.ts';

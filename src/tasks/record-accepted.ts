@@ -48,7 +48,10 @@ export async function recordAccepted(
   if (!(await persist(deps, task, result.taskId, write))) {
     throw taskErrors.submission_interrupted({ doNotRetry: true });
   }
-  if (!ending) return { ...task, ...running };
+  if (!ending) {
+    deps.watchers.changed(task.taskId);
+    return { ...task, ...running };
+  }
   // The job is bought and stored: trouble with reading it back must not look like a failed submission.
   const stored = await deps.store.tasks.byTaskId(task.taskId).catch(() => undefined);
   return stored ?? { ...task, ...accepted, status: ending.status };

@@ -5,6 +5,8 @@ import type { TaskRecord, TaskStatus } from '../store/ports/index.ts';
 /** What clients see of NOT_START: a task that waits, never an unknown one. */
 export const publicStatus = (status: TaskStatus): TaskStatus => (status === 'NOT_START' ? 'QUEUED' : status);
 
+export const hasEnded = ({ status }: { status: TaskStatus }): boolean => status === 'SUCCESS' || status === 'FAILURE';
+
 /** The answer to a generic submission and to `GET /v1/tasks/:id`. */
 export function taskObject(task: TaskRecord): JsonObject {
   return {

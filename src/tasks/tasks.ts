@@ -9,7 +9,8 @@ import { createPollEngine, type PollEngine } from './poll-engine.ts';
 import { describeArtifacts } from './read-artifacts.ts';
 import { renderedVideo, taskView, videoObject } from './show-task.ts';
 import { submitGeneric, submitVideo } from './submit-surfaces.ts';
-import type { Caller, ClientRequest, TaskDeps } from './types.ts';
+import type { Caller, ClientRequest, TaskDeps, TaskServices } from './types.ts';
+import { createTaskWatchers } from './watch-task.ts';
 
 export type TaskFilter = { userId?: number; status?: string; platform?: string; channelId?: number; query?: string };
 export type TaskDetail = { task: TaskRecord; events: TaskEventRecord[]; ledger: LedgerEntryRecord[] };
@@ -43,8 +44,10 @@ export type Tasks = {
 const MAX_TASK_ID = 191;
 const MAX_ARTIFACT_KEY = 128;
 
-export function createTasks(deps: TaskDeps): Tasks {
-  const { store } = deps;
+export function createTasks(services: TaskServices): Tasks {
+  const { store, clock, logger, limits } = services;
+  const watchers = createTaskWatchers({ store, clock, logger, ...limits });
+  const deps: TaskDeps = { ...services, watchers };
   const engine = createPollEngine(deps);
 
   return {

@@ -4,6 +4,7 @@ import type { Clock, Json, JsonObject, Logger } from '../kernel/index.ts';
 import type { LoadedPlugin, Pin } from '../plugins/index.ts';
 import type { ApiKeyRecord, Store, UserRecord } from '../store/ports/index.ts';
 import type { ServiceAccountTokens, Upstream } from '../upstream/index.ts';
+import type { TaskWatchers } from './watch-task.ts';
 
 export type TaskLimits = {
   /** TASK_POLL_INTERVAL_SECONDS: the longest time between two polls of a task. */
@@ -20,11 +21,22 @@ export type TaskLimits = {
   claimLimit: number;
   /** TASK_PLUGIN_PROTOCOL_TIMEOUT_SECONDS: longest time of one submission. */
   submitTimeoutMs: number;
+  /** TASK_PLUGIN_PROTOCOL_TICK_MILLISECONDS: time between two looks at the tasks that clients wait for. */
+  tickMs: number;
+  /** TASK_PLUGIN_PROTOCOL_TICK_JITTER_MILLISECONDS: most that is added to it. */
+  tickJitterMs: number;
   /** MAX_FILE_DOWNLOAD_MB in bytes: each file and all inlined bytes of a request together. */
   maxFileBytes: number;
 };
 
-export type TaskDeps = {
+/** What the engine works with. */
+export type TaskDeps = TaskServices & {
+  /** Who waits for a task on this node; told of every transition made here, after its commit. */
+  watchers: TaskWatchers;
+};
+
+/** What the engine is given. */
+export type TaskServices = {
   store: Store;
   clock: Clock;
   logger: Logger;
@@ -57,8 +69,8 @@ export type RequestFile = {
   /** The part's own Content-Type, as sent; may be empty. */
   mimeType: string;
   size: number;
-  stream: () => ReadableStream<Uint8Array>;
-  bytes: () => Promise<Uint8Array>;
+  /** All of its bytes, from the beginning each time; until the request is released. */
+  stream: () => AsyncIterable<Uint8Array>;
 };
 
 export type RequestBody =
@@ -76,6 +88,10 @@ export type ClientRequest = {
   contentType: string;
   accept: string;
   body: RequestBody;
+  /** SHA-256 of the body as it came, in hex; of no bytes where none was taken. */
+  bodySha256: string;
+  /** Lets go of the body's files; called once the submission has ended, however it did. Never throws. */
+  release: () => Promise<void>;
 };
 
 /** What the client wants, after decoding: the same for every surface. */

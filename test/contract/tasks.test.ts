@@ -50,6 +50,28 @@ function suite(opened: () => OpenedStore): void {
     expect(JSON.stringify([row.data, row.state])).toBe(JSON.stringify([value, value]));
   });
 
+  test('of many tasks only those come back that are not as they were seen', async () => {
+    const { store } = opened();
+    const made: TaskRecord[] = [];
+    for (let i = 0; i < 4; i += 1) made.push(await addRunningTask(store));
+    const [same, moved, polled, unseen] = made as [TaskRecord, TaskRecord, TaskRecord, TaskRecord];
+    const stranger = await addRunningTask(store);
+    const seen = (task: TaskRecord) => ({ taskId: task.taskId, status: task.status, polls: task.polls });
+    const asked = [seen(same), seen(moved), seen(polled), { ...seen(unseen), status: '' as const }];
+    for (const claimed of await claimDue()) {
+      if (claimed.taskId === moved.taskId) await store.tasks.advance(leaseOf(claimed), { status: 'QUEUED' }, 60_000);
+      if (claimed.taskId === polled.taskId) await store.tasks.advance(leaseOf(claimed), { polls: 1 }, 60_000);
+    }
+    const found = await store.tasks.byTaskIds([...asked, { taskId: 'task_unknown', status: '', polls: 0 }]);
+    const changed = [await reload(moved), await reload(polled), await reload(unseen)];
+    expect(found.map(({ taskId }) => taskId)).not.toContain(stranger.taskId);
+    expect(found.sort((a, b) => a.id - b.id)).toEqual(changed);
+    expect(await store.tasks.byTaskIds([])).toEqual([]);
+    expect(await store.tasks.byTaskIds(changed.map(seen))).toEqual([]);
+    const many = Array.from({ length: 5000 }, (_, i) => ({ taskId: `task_${i}`, status: '' as const, polls: 0 }));
+    expect(await store.tasks.byTaskIds([...many, asked[1] as (typeof asked)[number]])).toHaveLength(1);
+  });
+
   test('the last tasks of a plugin with stored data, the newest first', async () => {
     const { store } = opened();
     const platform = `p-${newTaskId()}`;

@@ -64,6 +64,8 @@ export async function startEngine(store: Store, sandbox: Sandbox, limits: Partia
       pollLeaseMs: 90_000,
       claimLimit: 1000,
       submitTimeoutMs: 10_000,
+      tickMs: 2000,
+      tickJitterMs: 0,
       maxFileBytes: 1024 * 1024,
       ...limits,
     },
@@ -129,6 +131,8 @@ export const jsonRequest = (value: Json): ClientRequest => ({
   contentType: 'application/json',
   accept: '*/*',
   body: { kind: 'json', value },
+  bodySha256: sha256Hex(JSON.stringify(value)),
+  release: async () => {},
 });
 
 export const balanceOf = async (store: Store, userId: number): Promise<number> =>

@@ -105,11 +105,18 @@ export type TaskChange = Partial<
   >
 >;
 
+export type SeenTask = { taskId: string; status: TaskStatus | ''; polls: number };
+
 export interface TaskStore {
   /** Inserts in NOT_START under a submit lease (`lease_seq` 1); gives the stored row. */
   insert(task: NewTask): Promise<TaskRecord>;
   byTaskId(taskId: string): Promise<TaskRecord | undefined>;
   byUser(userId: number, taskId: string): Promise<TaskRecord | undefined>;
+  /**
+   * Of these tasks, those that are no longer as the caller saw them: in another status, or asked for again since (`polls`). An empty
+   * `status` stands for a task not seen yet. One statement for any number of tasks.
+   */
+  byTaskIds(seen: readonly SeenTask[]): Promise<TaskRecord[]>;
   list(
     filter: { userId?: number; status?: string; platform?: string; channelId?: number; query?: string },
     page: Page,

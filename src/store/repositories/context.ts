@@ -15,6 +15,8 @@ export type Context = {
   now: () => Record<string, number>;
   /** Whether `column` is not among the integers of the placeholder `name`, whose value is a JSON array as text. */
   notAmong: (column: SQL, name: string) => SQL;
+  /** The elements of the JSON array that is the value of the placeholder `name`, as rows of one JSON column. */
+  elements: (name: string) => SQL;
   /**
    * Whether `column` is among the rows of `query`, a select with a limit from the very table that is written. Rows that another
    * node is writing at the moment are passed over, so that nobody waits.
@@ -48,6 +50,7 @@ export function createContext(dialect: Store['dialect'], tables: Tables, clock: 
       nowMs: sql<number>`${sql.placeholder('nowMs')}`,
       now: () => ({ nowMs: clock.nowMs() }),
       notAmong: (column, name) => sql`${column} not in (select value from json_each(${sql.placeholder(name)}))`,
+      elements: (name) => sql`json_each(${sql.placeholder(name)})`,
       amongRows: (column, query) => sql`${column} in (${query})`,
       // There is one writer anyway.
       holdRows: sql``,
@@ -66,6 +69,7 @@ export function createContext(dialect: Store['dialect'], tables: Tables, clock: 
     now: () => ({}),
     notAmong: (column, name) =>
       sql`${column} not in (select value::bigint from json_array_elements_text(${sql.placeholder(name)}::text::json))`,
+    elements: (name) => sql`json_array_elements(${sql.placeholder(name)}::text::json)`,
     // An array is filled once; a sub-select with a limit might be evaluated, and lock rows, several times.
     amongRows: (column, query) => sql`${column} = any(array(${query} for update skip locked))`,
     holdRows: sql`for no key update`,

@@ -1,11 +1,11 @@
-import { and, desc, eq, isNotNull, type SQL, sql } from 'drizzle-orm';
+import { and, desc, eq, getTableColumns, isNotNull, type SQL, sql } from 'drizzle-orm';
 import type { Lease, TaskChange, TaskRecord, TaskStore } from '../ports/index.ts';
 import { createTaskClaims, RUNNING, UNFINISHED } from './claim-tasks.ts';
 import { type Context, countAll, escapeLike, lazy, paged, slot } from './context.ts';
 import { createTaskEvents } from './task-events.ts';
 
 export function createTaskStore(context: Context): TaskStore {
-  const { db, tables, nowMs, now } = context;
+  const { db, tables, nowMs, now, elements } = context;
   const { tasks } = tables;
   const at = sql.placeholder;
   const slots = <K extends keyof TaskRecord>(...fields: K[]) =>
@@ -41,6 +41,17 @@ export function createTaskStore(context: Context): TaskStore {
       .select()
       .from(tasks)
       .where(eq(tasks.taskId, at('taskId')))
+      .prepare(),
+  );
+
+  const changed = lazy(() =>
+    db
+      .select(getTableColumns(tasks))
+      .from(tasks)
+      .innerJoin(sql`${elements('seen')} as seen`, sql`${tasks.taskId} = seen.value ->> 'taskId'`)
+      .where(
+        sql`${tasks.status} <> seen.value ->> 'status' or ${tasks.polls} <> cast(seen.value ->> 'polls' as integer)`,
+      )
       .prepare(),
   );
 
@@ -100,6 +111,8 @@ export function createTaskStore(context: Context): TaskStore {
       const [row] = await byTaskId().execute({ taskId });
       return row?.userId === userId ? row : undefined;
     },
+
+    byTaskIds: async (seen) => (seen.length === 0 ? [] : changed().execute({ seen: JSON.stringify(seen) })),
 
     list({ userId, status, platform, channelId, query }, page) {
       const pattern = query ? `%${escapeLike(query.toLowerCase())}%` : '';

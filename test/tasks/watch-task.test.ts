@@ -1,0 +1,199 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Clock, silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { openStore } from '../../src/store/index.ts';
+import type { Store, TaskRecord } from '../../src/store/ports/index.ts';
+import { createTaskWatchers, watchTask } from '../../src/tasks/watch-task.ts';
+import { leaseOf, newTask } from '../contract/each-store.ts';
+import { until } from '../support/gateway.ts';
+
+let store: Store;
+let dataDir: string;
+
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'taskgate-watch-'));
+  store = await openStore({
+    databaseUrl: '',
+    dataDir,
+    synchronous: 'NORMAL',
+    clock: systemClock,
+    logger: silentLogger,
+  });
+});
+afterAll(async () => {
+  await store.close();
+  await rm(dataDir, { recursive: true, force: true });
+});
+
+/** Watchers over a store whose looks are counted and can be made to fail, and a clock whose sleepers are counted. */
+function startWatchers(tickMs: number, tickJitterMs = 0) {
+  const counts = { looks: 0, sleepers: 0, mostSleepers: 0, broken: false, sleeps: [] as number[] };
+  const counting: Store = {
+    ...store,
+    tasks: {
+      ...store.tasks,
+      byTaskIds: (seen) => {
+        counts.looks += 1;
+        if (counts.broken) return Promise.reject(new Error('the database is away'));
+        return store.tasks.byTaskIds(seen);
+      },
+    },
+  };
+  const clock: Clock = {
+    ...systemClock,
+    async sleep(ms, signal) {
+      counts.sleepers += 1;
+      counts.mostSleepers = Math.max(counts.mostSleepers, counts.sleepers);
+      counts.sleeps.push(ms);
+      await systemClock.sleep(ms, signal);
+      counts.sleepers -= 1;
+    },
+  };
+  const watchers = createTaskWatchers({ store: counting, clock, logger: silentLogger, tickMs, tickJitterMs });
+  return { watchers, counts };
+}
+
+const advance = (task: TaskRecord, change: Parameters<Store['tasks']['amend']>[1]) =>
+  store.tasks.amend(leaseOf(task), change);
+
+/** Collects what an observation gives; `done` resolves with all of it when it has ended. */
+function collect(observation: AsyncIterable<TaskRecord>) {
+  const got: string[] = [];
+  const done = (async () => {
+    for await (const { status, polls } of observation) got.push(`${status} ${polls}`);
+    return got;
+  })();
+  return { got, done };
+}
+
+describe('watching a task', () => {
+  test('first the present one, then each change, last the terminal one', async () => {
+    const { watchers, counts } = startWatchers(15);
+    const task = await store.tasks.insert(newTask());
+    const { got, done } = collect(watchTask({ watchers }, task.taskId));
+    await until('the first is there', () => got.length === 1);
+    await advance(task, { status: 'SUBMITTED' });
+    await until('the transition is there', () => got.length === 2);
+    await advance(task, { polls: 1, progress: '40%' });
+    await until('the progress is there', () => got.length === 3);
+    await advance(task, { status: 'SUCCESS', polls: 2 });
+    expect(await done).toEqual(['NOT_START 0', 'SUBMITTED 0', 'SUBMITTED 1', 'SUCCESS 2']);
+    expect(watchers.stats()).toEqual({ watchers: 0, tasks: 0 });
+    await until('no timer is left', () => counts.sleepers === 0);
+  });
+
+  test('a task that has ended is seen once', async () => {
+    const { watchers } = startWatchers(60_000);
+    const task = await store.tasks.insert(newTask());
+    await store.tasks.advance(leaseOf(task), { status: 'FAILURE' }, null);
+    expect(await collect(watchTask({ watchers }, task.taskId)).done).toEqual(['FAILURE 0']);
+  });
+
+  test('a task that is not there ends the observation with an error, and frees it', async () => {
+    const { watchers } = startWatchers(60_000);
+    await expect(collect(watchTask({ watchers }, 'task_nowhere')).done).rejects.toMatchObject({
+      code: 'tasks.task_not_found',
+    });
+    expect(watchers.stats()).toEqual({ watchers: 0, tasks: 0 });
+  });
+
+  test('what this node writes is seen without waiting for a tick', async () => {
+    const { watchers } = startWatchers(60_000);
+    const task = await store.tasks.insert(newTask());
+    const { got, done } = collect(watchTask({ watchers }, task.taskId));
+    await until('the first is there', () => got.length === 1);
+    await advance(task, { status: 'SUBMITTED' });
+    watchers.changed(task.taskId);
+    await until('the transition is there', () => got.length === 2);
+    await store.tasks.advance(leaseOf(task), { status: 'SUCCESS' }, null);
+    watchers.changed(task.taskId);
+    expect(await done).toEqual(['NOT_START 0', 'SUBMITTED 0', 'SUCCESS 0']);
+  });
+
+  test('a newcomer to a watched task is shown what is stored, and nobody else is shown it again', async () => {
+    const { watchers } = startWatchers(60_000);
+    const task = await store.tasks.insert(newTask());
+    const first = collect(watchTask({ watchers }, task.taskId));
+    await until('the first is there', () => first.got.length === 1);
+    await advance(task, { status: 'QUEUED' });
+    const second = collect(watchTask({ watchers }, task.taskId));
+    await until('both know', () => first.got.length === 2 && second.got.length === 1);
+    const third = collect(watchTask({ watchers }, task.taskId));
+    await until('the third knows', () => third.got.length === 1);
+    expect([first.got, second.got, third.got]).toEqual([['NOT_START 0', 'QUEUED 0'], ['QUEUED 0'], ['QUEUED 0']]);
+    await store.tasks.advance(leaseOf(task), { status: 'SUCCESS' }, null);
+    watchers.changed(task.taskId);
+    await Promise.all([first.done, second.done, third.done]);
+  });
+
+  test('who is slow misses states in between, never the last', async () => {
+    const { watchers } = startWatchers(60_000);
+    const task = await store.tasks.insert(newTask());
+    const observation = watchTask({ watchers }, task.taskId);
+    expect((await observation.next()).value).toMatchObject({ status: 'NOT_START' });
+    for (const status of ['SUBMITTED', 'QUEUED', 'SUCCESS'] as const) {
+      await advance(task, { status });
+      watchers.changed(task.taskId);
+    }
+    await until('it has been seen to end', () => watchers.stats().watchers === 0);
+    expect((await observation.next()).value).toMatchObject({ status: 'SUCCESS' });
+    expect(await observation.next()).toEqual({ done: true, value: undefined });
+  });
+
+  test('a look that the database refuses is skipped: observations live on', async () => {
+    const { watchers, counts } = startWatchers(10);
+    const task = await store.tasks.insert(newTask());
+    counts.broken = true;
+    const { got, done } = collect(watchTask({ watchers }, task.taskId));
+    await until('several looks have failed', () => counts.looks >= 3);
+    counts.broken = false;
+    await until('the first is there', () => got.length === 1);
+    counts.broken = true;
+    await advance(task, { status: 'FAILURE' });
+    watchers.changed(task.taskId);
+    const failedFrom = counts.looks;
+    await until('several looks have failed', () => counts.looks >= failedFrom + 3);
+    counts.broken = false;
+    expect(await done).toEqual(['NOT_START 0', 'FAILURE 0']);
+  });
+
+  test('leaving frees everything at once: by the signal, by return, before and while waiting', async () => {
+    const { watchers, counts } = startWatchers(60_000);
+    const task = await store.tasks.insert(newTask());
+    const leaving = new AbortController();
+    const aborted = collect(watchTask({ watchers }, task.taskId, { signal: leaving.signal }));
+    const returned = watchTask({ watchers }, task.taskId);
+    await returned.next();
+    const pending = returned.next();
+    await returned.return?.();
+    expect(await pending).toEqual({ done: true, value: undefined });
+    leaving.abort();
+    expect((await aborted.done).length).toBeLessThan(2);
+    expect(await collect(watchTask({ watchers }, task.taskId, { signal: leaving.signal })).done).toEqual([]);
+    expect(watchers.stats()).toEqual({ watchers: 0, tasks: 0 });
+    await until('no timer is left', () => counts.sleepers === 0);
+  });
+
+  test('thousands of watchers share one timer and one query a tick', async () => {
+    const { watchers, counts } = startWatchers(50, 20);
+    const tasks: TaskRecord[] = [];
+    for (let i = 0; i < 40; i += 1) tasks.push(await store.tasks.insert(newTask()));
+    const observers = Array.from({ length: 4000 }, (_, i) =>
+      collect(watchTask({ watchers }, (tasks[i % 40] as TaskRecord).taskId)),
+    );
+    await until('all know', () => observers.every(({ got }) => got.length === 1));
+    expect(watchers.stats()).toEqual({ watchers: 4000, tasks: 40 });
+    expect(counts.looks).toBeLessThan(10);
+    const looksBefore = counts.looks;
+    const ticksFrom = counts.sleeps.length;
+    await until('some ticks have passed', () => counts.sleeps.length >= ticksFrom + 4);
+    expect(counts.looks - looksBefore).toBeLessThanOrEqual(6);
+    expect(Math.max(...counts.sleeps)).toBeLessThanOrEqual(70);
+    expect(counts.mostSleepers).toBe(1);
+    for (const task of tasks) await store.tasks.advance(leaseOf(task), { status: 'SUCCESS' }, null);
+    for (const { done } of observers) expect(await done).toEqual(['NOT_START 0', 'SUCCESS 0']);
+    expect(watchers.stats()).toEqual({ watchers: 0, tasks: 0 });
+  });
+});
