@@ -1,0 +1,69 @@
+export type ServerEvent = { event: string; data: unknown };
+
+/** Nothing in between may gather the events (nginx does unless told). */
+const STREAM_HEADERS = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-cache',
+  connection: 'keep-alive',
+  'x-accel-buffering': 'no',
+};
+
+const HEARTBEAT = ': PING\n\n';
+
+/**
+ * Events as a stream of server-sent events, `data` as JSON on one line. An event is asked for when the client has room for it, and in
+ * between a comment every `heartbeatMs` tells that the connection lives. When the client leaves, `events` is ended by its `return`; what
+ * it waits for must end by `signal`, the client's own, as well. When `events` throws, the stream ends where it is, as it does when
+ * `events` is through: what the client should know of a failure is an event.
+ */
+export function sendEvents(
+  signal: AbortSignal,
+  events: AsyncIterable<ServerEvent>,
+  { heartbeatMs, onFailure }: { heartbeatMs: number; onFailure: (error: unknown) => void },
+): Response {
+  const iterator = events[Symbol.asyncIterator]();
+  const encoder = new TextEncoder();
+  let heart: ReturnType<typeof setInterval> | undefined;
+  let over = false;
+
+  /** False: it was over already. */
+  function end(): boolean {
+    if (over) return false;
+    over = true;
+    clearInterval(heart);
+    signal.removeEventListener('abort', leave);
+    return true;
+  }
+  function leave(): void {
+    if (end()) void iterator.return?.().catch(onFailure);
+  }
+
+  const body = new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        if (signal.aborted) leave();
+        if (over) return controller.close();
+        signal.addEventListener('abort', leave, { once: true });
+        heart = setInterval(() => {
+          if ((controller.desiredSize ?? 0) > 0) controller.enqueue(encoder.encode(HEARTBEAT));
+        }, heartbeatMs);
+      },
+      async pull(controller) {
+        try {
+          const next = await iterator.next();
+          if (over) return;
+          if (!next.done) return controller.enqueue(encoder.encode(frame(next.value)));
+        } catch (error) {
+          onFailure(error);
+        }
+        if (end()) controller.close();
+      },
+      cancel: leave,
+    },
+    // One event ahead of the client at most: a slow one shall not fill the memory.
+    { highWaterMark: 1 },
+  );
+  return new Response(body, { headers: STREAM_HEADERS });
+}
+
+const frame = ({ event, data }: ServerEvent): string => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
