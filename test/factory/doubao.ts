@@ -48,7 +48,7 @@ const artifacts = (name: string) => ({ video: videoBytes(name) });
 const dataUrl = (name: string) => `data:image/png;base64,${Buffer.from(videoBytes(name)).toString('base64')}`;
 
 export const vendor: Vendor = {
-  key: 'doubao-seedance',
+  key: 'doubao',
   channel: { key: 'ark-key', models: [MODEL, OLDER, NEWER] },
   prices: {
     [MODEL]: 'u("tokens") * (u("audio") ? 0.0000024 : 0.0000012) * (u("offline") ? 0.5 : 1)',

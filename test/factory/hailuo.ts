@@ -49,7 +49,7 @@ const played = (name: string): Pick<Scenario, 'name' | 'poll' | 'content'> => ({
 });
 
 export const vendor: Vendor = {
-  key: 'minimax-hailuo',
+  key: 'hailuo',
   channel: { key: 'hailuo-key', models: ['MiniMax-Hailuo-2.3', 'MiniMax-Hailuo-02', 'S2V-01'] },
   prices: {
     'MiniMax-Hailuo-2.3': '(u("resolution") == "1080P" ? 0.08 : 0.045) * u("seconds")',

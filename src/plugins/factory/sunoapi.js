@@ -3,7 +3,7 @@
 
 export const meta = {
   apiVersion: 1,
-  key: 'suno',
+  key: 'sunoapi',
   name: 'Suno-compatible music',
   version: '1.0.0',
   author: { name: 'Taskgate' },

@@ -62,7 +62,7 @@ const odd = (name: string, answer: Answer, message: string): Scenario =>
   plain(name, [], { refused: { status: 502, message } }, [answer]);
 
 export const vendor: Vendor = {
-  key: 'openai-sora',
+  key: 'sora',
   channel: { key: 'sora-key', models: ['sora-2', 'sora-2-pro'] },
   prices: {
     'sora-2': '0.1 * u("seconds")',

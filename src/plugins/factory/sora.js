@@ -3,7 +3,7 @@
 
 export const meta = {
   apiVersion: 1,
-  key: 'openai-sora',
+  key: 'sora',
   name: 'OpenAI Sora',
   version: '1.0.0',
   author: { name: 'Taskgate' },

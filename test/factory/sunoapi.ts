@@ -67,7 +67,7 @@ const BUSY: Answer = { status: 429, headers: { 'retry-after': '1' }, json: { mes
 const NO_JOB = 'The music service answered without a task.';
 
 export const vendor: Vendor = {
-  key: 'suno',
+  key: 'sunoapi',
   channel: { key: 'suno-key', models: ['suno_music', 'suno_lyrics'] },
   prices: { suno_music: '0.02 * u("clips") + 0.0001 * u("seconds")', suno_lyrics: '0.01 * u("clips")' },
   authorize: ({ headers }) =>

@@ -40,7 +40,7 @@ const played = (name: string, answer = done(name)): Pick<Scenario, 'name' | 'pol
 });
 
 export const vendor: Vendor = {
-  key: 'alibaba-wan',
+  key: 'ali',
   channel: {
     key: 'wan-key',
     models: ['wan2.5-t2v-preview', 'wan2.6-i2v-flash', 'wan2.6-i2v', 'wan2.2-kf2v-flash'],

@@ -5,7 +5,7 @@ const RESOLUTIONS = ['480p', '720p', '1080p'];
 
 export const meta = {
   apiVersion: 1,
-  key: 'doubao-seedance',
+  key: 'doubao',
   name: 'Doubao Seedance',
   version: '1.0.0',
   author: { name: 'Taskgate' },

@@ -27,7 +27,7 @@ const MODELS = {
 
 export const meta = {
   apiVersion: 1,
-  key: 'alibaba-wan',
+  key: 'ali',
   name: 'Alibaba Wan',
   version: '1.0.0',
   author: { name: 'Taskgate' },

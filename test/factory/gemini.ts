@@ -47,7 +47,7 @@ const bytes = (name: string, mimeType: string) => ({
 });
 
 export const vendor: Vendor = {
-  key: 'google-veo',
+  key: 'gemini',
   channel: { key: 'veo-key', models: [MODEL, 'veo-2.0-generate-001'] },
   prices: {
     [MODEL]: '(u("resolution") == "4k" ? 0.6 : 0.4) * u("seconds")',

@@ -21,7 +21,7 @@ const MODELS = {
 
 export const meta = {
   apiVersion: 1,
-  key: 'minimax-hailuo',
+  key: 'hailuo',
   name: 'MiniMax Hailuo',
   version: '1.0.0',
   author: { name: 'Taskgate' },

@@ -2,7 +2,7 @@
 
 export const meta = {
   apiVersion: 1,
-  key: 'google-veo',
+  key: 'gemini',
   name: 'Google Veo',
   version: '1.0.0',
   author: { name: 'Taskgate' },
