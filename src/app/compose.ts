@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { factoryPlugins } from '../../build/factory/manifest.gen.ts';
 import { panelManifest } from '../../build/panel/manifest.gen.ts';
 import { type Auth, createAuth, createCleanUp, rootHasOtherWayIn } from '../auth/index.ts';
@@ -38,6 +39,8 @@ import type { StopList } from './stop-list.ts';
 import { VERSION } from './version.ts';
 
 const MIB = 1024 * 1024;
+/** In the data directory. */
+const UPLOADS_FOLDER = 'taskgate.uploads';
 /** How long a stop waits for mails under way. */
 const MAIL_GRACE_MS = 5000;
 /** How long a stop waits for polls under way before it gives their leases back. */
@@ -173,6 +176,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
       tls: config.tlsCert !== '',
       metricsToken: config.metricsToken,
       maxFileBytes: config.maxFileMb * MIB,
+      uploadsFolder: join(config.dataDir, UPLOADS_FOLDER),
     },
     auth,
     channels,

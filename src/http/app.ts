@@ -9,6 +9,7 @@ import { assemble, type HttpConfig, type RequestHandler } from './assemble.ts';
 import { createHealth, type ReadinessChecks } from './health.ts';
 import type { Kit } from './kit.ts';
 import { createMetricsRoute, type Metrics } from './metrics.ts';
+import { openUploads, type Uploads } from './open-uploads.ts';
 import { describeApi, openApiRoutes } from './openapi.ts';
 import { accountRoutes } from './panel-api/account.ts';
 import { accountSettingsRoutes } from './panel-api/account-settings.ts';
@@ -47,6 +48,8 @@ export type HttpDeps = {
   config: HttpConfig & {
     /** MAX_FILE_DOWNLOAD_MB in bytes: the cap of multipart bodies. */
     maxFileBytes: number;
+    /** A folder of their own for files of clients on their way to a vendor. */
+    uploadsFolder: string;
   };
   auth: Auth;
   plugins: PluginService;
@@ -83,6 +86,7 @@ export type HttpApp = {
 export function createHttpApp(deps: HttpDeps): HttpApp {
   const { clock, logger } = deps;
   const audit = createRecordAudit({ addAudit: (row) => deps.records.addAudit(row), clock, logger });
+  const uploads = openUploads({ folder: deps.config.uploadsFolder, logger });
   const { handle } = assemble(
     {
       config: deps.config,
@@ -93,17 +97,18 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
       clock,
       logger,
     },
-    (kit) => joinRoutes(kit, { ...deps, audit }),
+    (kit) => joinRoutes(kit, { ...deps, audit, uploads }),
   );
   return { handle, listen: (options) => listen(handle, options) };
 }
 
-function joinRoutes(kit: Kit, deps: HttpDeps & { audit: RecordAudit }) {
+function joinRoutes(kit: Kit, deps: HttpDeps & { audit: RecordAudit; uploads: Uploads }) {
   const { clock } = deps;
   const cookies = createSessionCookies({ secure: deps.config.secureCookies });
   const v1 = {
     tasks: deps.tasks,
     maxFileBytes: deps.config.maxFileBytes,
+    uploads: deps.uploads,
     assertKeyAllows: (request: { key: ApiPrincipal['key']; model: string; ip: string }) => assertKeyAllows(request),
   };
   const routes = new Elysia({ normalize: false })

@@ -11,6 +11,10 @@ export const httpErrors = defineErrors('http', {
   too_large: ['too_large', 'The body is too large.'],
   unsupported_media: ['unsupported_media', 'The body has a content type that this address does not take.'],
   session_required: ['forbidden', 'This needs a signed-in browser session; a personal access token is not enough.'],
+  upload_storage: [
+    'unavailable',
+    'The gateway has no room for the files of this request at the moment. Nothing was submitted; try again later.',
+  ],
   insufficient_privilege: ['forbidden', 'Your role does not allow this.'],
   origin_forbidden: ['forbidden', 'The request does not come from a trusted origin.'],
   metrics_forbidden: ['unauthenticated', 'Metrics need the metrics token.'],

@@ -28,14 +28,12 @@ function assertDeclaredLength(request: Request, cap: number): void {
 /**
  * The whole body, at most `cap` bytes: the declared length is checked first and the bytes are counted while they arrive, so that a
  * chunked body is held to the cap too.
- * @throws http.too_large, http.bad_body (the connection broke)
+ * @throws what `streamBody` throws
  */
 export async function readBody(request: Request, cap: number): Promise<Uint8Array<ArrayBuffer>> {
-  assertDeclaredLength(request, cap);
-  assertPlain(request);
   const chunks: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of limitBody(request, cap)) {
+  for await (const chunk of streamBody(request, cap)) {
     chunks.push(chunk);
     size += chunk.byteLength;
   }
@@ -48,8 +46,13 @@ export async function readBody(request: Request, cap: number): Promise<Uint8Arra
   return whole;
 }
 
-/** The body's chunks as they arrive, ending with http.too_large once they exceed `cap` bytes. */
-async function* limitBody(request: Request, cap: number): AsyncGenerator<Uint8Array, void, undefined> {
+/**
+ * The body's chunks as they arrive and are asked for, at most `cap` bytes. Whoever stops early lets go of the rest.
+ * @throws http.too_large, http.unsupported_media (a compressed body), http.bad_body (the connection broke)
+ */
+export async function* streamBody(request: Request, cap: number): AsyncGenerator<Uint8Array, void, undefined> {
+  assertDeclaredLength(request, cap);
+  assertPlain(request);
   if (!request.body) return;
   const reader = request.body.getReader();
   let size = 0;
@@ -102,42 +105,4 @@ export function parseJsonBody(bytes: Uint8Array): Json {
     throw httpErrors.bad_json({ message: 'The body is no valid JSON in UTF-8.', cause });
   }
   throw httpErrors.bad_json({ message: `The body nests too deep: at most ${MAX_JSON_DEPTH} levels are taken.` });
-}
-
-/**
- * A form or multipart body, read under `cap` bytes and `maxParts` fields and files.
- * @throws http.unsupported_media, http.too_large, http.bad_body
- */
-export async function readForm(request: Request, cap: number, maxParts: number): Promise<FormData> {
-  assertMediaType(request, ['multipart/form-data', 'application/x-www-form-urlencoded']);
-  const bytes = await readBody(request, cap);
-  const type = request.headers.get('content-type') ?? '';
-  assertFewParts(bytes, type, maxParts);
-  try {
-    return await new Response(bytes, { headers: { 'content-type': type } }).formData();
-  } catch (cause) {
-    throw httpErrors.bad_body({ message: 'The form could not be read: its parts are broken.', cause });
-  }
-}
-
-/** Counted before the form is read: millions of empty fields fit into a body, and reading them would hold the gateway for seconds. */
-function assertFewParts(bytes: Uint8Array<ArrayBuffer>, contentType: string, maxParts: number): void {
-  const separator = contentType.trim().toLowerCase().startsWith('multipart/') ? boundaryOf(contentType) : '&';
-  const buffer = Buffer.from(bytes.buffer);
-  // One more than there are parts: a multipart body has a separator before each and after the last.
-  let left = maxParts + 1;
-  for (let at = buffer.indexOf(separator); at !== -1; at = buffer.indexOf(separator, at + separator.length)) {
-    left -= 1;
-    if (left < 0) throw httpErrors.bad_body({ message: `The form has more than ${maxParts} fields and files.` });
-  }
-}
-
-/** One boundary and no other: with two, this counting and the form's reader could each believe a different one. */
-function boundaryOf(contentType: string): string {
-  const [, given, ...others] = contentType.split(/boundary=/i);
-  const boundary = /^"?([^";]+)/.exec(given ?? '')?.[1]?.trim();
-  if (!boundary || others.length > 0) {
-    throw httpErrors.bad_body({ message: 'The content type of a multipart body needs one boundary.' });
-  }
-  return `--${boundary}`;
 }

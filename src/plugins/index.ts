@@ -39,6 +39,7 @@ export {
 } from './hooks/parse-answers.ts';
 export { renderNative, renderNativeError, renderVideo } from './hooks/present-tasks.ts';
 export type { DescriptorBody, DescriptorPart } from './hooks/read-descriptor.ts';
+export { isPlaceholder, readPlaceholder } from './hooks/read-placeholder.ts';
 export type { ParsedTask, StateChange } from './hooks/read-task-result.ts';
 export { buildContentRequest, type ContentRequest, listArtifacts } from './hooks/serve-artifacts.ts';
 export { checkFolder } from './marketplace/check-folder.ts';

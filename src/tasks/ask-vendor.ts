@@ -53,7 +53,7 @@ export async function askVendor(
   const { secrets } = credential;
   const descriptor = await buildQueryRequest(plugin, context, { secrets });
   if (!descriptor.ok) return hookVerdict(descriptor.error);
-  const request = await buildUpstreamRequest(plugin, channel, descriptor.value);
+  const request = buildUpstreamRequest(plugin, channel, descriptor.value);
   if (!request.ok) return counted('hook_error', 0, request.error.message);
   const answer = await exchange(deps, request.value);
   if ('kind' in answer) return answer;
@@ -82,7 +82,7 @@ export async function askVendorInBatch(
   const { secrets } = credential;
   const descriptor = await buildBatchQueryRequest(plugin, context, { secrets });
   if (!descriptor.ok) return all(hookVerdict(descriptor.error));
-  const request = await buildUpstreamRequest(plugin, channel, descriptor.value);
+  const request = buildUpstreamRequest(plugin, channel, descriptor.value);
   if (!request.ok) return all(counted('hook_error', 0, request.error.message));
   const answer = await exchange(deps, request.value);
   if ('kind' in answer) return all(answer);

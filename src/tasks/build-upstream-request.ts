@@ -17,13 +17,13 @@ export const MAX_REDIRECTS = 5;
 type Submit = { files: readonly RequestFile[]; maxFileBytes: number; timeoutMs: number };
 
 /** The upstream request of a checked descriptor; an error names what is wrong with a file. `submit` is absent for queries. */
-export async function buildUpstreamRequest(
+export function buildUpstreamRequest(
   plugin: LoadedPlugin,
   channel: ChannelRecord,
   described: PluginRequest,
   submit?: Submit,
-): Promise<Result<UpstreamRequest, { message: string }>> {
-  const body = await buildBody(described.body, submit);
+): Result<UpstreamRequest, { message: string }> {
+  const body = buildBody(described.body, submit);
   if (!body.ok) return body;
   return ok({
     url: described.url,
@@ -41,17 +41,20 @@ export async function buildUpstreamRequest(
   });
 }
 
-async function buildBody(
-  body: PluginRequest['body'],
-  submit: Submit | undefined,
-): Promise<Result<UpstreamBody, { message: string }>> {
+function buildBody(body: PluginRequest['body'], submit: Submit | undefined): Result<UpstreamBody, { message: string }> {
   switch (body.kind) {
     case 'multipart':
       return ok({ kind: 'multipart', parts: body.parts.flatMap((part) => buildPart(part, submit?.files ?? [])) });
     case 'json': {
       if (!submit) return ok({ kind: 'text', text: JSON.stringify(body.value) });
-      const inlined = await inlineFiles(body.value, submit.files, submit.maxFileBytes);
-      return inlined.ok ? ok({ kind: 'text', text: JSON.stringify(inlined.value) }) : inlined;
+      const inlined = inlineFiles(body.value, submit.files, submit.maxFileBytes);
+      if (!inlined.ok) return inlined;
+      const [text = '', ...others] = inlined.value;
+      return ok(
+        others.length === 0 && typeof text === 'string'
+          ? { kind: 'text', text }
+          : { kind: 'pieces', pieces: inlined.value },
+      );
     }
     default:
       return ok(body);

@@ -1,67 +1,75 @@
-import { err, isObject, type Json, ok, type Result } from '../kernel/index.ts';
+import { err, isObject, type Json, ok, type Result, randomToken } from '../kernel/index.ts';
+import { isPlaceholder, readPlaceholder } from '../plugins/index.ts';
+import type { StreamedBytes } from '../upstream/index.ts';
 import type { RequestFile } from './types.ts';
 
-/** The only properties that a placeholder may have. */
-const PLACEHOLDER_KEYS = new Set(['__fileRef', 'encoding', 'mimeType', 'maxBytes']);
+type Placed = { file: RequestFile; prefix: string };
 
 /**
- * Replaces file placeholders at any depth by the file's bytes as Base64 or as a data URL. `maxBytes` bounds each file and all
- * of them together; a placeholder's own `maxBytes` may only lower it for its file.
+ * The JSON text of `body` in pieces, with each file placeholder, at any depth, replaced by its file's bytes as Base64 or as a data URL; they
+ * are read when it is their turn to be sent, so that no file is ever in memory as a whole. `maxBytes` bounds each file and all of them
+ * together; a placeholder's own `maxBytes` may only lower it for its file.
  */
-export async function inlineFiles(
+export function inlineFiles(
   body: Json,
   files: readonly RequestFile[],
   maxBytes: number,
-): Promise<Result<Json, { message: string }>> {
-  let total = 0;
-
-  async function visit(value: Json): Promise<Result<Json, { message: string }>> {
-    if (Array.isArray(value)) {
-      const out: Json[] = [];
-      for (const child of value) {
-        const done = await visit(child);
-        if (!done.ok) return done;
-        out.push(done.value);
-      }
-      return ok(out);
-    }
-    if (!isObject(value)) return ok(value);
-    if (Object.hasOwn(value, '__fileRef')) return replace(value);
-    const entries: [string, Json][] = [];
-    for (const [key, child] of Object.entries(value)) {
-      const done = await visit(child as Json);
-      if (!done.ok) return done;
-      entries.push([key, done.value]);
-    }
-    return ok(Object.fromEntries(entries));
+): Result<(string | StreamedBytes)[], { message: string }> {
+  // Stands where a file goes, and cannot be guessed by who writes the body.
+  const mark = randomToken(24);
+  const found: Placed[] = [];
+  let fault: string | undefined;
+  const text = JSON.stringify(body, (_key, value: unknown) => {
+    if (fault !== undefined || !isObject(value) || !isPlaceholder(value)) return value;
+    const placed = placeFile(value, files, maxBytes);
+    if (placed.ok) found.push(placed.value);
+    else fault = placed.error;
+    return mark;
+  });
+  if (fault !== undefined) return err({ message: fault });
+  if (found.reduce((sum, { file }) => sum + file.size, 0) > maxBytes) {
+    return err({ message: `the files of this request are together larger than ${maxBytes} bytes` });
   }
-
-  async function replace(placeholder: Record<string, unknown>): Promise<Result<Json, { message: string }>> {
-    const unknown = Object.keys(placeholder).find((key) => !PLACEHOLDER_KEYS.has(key));
-    if (unknown !== undefined) return err({ message: `invalid file placeholder: unknown property "${unknown}"` });
-    const { __fileRef: ref, encoding, mimeType, maxBytes: own } = placeholder;
-    if (typeof ref !== 'string' || ref === '')
-      return err({ message: 'invalid file placeholder: __fileRef must be a text' });
-    if (encoding !== 'base64' && encoding !== 'dataUrl') {
-      return err({ message: 'invalid file placeholder: encoding must be base64 or dataUrl' });
-    }
-    if (mimeType !== undefined && (typeof mimeType !== 'string' || mimeType.trim() === '')) {
-      return err({ message: 'invalid file placeholder: mimeType must be a non-empty text' });
-    }
-    if (own !== undefined && (typeof own !== 'number' || !Number.isInteger(own) || own <= 0)) {
-      return err({ message: 'invalid file placeholder: maxBytes must be an integer greater than 0' });
-    }
-    const file = files.find((candidate) => candidate.ref === ref);
-    if (!file) return err({ message: `unknown file reference "${ref}"` });
-    const limit = Math.min(maxBytes, typeof own === 'number' ? own : maxBytes);
-    if (file.size > limit) return err({ message: `the file "${file.filename}" is larger than ${limit} bytes` });
-    total += file.size;
-    if (total > maxBytes)
-      return err({ message: `the files of this request are together larger than ${maxBytes} bytes` });
-    const base64 = Buffer.from(await file.bytes()).toString('base64');
-    if (encoding === 'base64') return ok(base64);
-    return ok(`data:${mimeType ?? (file.mimeType || 'application/octet-stream')};base64,${base64}`);
+  const pieces: (string | StreamedBytes)[] = [];
+  for (const [i, around] of text.split(mark).entries()) {
+    const placed = found[i];
+    // The type that stands before the data needs JSON's escapes; the data needs none.
+    if (placed) pieces.push(around + JSON.stringify(placed.prefix).slice(1, -1), asBase64(placed.file));
+    else pieces.push(around);
   }
+  return ok(pieces);
+}
 
-  return visit(body);
+function placeFile(
+  value: Record<string, unknown>,
+  files: readonly RequestFile[],
+  maxBytes: number,
+): Result<Placed, string> {
+  const read = readPlaceholder(value);
+  if (!read.ok) return read;
+  const { ref, encoding, mimeType, maxBytes: own = maxBytes } = read.value;
+  const file = files.find((candidate) => candidate.ref === ref);
+  if (!file) return err(`unknown file reference "${ref}"`);
+  const limit = Math.min(maxBytes, own);
+  if (file.size > limit) return err(`the file "${file.filename}" is larger than ${limit} bytes`);
+  const type = mimeType ?? (file.mimeType || 'application/octet-stream');
+  return ok({ file, prefix: encoding === 'base64' ? '' : `data:${type};base64,` });
+}
+
+const asBase64 = ({ size, stream }: RequestFile): StreamedBytes => ({
+  size: Math.ceil(size / 3) * 4,
+  stream: () => encodeBase64(stream()),
+});
+
+/** Three bytes become four characters, so that what a chunk has beyond a multiple of three waits for the next. */
+async function* encodeBase64(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+  let rest = Buffer.alloc(0);
+  for await (const chunk of chunks) {
+    const bytes =
+      rest.length === 0 ? Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length) : Buffer.concat([rest, chunk]);
+    const whole = bytes.length - (bytes.length % 3);
+    rest = Buffer.from(bytes.subarray(whole));
+    if (whole > 0) yield Buffer.from(bytes.toString('base64', 0, whole), 'latin1');
+  }
+  if (rest.length > 0) yield Buffer.from(rest.toString('base64'), 'latin1');
 }

@@ -52,7 +52,7 @@ export async function prepareSubmission(
   const model = descriptor.model ?? intent.model;
   const files = client.body.kind === 'multipart' ? client.body.files : [];
   const { maxFileBytes, submitTimeoutMs: timeoutMs } = deps.limits;
-  const request = await buildUpstreamRequest(plugin, channel, descriptor, { files, maxFileBytes, timeoutMs });
+  const request = buildUpstreamRequest(plugin, channel, descriptor, { files, maxFileBytes, timeoutMs });
   if (!request.ok) throw taskErrors.plugin_request_invalid({ message: request.error.message });
   const action = (descriptor.action || intent.action || DEFAULT_ACTION).slice(0, MAX_ACTION);
   const upstreamModel = descriptor.rewriteModel || mapped;

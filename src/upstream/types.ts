@@ -1,12 +1,17 @@
 import type { Result } from '../kernel/index.ts';
 
+/** Bytes that are fetched when it is their turn, `size` of them; asked for anew by each attempt. */
+export type StreamedBytes = { size: number; stream: () => AsyncIterable<Uint8Array> };
+
 export type MultipartPart =
   | { name: string; value: string }
-  | { name: string; filename: string; contentType: string; size: number; stream: () => ReadableStream<Uint8Array> };
+  | ({ name: string; filename: string; contentType: string } & StreamedBytes);
 
 export type UpstreamBody =
   | { kind: 'none' }
   | { kind: 'text'; text: string }
+  /** Streamed one after another, with the length of them all announced. */
+  | { kind: 'pieces'; pieces: (string | StreamedBytes)[] }
   /** Streamed; the boundary and the Content-Type header are the client's. */
   | { kind: 'multipart'; parts: MultipartPart[] };
 

@@ -3,7 +3,7 @@ import type { ClientRequest } from 'node:http';
 import { err, ok, type Result, randomToken } from '../kernel/index.ts';
 import { isFieldValue } from './check-request.ts';
 import { refused } from './failures.ts';
-import type { MultipartPart, UpstreamBody, UpstreamFailure } from './types.ts';
+import type { MultipartPart, StreamedBytes, UpstreamBody, UpstreamFailure } from './types.ts';
 
 /** A body whose length is known before its first byte goes out. */
 export type PreparedBody = {
@@ -14,8 +14,13 @@ export type PreparedBody = {
   write(request: ClientRequest, onProgress: () => void): Promise<void>;
 };
 
+type Piece = Uint8Array | StreamedBytes;
+
 export function prepareBody(body: UpstreamBody): Result<PreparedBody, UpstreamFailure> {
   if (body.kind === 'multipart') return prepareMultipart(body.parts);
+  if (body.kind === 'pieces') {
+    return preparePieces(body.pieces.map((piece) => (typeof piece === 'string' ? Buffer.from(piece) : piece)));
+  }
   const text = body.kind === 'text' ? body.text : '';
   return ok({
     length: Buffer.byteLength(text),
@@ -28,36 +33,43 @@ export function prepareBody(body: UpstreamBody): Result<PreparedBody, UpstreamFa
 
 function prepareMultipart(parts: readonly MultipartPart[]): Result<PreparedBody, UpstreamFailure> {
   const boundary = `taskgate-${randomToken(24)}`;
-  const sections: { head: Buffer; size: number; content: Uint8Array | (() => ReadableStream<Uint8Array>) }[] = [];
+  const pieces: Piece[] = [];
   for (const part of parts) {
-    let lines = `--${boundary}\r\nContent-Disposition: form-data; name="${escapeName(part.name)}"`;
+    const head = `--${boundary}\r\nContent-Disposition: form-data; name="${escapeName(part.name)}"`;
     if ('value' in part) {
-      const content = Buffer.from(part.value);
-      sections.push({ head: Buffer.from(`${lines}\r\n\r\n`), size: content.length, content });
+      pieces.push(Buffer.from(`${head}\r\n\r\n${part.value}\r\n`));
       continue;
     }
     if (!isFieldValue(part.contentType)) return err(refused('The content type of a file is not valid.'));
-    if (!Number.isSafeInteger(part.size) || part.size < 0) return err(refused('The size of a file is not known.'));
-    lines += `; filename="${escapeName(part.filename)}"\r\nContent-Type: ${part.contentType}\r\n\r\n`;
-    sections.push({ head: Buffer.from(lines), size: part.size, content: part.stream });
+    const filename = escapeName(part.filename);
+    pieces.push(
+      Buffer.from(`${head}; filename="${filename}"\r\nContent-Type: ${part.contentType}\r\n\r\n`),
+      part,
+      CRLF,
+    );
   }
-  const tail = Buffer.from(`--${boundary}--\r\n`);
+  pieces.push(Buffer.from(`--${boundary}--\r\n`));
+  return preparePieces(pieces, `multipart/form-data; boundary=${boundary}`);
+}
+
+function preparePieces(pieces: readonly Piece[], contentType?: string): Result<PreparedBody, UpstreamFailure> {
+  const sizes = pieces.map((piece) => (piece instanceof Uint8Array ? piece.byteLength : piece.size));
+  if (!sizes.every((size) => Number.isSafeInteger(size) && size >= 0)) {
+    return err(refused('The size of a file is not known.'));
+  }
   return ok({
-    length: sections.reduce((sum, { head, size }) => sum + head.length + size + 2, tail.length),
-    contentType: `multipart/form-data; boundary=${boundary}`,
+    length: sizes.reduce((sum, size) => sum + size, 0),
+    ...(contentType === undefined ? {} : { contentType }),
     async write(request, onProgress) {
       const put = async (chunk: Uint8Array) => {
         if (request.destroyed) throw new Error('the connection is gone');
         if (!request.write(chunk)) await drained(request);
         onProgress();
       };
-      for (const { head, size, content } of sections) {
-        await put(head);
-        if (content instanceof Uint8Array) await put(content);
-        else await pump(content(), size, put);
-        await put(CRLF);
+      for (const piece of pieces) {
+        if (piece instanceof Uint8Array) await put(piece);
+        else await pump(piece, put);
       }
-      await put(tail);
       request.end();
     },
   });
@@ -69,9 +81,9 @@ const CRLF = Buffer.from('\r\n');
 const escapeName = (name: string): string =>
   name.replace(/["\r\n]/g, (char) => ({ '"': '%22', '\r': '%0D', '\n': '%0A' })[char] ?? '');
 
-async function pump(stream: ReadableStream<Uint8Array>, size: number, put: (chunk: Uint8Array) => Promise<void>) {
+async function pump({ size, stream }: StreamedBytes, put: (chunk: Uint8Array) => Promise<void>) {
   let sent = 0;
-  for await (const chunk of stream) {
+  for await (const chunk of stream()) {
     sent += chunk.byteLength;
     // More than announced would be read by the vendor as the beginning of another part, or of another request.
     if (sent > size) break;

@@ -1,9 +1,13 @@
 /** Forms of many tiny parts: small on the wire, and once the square of their number in time. */
 import { expect, test } from 'bun:test';
+import { join } from 'node:path';
+import { openUploads } from '../../src/http/open-uploads.ts';
 import { readClientRequest } from '../../src/http/v1/read-client-request.ts';
-import { AppError } from '../../src/kernel/index.ts';
+import { AppError, silentLogger } from '../../src/kernel/index.ts';
+import { temporaryFolder } from '../support/gateway.ts';
 
 const MAX_FILE_BYTES = 64 * 1024 * 1024;
+const uploads = openUploads({ folder: join(temporaryFolder(), 'uploads'), logger: silentLogger });
 const FORM = 'application/x-www-form-urlencoded';
 
 const read = (type: string, body: string, query = '') =>
@@ -14,7 +18,7 @@ const read = (type: string, body: string, query = '') =>
       headers: { 'content-type': type },
     }),
     {},
-    MAX_FILE_BYTES,
+    { maxFileBytes: MAX_FILE_BYTES, uploads },
   );
 
 const multipart = (count: number, disposition: string, boundary = 'b') =>

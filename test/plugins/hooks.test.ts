@@ -238,13 +238,17 @@ const descriptors: [name: string, descriptor: unknown, outcome: unknown][] = [
   [
     'a placeholder with more',
     { url, body: { __fileRef: file.ref, encoding: 'base64', x: 1 } },
-    bad('invalid file placeholder'),
+    bad('invalid file placeholder: unknown property "x"'),
   ],
-  ['a placeholder without encoding', { url, body: [{ __fileRef: file.ref }] }, bad('invalid file placeholder')],
+  [
+    'a placeholder without encoding',
+    { url, body: [{ __fileRef: file.ref }] },
+    bad('invalid file placeholder: encoding must be "base64" or "dataUrl"'),
+  ],
   [
     'a placeholder with no bytes',
     { url, body: { __fileRef: file.ref, encoding: 'base64', maxBytes: 0 } },
-    bad('invalid file placeholder'),
+    bad('invalid file placeholder: maxBytes must be a whole number greater than 0'),
   ],
 ];
 

@@ -5,7 +5,15 @@ import { createDemoVendor } from '../../src/app/demo-vendor/index.ts';
 import { createPluginFacts } from '../../src/app/plugin-facts.ts';
 import { createBilling } from '../../src/billing/index.ts';
 import { type ChannelInput, createChannels } from '../../src/channels/index.ts';
-import { createSecretBox, type Json, type Logger, newUuid, silentLogger, systemClock } from '../../src/kernel/index.ts';
+import {
+  createSecretBox,
+  type Json,
+  type Logger,
+  newUuid,
+  sha256Hex,
+  silentLogger,
+  systemClock,
+} from '../../src/kernel/index.ts';
 import { createPluginService } from '../../src/plugins/index.ts';
 import type { Sandbox } from '../../src/sandbox/index.ts';
 import type { Store, TaskRecord, UserRecord } from '../../src/store/ports/index.ts';

@@ -2,24 +2,9 @@ import { describe, expect, test } from 'bun:test';
 import type { Json } from '../../src/kernel/index.ts';
 import type { TaskRecord } from '../../src/store/ports/index.ts';
 import { artifactCapability, artifactUrl, verifyCapability } from '../../src/tasks/artifact-links.ts';
-import { inlineFiles } from '../../src/tasks/inline-files.ts';
 import { firstPollDelayMs, nextPollDelayMs, retryAfterMs } from '../../src/tasks/poll-schedule.ts';
 import { renderedVideo, replacePrivateIds, taskView, videoObject } from '../../src/tasks/show-task.ts';
 import { trimSnapshot } from '../../src/tasks/trim-data.ts';
-import type { RequestFile } from '../../src/tasks/types.ts';
-
-const file = (field: string, text: string, mimeType = 'image/png'): RequestFile => {
-  const bytes = new TextEncoder().encode(text);
-  return {
-    ref: `request_file:${field}`,
-    field,
-    filename: `${field}.png`,
-    mimeType,
-    size: bytes.byteLength,
-    stream: () => new Blob([bytes]).stream(),
-    bytes: async () => bytes,
-  };
-};
 
 const task = (change: Partial<TaskRecord> = {}): TaskRecord => ({
   id: 1,
@@ -52,57 +37,6 @@ const task = (change: Partial<TaskRecord> = {}): TaskRecord => ({
   execution: { requestId: 'r', pluginKey: 'demo', pluginVersion: '1.0.0', generation: 1, surface: 'generic' },
   billing: { expression: null, priceKey: null, facts: {}, groupRatio: 1, usd: 0, model: 'alias', action: '' },
   ...change,
-});
-
-describe('file placeholders', () => {
-  const files = [file('image', 'pixels'), file('plain', 'text', '')];
-  const rows: [string, Json, Json][] = [
-    ['base64 at the top', { __fileRef: 'request_file:image', encoding: 'base64' }, btoa('pixels')],
-    [
-      'a data URL takes the part header',
-      { a: [{ __fileRef: 'request_file:image', encoding: 'dataUrl' }] },
-      { a: [`data:image/png;base64,${btoa('pixels')}`] },
-    ],
-    [
-      'an override wins',
-      { a: { __fileRef: 'request_file:image', encoding: 'dataUrl', mimeType: 'image/webp' } },
-      { a: `data:image/webp;base64,${btoa('pixels')}` },
-    ],
-    [
-      'no type at all',
-      { a: { __fileRef: 'request_file:plain', encoding: 'dataUrl' } },
-      { a: `data:application/octet-stream;base64,${btoa('text')}` },
-    ],
-  ];
-  for (const [name, body, expected] of rows) {
-    test(name, async () => expect(await inlineFiles(body, files, 100)).toEqual({ ok: true, value: expected }));
-  }
-
-  const faults: [string, Json, number, string][] = [
-    ['an unknown file', { __fileRef: 'request_file:nope', encoding: 'base64' }, 100, 'unknown file reference'],
-    ['another encoding', { __fileRef: 'request_file:image', encoding: 'hex' }, 100, 'encoding'],
-    ['another property', { __fileRef: 'request_file:image', encoding: 'base64', extra: 1 }, 100, 'extra'],
-    ['a blank type', { __fileRef: 'request_file:image', encoding: 'dataUrl', mimeType: ' ' }, 100, 'mimeType'],
-    ['a fraction of a byte', { __fileRef: 'request_file:image', encoding: 'base64', maxBytes: 1.5 }, 100, 'maxBytes'],
-    ['its own cap', { __fileRef: 'request_file:image', encoding: 'base64', maxBytes: 5 }, 100, 'larger than 5'],
-    ['the gateway cap', { __fileRef: 'request_file:image', encoding: 'base64' }, 5, 'larger than 5'],
-    [
-      'the cap of all files together',
-      [
-        { __fileRef: 'request_file:image', encoding: 'base64' },
-        { __fileRef: 'request_file:plain', encoding: 'base64' },
-      ],
-      8,
-      'together',
-    ],
-  ];
-  for (const [name, body, cap, word] of faults) {
-    test(`refuses ${name}`, async () => {
-      const result = await inlineFiles(body, files, cap);
-      expect(result.ok).toBe(false);
-      if (!result.ok) expect(result.error.message).toContain(word);
-    });
-  }
 });
 
 describe('the poll schedule', () => {

@@ -3,14 +3,14 @@ import type { ApiPrincipal } from '../../auth/index.ts';
 import { AppError } from '../../kernel/index.ts';
 import { type Caller, submittedObject, type Tasks, taskObject } from '../../tasks/index.ts';
 import type { Kit } from '../kit.ts';
+import type { FormLimits } from './collect-form.ts';
 import { readClientRequest, requestedModel } from './read-client-request.ts';
 import { contentRequest, contentResponse } from './send-content.ts';
 
-export type V1Deps = {
+export type V1Deps = FormLimits & {
   tasks: Tasks;
   /** Throws when the key's own lists leave out the model or the address. */
   assertKeyAllows: (request: { key: ApiPrincipal['key']; model: string; ip: string }) => void;
-  maxFileBytes: number;
 };
 
 export const callerOf = (api: ApiPrincipal): Caller => ({ user: api.user, key: api.key, group: api.group });
@@ -45,10 +45,14 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
     .post(
       '/v1/tasks/:pluginKey',
       async ({ request, params, api, origin, requestId, keepOpen }) => {
-        const client = await readClientRequest(request, params, deps.maxFileBytes);
-        deps.assertKeyAllows({ key: api.key, model: requestedModel(client), ip: origin.ip });
-        keepOpen();
-        return submittedObject(await tasks.submitGeneric(callerOf(api), requestId, params.pluginKey, client));
+        const client = await readClientRequest(request, params, deps);
+        try {
+          deps.assertKeyAllows({ key: api.key, model: requestedModel(client), ip: origin.ip });
+          keepOpen();
+          return submittedObject(await tasks.submitGeneric(callerOf(api), requestId, params.pluginKey, client));
+        } finally {
+          await client.release();
+        }
       },
       { apiKey: true, modelRequest: true, detail: { summary: 'Submit a task to a plugin' } },
     )

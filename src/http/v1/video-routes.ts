@@ -23,10 +23,14 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
     .post(
       '/v1/videos',
       async ({ request, api, origin, requestId, keepOpen }) => {
-        const client = await readClientRequest(request, {}, deps.maxFileBytes);
-        deps.assertKeyAllows({ key: api.key, model: requestedModel(client), ip: origin.ip });
-        keepOpen();
-        return videoObject(await tasks.submitVideo(callerOf(api), requestId, client));
+        const client = await readClientRequest(request, {}, deps);
+        try {
+          deps.assertKeyAllows({ key: api.key, model: requestedModel(client), ip: origin.ip });
+          keepOpen();
+          return videoObject(await tasks.submitVideo(callerOf(api), requestId, client));
+        } finally {
+          await client.release();
+        }
       },
       { apiKey: true, modelRequest: true, detail: { summary: 'Create a video' } },
     )
@@ -34,7 +38,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
       '/v1/videos/:task_id',
       async ({ request, params, api }) => {
         const task = await ownVideo(tasks, api, params.task_id);
-        return tasks.renderVideo(task, await readClientRequest(request, params, deps.maxFileBytes));
+        return tasks.renderVideo(task, await readClientRequest(request, params, deps));
       },
       { apiKey: true, detail: { summary: 'Read a video' } },
     )

@@ -1,6 +1,7 @@
 import type { FileReference } from '../../../contracts/v1.d.ts';
 import { err, isObject, type Json, ok, type Result } from '../../kernel/index.ts';
 import { isFieldValue, isHeaderName, isHostHeader, MAX_HEADERS } from '../../upstream/index.ts';
+import { isPlaceholder, readPlaceholder } from './read-placeholder.ts';
 
 export type DescriptorPart = { name: string; value: string } | { name: string; fileRef: string; filename?: string };
 export type DescriptorBody =
@@ -74,20 +75,6 @@ function readParts(parts: unknown, files: readonly FileReference[]): Result<Desc
   return ok({ kind: 'multipart', parts: read });
 }
 
-const PLACEHOLDER_KEYS = new Set(['__fileRef', 'encoding', 'mimeType', 'maxBytes']);
-
-function placeholderProblem(value: Record<string, unknown>, files: readonly FileReference[]): string | undefined {
-  const { __fileRef: ref, encoding, mimeType, maxBytes } = value;
-  const sound =
-    Object.keys(value).every((name) => PLACEHOLDER_KEYS.has(name)) &&
-    typeof ref === 'string' &&
-    (encoding === 'base64' || encoding === 'dataUrl') &&
-    (mimeType === undefined || (typeof mimeType === 'string' && mimeType !== '')) &&
-    (maxBytes === undefined || (Number.isInteger(maxBytes) && Number(maxBytes) > 0));
-  if (!sound) return 'invalid file placeholder';
-  return files.some((file) => file.ref === ref) ? undefined : unknownFile(ref);
-}
-
 /** Looks at every object of a body; a list instead of recursion, since a plugin chooses the depth. */
 function findBadPlaceholder(body: Json, files: readonly FileReference[]): string | undefined {
   const pending: unknown[] = [body];
@@ -96,9 +83,11 @@ function findBadPlaceholder(body: Json, files: readonly FileReference[]): string
     if (Array.isArray(value)) {
       for (const item of value) pending.push(item);
     } else if (isObject(value)) {
-      if (Object.hasOwn(value, '__fileRef')) {
-        const problem = placeholderProblem(value, files);
-        if (problem) return problem;
+      if (isPlaceholder(value)) {
+        const read = readPlaceholder(value);
+        if (!read.ok) return read.error;
+        const { ref } = read.value;
+        if (!files.some((file) => file.ref === ref)) return unknownFile(ref);
       } else {
         for (const member of Object.values(value)) pending.push(member);
       }

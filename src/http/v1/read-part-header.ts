@@ -1,0 +1,112 @@
+import { httpErrors } from '../errors.ts';
+
+/** What the header of a part in a multipart body says of it. */
+export type PartHeader = {
+  name: string;
+  /** Only files have one; it may be empty. */
+  filename: string | undefined;
+  /** The part's own Content-Type as sent; empty where there is none. */
+  contentType: string;
+};
+
+const MAX_NAME_BYTES = 256;
+const MAX_FILENAME_BYTES = 255;
+const MAX_CONTENT_TYPE = 255;
+/** Bytes of all header lines of a part: several times what its names may take. */
+export const MAX_PART_HEADER_BYTES = 8 * 1024;
+
+const FORM_DATA = /^\s*form-data\s*/iy;
+const PARAMETER = /;\s*([^\s=;"]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]*))\s*/y;
+const PRINTABLE = /^[\t\x20-\x7e]*$/;
+const PLAIN_ENCODINGS = ['', '7bit', '8bit', 'binary'];
+
+/**
+ * Reads the header lines of a part (RFC 7578), each name with its values as bytes in a string.
+ * @throws http.bad_body naming what is wrong, http.unsupported_media for an encoded part
+ */
+export function readPartHeader(lines: Readonly<Record<string, readonly string[]>>): PartHeader {
+  const size = Object.entries(lines).reduce((sum, [name, values]) => sum + name.length + values.join('').length, 0);
+  // The parser drops what is beyond its limit, so a header near it may be incomplete.
+  if (size > MAX_PART_HEADER_BYTES / 2) throw broken('The header of a part is too long.');
+  const disposition = readParameters(only(lines, 'content-disposition'));
+  const name = disposition.get('name');
+  if (name === undefined) throw broken('A part of the form has no name.');
+  checkFieldName(name);
+  const filename = disposition.get('filename*') ?? disposition.get('filename');
+  if (filename !== undefined && Buffer.byteLength(filename) > MAX_FILENAME_BYTES) {
+    throw broken(`A file name of the form is longer than ${MAX_FILENAME_BYTES} bytes.`, name);
+  }
+  const contentType = only(lines, 'content-type').trim();
+  if (contentType.length > MAX_CONTENT_TYPE || !PRINTABLE.test(contentType)) {
+    throw broken(`The Content-Type of the part "${name}" is not valid.`, name);
+  }
+  if (/^multipart\//i.test(contentType)) throw broken(`The part "${name}" is multipart itself: nest no forms.`, name);
+  if (!PLAIN_ENCODINGS.includes(only(lines, 'content-transfer-encoding').trim().toLowerCase())) {
+    throw httpErrors.unsupported_media({
+      message: `The part "${name}" is encoded: send it without Content-Transfer-Encoding.`,
+      param: name,
+    });
+  }
+  return { name, filename, contentType };
+}
+
+/** @throws http.bad_body */
+export function checkFieldName(name: string): void {
+  if (name !== '' && Buffer.byteLength(name) <= MAX_NAME_BYTES) return;
+  throw broken(`A field name of the form is empty or longer than ${MAX_NAME_BYTES} bytes.`);
+}
+
+const broken = (message: string, param?: string) =>
+  httpErrors.bad_body({ message, ...(param === undefined ? {} : { param }) });
+
+function only(lines: Readonly<Record<string, readonly string[]>>, name: string): string {
+  const [value = '', ...others] = lines[name] ?? [];
+  if (others.length > 0) throw broken(`A part of the form has more than one ${name} header.`);
+  return value;
+}
+
+/** Each parameter once: with two of a name, this reader and the vendor's could each believe a different one. */
+function readParameters(disposition: string): Map<string, string> {
+  const fault = () => broken('A part of the form has no readable Content-Disposition of type form-data.');
+  const parameters = new Map<string, string>();
+  FORM_DATA.lastIndex = 0;
+  if (!FORM_DATA.test(disposition)) throw fault();
+  let at = FORM_DATA.lastIndex;
+  while (at < disposition.length) {
+    PARAMETER.lastIndex = at;
+    const [, key = '', quoted, bare = ''] = PARAMETER.exec(disposition) ?? [];
+    const name = key.toLowerCase();
+    if (name === '' || parameters.has(name)) throw fault();
+    at = PARAMETER.lastIndex;
+    parameters.set(name, name.endsWith('*') ? decodeExtended(bare) : decodeQuoted(quoted ?? bare));
+  }
+  return parameters;
+}
+
+/** Browsers and fetch escape quotes and line breaks by percent (WHATWG form encoding), mail programs by backslash. */
+function decodeQuoted(bytes: string): string {
+  const text = decodeUtf8(Buffer.from(bytes, 'latin1'));
+  return text
+    .replace(/\\(["\\])/g, '$1')
+    .replace(/%(22|0D|0A)/gi, (_all, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+}
+
+/** `UTF-8''a%20name` (RFC 5987), which older HTTP libraries write for names beyond ASCII. */
+function decodeExtended(value: string): string {
+  const encoded = /^utf-8'[^']*'(.*)$/i.exec(value)?.[1];
+  try {
+    if (encoded !== undefined) return decodeURIComponent(encoded);
+  } catch {
+    // Told below.
+  }
+  throw broken('A file name of the form is not encoded as UTF-8.');
+}
+
+/** @throws http.bad_body */
+export function decodeUtf8(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw broken('A name or a value of the form is no valid UTF-8.');
+  }
+}
