@@ -232,7 +232,18 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
       const listening = http.listen({ host: config.host, port: config.port, ...(tls ? { tls } : {}) });
       stops.add('listener', () => listening.stop(config.shutdownSeconds * 1000));
       if (config.nodeRole === 'master') {
-        const cleanUp = createCleanUp({ store, clock, logger, config: cleanUpConfig(config) });
+        const cleanUp = createCleanUp({
+          store,
+          clock,
+          logger,
+          config: cleanUpConfig(config),
+          others: [
+            {
+              step: 'idempotency keys',
+              deleteBatch: (limit) => store.idempotency.deleteExpired(clock.unix(), limit),
+            },
+          ],
+        });
         const cleaning = startCleanUp({ cleanUp, clock, logger });
         stops.add('clean-up', () => cleaning.stop());
       }

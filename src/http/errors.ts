@@ -1,5 +1,6 @@
 /** The only place that knows HTTP statuses, published codes and the two envelopes of a failure. */
 import { AppError, defineErrors, type ErrorKind, isObject, type Logger } from '../kernel/index.ts';
+import { REPLAYED } from './response-headers.ts';
 
 export const httpErrors = defineErrors('http', {
   validation_failed: ['invalid', 'The request is not valid.'],
@@ -10,11 +11,11 @@ export const httpErrors = defineErrors('http', {
   method_not_allowed: ['method_not_allowed', 'This address does not take this method.'],
   too_large: ['too_large', 'The body is too large.'],
   unsupported_media: ['unsupported_media', 'The body has a content type that this address does not take.'],
-  session_required: ['forbidden', 'This needs a signed-in browser session; a personal access token is not enough.'],
   upload_storage: [
     'unavailable',
     'The gateway has no room for the files of this request at the moment. Nothing was submitted; try again later.',
   ],
+  session_required: ['forbidden', 'This needs a signed-in browser session; a personal access token is not enough.'],
   insufficient_privilege: ['forbidden', 'Your role does not allow this.'],
   origin_forbidden: ['forbidden', 'The request does not come from a trusted origin.'],
   metrics_forbidden: ['unauthenticated', 'Metrics need the metrics token.'],
@@ -105,6 +106,7 @@ export function errorResponse(error: AppError, envelope: ErrorEnvelope, requestI
   if (error.retryAfterSeconds !== undefined) {
     headers.set('retry-after', String(Math.max(1, Math.ceil(error.retryAfterSeconds))));
   }
+  if (error.replayed) headers.set(REPLAYED, 'true');
   if (error.doNotRetry) headers.set('x-should-retry', 'false');
   const body =
     envelope === 'panel'

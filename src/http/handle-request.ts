@@ -7,7 +7,7 @@ import { authorizeRequest } from './authorize-request.ts';
 import { errorResponse, httpErrors, logFailure, toAppError } from './errors.ts';
 import type { OriginGuardConfig } from './guard-origin.ts';
 import type { RequestScope, RequestScopes } from './request-scope.ts';
-import { preflightResponse, putHeaders } from './response-headers.ts';
+import { preflightResponse, putHeaders, REPLAYED } from './response-headers.ts';
 import type { DeclaredRoute, RouteIndex } from './route-index.ts';
 
 /** What the listener knows of a connection. */
@@ -134,7 +134,8 @@ export function createRequestHandler(door: FrontDoor): (request: Request, peer: 
   async function countModelRequest(api: ApiPrincipal, answer: () => Promise<Response>): Promise<Response> {
     const recordSuccess = await door.limits.modelRequests(api.user.id, api.group);
     const response = await answer();
-    if (response.status < 400) await recordSuccess();
+    // A replay is the answer to a request that has been counted.
+    if (response.status < 400 && !response.headers.has(REPLAYED)) await recordSuccess();
     return response;
   }
 

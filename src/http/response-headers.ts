@@ -1,7 +1,10 @@
 /** Headers that every answer carries, and those of answers to other sites' pages. */
 
 /** What a script of another site may read of an answer of an API-key route. */
-const EXPOSED = 'x-request-id, retry-after, x-should-retry, content-length, content-range, accept-ranges, etag';
+const EXPOSED =
+  'x-request-id, retry-after, x-should-retry, idempotent-replayed, content-length, content-range, accept-ranges, etag';
+/** Says that an answer is that of an earlier request with the same Idempotency-Key. */
+export const REPLAYED = 'idempotent-replayed';
 const PREFLIGHT_SECONDS = 7200;
 /** SDKs send headers of their own (`x-stainless-…`): any well-formed list is granted, since no cookie ever goes along. */
 const HEADER_LIST = /^[A-Za-z0-9\-_, ]{1,2000}$/;

@@ -32,6 +32,8 @@ type ErrorOptions = {
   cause?: unknown;
   /** A 2xx of the vendor stands behind this error: a repeat could buy the job twice. */
   doNotRetry?: boolean;
+  /** An earlier request failed so, for which this one stands by its idempotency key. */
+  replayed?: boolean;
 };
 
 /** An expected failure. `code` is `room.reason`, for instance `auth.invalid_credentials`. */
@@ -42,6 +44,7 @@ export class AppError extends Error {
   readonly details: unknown;
   readonly retryAfterSeconds: number | undefined;
   readonly doNotRetry: boolean;
+  readonly replayed: boolean;
 
   constructor(code: string, kind: ErrorKind, message: string, options: ErrorOptions = {}) {
     super(options.message ?? message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -52,6 +55,7 @@ export class AppError extends Error {
     this.details = options.details;
     this.retryAfterSeconds = options.retryAfterSeconds;
     this.doNotRetry = options.doNotRetry ?? false;
+    this.replayed = options.replayed ?? false;
   }
 }
 

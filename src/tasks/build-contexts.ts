@@ -4,6 +4,7 @@ import type {
   DriverContext,
   Manifest,
   ProtocolContext,
+  ProtocolName,
   RouteContext,
   TaskQueryContext,
 } from '../plugins/index.ts';
@@ -38,18 +39,17 @@ export function decodeContext(request: ClientRequest): RouteContext {
   };
 }
 
-/** What `proto_video` hooks get; `ctx.protocol` carries the name that the plugin wrote. */
-export const videoContext = (
-  manifest: Manifest,
+/** What protocol hooks get; `ctx.protocol` carries the name that the plugin wrote. */
+export const protocolContext = (
+  { protocols }: Manifest,
+  protocol: ProtocolName,
   request: ClientRequest,
-  operation: ProtocolContext['operation'],
-  model: string,
+  about: Pick<ProtocolContext, 'operation' | 'model' | 'upstreamModel' | 'artifacts'> & { stream?: boolean },
 ): ProtocolContext => ({
   ...decodeContext(request),
-  protocol: manifest.protocols.find(({ name }) => name === 'proto_video')?.writtenAs ?? 'proto_video',
-  operation,
-  model,
+  protocol: protocols.find(({ name }) => name === protocol)?.writtenAs ?? protocol,
   stream: false,
+  ...about,
 });
 
 /** The context of buildSubmitRequest, parseSubmitResponse and the submit-time usage hooks. */

@@ -7,6 +7,15 @@ export const taskErrors = defineErrors('tasks', {
   model_required: ['invalid', 'model is required and must be a text.'],
   model_not_found: ['not_found', 'No plugin serves this model here.'],
   model_not_served: ['invalid', 'This model is not served by the plugin.'],
+  invalid_origin_task_ids: [
+    'invalid',
+    'The earlier tasks to build on must be a list of at most 16 task ids, each of 1 to 128 characters.',
+  ],
+  origin_task_not_found: ['invalid', 'An earlier task to build on was not found.'],
+  origin_task_platform_mismatch: ['invalid', 'An earlier task to build on was made by another plugin.'],
+  origin_task_channel_conflict: ['invalid', 'The earlier tasks to build on were made by different channels.'],
+  origin_task_channel_disabled: ['invalid', 'The channel that made the earlier task is no longer in service.'],
+  plugin_presenter_failed: ['internal', 'The plugin could not present the task.'],
   no_available_channel: ['unavailable', 'No channel is available for this model.'],
   plugin_request_invalid: ['invalid', 'The plugin refused the request.'],
   plugin_usage_invalid: ['invalid', 'The request asks for quantities that cannot be billed.'],
@@ -25,6 +34,15 @@ export const taskErrors = defineErrors('tasks', {
   submission_unrecorded: [
     'unavailable',
     'The vendor accepted the task, but it could not be stored here, so nobody follows it and it was not billed. A repeat may buy it twice.',
+  ],
+  invalid_idempotency_key: ['invalid', 'The Idempotency-Key header must be 1 to 255 printable ASCII characters.'],
+  idempotency_key_reused: [
+    'conflict',
+    'This Idempotency-Key was used for another request within the last 24 hours. Use a new key for a new request.',
+  ],
+  idempotency_in_progress: [
+    'conflict',
+    'The first request with this Idempotency-Key is still being submitted. Ask again with the same key and body.',
   ],
   artifact_not_found: ['not_found', 'There is no such artifact.'],
   artifact_not_ready: ['conflict', 'The task has not succeeded, so it has no artifacts yet.'],

@@ -1,8 +1,10 @@
 import type { Pin } from '../plugins/index.ts';
-import type { TaskRecord } from '../store/ports/index.ts';
+import type { TaskChange, TaskRecord } from '../store/ports/index.ts';
 import { applyVerdict } from './apply-verdict.ts';
 import { askVendor, askVendorInBatch, type Verdict } from './ask-vendor.ts';
+import { taskErrors } from './errors.ts';
 import { finishTask, leaseOf } from './finish-task.ts';
+import { keepFailure } from './keep-failure.ts';
 import { longestPollDelayMs } from './poll-schedule.ts';
 import type { TaskDeps } from './types.ts';
 
@@ -187,9 +189,9 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
   }
 
   /** Ends a task with a refund. One that the store refuses to end is logged and tried again later; it keeps no other from ending. */
-  async function endTask(task: TaskRecord, reason: string): Promise<boolean> {
+  async function endTask(task: TaskRecord, reason: string, change: TaskChange = {}): Promise<boolean> {
     try {
-      return await finishTask(deps, task, { status: 'FAILURE', reason });
+      return await finishTask(deps, task, { status: 'FAILURE', reason }, change);
     } catch (error) {
       logger.error({ err: error, task_id: task.taskId }, 'a task could not be ended; it is tried again later');
       return false;
@@ -239,7 +241,8 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
   async function endInterrupted(): Promise<void> {
     const tasks = await store.tasks.claimInterrupted({ owner: deps.nodeId, limit: SWEEP_BATCH, leaseForMs });
     for (const task of tasks) {
-      if (await endTask(task, 'submission interrupted')) {
+      const failure = keepFailure(taskErrors.submission_interrupted({ doNotRetry: true }));
+      if (await endTask(task, 'submission interrupted', { execution: { ...task.execution, failure } })) {
         logger.warn(
           { task_id: task.taskId, channel_id: task.channelId, request_id: task.execution.requestId },
           'a submission was interrupted: it is refunded, but an upstream job may exist that nobody follows',

@@ -1,12 +1,12 @@
-import { mapModel } from '../channels/index.ts';
 import { isObject } from '../kernel/index.ts';
-import { decodeProtocolRequest, type Generation, type LoadedPlugin } from '../plugins/index.ts';
+import { decodeProtocolRequest } from '../plugins/index.ts';
 import type { TaskRecord } from '../store/ports/index.ts';
-import { videoContext } from './build-contexts.ts';
+import { protocolContext } from './build-contexts.ts';
 import { taskErrors } from './errors.ts';
+import { findOwner } from './find-owner.ts';
 import { hookError } from './prepare-submission.ts';
 import { submitTask } from './submit-task.ts';
-import type { Caller, ClientRequest, TaskDeps } from './types.ts';
+import type { Caller, ClientRequest, Idempotency, TaskDeps } from './types.ts';
 
 /** No decoder: the whole body is the plugin's request body, the model stands in it. */
 export async function submitGeneric(
@@ -15,6 +15,7 @@ export async function submitGeneric(
   requestId: string,
   pluginKey: string,
   request: ClientRequest,
+  idempotency: Idempotency | undefined,
 ): Promise<TaskRecord> {
   if (request.body.kind === 'none') throw taskErrors.body_required();
   if (request.body.kind !== 'json') throw taskErrors.unsupported_media({ message: 'This route requires a JSON body.' });
@@ -36,6 +37,7 @@ export async function submitGeneric(
       generation: pin.generation.number,
       request,
       intent,
+      idempotency,
     });
   } finally {
     pin.release();
@@ -47,6 +49,7 @@ export async function submitVideo(
   caller: Caller,
   requestId: string,
   request: ClientRequest,
+  idempotency: Idempotency | undefined,
 ): Promise<TaskRecord> {
   if (request.body.kind === 'none') throw taskErrors.body_required();
   if (request.body.kind !== 'json' && request.body.kind !== 'multipart') {
@@ -56,14 +59,18 @@ export async function submitVideo(
   if (model === undefined) throw taskErrors.model_required({ param: 'model' });
   const pin = deps.pin();
   try {
-    const owner = videoOwner(deps, pin.generation, model);
+    const owner = findOwner(deps, pin.generation, 'proto_video', model);
     if (!owner)
       throw taskErrors.model_not_found({
         message: `No plugin serves the model "${model.slice(0, 120)}" on this route.`,
         param: 'model',
       });
-    const { plugin } = owner;
-    const context = videoContext(plugin.manifest, request, 'create', model);
+    const { plugin, upstreamModel } = owner;
+    const context = protocolContext(plugin.manifest, 'proto_video', request, {
+      operation: 'create',
+      model,
+      ...(upstreamModel === undefined ? {} : { upstreamModel }),
+    });
     const decoded = await decodeProtocolRequest(plugin, 'proto_video', context);
     if (!decoded.ok) throw hookError(decoded.error);
     const { action = '', requestBody } = decoded.value;
@@ -76,28 +83,15 @@ export async function submitVideo(
       generation: pin.generation.number,
       request,
       intent,
+      idempotency,
     });
   } finally {
     pin.release();
   }
 }
 
-/** By claim, else by an enabled channel that lists the name and maps it into a plugin's claimed models. */
-function videoOwner(deps: TaskDeps, generation: Generation, model: string): { plugin: LoadedPlugin } | undefined {
-  const claimed = generation.protocolOwner('proto_video', model);
-  if (claimed) return claimed;
-  for (const channel of deps.channels.known()) {
-    if (channel.status !== 1 || !channel.models.includes(model)) continue;
-    const plugin = channel.taskPluginKey
-      ? generation.plugins.get(channel.taskPluginKey)
-      : generation.byChannelType(channel.type);
-    const claim = plugin?.manifest.protocols.find(({ name }) => name === 'proto_video');
-    if (plugin && claim?.models.includes(mapModel(channel.modelMapping, model))) return { plugin };
-  }
-  return undefined;
-}
-
-function modelOf(request: ClientRequest): string | undefined {
+/** The model that the body names; undefined where there is none, or no text. */
+export function modelOf(request: ClientRequest): string | undefined {
   const { body } = request;
   if (body.kind === 'json') {
     const model = isObject(body.value) ? body.value.model : undefined;

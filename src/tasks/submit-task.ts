@@ -2,6 +2,7 @@ import { type AppError, newTaskId } from '../kernel/index.ts';
 import type { ChannelRecord, TaskRecord } from '../store/ports/index.ts';
 import { taskErrors } from './errors.ts';
 import { finishTask, leaseOf } from './finish-task.ts';
+import { keepFailure } from './keep-failure.ts';
 import { inputOf, type Prepared, prepareSubmission } from './prepare-submission.ts';
 import { recordAccepted } from './record-accepted.ts';
 import { sendSubmission } from './send-submission.ts';
@@ -12,6 +13,8 @@ export const SUBMIT_LEASE_MS = 30_000;
 const RENEW_EVERY_MS = 10_000;
 /** Channels that one submission may try. */
 const MAX_CHANNELS = 5;
+/** How long an Idempotency-Key stands for the task that it opened. */
+const IDEMPOTENCY_SECONDS = 24 * 3600;
 
 /**
  * Decoded intent → channel → hooks and price → reservation and task in one transaction → the vendor → its answer in one transaction.
@@ -38,7 +41,7 @@ export async function submitTask(deps: TaskDeps, submission: Submission): Promis
         ? await moveTask(deps, task, prepared, tried.length)
         : await openTask(deps, submission, prepared, taskId);
     } catch (error) {
-      if (task) await failSubmission(deps, await asStored(deps, task), messageOf(error));
+      if (task) await failSubmission(deps, await asStored(deps, task), error);
       throw error;
     }
     const lease = keepLease(deps, task);
@@ -55,8 +58,9 @@ export async function submitTask(deps: TaskDeps, submission: Submission): Promis
       lease.stop();
     }
   }
-  if (task) await failSubmission(deps, task, lastError?.message ?? 'no channel left');
-  throw lastError ?? taskErrors.no_available_channel({ param: 'model' });
+  const error = lastError ?? taskErrors.no_available_channel({ param: 'model' });
+  if (task) await failSubmission(deps, task, error);
+  throw error;
 }
 
 const pick = (deps: TaskDeps, { plugin, intent, caller }: Submission, except: number[]): ChannelRecord | undefined =>
@@ -75,11 +79,15 @@ async function openTask(
   prepared: Prepared,
   taskId: string,
 ): Promise<TaskRecord> {
-  const { caller, plugin, intent } = submission;
+  const { caller, plugin, intent, idempotency } = submission;
   const { quota, snapshot } = prepared.quote;
   const owner = { taskId, userId: caller.user.id, apiKeyId: caller.key?.id ?? null };
   return deps.store.transaction(async (tx) => {
     const createdAt = deps.clock.unix();
+    const { userId } = owner;
+    const expiresAt = createdAt + IDEMPOTENCY_SECONDS;
+    if (idempotency && !(await tx.idempotency.take({ ...idempotency, userId, taskId, at: createdAt, expiresAt })))
+      throw taskErrors.idempotency_in_progress({ retryAfterSeconds: 5 });
     const task = await tx.tasks.insert({
       ...owner,
       platform: plugin.key,
@@ -136,12 +144,13 @@ async function asStored(deps: TaskDeps, task: TaskRecord): Promise<TaskRecord> {
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : 'unknown');
 
 /** A refused or failed submission ends the row with its refund; where the store fails too, the lease runs out and recovery does it. */
-async function failSubmission(deps: TaskDeps, task: TaskRecord, reason: string): Promise<void> {
+async function failSubmission(deps: TaskDeps, task: TaskRecord, error: unknown): Promise<void> {
   try {
-    await finishTask(deps, task, { status: 'FAILURE', reason });
-  } catch (error) {
+    const execution = { ...task.execution, failure: keepFailure(error) };
+    await finishTask(deps, task, { status: 'FAILURE', reason: messageOf(error) }, { execution });
+  } catch (trouble) {
     deps.logger.error(
-      { err: error, task_id: task.taskId },
+      { err: trouble, task_id: task.taskId },
       'a failed submission could not be ended yet; its lease will run out',
     );
   }

@@ -2,8 +2,9 @@ import type { JsonObject } from '../kernel/index.ts';
 import { renderVideo } from '../plugins/index.ts';
 import type { LedgerEntryRecord, Page, Paged, TaskEventRecord, TaskRecord } from '../store/ports/index.ts';
 import { verifyCapability } from './artifact-links.ts';
-import { videoContext } from './build-contexts.ts';
+import { protocolContext } from './build-contexts.ts';
 import { taskErrors } from './errors.ts';
+import { type SubmittedTask, submitOnce } from './idempotency/submit-once.ts';
 import { type Content, type ContentRequest, openArtifact } from './open-artifact.ts';
 import { createPollEngine, type PollEngine } from './poll-engine.ts';
 import { describeArtifacts } from './read-artifacts.ts';
@@ -23,9 +24,9 @@ export type Tasks = {
   stats(): ReturnType<PollEngine['stats']>;
   queueDepth(): Promise<{ unfinished: number; due: number; latestLatenessMs: number }>;
   /** `POST /v1/tasks/:pluginKey`: the whole JSON body is the plugin's request body. */
-  submitGeneric(caller: Caller, requestId: string, pluginKey: string, request: ClientRequest): Promise<TaskRecord>;
+  submitGeneric(caller: Caller, requestId: string, pluginKey: string, request: ClientRequest): Promise<SubmittedTask>;
   /** `POST /v1/videos`. Throws `tasks.model_not_found` when no plugin claims the model. */
-  submitVideo(caller: Caller, requestId: string, request: ClientRequest): Promise<TaskRecord>;
+  submitVideo(caller: Caller, requestId: string, request: ClientRequest): Promise<SubmittedTask>;
   /** The caller's own task. Throws `tasks.task_not_found`, also for a task of somebody else. */
   own(userId: number, taskId: string): Promise<TaskRecord>;
   /** `GET /v1/videos/:id`: the plugin's rendering within the host's object. */
@@ -62,8 +63,11 @@ export function createTasks(services: TaskServices): Tasks {
     stats: () => engine.stats(),
     queueDepth: () => store.tasks.queueDepth(),
     submitGeneric: (caller, requestId, pluginKey, request) =>
-      submitGeneric(deps, caller, requestId, pluginKey, request),
-    submitVideo: (caller, requestId, request) => submitVideo(deps, caller, requestId, request),
+      submitOnce(deps, caller, request, (idempotency) =>
+        submitGeneric(deps, caller, requestId, pluginKey, request, idempotency),
+      ),
+    submitVideo: (caller, requestId, request) =>
+      submitOnce(deps, caller, request, (idempotency) => submitVideo(deps, caller, requestId, request, idempotency)),
 
     async own(userId, taskId) {
       const task = taskId.length <= MAX_TASK_ID ? await store.tasks.byUser(userId, taskId) : undefined;
@@ -76,7 +80,8 @@ export function createTasks(services: TaskServices): Tasks {
       try {
         const plugin = pin.generation.plugins.get(task.platform);
         if (!plugin?.has('protocols.proto_video.render')) return videoObject(task);
-        const context = videoContext(plugin.manifest, request, 'retrieve', task.properties.originModelName);
+        const model = task.properties.originModelName;
+        const context = protocolContext(plugin.manifest, 'proto_video', request, { operation: 'retrieve', model });
         const rendered = await renderVideo(plugin, context, taskView(task), {});
         if (rendered.ok) return renderedVideo(task, rendered.value);
         // Retrieval always works: a plugin that renders badly costs its additions, not the answer.

@@ -88,6 +88,10 @@ export type ClientRequest = {
   contentType: string;
   accept: string;
   body: RequestBody;
+  /** The Idempotency-Key header as sent; null or absent without one. */
+  idempotencyKey?: string | null;
+  /** Aborted when the client has left: ends what it waits for, never what it has submitted. */
+  signal?: AbortSignal;
   /** SHA-256 of the body as it came, in hex; of no bytes where none was taken. */
   bodySha256: string;
   /** Lets go of the body's files; called once the submission has ended, however it did. Never throws. */
@@ -97,6 +101,9 @@ export type ClientRequest = {
 /** What the client wants, after decoding: the same for every surface. */
 export type Intent = { model: string; action: string; requestBody: Json | undefined };
 
+/** A client's own key for a submission, and the SHA-256 in hex of the request that it stands for. */
+export type Idempotency = { key: string; requestHash: string };
+
 export type Submission = {
   surface: 'generic' | 'native' | 'proto_video' | 'proto_responses';
   caller: Caller;
@@ -105,6 +112,7 @@ export type Submission = {
   generation: number;
   request: ClientRequest;
   intent: Intent;
+  idempotency?: Idempotency | undefined;
 };
 
 export type CredentialContext = { auth: JsonObject; authHeader: string; apiKey?: string; authError?: string };

@@ -51,7 +51,7 @@ export function createTaskWatchers({ store, clock, logger, tickMs, tickJitterMs 
     let tickAt = nextTick();
     while (watched.size > 0) {
       wake = new AbortController();
-      if (urgent.size === 0) await clock.sleep(tickAt - clock.monotonicMs(), wake.signal);
+      if (urgent.size === 0) await clock.sleep(Math.max(0, tickAt - clock.monotonicMs()), wake.signal);
       const ticks = clock.monotonicMs() >= tickAt;
       const taskIds = [...(ticks ? watched.keys() : urgent)];
       urgent.clear();

@@ -10,6 +10,9 @@ export type CleanUpConfig = {
   hourlyAlertThreshold: number;
 };
 
+/** Rows of another room that serve no end any more; `deleteBatch` deletes about `limit` of them and gives how many. */
+export type CleanUpStep = { step: string; deleteBatch: (limit: number) => Promise<number> };
+
 export interface CleanUp {
   /**
    * Deletes sessions and flows that serve no end any more, unless another node is doing so now. A step that fails is logged and the
@@ -25,8 +28,15 @@ const FLOW_RETENTION_SECONDS = SECONDS_PER_DAY;
 /** Rows a statement: small enough that requests in between do not notice. */
 const BATCH = 500;
 
-export function createCleanUp(deps: { store: Store; clock: Clock; logger: Logger; config: CleanUpConfig }): CleanUp {
-  const { store, clock, logger, config } = deps;
+export function createCleanUp(deps: {
+  store: Store;
+  clock: Clock;
+  logger: Logger;
+  config: CleanUpConfig;
+  /** What other rooms have cleaned up with it. */
+  others?: readonly CleanUpStep[];
+}): CleanUp {
+  const { store, clock, logger, config, others = [] } = deps;
 
   /** Says so when unusually many sessions were opened, over all users; refuses nothing. */
   async function alert(now: number): Promise<void> {
@@ -65,6 +75,7 @@ export function createCleanUp(deps: { store: Store; clock: Clock; logger: Logger
       store.sessions.deleteRevoked({ revokedUntil: retained, createdAfter, limit }),
     );
     const flows = await empty('flows', (limit) => store.flows.deleteDone(now - FLOW_RETENTION_SECONDS, limit));
+    for (const { step, deleteBatch } of others) await empty(step, deleteBatch);
     if (expired || revoked || flows) logger.info({ expired, revoked, flows }, 'sessions and flows cleaned up');
   }
 

@@ -3,6 +3,7 @@ import type { ApiPrincipal } from '../../auth/index.ts';
 import { AppError } from '../../kernel/index.ts';
 import { type Caller, submittedObject, type Tasks, taskObject } from '../../tasks/index.ts';
 import type { Kit } from '../kit.ts';
+import { REPLAYED } from '../response-headers.ts';
 import type { FormLimits } from './collect-form.ts';
 import { readClientRequest, requestedModel } from './read-client-request.ts';
 import { contentRequest, contentResponse } from './send-content.ts';
@@ -44,12 +45,14 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
     .use(kit)
     .post(
       '/v1/tasks/:pluginKey',
-      async ({ request, params, api, origin, requestId, keepOpen }) => {
+      async ({ request, params, api, origin, requestId, keepOpen, set }) => {
         const client = await readClientRequest(request, params, deps);
         try {
           deps.assertKeyAllows({ key: api.key, model: requestedModel(client), ip: origin.ip });
           keepOpen();
-          return submittedObject(await tasks.submitGeneric(callerOf(api), requestId, params.pluginKey, client));
+          const submitted = await tasks.submitGeneric(callerOf(api), requestId, params.pluginKey, client);
+          if (submitted.replayed) set.headers[REPLAYED] = 'true';
+          return submittedObject(submitted);
         } finally {
           await client.release();
         }

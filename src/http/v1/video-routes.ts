@@ -4,6 +4,7 @@ import { AppError } from '../../kernel/index.ts';
 import { type Tasks, videoObject } from '../../tasks/index.ts';
 import { httpErrors } from '../errors.ts';
 import type { Kit } from '../kit.ts';
+import { REPLAYED } from '../response-headers.ts';
 import { readClientRequest, requestedModel } from './read-client-request.ts';
 import { contentRequest, contentResponse } from './send-content.ts';
 import { callerOf, type V1Deps } from './task-routes.ts';
@@ -22,12 +23,14 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
     .use(kit)
     .post(
       '/v1/videos',
-      async ({ request, api, origin, requestId, keepOpen }) => {
+      async ({ request, api, origin, requestId, keepOpen, set }) => {
         const client = await readClientRequest(request, {}, deps);
         try {
           deps.assertKeyAllows({ key: api.key, model: requestedModel(client), ip: origin.ip });
           keepOpen();
-          return videoObject(await tasks.submitVideo(callerOf(api), requestId, client));
+          const submitted = await tasks.submitVideo(callerOf(api), requestId, client);
+          if (submitted.replayed) set.headers[REPLAYED] = 'true';
+          return videoObject(submitted);
         } finally {
           await client.release();
         }

@@ -2,7 +2,7 @@
  * The rows of the data model as the rooms see them. Times are whole Unix seconds unless a name ends in `Ms`; money is an
  * integer quota (500,000 = 1 USD). Columns that hold JSON are parsed here.
  */
-import type { Json, JsonObject } from '../../kernel/index.ts';
+import type { ErrorKind, Json, JsonObject } from '../../kernel/index.ts';
 import type { EnabledStatus } from './account-records.ts';
 
 export type ChannelRecord = {
@@ -65,6 +65,18 @@ export type TaskExecution = {
   generation: number;
   /** The client surface that created the task: `generic`, `native`, `proto_video`, `proto_responses`. */
   surface: string;
+  /** What the client was told, where the submission failed after the task had been opened. */
+  failure?: StoredFailure;
+};
+
+/** An error as the rooms throw it, without its cause. */
+export type StoredFailure = {
+  code: string;
+  kind: ErrorKind;
+  message: string;
+  param?: string;
+  retryAfterSeconds?: number;
+  doNotRetry?: boolean;
 };
 
 /** Everything a later settlement needs, frozen at reservation. */

@@ -101,6 +101,7 @@ export type TaskChange = Partial<
     | 'quota'
     | 'channelId'
     | 'properties'
+    | 'execution'
     | 'billing'
   >
 >;
@@ -171,6 +172,21 @@ export interface TaskStore {
     detail?: string;
   }): Promise<void>;
   events(taskId: string): Promise<TaskEventRecord[]>;
+}
+
+/** Which submission a client's own key stands for. */
+export type IdempotencyRecord = { userId: number; key: string; requestHash: string; taskId: string; expiresAt: number };
+
+export interface IdempotencyStore {
+  /**
+   * Takes a user's key until `expiresAt`, also from a record that has expired by `at`. False: it is taken. Meant for the transaction
+   * that opens the task: of many at once, the others wait for its end and take the key only where it came to nothing.
+   */
+  take(record: IdempotencyRecord & { at: number }): Promise<boolean>;
+  /** The record of a key that has not expired by `at`. */
+  find(userId: number, key: string, at: number): Promise<IdempotencyRecord | undefined>;
+  /** Deletes about `limit` records that had expired by `until`; gives how many. */
+  deleteExpired(until: number, limit: number): Promise<number>;
 }
 
 /** Lines of no task. */
@@ -280,6 +296,7 @@ export interface Repositories {
   readonly channels: ChannelStore;
   readonly plugins: PluginStore;
   readonly tasks: TaskStore;
+  readonly idempotency: IdempotencyStore;
   readonly ledger: LedgerStore;
   readonly prices: PriceStore;
   readonly logs: LogStore;

@@ -7,6 +7,7 @@ import { createApiKeyStore } from './api-keys.ts';
 import { createChannelStore } from './channels.ts';
 import { createContext } from './context.ts';
 import { createFlowStore } from './flows.ts';
+import { createIdempotencyStore } from './idempotency.ts';
 import { createIdentityStore } from './identities.ts';
 import { createLedgerStore } from './ledger.ts';
 import { createLogStore } from './logs.ts';
@@ -39,6 +40,7 @@ export function createRepositories(
     channels: withStoreErrors(createChannelStore(context)),
     plugins: withStoreErrors(createPluginStore(context)),
     tasks: withStoreErrors(createTaskStore(context)),
+    idempotency: withStoreErrors(createIdempotencyStore(context)),
     ledger: withStoreErrors(createLedgerStore(context)),
     prices: withStoreErrors(createPriceStore(context)),
     logs: withStoreErrors(createLogStore(context)),

@@ -1,0 +1,68 @@
+import { AppError, sha256Hex } from '../../kernel/index.ts';
+import type { TaskRecord } from '../../store/ports/index.ts';
+import { taskErrors } from '../errors.ts';
+import { restoreFailure } from '../keep-failure.ts';
+import type { Caller, ClientRequest, Idempotency, TaskDeps } from '../types.ts';
+import { watchTask } from '../watch-task.ts';
+
+/** `replayed`: the task of an earlier request with the same key; nothing was submitted now. */
+export type SubmittedTask = TaskRecord & { replayed: boolean };
+
+/** Keys are meant to be random; 1 to 255 printable ASCII characters are more than any client needs. */
+const KEY = /^[\x20-\x7e]{1,255}$/;
+
+/**
+ * The one way into every submit surface. Without an Idempotency-Key it is `submit` alone. With one, the first request of a user with this
+ * key submits, and its repeats within 24 hours get what it came to: its task, or the failure that ended the task before the vendor took
+ * it. What is refused before a task exists leaves the key free.
+ *
+ * `submit` decodes and submits; it hands the key on to the transaction that opens the task, where of many at once one takes it.
+ * @throws tasks.invalid_idempotency_key, tasks.idempotency_key_reused, tasks.idempotency_in_progress, the stored failure, what `submit` throws
+ */
+export async function submitOnce(
+  deps: TaskDeps,
+  caller: Caller,
+  request: ClientRequest,
+  submit: (idempotency: Idempotency | undefined) => Promise<TaskRecord>,
+): Promise<SubmittedTask> {
+  const key = request.idempotencyKey ?? undefined;
+  if (key === undefined) return { ...(await submit(undefined)), replayed: false };
+  if (!KEY.test(key)) throw taskErrors.invalid_idempotency_key();
+  const requestHash = hashOf(request);
+  const find = () => deps.store.idempotency.find(caller.user.id, key, deps.clock.unix());
+  let earlier = await find();
+  if (!earlier) {
+    try {
+      return { ...(await submit({ key, requestHash })), replayed: false };
+    } catch (error) {
+      earlier = isTaken(error) ? await find() : undefined;
+      if (!earlier) throw error;
+    }
+  }
+  if (earlier.requestHash !== requestHash) throw taskErrors.idempotency_key_reused();
+  return { ...(await outcomeOf(deps, earlier.taskId, request.signal)), replayed: true };
+}
+
+/** Over the method, the address and the body's own bytes: what makes two requests the same. */
+const hashOf = ({ method, path, query, bodySha256 }: ClientRequest): string =>
+  sha256Hex(JSON.stringify([method, path, query, bodySha256]));
+
+const isTaken = (error: unknown): boolean => error instanceof AppError && error.code === TAKEN;
+const TAKEN = taskErrors.idempotency_in_progress().code;
+
+/** Waits until the first request's submission is through, at most as long as one may take. */
+async function outcomeOf(deps: TaskDeps, taskId: string, left: AbortSignal | undefined): Promise<TaskRecord> {
+  const patience = new AbortController();
+  const signal = left ? AbortSignal.any([left, patience.signal]) : patience.signal;
+  void deps.clock.sleep(deps.limits.submitTimeoutMs, signal).then(() => patience.abort());
+  try {
+    for await (const task of watchTask(deps, taskId, { signal })) {
+      if (task.status === 'NOT_START') continue;
+      if (task.execution.failure) throw restoreFailure(task.execution.failure);
+      return task;
+    }
+  } finally {
+    patience.abort();
+  }
+  throw taskErrors.idempotency_in_progress({ retryAfterSeconds: 5 });
+}

@@ -1,0 +1,254 @@
+/** Idempotency-Key: a client repeats a submission, whatever came between, and never buys it twice. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { AppError, sha256Hex } from '../../src/kernel/index.ts';
+import type { Store } from '../../src/store/ports/index.ts';
+import type { Caller, ClientRequest } from '../../src/tasks/index.ts';
+import { describeEachStore, leaseOf, type OpenedStore } from '../contract/each-store.ts';
+import { startSandbox } from '../plugins/support.ts';
+import { until } from '../support/gateway.ts';
+import { addCaller, BALANCE, balanceOf, billFor, type Engine, ended, jsonRequest, startEngine } from './harness.ts';
+
+const sandbox = startSandbox();
+afterAll(() => sandbox.close());
+
+const KEY = '4f3c2a10-order of today/1';
+const BODY = { model: 'demo-video', prompt: 'a [duration=0.3]', seconds: 5 };
+
+const request = (key: string | null, change: Partial<ClientRequest> = {}, body: object = BODY): ClientRequest => ({
+  ...jsonRequest(body as never),
+  idempotencyKey: key,
+  ...change,
+});
+
+const describeKeys = (opened: () => OpenedStore) => {
+  let store: Store;
+  let engine: Engine;
+  let vendor: ReturnType<typeof Bun.serve>;
+  /** What the vendor answers to an order; the demo vendor's own answer where it gives none. */
+  let onOrder: (() => Promise<Response | undefined>) | undefined;
+  let orders = 0;
+
+  beforeAll(async () => {
+    store = opened().store;
+    engine = await startEngine(store, sandbox, { submitTimeoutMs: 8000, tickMs: 50 });
+    vendor = Bun.serve({
+      port: 0,
+      hostname: '127.0.0.1',
+      idleTimeout: 0,
+      async fetch(asked) {
+        const url = new URL(asked.url);
+        if (asked.method === 'POST') {
+          orders += 1;
+          const own = await onOrder?.();
+          if (own) return own;
+        }
+        return fetch(`${engine.vendorUrl}${url.pathname}${url.search}`, {
+          method: asked.method,
+          headers: asked.headers,
+          ...(asked.method === 'POST' ? { body: await asked.text() } : {}),
+        });
+      },
+    });
+    await engine.addChannel({ baseUrl: vendor.url.origin });
+    await engine.tasks.start();
+  });
+  afterEach(() => {
+    onOrder = undefined;
+    orders = 0;
+  });
+  afterAll(async () => {
+    await engine.stop();
+    await vendor.stop(true);
+    expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
+  });
+
+  const submit = (caller: Caller, client: ClientRequest, on = engine) =>
+    on.tasks.submitGeneric(caller, 'request', 'demo', client);
+  const refused = async (sent: Promise<unknown>): Promise<AppError> => {
+    const error = await sent.then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    );
+    if (!(error instanceof AppError)) throw new Error(`expected a refusal, got ${String(error)}`);
+    return error;
+  };
+
+  test('the same key and body is the same task, then and later', async () => {
+    const caller = await addCaller(store);
+    const first = await submit(caller, request(KEY));
+    const again = await submit(caller, request(KEY));
+    await ended(store, first.taskId);
+    const late = await submit(caller, request(KEY));
+    expect([first.replayed, again.replayed, late.replayed]).toEqual([false, true, true]);
+    expect([again.taskId, late.taskId]).toEqual([first.taskId, first.taskId]);
+    expect(late.status).toBe('SUCCESS');
+    expect(orders).toBe(1);
+    expect(await balanceOf(store, caller.user.id)).toBe(BALANCE - billFor(5));
+  });
+
+  test('no key, another key and another user’s key are requests of their own', async () => {
+    const [caller, other] = [await addCaller(store), await addCaller(store)];
+    const submissions = [
+      await submit(caller, request(KEY)),
+      await submit(caller, request(`${KEY}2`)),
+      await submit(caller, request(null)),
+      await submit(caller, jsonRequest(BODY)),
+      await submit(other, request(KEY)),
+    ];
+    expect(new Set(submissions.map(({ taskId }) => taskId)).size).toBe(5);
+    expect(submissions.some(({ replayed }) => replayed)).toBe(false);
+  });
+
+  const others: [what: string, change: Partial<ClientRequest>][] = [
+    ['another body', { bodySha256: sha256Hex('{"model":"demo-video","prompt":"a dog"}') }],
+    ['another path', { path: '/v1/videos' }],
+    ['another method', { method: 'PUT' }],
+    ['another query', { query: { Action: ['Submit'] } }],
+  ];
+  test('a key that is used for anything else is refused', async () => {
+    const caller = await addCaller(store);
+    const { taskId } = await submit(caller, request(KEY));
+    for (const [what, change] of others) {
+      const error = await refused(submit(caller, request(KEY, change)));
+      expect([what, error.code, error.kind]).toEqual([what, 'tasks.idempotency_key_reused', 'conflict']);
+    }
+    expect((await submit(caller, request(KEY))).taskId).toBe(taskId);
+    expect(orders).toBe(1);
+  });
+
+  test.each([
+    ['nothing', ''],
+    ['256 characters', 'k'.repeat(256)],
+    ['letters beyond ASCII', 'clé'],
+    ['a control character', 'a\tb'],
+  ])('a key of %s is refused, and nothing submitted', async (_, key) => {
+    const error = await refused(submit(await addCaller(store), request(key)));
+    expect([error.code, error.kind]).toEqual(['tasks.invalid_idempotency_key', 'invalid']);
+    expect(orders).toBe(0);
+  });
+
+  test('a key of 255 characters is taken', async () => {
+    const caller = await addCaller(store);
+    const key = '~'.repeat(255);
+    const { taskId } = await submit(caller, request(key));
+    expect((await submit(caller, request(key))).taskId).toBe(taskId);
+  });
+
+  test('a request that is refused before its task exists leaves the key free', async () => {
+    const caller = await addCaller(store, billFor(4));
+    const unknown = { ...BODY, model: 'nobody-serves-this' };
+    expect((await refused(submit(caller, request(KEY, {}, unknown)))).code).not.toContain('idempotency');
+    expect((await refused(submit(caller, request(KEY)))).code).toBe('billing.insufficient_quota');
+    expect(await store.idempotency.find(caller.user.id, KEY, 0)).toBeUndefined();
+    const affordable = { ...BODY, seconds: 4 };
+    expect((await submit(caller, request(KEY, {}, affordable))).replayed).toBe(false);
+  });
+
+  test('what the vendor refused is refused again in the same words, and the vendor hears of it once', async () => {
+    const caller = await addCaller(store);
+    onOrder = async () => Response.json({ error: { message: 'this prompt is not allowed' } }, { status: 422 });
+    const first = await refused(submit(caller, request(KEY)));
+    onOrder = undefined;
+    const again = await refused(submit(caller, request(KEY)));
+    expect([first.replayed, again.replayed]).toEqual([false, true]);
+    expect(again).toMatchObject({ code: first.code, kind: first.kind, message: first.message });
+    expect(again.message).toContain('this prompt is not allowed');
+    expect(orders).toBe(1);
+    expect(await balanceOf(store, caller.user.id)).toBe(BALANCE);
+  });
+
+  test('a 2xx that cannot be understood is not bought again', async () => {
+    const caller = await addCaller(store);
+    onOrder = async () => new Response('<html>');
+    expect((await refused(submit(caller, request(KEY)))).doNotRetry).toBe(true);
+    const again = await refused(submit(caller, request(KEY)));
+    expect([again.doNotRetry, again.replayed, orders]).toEqual([true, true, 1]);
+  });
+
+  test('a repeat waits for the first, and gets its task', async () => {
+    const caller = await addCaller(store);
+    const { promise: answered, resolve: answer } = Promise.withResolvers<undefined>();
+    onOrder = () => answered;
+    const first = submit(caller, request(KEY));
+    await until('the vendor has the order', () => orders === 1);
+    let waiting = true;
+    const again = submit(caller, request(KEY)).finally(() => {
+      waiting = false;
+    });
+    expect((await refused(submit(caller, request(KEY, { bodySha256: sha256Hex('another') })))).code).toContain(
+      'reused',
+    );
+    expect(waiting).toBe(true);
+    answer(undefined);
+    expect((await again).taskId).toBe((await first).taskId);
+    expect(orders).toBe(1);
+  });
+
+  test('a repeat that has waited as long as a submission may take is told to ask again', async () => {
+    const caller = await addCaller(store);
+    const patient = await startEngine(store, sandbox, { submitTimeoutMs: 100 });
+    const { promise: answered, resolve: answer } = Promise.withResolvers<undefined>();
+    onOrder = () => answered;
+    const first = submit(caller, request(KEY));
+    await until('the vendor has the order', () => orders === 1);
+    const error = await refused(submit(caller, request(KEY), patient));
+    expect([error.code, error.kind]).toEqual(['tasks.idempotency_in_progress', 'conflict']);
+    expect(error.retryAfterSeconds).toBeGreaterThan(0);
+    const leaving = new AbortController();
+    const left = refused(submit(caller, request(KEY, { signal: leaving.signal })));
+    leaving.abort();
+    expect((await left).code).toBe('tasks.idempotency_in_progress');
+    answer(undefined);
+    await first;
+    await patient.stop();
+  });
+
+  test('a submission whose process died is ended, and its repeats are told so', async () => {
+    const caller = await addCaller(store);
+    const { promise: answered, resolve: answer } = Promise.withResolvers<undefined>();
+    onOrder = () => answered;
+    const first = refused(submit(caller, request(KEY)));
+    await until('the vendor has the order', () => orders === 1);
+    const [open] = (await store.tasks.list({ userId: caller.user.id }, { page: 1, pageSize: 1 })).items;
+    if (!open) throw new Error('there is no task');
+    await store.tasks.renew(leaseOf(open), -1);
+    const error = await refused(submit(caller, request(KEY)));
+    expect(error).toMatchObject({ code: 'tasks.submission_interrupted', doNotRetry: true, replayed: true });
+    answer(undefined);
+    expect((await first).code).toBe('tasks.submission_interrupted');
+    expect(orders).toBe(1);
+    expect(await balanceOf(store, caller.user.id)).toBe(BALANCE);
+  });
+
+  test('after 24 hours the key is free again', async () => {
+    const caller = await addCaller(store);
+    const { taskId } = await submit(caller, request(KEY));
+    const now = Math.floor(Date.now() / 1000);
+    const day = 24 * 3600;
+    const record = await store.idempotency.find(caller.user.id, KEY, now + day - 60);
+    expect(record?.taskId).toBe(taskId);
+    expect(await store.idempotency.find(caller.user.id, KEY, now + day + 60)).toBeUndefined();
+    await store.idempotency.deleteExpired(now + day + 60, 1000);
+    const next = await submit(caller, request(KEY));
+    expect([next.replayed, next.taskId === taskId]).toEqual([false, false]);
+  });
+
+  test('50 at once on two nodes: one task, one bill, one order', async () => {
+    const caller = await addCaller(store);
+    const other = await startEngine(await opened().openAnother(), sandbox, { tickMs: 50 });
+    const sent = await Promise.all(
+      Array.from({ length: 50 }, (_, i) => submit(caller, request(KEY), i % 2 === 0 ? engine : other)),
+    );
+    expect(new Set(sent.map(({ taskId }) => taskId)).size).toBe(1);
+    expect(sent.filter(({ replayed }) => !replayed)).toHaveLength(1);
+    expect(orders).toBe(1);
+    await ended(store, sent[0]?.taskId ?? '');
+    expect((await store.tasks.list({ userId: caller.user.id }, { page: 1, pageSize: 10 })).total).toBe(1);
+    expect(await balanceOf(store, caller.user.id)).toBe(BALANCE - billFor(5));
+    await other.stop();
+  });
+};
+
+describeEachStore('Idempotency-Key', (opened) => {
+  describe('submissions', () => describeKeys(opened));
+});
