@@ -152,6 +152,12 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
       submitTimeoutMs: config.protocolTimeoutSeconds * 1000,
       tickMs: config.protocolTickMs,
       tickJitterMs: config.protocolTickJitterMs,
+      observations: {
+        node: config.protocolGlobalConcurrency,
+        plugin: config.protocolPluginConcurrency,
+        user: config.protocolUserConcurrency,
+        key: config.protocolKeyConcurrency,
+      },
       maxFileBytes: config.maxFileMb * MIB,
     },
     cryptoSecrets: secrets.crypto,

@@ -44,6 +44,7 @@ export const taskErrors = defineErrors('tasks', {
     'conflict',
     'The first request with this Idempotency-Key is still being submitted. Ask again with the same key and body.',
   ],
+  rate_limit_exceeded: ['rate_limited', 'Too many active task observations.'],
   artifact_not_found: ['not_found', 'There is no such artifact.'],
   artifact_not_ready: ['conflict', 'The task has not succeeded, so it has no artifacts yet.'],
   artifact_plugin_unavailable: ['unavailable', 'The plugin of this task is not available.'],

@@ -5,9 +5,12 @@ import { verifyCapability } from './artifact-links.ts';
 import { protocolContext } from './build-contexts.ts';
 import { taskErrors } from './errors.ts';
 import { type SubmittedTask, submitOnce } from './idempotency/submit-once.ts';
+import { type OpenedNativeRoute, openNativeRoute } from './native/open-native-route.ts';
 import { type Content, type ContentRequest, openArtifact } from './open-artifact.ts';
+import { ownTasks } from './own-tasks.ts';
 import { createPollEngine, type PollEngine } from './poll-engine.ts';
 import { describeArtifacts } from './read-artifacts.ts';
+import { createObservations } from './responses/limit-observations.ts';
 import { renderedVideo, taskView, videoObject } from './show-task.ts';
 import { submitGeneric, submitVideo } from './submit-surfaces.ts';
 import type { Caller, ClientRequest, TaskDeps, TaskServices } from './types.ts';
@@ -27,6 +30,8 @@ export type Tasks = {
   submitGeneric(caller: Caller, requestId: string, pluginKey: string, request: ClientRequest): Promise<SubmittedTask>;
   /** `POST /v1/videos`. Throws `tasks.model_not_found` when no plugin claims the model. */
   submitVideo(caller: Caller, requestId: string, request: ClientRequest): Promise<SubmittedTask>;
+  /** The plugin's own route at a percent-encoded path; a `route` is to be released. Undefined: no plugin's path. */
+  openNativeRoute(method: string, path: string): OpenedNativeRoute | undefined;
   /** The caller's own task. Throws `tasks.task_not_found`, also for a task of somebody else. */
   own(userId: number, taskId: string): Promise<TaskRecord>;
   /** `GET /v1/videos/:id`: the plugin's rendering within the host's object. */
@@ -48,7 +53,8 @@ const MAX_ARTIFACT_KEY = 128;
 export function createTasks(services: TaskServices): Tasks {
   const { store, clock, logger, limits } = services;
   const watchers = createTaskWatchers({ store, clock, logger, ...limits });
-  const deps: TaskDeps = { ...services, watchers };
+  const observations = createObservations(limits.observations);
+  const deps: TaskDeps = { ...services, watchers, observations };
   const engine = createPollEngine(deps);
 
   return {
@@ -69,8 +75,10 @@ export function createTasks(services: TaskServices): Tasks {
     submitVideo: (caller, requestId, request) =>
       submitOnce(deps, caller, request, (idempotency) => submitVideo(deps, caller, requestId, request, idempotency)),
 
+    openNativeRoute: (method, path) => openNativeRoute(deps, method, path),
+
     async own(userId, taskId) {
-      const task = taskId.length <= MAX_TASK_ID ? await store.tasks.byUser(userId, taskId) : undefined;
+      const [task] = (await ownTasks(deps, userId, [taskId])) ?? [];
       if (!task) throw taskErrors.task_not_found();
       return task;
     },

@@ -2,8 +2,9 @@ import type { Billing } from '../billing/index.ts';
 import type { Channels } from '../channels/index.ts';
 import type { Clock, Json, JsonObject, Logger } from '../kernel/index.ts';
 import type { LoadedPlugin, Pin } from '../plugins/index.ts';
-import type { ApiKeyRecord, Store, UserRecord } from '../store/ports/index.ts';
+import type { ApiKeyRecord, Store, TaskRecord, UserRecord } from '../store/ports/index.ts';
 import type { ServiceAccountTokens, Upstream } from '../upstream/index.ts';
+import type { ObservationLimits, Observations } from './responses/limit-observations.ts';
 import type { TaskWatchers } from './watch-task.ts';
 
 export type TaskLimits = {
@@ -25,6 +26,8 @@ export type TaskLimits = {
   tickMs: number;
   /** TASK_PLUGIN_PROTOCOL_TICK_JITTER_MILLISECONDS: most that is added to it. */
   tickJitterMs: number;
+  /** TASK_PLUGIN_PROTOCOL_*_CONCURRENCY: clients that watch tasks at once. */
+  observations: ObservationLimits;
   /** MAX_FILE_DOWNLOAD_MB in bytes: each file and all inlined bytes of a request together. */
   maxFileBytes: number;
 };
@@ -33,6 +36,8 @@ export type TaskLimits = {
 export type TaskDeps = TaskServices & {
   /** Who waits for a task on this node; told of every transition made here, after its commit. */
   watchers: TaskWatchers;
+  /** Admits who waits for a task or streams it. */
+  observations: Observations;
 };
 
 /** What the engine is given. */
@@ -113,6 +118,10 @@ export type Submission = {
   request: ClientRequest;
   intent: Intent;
   idempotency?: Idempotency | undefined;
+  originTasks?: OriginTasks | undefined;
 };
+
+/** Earlier tasks that a submission builds on, in the order in which the decoder named them, and the one channel that made them. */
+export type OriginTasks = { tasks: readonly TaskRecord[]; channelId: number };
 
 export type CredentialContext = { auth: JsonObject; authHeader: string; apiKey?: string; authError?: string };

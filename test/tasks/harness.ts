@@ -74,6 +74,7 @@ export async function startEngine(store: Store, sandbox: Sandbox, limits: Partia
       submitTimeoutMs: 10_000,
       tickMs: 2000,
       tickJitterMs: 0,
+      observations: { node: 128, plugin: 32, user: 4, key: 2 },
       maxFileBytes: 1024 * 1024,
       ...limits,
     },
