@@ -198,7 +198,7 @@ export interface DriverContext extends Credential {
   action: string;
   /** Only where the decoder named origin tasks. */
   originTasks?: OriginTask[];
-  /** The first of them, for remixes. */
+  /** The vendor's id of the first of them, for remixes. */
   originTaskId?: string;
   publicTaskId: string;
   /** Billing and display identity: what the client sent. */

@@ -11,6 +11,8 @@ export type PickRequest = {
   group: string;
   /** Channels that this request has tried already. */
   except: readonly number[];
+  /** The one channel that may serve. */
+  only?: number;
 };
 
 /** By model and group, then the highest priority, then by chance in proportion to weight. A weight of 0 serves only where all are 0. */
@@ -38,6 +40,7 @@ const isDrivenBy = (channel: ChannelRecord, pluginKey: string, channelTypes: rea
 
 const serves = (channel: ChannelRecord, request: PickRequest): boolean =>
   channel.status === 1 &&
+  (request.only === undefined || channel.id === request.only) &&
   !request.except.includes(channel.id) &&
   isDrivenBy(channel, request.pluginKey, request.channelTypes) &&
   channel.models.includes(request.model) &&

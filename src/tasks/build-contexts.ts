@@ -9,7 +9,7 @@ import type {
   TaskQueryContext,
 } from '../plugins/index.ts';
 import type { ChannelRecord, TaskRecord } from '../store/ports/index.ts';
-import type { ClientRequest, CredentialContext, RequestFile, Submission } from './types.ts';
+import type { ClientRequest, CredentialContext, OriginTasks, RequestFile, Submission } from './types.ts';
 
 /** The body as plugin code sees it: files as references, never bytes. */
 function bodyContext(body: ClientRequest['body']): RouteContext['body'] {
@@ -71,9 +71,22 @@ export function driverContext(
     upstreamModel: ids.upstreamModel,
     baseUrl: channel.baseUrl,
     userSetting: channel.settings,
+    ...(submission.originTasks ? originContext(submission.originTasks) : {}),
     ...credential,
   };
 }
+
+/** For driver hooks alone: the vendor's ids stand in it. */
+const originContext = ({ tasks }: OriginTasks): Pick<DriverContext, 'originTasks' | 'originTaskId'> => ({
+  originTasks: tasks.map(({ taskId, upstreamTaskId, action, status, data }) => ({
+    taskId,
+    upstreamTaskId,
+    action,
+    status,
+    data,
+  })),
+  originTaskId: tasks[0]?.upstreamTaskId ?? '',
+});
 
 /** Plugins are promised these properties and no other. */
 export function queryContext(

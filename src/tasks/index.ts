@@ -4,6 +4,7 @@
  */
 
 export { taskErrors } from './errors.ts';
+export type { NativeRoute } from './native/open-native-route.ts';
 export type { Content, ContentRequest } from './open-artifact.ts';
 export { submittedObject, taskObject, videoObject } from './show-task.ts';
 export { createTasks, type TaskDetail, type TaskFilter, type Tasks } from './tasks.ts';

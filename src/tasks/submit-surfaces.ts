@@ -5,6 +5,7 @@ import { protocolContext } from './build-contexts.ts';
 import { taskErrors } from './errors.ts';
 import { findOwner } from './find-owner.ts';
 import { hookError } from './prepare-submission.ts';
+import { resolveOriginTasks } from './resolve-origin-tasks.ts';
 import { submitTask } from './submit-task.ts';
 import type { Caller, ClientRequest, Idempotency, TaskDeps } from './types.ts';
 
@@ -73,10 +74,11 @@ export async function submitVideo(
     });
     const decoded = await decodeProtocolRequest(plugin, 'proto_video', context);
     if (!decoded.ok) throw hookError(decoded.error);
-    const { action = '', requestBody } = decoded.value;
+    const { action = '', requestBody, originTaskIds } = decoded.value;
     const intent = { model, action, requestBody };
     return await submitTask(deps, {
       surface: 'proto_video',
+      originTasks: await resolveOriginTasks(deps, caller, plugin, originTaskIds),
       caller,
       requestId,
       plugin,

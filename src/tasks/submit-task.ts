@@ -63,13 +63,18 @@ export async function submitTask(deps: TaskDeps, submission: Submission): Promis
   throw error;
 }
 
-const pick = (deps: TaskDeps, { plugin, intent, caller }: Submission, except: number[]): ChannelRecord | undefined =>
+const pick = (
+  deps: TaskDeps,
+  { plugin, intent, caller, originTasks }: Submission,
+  except: number[],
+): ChannelRecord | undefined =>
   deps.channels.pick({
     pluginKey: plugin.key,
     channelTypes: plugin.manifest.channelTypes,
     model: intent.model,
     group: caller.group,
     except,
+    ...(originTasks ? { only: originTasks.channelId } : {}),
   });
 
 /** Reservation and row, together or not at all. */

@@ -3,9 +3,7 @@ import { err, isObject, type Json, ok, type Result } from '../../kernel/index.ts
 import type { HookFailure, LoadedPlugin, PluginRoute, ProtocolName } from '../types.ts';
 import { callHook, type HookOptions } from './call-hook.ts';
 
-/** Limits of the reference gateway, new-api, which plugins are written for. */
-const MAX_ORIGIN_TASKS = 16;
-const MAX_ORIGIN_ID_LENGTH = 128;
+/** Limit of the reference gateway, new-api, which plugins are written for. */
 const MAX_QUERIED_TASKS = 100;
 
 export type DecodedSubmit = {
@@ -15,37 +13,23 @@ export type DecodedSubmit = {
   action?: string;
   /** `undefined` when the plugin gave none: the client's body is not passed on in its place. */
   requestBody?: Json;
-  /** Public ids, trimmed, each once. */
-  originTaskIds: string[];
+  /** As the plugin returned it: what it names often comes from the client, so whoever looks the tasks up judges it. */
+  originTaskIds?: Json;
 };
 export type DecodedQuery = { kind: 'query'; taskIds: string[] };
 
 const INVALID = 'plugin returned an invalid route result';
 
-function readOriginTaskIds(value: unknown): Result<string[], string> {
-  if (value === undefined || value === null) return ok([]);
-  if (!Array.isArray(value)) return err('originTaskIds must be a list of task ids');
-  const ids = new Set<string>();
-  for (const id of value) {
-    const text = typeof id === 'string' ? id.trim() : '';
-    if (text === '' || [...text].length > MAX_ORIGIN_ID_LENGTH) return err('originTaskIds must be a list of task ids');
-    ids.add(text);
-  }
-  return ids.size > MAX_ORIGIN_TASKS ? err(`at most ${MAX_ORIGIN_TASKS} origin tasks are allowed`) : ok([...ids]);
-}
-
 function readSubmit(value: Record<string, unknown>): Result<DecodedSubmit, string> {
-  const { model, action, requestBody } = value;
+  const { model, action, requestBody, originTaskIds } = value;
   if (typeof model !== 'string' || model.trim() === '') return err('model must be a string that is not blank');
   if (action !== undefined && action !== null && typeof action !== 'string') return err('action must be a string');
-  const origins = readOriginTaskIds(value.originTaskIds);
-  if (!origins.ok) return origins;
   return ok({
     kind: 'submit',
     model,
-    originTaskIds: origins.value,
     ...(typeof action === 'string' && action.trim() !== '' ? { action: action.trim() } : {}),
     ...(requestBody === undefined ? {} : { requestBody: requestBody as Json }),
+    ...(originTaskIds === undefined ? {} : { originTaskIds: originTaskIds as Json }),
   });
 }
 
@@ -73,7 +57,10 @@ export function decodeProtocolRequest(
   });
 }
 
-/** Decodes a request to a native route; only dynamic routes may turn out to be queries. */
+/**
+ * Decodes a request to a native route; only dynamic routes may turn out to be queries. The model often comes from the client, so whoever
+ * submits says that it is not served here.
+ */
 export function decodeNativeRequest(
   plugin: LoadedPlugin,
   route: PluginRoute,
@@ -86,9 +73,7 @@ export function decodeNativeRequest(
     if (value.kind !== 'submit') return err(INVALID);
     const submit = readSubmit(value);
     if (!submit.ok) return submit;
-    const { model, action } = submit.value;
-    const served = plugin.manifest.models.includes(model) && (route.models?.includes(model) ?? true);
-    if (!served) return err(`model ${JSON.stringify(model)} is not served by this plugin`);
+    const { action } = submit.value;
     return ok(action === undefined && route.action ? { ...submit.value, action: route.action } : submit.value);
   });
 }

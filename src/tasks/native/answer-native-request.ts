@@ -1,0 +1,128 @@
+import { isObject, type Json } from '../../kernel/index.ts';
+import {
+  type DecodedSubmit,
+  decodeNativeRequest,
+  type HookFailure,
+  isHostFailure,
+  type LoadedPlugin,
+  type PluginRoute,
+  renderNative,
+} from '../../plugins/index.ts';
+import { decodeContext } from '../build-contexts.ts';
+import { taskErrors } from '../errors.ts';
+import { submitOnce } from '../idempotency/submit-once.ts';
+import { ownTasks } from '../own-tasks.ts';
+import { hookError } from '../prepare-submission.ts';
+import { resolveOriginTasks } from '../resolve-origin-tasks.ts';
+import { submittedObject, taskView } from '../show-task.ts';
+import { submitTask } from '../submit-task.ts';
+import type { Caller, ClientRequest, TaskDeps } from '../types.ts';
+
+export type NativeCall = {
+  caller: Caller;
+  requestId: string;
+  request: ClientRequest;
+  /** Called before a submission with the model that it is for; throws to refuse it. */
+  admit: (model: string) => Promise<void>;
+};
+
+/** `replayed`: of an earlier request with the same Idempotency-Key. */
+export type NativeAnswer = { body: Json; replayed: boolean };
+
+type Owned = { plugin: LoadedPlugin; route: PluginRoute; generation: number };
+
+/**
+ * One request to a plugin's own route, from decoding to what the presenter makes of it. Tasks are the caller's own of this plugin.
+ * @throws tasks.task_not_found, .model_required, .model_not_served, .plugin_presenter_failed, and what submissions throw
+ */
+export async function answerNativeRequest(deps: TaskDeps, owned: Owned, call: NativeCall): Promise<NativeAnswer> {
+  const { plugin, route } = owned;
+  const { request } = call;
+  if (route.type === 'query') {
+    const [task] = await lookUp(deps, owned, call, [request.params[route.taskIdParam] ?? '']);
+    return { body: task ? await present(owned, call, taskView(task)) : null, replayed: false };
+  }
+  if (route.models) checkRouteModel(route.models, request.body);
+  const decoded = await decodeNativeRequest(plugin, route, decodeContext(request));
+  if (!decoded.ok) throw hookError(decoded.error);
+  if (decoded.value.kind === 'query') {
+    const tasks = await lookUp(deps, owned, call, decoded.value.taskIds);
+    return { body: await present(owned, call, tasks.map(taskView)), replayed: false };
+  }
+  return submit(deps, owned, call, decoded.value);
+}
+
+async function submit(deps: TaskDeps, owned: Owned, call: NativeCall, decoded: DecodedSubmit): Promise<NativeAnswer> {
+  const { plugin, route, generation } = owned;
+  const { caller, requestId, request } = call;
+  const { model, action = '', requestBody } = decoded;
+  if (!plugin.manifest.models.includes(model) || route.models?.includes(model) === false) {
+    throw taskErrors.model_not_served({
+      message: `The model ${JSON.stringify(model.slice(0, 120))} is not served by this plugin.`,
+      param: 'model',
+    });
+  }
+  await call.admit(model);
+  const { replayed, ...task } = await submitOnce(deps, caller, request, async (idempotency) =>
+    submitTask(deps, {
+      surface: 'native',
+      caller,
+      requestId,
+      plugin,
+      generation,
+      request,
+      intent: { model, action, requestBody },
+      idempotency,
+      originTasks: await resolveOriginTasks(deps, caller, plugin, decoded.originTaskIds),
+    }),
+  );
+  const presented = await renderNative(plugin, route, decodeContext(request), taskView(task));
+  if (presented.ok) return { body: presented.value, replayed };
+  // The task is stored and billed: whoever submitted it must get its id, in whatever words.
+  const { message } = presented.error;
+  deps.logger.warn({ task_id: task.taskId, reason: message }, 'a submitted task could not be presented by its plugin');
+  return { body: submittedObject(task), replayed };
+}
+
+/** The caller's tasks of this plugin, in the order of the ids: all of them or none. */
+async function lookUp(deps: TaskDeps, { plugin }: Owned, { caller }: NativeCall, ids: readonly string[]) {
+  const tasks = await ownTasks(deps, caller.user.id, ids);
+  if (!tasks?.every(({ platform }) => platform === plugin.key)) throw taskErrors.task_not_found();
+  return tasks;
+}
+
+async function present(
+  { plugin, route }: Owned,
+  { request }: NativeCall,
+  view: Parameters<typeof renderNative>[3],
+): Promise<Json> {
+  const presented = await renderNative(plugin, route, decodeContext(request), view);
+  if (presented.ok) return presented.value;
+  throw presenterError(presented.error);
+}
+
+function presenterError(failure: HookFailure) {
+  if (isHostFailure(failure)) return taskErrors.plugin_unavailable({ retryAfterSeconds: 5, cause: failure });
+  return taskErrors.plugin_presenter_failed({ cause: failure });
+}
+
+/** Before any plugin code runs: the body's `model` must be one of the route's. */
+function checkRouteModel(models: readonly string[], body: ClientRequest['body']): void {
+  const model = bodyModel(body);
+  if (model === undefined) throw taskErrors.model_required({ param: 'model' });
+  if (models.includes(model)) return;
+  throw taskErrors.model_not_served({
+    message: `The model ${JSON.stringify(model.slice(0, 120))} is not served on this route.`,
+    param: 'model',
+  });
+}
+
+/** Undefined where it is missing, no text, or given more than once. */
+function bodyModel(body: ClientRequest['body']): string | undefined {
+  if (body.kind === 'none') return undefined;
+  if (body.kind === 'json') {
+    return isObject(body.value) && typeof body.value.model === 'string' ? body.value.model : undefined;
+  }
+  const [model, ...others] = body.fields.model ?? [];
+  return others.length === 0 ? model : undefined;
+}
