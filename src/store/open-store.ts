@@ -128,6 +128,12 @@ function assemble(dialect: Store['dialect'], driver: Driver): Store {
       replaceBackupCodes: (userId, hashes, createdAt) =>
         transaction((tx) => tx.twoFactor.replaceBackupCodes(userId, hashes, createdAt)),
     },
+    webhooks: {
+      ...root.webhooks,
+      putUpdate: (notice, everyMs, forMs) => transaction((tx) => tx.webhooks.putUpdate(notice, everyMs, forMs)),
+      putFinish: (notice, forMs) => transaction((tx) => tx.webhooks.putFinish(notice, forMs)),
+      settle: (lease, outcome, delivery) => transaction((tx) => tx.webhooks.settle(lease, outcome, delivery)),
+    },
     exclusively: driver.exclusively,
     publish: driver.publish,
     subscribe: driver.subscribe,

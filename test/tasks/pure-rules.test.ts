@@ -36,6 +36,7 @@ const task = (change: Partial<TaskRecord> = {}): TaskRecord => ({
   leaseSeq: 1,
   execution: { requestId: 'r', pluginKey: 'demo', pluginVersion: '1.0.0', generation: 1, surface: 'generic' },
   billing: { expression: null, priceKey: null, facts: {}, groupRatio: 1, usd: 0, model: 'alias', action: '' },
+  callbackUrl: null,
   ...change,
 });
 

@@ -80,6 +80,13 @@ export type ApiKeyRecord = {
   expiresAt: number;
   /** null: the user's group. */
   group: string | null;
+  /** Where notices of its tasks go unless a submission names another place; null: nowhere. */
+  webhookUrl: string | null;
+  /** What signs them, sealed with CRYPTO_SECRET; null: none was made. */
+  webhookSecretSealed: string | null;
+  /** The one before, which signs along until `webhookFormerUntil`. */
+  webhookFormerSealed: string | null;
+  webhookFormerUntil: number;
   createdAt: number;
   lastUsedAt: number;
 };

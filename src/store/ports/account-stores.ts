@@ -63,7 +63,9 @@ export interface SessionStore {
   deleteRevoked(rows: { revokedUntil: number; createdAfter: number; limit: number }): Promise<number>;
 }
 
-export type NewApiKey = Omit<ApiKeyRecord, 'id' | 'usedQuota' | 'lastUsedAt'>;
+type WebhookFields = 'webhookUrl' | 'webhookSecretSealed' | 'webhookFormerSealed' | 'webhookFormerUntil';
+export type NewApiKey = Omit<ApiKeyRecord, 'id' | 'usedQuota' | 'lastUsedAt' | WebhookFields> &
+  Partial<Pick<ApiKeyRecord, 'webhookUrl' | 'webhookSecretSealed'>>;
 export interface ApiKeyStore {
   insert(key: NewApiKey): Promise<ApiKeyRecord>;
   byHash(keyHash: string): Promise<{ key: ApiKeyRecord; user: UserRecord } | undefined>;
@@ -73,9 +75,20 @@ export interface ApiKeyStore {
     id: number,
     userId: number,
     change: Partial<
-      Pick<ApiKeyRecord, 'name' | 'status' | 'unlimitedQuota' | 'quota' | 'models' | 'allowIps' | 'expiresAt' | 'group'>
+      Pick<
+        ApiKeyRecord,
+        'name' | 'status' | 'unlimitedQuota' | 'quota' | 'models' | 'allowIps' | 'expiresAt' | 'group' | 'webhookUrl'
+      >
     >,
   ): Promise<ApiKeyRecord | undefined>;
+  /** Puts a new webhook secret in place; the present one signs along until `formerUntil`. */
+  rotateWebhookSecret(
+    id: number,
+    userId: number,
+    rotation: { sealed: string; formerUntil: number },
+  ): Promise<ApiKeyRecord | undefined>;
+  /** Keys with a webhook secret, by id, from the one after `id` on. */
+  withWebhookSecret(id: number, limit: number): Promise<{ id: number; name: string; sealed: string }[]>;
   delete(id: number, userId: number): Promise<boolean>;
   /** Deletes all of a user's; gives their number. What they have reserved still settles. */
   deleteAll(userId: number): Promise<number>;

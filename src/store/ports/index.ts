@@ -7,3 +7,4 @@ export * from './session-cache.ts';
 export * from './store.ts';
 export * from './success-lists.ts';
 export * from './user-store.ts';
+export * from './webhook-store.ts';

@@ -65,6 +65,8 @@ export type TaskExecution = {
   generation: number;
   /** The client surface that created the task: `generic`, `native`, `proto_video`, `proto_responses`. */
   surface: string;
+  /** A response that its client does not wait for. */
+  background?: boolean;
   /** What the client was told, where the submission failed after the task had been opened. */
   failure?: StoredFailure;
 };
@@ -86,11 +88,28 @@ export type BillingSnapshot = {
   /** Which price row served: its plugin key (or `*`) and model. */
   priceKey: string | null;
   facts: JsonObject;
+  /** Facts of the vendor's answer to the submission, which overlay `facts`; absent where it gave none. */
+  submissionFacts?: JsonObject;
+  /** Facts of the vendor's answers since, which overlay both. */
+  completionFacts?: JsonObject;
   groupRatio: number;
   /** USD before the group ratio, as estimated. */
   usd: number;
   model: string;
   action: string;
+  /** How it came out; absent while the task runs. */
+  outcome?: BillOutcome;
+};
+
+export type BillOutcome = {
+  /** The last reservation, in quota. */
+  reserved: number;
+  /** What the task finally costs, in quota. */
+  settled: number;
+  /** USD before the group ratio; null where the reservation stands or was given back. */
+  usd: number | null;
+  /** Why the reservation stands. */
+  kept?: string;
 };
 
 export type TaskRecord = {
@@ -130,6 +149,8 @@ export type TaskRecord = {
   leaseSeq: number;
   execution: TaskExecution;
   billing: BillingSnapshot;
+  /** Where notices of it are sent; null: nowhere. May hold the receiver's own secrets: never shown whole, never logged. */
+  callbackUrl: string | null;
 };
 
 export type TaskEventKind = 'created' | 'transition' | 'poll_failure' | 'settled' | 'refunded' | 'note';

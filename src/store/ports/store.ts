@@ -26,6 +26,7 @@ import type {
   UsageLogRecord,
 } from './records.ts';
 import type { UserStore } from './user-store.ts';
+import type { WebhookStore } from './webhook-store.ts';
 
 export type NewChannel = Omit<ChannelRecord, 'id' | 'usedQuota'>;
 export interface ChannelStore {
@@ -78,10 +79,13 @@ export type NewTask = Pick<
   | 'execution'
   | 'billing'
   | 'createdAt'
-> & { leaseOwner: string; leaseForMs: number };
+> & { leaseOwner: string; leaseForMs: number; callbackUrl?: string | null };
 
-/** Proof of a claim. Every write under a claim matches it and a status that is not terminal. */
-export type Lease = { taskId: string; leaseOwner: string; leaseSeq: number };
+/**
+ * Proof of a claim. Every write under a claim matches it and a status that is not terminal. `runOut`: somebody else's claim, which must
+ * have run out and not been renewed; an empty `leaseOwner` then stands for one that was ended.
+ */
+export type Lease = { taskId: string; leaseOwner: string; leaseSeq: number; runOut?: boolean };
 
 export type TaskChange = Partial<
   Pick<
@@ -297,6 +301,7 @@ export interface Repositories {
   readonly plugins: PluginStore;
   readonly tasks: TaskStore;
   readonly idempotency: IdempotencyStore;
+  readonly webhooks: WebhookStore;
   readonly ledger: LedgerStore;
   readonly prices: PriceStore;
   readonly logs: LogStore;

@@ -1,4 +1,4 @@
-import { and, desc, eq, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, gt, isNotNull, sql } from 'drizzle-orm';
 import type { ApiKeyStore } from '../ports/index.ts';
 import { type Context, countAll, isEmpty, lazy, paged } from './context.ts';
 import { userColumns } from './user-columns.ts';
@@ -19,6 +19,10 @@ export function createApiKeyStore({ db, tables }: Context): ApiKeyStore {
     allowIps: keys.allowIps,
     expiresAt: keys.expiresAt,
     group: keys.group,
+    webhookUrl: keys.webhookUrl,
+    webhookSecretSealed: keys.webhookSecretSealed,
+    webhookFormerSealed: keys.webhookFormerSealed,
+    webhookFormerUntil: keys.webhookFormerUntil,
     createdAt: keys.createdAt,
     lastUsedAt: keys.lastUsedAt,
   };
@@ -67,6 +71,29 @@ export function createApiKeyStore({ db, tables }: Context): ApiKeyStore {
         ? await db.select(columns).from(keys).where(own)
         : await db.update(keys).set(change).where(own).returning(columns);
       return row;
+    },
+
+    async rotateWebhookSecret(id, userId, { sealed, formerUntil }) {
+      const [row] = await db
+        .update(keys)
+        .set({
+          webhookSecretSealed: sealed,
+          webhookFormerSealed: sql`${keys.webhookSecretSealed}`,
+          webhookFormerUntil: formerUntil,
+        })
+        .where(and(eq(keys.id, id), eq(keys.userId, userId)))
+        .returning(columns);
+      return row;
+    },
+
+    async withWebhookSecret(id, limit) {
+      const rows = await db
+        .select({ id: keys.id, name: keys.name, sealed: keys.webhookSecretSealed })
+        .from(keys)
+        .where(and(gt(keys.id, id), isNotNull(keys.webhookSecretSealed)))
+        .orderBy(asc(keys.id))
+        .limit(limit);
+      return rows.map((row) => ({ ...row, sealed: row.sealed ?? '' }));
     },
 
     async delete(id, userId) {

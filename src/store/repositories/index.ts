@@ -19,6 +19,7 @@ import { createNodeStore, createOptionStore, createPriceStore } from './settings
 import { createTaskStore } from './tasks.ts';
 import { createTwoFactorStore } from './two-factor.ts';
 import { createUserStore } from './users.ts';
+import { createWebhookStore } from './webhooks.ts';
 
 /** All repositories over one way to run statements. What a driver throws leaves them as an error of the store. */
 export function createRepositories(
@@ -41,6 +42,7 @@ export function createRepositories(
     plugins: withStoreErrors(createPluginStore(context)),
     tasks: withStoreErrors(createTaskStore(context)),
     idempotency: withStoreErrors(createIdempotencyStore(context)),
+    webhooks: withStoreErrors(createWebhookStore(context)),
     ledger: withStoreErrors(createLedgerStore(context)),
     prices: withStoreErrors(createPriceStore(context)),
     logs: withStoreErrors(createLogStore(context)),

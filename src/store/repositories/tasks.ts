@@ -20,12 +20,20 @@ export function createTaskStore(context: Context): TaskStore {
     isUnfinished,
   );
 
+  const hasRunOut = and(
+    eq(tasks.taskId, at('taskId')),
+    sql`coalesce(${tasks.leaseOwner}, '') = ${at('leaseOwner')}`,
+    eq(tasks.leaseSeq, at('leaseSeq')),
+    isUnfinished,
+    sql`${tasks.leaseUntilMs} <= ${nowMs}`,
+  );
+
   const insert = lazy(() =>
     db
       .insert(tasks)
       .values({
         ...slots('taskId', 'platform', 'userId', 'apiKeyId', 'group', 'channelId', 'action', 'quota'),
-        ...slots('properties', 'execution', 'billing', 'createdAt', 'leaseOwner'),
+        ...slots('properties', 'execution', 'billing', 'createdAt', 'leaseOwner', 'callbackUrl'),
         status: 'NOT_START',
         progress: '0%',
         updatedAt: at('createdAt'),
@@ -65,11 +73,11 @@ export function createTaskStore(context: Context): TaskStore {
   );
 
   /** One prepared query for each set of fields that callers change; the code knows a handful. */
-  const prepareWrite = (fields: (keyof TaskChange)[], extra: Record<string, SQL>) =>
+  const prepareWrite = (fields: (keyof TaskChange)[], extra: Record<string, SQL>, condition: SQL | undefined) =>
     db
       .update(tasks)
       .set({ ...slots(...fields), ...extra })
-      .where(isHeld)
+      .where(condition)
       .returning({ id: tasks.id })
       .prepare();
   const writes = new Map<string, ReturnType<typeof prepareWrite>>();
@@ -81,10 +89,11 @@ export function createTaskStore(context: Context): TaskStore {
     nextPollInMs = 0,
   ): Promise<boolean> {
     const fields = (Object.keys(change) as (keyof TaskChange)[]).filter((field) => change[field] !== undefined).sort();
-    const shape = [...fields, ...Object.keys(extra)].join();
+    const { runOut = false } = lease;
+    const shape = [runOut, ...fields, ...Object.keys(extra)].join();
     let query = writes.get(shape);
     if (!query) {
-      query = prepareWrite(fields, { ...extra, updatedAt: nowSeconds });
+      query = prepareWrite(fields, { ...extra, updatedAt: nowSeconds }, runOut ? hasRunOut : isHeld);
       writes.set(shape, query);
     }
     return (await query.execute({ ...change, ...lease, nextPollInMs, ...now() })).length === 1;
@@ -98,7 +107,7 @@ export function createTaskStore(context: Context): TaskStore {
     ...createTaskEvents(context),
 
     async insert(task) {
-      const [row] = await insert().execute({ ...task, ...now() });
+      const [row] = await insert().execute({ callbackUrl: null, ...task, ...now() });
       return row as NonNullable<typeof row>;
     },
 

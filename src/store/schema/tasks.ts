@@ -1,4 +1,4 @@
-import type { Json } from '../../kernel/index.ts';
+import type { Json, JsonObject } from '../../kernel/index.ts';
 import type {
   BillingSnapshot,
   LedgerKind,
@@ -6,6 +6,8 @@ import type {
   TaskExecution,
   TaskProperties,
   TaskStatus,
+  WebhookEvent,
+  WebhookStatus,
 } from '../ports/index.ts';
 import type { Kit } from './kits.ts';
 
@@ -41,6 +43,7 @@ export const defineTasks = (kit: Kit) => ({
     leaseSeq: kit.big('lease_seq').notNull().default(0),
     execution: kit.json<TaskExecution>('execution').notNull(),
     billing: kit.json<BillingSnapshot>('billing').notNull(),
+    callbackUrl: kit.text('callback_url'),
   }),
 
   taskEvents: kit.table('task_events', {
@@ -80,14 +83,20 @@ export const defineTasks = (kit: Kit) => ({
 
   webhookOutbox: kit.table('webhook_outbox', {
     id: kit.id(),
+    eventId: kit.varchar('event_id', 64).notNull(),
     taskId: kit.text('task_id').notNull(),
     userId: kit.big('user_id').notNull(),
-    event: kit.text('event').notNull(),
+    apiKeyId: kit.big('api_key_id').notNull(),
+    event: kit.text('event').$type<WebhookEvent>().notNull(),
     url: kit.text('url').notNull(),
-    payload: kit.json<Json>('payload').notNull(),
-    status: kit.text('status').$type<'pending' | 'delivered' | 'failed'>().notNull(),
+    host: kit.text('host').notNull(),
+    payload: kit.json<JsonObject>('payload').notNull(),
+    status: kit.text('status').$type<WebhookStatus>().notNull(),
     attempts: kit.int('attempts').notNull().default(0),
+    retries: kit.int('retries').notNull().default(0),
     nextAttemptAtMs: kit.big('next_attempt_at').notNull(),
+    giveUpAtMs: kit.big('give_up_at').notNull(),
+    lastAttemptAtMs: kit.big('last_attempt_at').notNull().default(0),
     leaseOwner: kit.text('lease_owner'),
     leaseUntilMs: kit.big('lease_until').notNull().default(0),
     leaseSeq: kit.big('lease_seq').notNull().default(0),

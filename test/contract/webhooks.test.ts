@@ -1,0 +1,253 @@
+import { expect, test } from 'bun:test';
+import { randomAlnum } from '../../src/kernel/index.ts';
+import type { NewWebhook, Store, WebhookLease, WebhookRecord } from '../../src/store/ports/index.ts';
+import { addKey, addUser, describeEachStore } from './each-store.ts';
+import { openRaw } from './open-raw.ts';
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+const NOTHING = { at: 1, httpStatus: 500, durationMs: 7, error: '' };
+
+const notice = (change: Partial<NewWebhook> = {}): NewWebhook => ({
+  eventId: `msg_${randomAlnum(27)}`,
+  taskId: `task_${randomAlnum(32)}`,
+  userId: 1,
+  apiKeyId: 1,
+  event: 'task.updated',
+  url: 'https://receiver.example/hook?token=1',
+  host: 'receiver.example',
+  payload: { type: 'task.updated', data: { n: 1 } },
+  createdAt: 100,
+  ...change,
+});
+
+const leaseOf = ({ id, leaseOwner, leaseSeq }: WebhookRecord): WebhookLease => ({
+  id,
+  leaseOwner: leaseOwner ?? '',
+  leaseSeq,
+});
+
+const claim = (store: Store, change: Partial<Parameters<Store['webhooks']['claim']>[0]> = {}) =>
+  store.webhooks.claim({ owner: 'node-1', limit: 10, leaseForMs: 60_000, exceptHosts: [], ...change });
+
+const ofTask = async (store: Store, taskId: string) =>
+  (await store.webhooks.listOfTask(taskId, { page: 1, pageSize: 100 })).items;
+
+describeEachStore(
+  'the webhook outbox',
+  (opened) => {
+    test('a notice is claimed once, by one of two nodes, and its attempt is written down', async () => {
+      const { store, openAnother } = opened();
+      const other = await openAnother();
+      const notices = Array.from({ length: 30 }, () => notice({ event: 'task.finished' }));
+      for (const each of notices) await store.webhooks.putFinish(each, DAY);
+      const claimed = (
+        await Promise.all([
+          claim(store, { limit: 20 }),
+          claim(other, { limit: 20, owner: 'node-2' }),
+          claim(store, { limit: 20 }),
+        ])
+      ).flat();
+      claimed.push(...(await claim(store, { limit: 30 })));
+      expect(claimed.map(({ eventId }) => eventId).sort()).toEqual(notices.map(({ eventId }) => eventId).sort());
+      expect(claimed[0]).toMatchObject({ status: 'pending', leaseSeq: 1, attempts: 0, retries: 0 });
+      expect(await claim(other)).toEqual([]);
+
+      const [first] = claimed as [WebhookRecord];
+      const delivery = { at: 5, httpStatus: 204, durationMs: 12, error: '' };
+      expect(await store.webhooks.settle(leaseOf(first), { status: 'delivered' }, delivery)).toBe(true);
+      expect(await store.webhooks.settle(leaseOf(first), { status: 'delivered' }, delivery)).toBe(false);
+      const [listed] = await ofTask(other, first.taskId);
+      expect(listed).toMatchObject({ status: 'delivered', attempts: 1, leaseOwner: null, deliveries: [delivery] });
+      expect(listed?.payload).toEqual({ type: 'task.updated', data: { n: 1 } });
+    });
+
+    test('a claim that has run out goes to another node, and the first can write nothing any more (fencing)', async () => {
+      const { store } = opened();
+      await store.webhooks.putFinish(notice({ event: 'task.finished' }), DAY);
+      const [slow] = (await claim(store, { leaseForMs: 0 })) as [WebhookRecord];
+      const [fast] = (await claim(store, { owner: 'node-2' })) as [WebhookRecord];
+      expect(fast).toMatchObject({ id: slow.id, leaseSeq: 2, leaseOwner: 'node-2' });
+      expect(await store.webhooks.settle(leaseOf(slow), { status: 'delivered' }, NOTHING)).toBe(false);
+      expect(await store.webhooks.settle({ ...leaseOf(fast), leaseSeq: 1 }, { status: 'failed' }, NOTHING)).toBe(false);
+      expect((await ofTask(store, slow.taskId))[0]).toMatchObject({ status: 'pending', deliveries: [] });
+      expect(await store.webhooks.settle(leaseOf(fast), { status: 'failed' }, NOTHING)).toBe(true);
+      expect((await ofTask(store, slow.taskId))[0]).toMatchObject({ status: 'failed', deliveries: [NOTHING] });
+    });
+
+    test('updates of a task: the untried one takes the newest payload', async () => {
+      const { store } = opened();
+      const first = notice();
+      await store.webhooks.putUpdate(first, HOUR, DAY);
+      await store.webhooks.putUpdate(notice({ taskId: first.taskId, payload: { n: 2 } }), HOUR, DAY);
+      await store.webhooks.putUpdate(notice({ payload: { n: 'of another task' } }), HOUR, DAY);
+      const listed = await ofTask(store, first.taskId);
+      expect(listed).toHaveLength(1);
+      expect(listed[0]).toMatchObject({ eventId: first.eventId, payload: { n: 2 }, status: 'pending' });
+      expect(await claim(store)).toHaveLength(2);
+    });
+
+    test('updates of a task are no closer than the interval, and one that was tried keeps its id for its own payload', async () => {
+      const { store } = opened();
+      const first = notice();
+      const { taskId } = first;
+      await store.webhooks.putUpdate(first, HOUR, DAY);
+      const [claimed] = (await claim(store)) as [WebhookRecord];
+      await store.webhooks.putUpdate(notice({ taskId, payload: { n: 2 } }), HOUR, DAY);
+      await store.webhooks.putUpdate(notice({ taskId, payload: { n: 3 } }), HOUR, DAY);
+      const [next, tried] = (await ofTask(store, taskId)) as [WebhookRecord, WebhookRecord];
+      expect(tried).toMatchObject({ eventId: first.eventId, status: 'superseded', payload: first.payload });
+      expect(next.eventId).not.toBe(first.eventId);
+      expect(next).toMatchObject({ status: 'pending', payload: { n: 3 } });
+      expect(next.nextAttemptAtMs).toBe(claimed.lastAttemptAtMs + HOUR);
+      expect(await claim(store)).toEqual([]);
+      // What arrived all the same has arrived.
+      await store.webhooks.settle(leaseOf(claimed), { status: 'delivered' }, { ...NOTHING, httpStatus: 200 });
+      expect((await ofTask(store, taskId)).map(({ status }) => status)).toEqual(['pending', 'delivered']);
+    });
+
+    test('news does not reset the schedule of a receiver in trouble', async () => {
+      const { store } = opened();
+      const first = notice();
+      await store.webhooks.putUpdate(first, 0, DAY);
+      const [claimed] = (await claim(store)) as [WebhookRecord];
+      await store.webhooks.settle(leaseOf(claimed), { status: 'retry', inMs: HOUR }, NOTHING);
+      const [waiting] = (await ofTask(store, first.taskId)) as [WebhookRecord];
+      expect(waiting).toMatchObject({ status: 'pending', attempts: 1, retries: 1, leaseOwner: null });
+      await store.webhooks.putUpdate(notice({ taskId: first.taskId }), 0, DAY);
+      const [next] = (await ofTask(store, first.taskId)) as [WebhookRecord];
+      expect(next).toMatchObject({ attempts: 0, retries: 1, nextAttemptAtMs: waiting.nextAttemptAtMs });
+    });
+
+    test('the end comes at once and last: pending updates are superseded, one under way is waited for', async () => {
+      const { store } = opened();
+      const update = notice();
+      const { taskId } = update;
+      await store.webhooks.putUpdate(update, HOUR, DAY);
+      const [underway] = (await claim(store)) as [WebhookRecord];
+      await store.webhooks.putUpdate(notice({ taskId, payload: { n: 2 } }), HOUR, DAY);
+      await store.webhooks.putFinish(notice({ taskId, event: 'task.finished' }), DAY);
+      const statuses = async () => (await ofTask(store, taskId)).map(({ event, status }) => `${event} ${status}`);
+      expect(await statuses()).toEqual(['task.finished pending', 'task.updated superseded', 'task.updated superseded']);
+      expect(await claim(store, { owner: 'node-2' })).toEqual([]);
+      await store.webhooks.settle(leaseOf(underway), { status: 'retry', inMs: 0 }, NOTHING);
+      const claimed = await claim(store, { owner: 'node-2' });
+      expect(claimed.map(({ event }) => event)).toEqual(['task.finished']);
+      expect((await statuses()).slice(1)).toEqual(['task.updated superseded', 'task.updated superseded']);
+    });
+
+    test('what is written in a transaction that fails was never there', async () => {
+      const { store } = opened();
+      const { taskId } = notice();
+      const failing = store.transaction(async (tx) => {
+        await tx.webhooks.putFinish(notice({ taskId }), DAY);
+        throw new Error('the transition failed');
+      });
+      await expect(failing).rejects.toThrow();
+      expect(await ofTask(store, taskId)).toEqual([]);
+    });
+
+    test('a host that is busy is left out of claims', async () => {
+      const { store } = opened();
+      for (const host of ['slow.example', 'slow.example', 'fast.example:8443', "o'dd"]) {
+        await store.webhooks.putFinish(notice({ host }), DAY);
+      }
+      const claimed = await claim(store, { exceptHosts: ['slow.example', "o'dd"] });
+      expect(claimed.map(({ host }) => host)).toEqual(['fast.example:8443']);
+      expect(await claim(store)).toHaveLength(3);
+    });
+
+    test('the last attempt is made when the time is over; then a notice has failed, and redelivery begins anew', async () => {
+      const { store } = opened();
+      await store.webhooks.putFinish(notice({ event: 'task.finished' }), HOUR);
+      const [claimed] = (await claim(store)) as [WebhookRecord];
+      await store.webhooks.settle(leaseOf(claimed), { status: 'retry', inMs: DAY }, NOTHING);
+      const [waiting] = (await ofTask(store, claimed.taskId)) as [WebhookRecord];
+      expect(waiting.nextAttemptAtMs).toBe(waiting.giveUpAtMs);
+
+      expect(await store.webhooks.redeliver(waiting.id, 0)).toBe(true);
+      const [again] = (await claim(store)) as [WebhookRecord];
+      expect(again).toMatchObject({ eventId: claimed.eventId, attempts: 1, retries: 0, leaseSeq: 2 });
+      expect(await store.webhooks.redeliver(again.id, DAY)).toBe(false);
+      await store.webhooks.settle(leaseOf(again), { status: 'retry', inMs: 1 }, NOTHING);
+      expect((await ofTask(store, claimed.taskId))[0]).toMatchObject({ status: 'failed', attempts: 2 });
+
+      expect(await store.webhooks.byEventId('task_other', again.eventId)).toBeUndefined();
+      expect(await store.webhooks.byEventId(again.taskId, again.eventId)).toMatchObject({ id: again.id });
+      expect(await store.webhooks.redeliver(again.id, DAY)).toBe(true);
+      expect((await claim(store))[0]).toMatchObject({ status: 'pending', attempts: 2, retries: 0 });
+    });
+
+    test('the log keeps the last 50 attempts of a notice', async () => {
+      const { store } = opened();
+      await store.webhooks.putFinish(notice(), DAY);
+      let taskId = '';
+      for (let nth = 1; nth <= 53; nth += 1) {
+        const [claimed] = (await claim(store)) as [WebhookRecord];
+        taskId = claimed.taskId;
+        await store.webhooks.settle(leaseOf(claimed), { status: 'retry', inMs: -1 }, { ...NOTHING, at: nth });
+      }
+      const [listed] = await ofTask(store, taskId);
+      expect(listed?.attempts).toBe(53);
+      expect(listed?.deliveries.map(({ at }) => at)).toEqual(Array.from({ length: 50 }, (_, i) => i + 4));
+    });
+
+    test('a node that stops gives its claims back; a start on SQLite ends those of the process before', async () => {
+      const { store } = opened();
+      for (let i = 0; i < 3; i += 1) await store.webhooks.putFinish(notice(), DAY);
+      expect(await claim(store, { limit: 2, owner: 'node-1' })).toHaveLength(2);
+      expect(await claim(store, { owner: 'node-2' })).toHaveLength(1);
+      expect(await store.webhooks.releaseOwner('node-1')).toBe(2);
+      expect(await claim(store, { owner: 'node-2' })).toHaveLength(2);
+      expect(await store.webhooks.expireLeases()).toBe(3);
+      expect(await claim(store)).toHaveLength(3);
+    });
+
+    test('old notices go with their log; pending ones stay; the depth counts what is pending', async () => {
+      const { store, ...place } = opened();
+      expect(await store.webhooks.depth()).toEqual({ pending: 0, oldestSeconds: 0 });
+      for (const createdAt of [100, 200, 300]) await store.webhooks.putFinish(notice({ createdAt }), DAY);
+      for (const claimed of await claim(store, { limit: 2 })) {
+        await store.webhooks.settle(leaseOf(claimed), { status: 'delivered' }, NOTHING);
+      }
+      const depth = await store.webhooks.depth();
+      expect(depth.pending).toBe(1);
+      expect(depth.oldestSeconds).toBeGreaterThan(1_000_000);
+      expect(await store.webhooks.deleteOld(99, 10)).toBe(0);
+      expect(await store.webhooks.deleteOld(300, 1)).toBe(1);
+      expect(await store.webhooks.deleteOld(300, 10)).toBe(1);
+      expect(await store.webhooks.deleteOld(300, 10)).toBe(0);
+      const raw = openRaw(place);
+      expect(Number((await raw.rows('select count(*) as n from webhook_deliveries'))[0]?.n)).toBe(0);
+      await raw.close();
+      expect((await store.webhooks.depth()).pending).toBe(1);
+    });
+  },
+  { fresh: 'test' },
+);
+
+describeEachStore('webhook secrets of API keys', (opened) => {
+  test('a rotation keeps the one before until its time is over; keys of others are not touched', async () => {
+    const { store } = opened();
+    const user = await addUser(store);
+    const key = await addKey(store, user.id);
+    expect(key).toMatchObject({ webhookUrl: null, webhookSecretSealed: null, webhookFormerUntil: 0 });
+    const rotate = (sealed: string, formerUntil: number, userId = user.id) =>
+      store.apiKeys.rotateWebhookSecret(key.id, userId, { sealed, formerUntil });
+    expect(await rotate('x', 0, user.id + 1)).toBeUndefined();
+    expect(await rotate('one', 10)).toMatchObject({ webhookSecretSealed: 'one', webhookFormerSealed: null });
+    expect(await rotate('two', 20)).toMatchObject({
+      webhookSecretSealed: 'two',
+      webhookFormerSealed: 'one',
+      webhookFormerUntil: 20,
+    });
+    const change = { webhookUrl: 'https://receiver.example/' };
+    expect(await store.apiKeys.update(key.id, user.id, change)).toMatchObject({
+      ...change,
+      webhookSecretSealed: 'two',
+    });
+    const found = await store.apiKeys.withWebhookSecret(key.id - 1, 10);
+    expect(found).toEqual([{ id: key.id, name: 'a key', sealed: 'two' }]);
+    expect(await store.apiKeys.withWebhookSecret(key.id, 10)).toEqual([]);
+  });
+});
