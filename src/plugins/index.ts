@@ -29,7 +29,7 @@ export {
   decodeNativeRequest,
   decodeProtocolRequest,
 } from './hooks/decode-requests.ts';
-export { extractUsage, extractUsageOnComplete } from './hooks/extract-usage.ts';
+export { extractUsage, extractUsageOnComplete, extractUsageOnSubmit } from './hooks/extract-usage.ts';
 export {
   type ParsedBatchItem,
   type ParsedSubmission,
@@ -41,6 +41,8 @@ export { renderNative, renderNativeError, renderVideo } from './hooks/present-ta
 export type { DescriptorBody, DescriptorPart } from './hooks/read-descriptor.ts';
 export { isPlaceholder, readPlaceholder } from './hooks/read-placeholder.ts';
 export type { ParsedTask, StateChange } from './hooks/read-task-result.ts';
+export { type RenderedEvent, type RenderedEvents, renderEvents } from './hooks/render-events.ts';
+export { type RenderedFinal, renderFinal } from './hooks/render-final.ts';
 export { buildContentRequest, type ContentRequest, listArtifacts } from './hooks/serve-artifacts.ts';
 export { checkFolder } from './marketplace/check-folder.ts';
 export {

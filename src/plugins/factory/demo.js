@@ -15,7 +15,7 @@ export const meta = {
   models: ['demo-video', 'demo-video-pro'],
   fetchMode: 'per_task',
   baseUrl: 'http://127.0.0.1:4010',
-  protocols: ['proto_video'],
+  protocols: ['proto_video', { name: 'proto_responses', supports: ['stream', 'sync', 'background'] }],
   routes: [
     { method: 'POST', path: '/demo/v1/videos', type: 'submit', decode: 'decodeSubmit', render: 'presentTask' },
     { method: 'GET', path: '/demo/v1/videos/:task_id', type: 'query', render: 'presentTask' },
@@ -87,6 +87,14 @@ function fieldsOf(body) {
   const file = body.kind === 'multipart' ? body.files[0] : undefined;
   if (file) fields.image = { ref: file.ref, field: file.field };
   return fields;
+}
+
+/** OpenAI's `input` is a text, or messages whose content is a text or has parts; all of it together is the prompt. */
+function promptOf(input) {
+  if (!Array.isArray(input)) return input;
+  const contents = input.flatMap((message) => (isObject(message) ? message.content : []));
+  const texts = contents.map((part) => (isObject(part) ? part.text : part));
+  return texts.filter((text) => typeof text === 'string').join('\n');
 }
 
 function decodeSubmit(ctx) {
@@ -163,6 +171,9 @@ export function buildContentRequest(ctx) {
   };
 }
 
+/** The result as a web page would show it; the address works without a key. */
+const videoTag = (ctx) => `<video controls src="${ctx.artifacts.video.url}"></video>`;
+
 /** What the task's data says about the video. */
 function describe(task) {
   const job = isObject(task.data) ? task.data : {};
@@ -183,6 +194,28 @@ export const protocols = {
       if (prompt !== undefined) video.prompt = prompt;
       if (task.status === 'FAILURE') video.error = { code: 'generation_failed', message: task.fail_reason };
       return video;
+    },
+  },
+  proto_responses: {
+    decodeRequest(ctx) {
+      const { input, ...fields } = fieldsOf(ctx.body);
+      const request = input === undefined ? fields : { ...fields, prompt: promptOf(input) };
+      return { kind: 'submit', model: ctx.model, requestBody: normalize(request) };
+    },
+    renderEvents(ctx, task, previous) {
+      const state = { status: task.status, progress: task.progress };
+      if (task.status === 'SUCCESS') return { events: [{ type: 'output', data: videoTag(ctx) }], done: true, state };
+      const moved = !isObject(previous) || previous.status !== state.status || previous.progress !== state.progress;
+      const progress = { type: 'progress', progress: Number.parseInt(task.progress, 10) || 0, message: task.status };
+      return { events: moved ? [progress] : [], done: false, state };
+    },
+    renderFinal(ctx, task) {
+      const text = { type: 'output_text', text: videoTag(ctx), annotations: [], logprobs: [] };
+      const { seconds, resolution } = describe(task);
+      return {
+        output: [{ type: 'message', role: 'assistant', content: [text] }],
+        metadata: { seconds: String(seconds), resolution: String(resolution) },
+      };
     },
   },
 };
