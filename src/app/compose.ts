@@ -182,6 +182,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
       tls: config.tlsCert !== '',
       metricsToken: config.metricsToken,
       maxFileBytes: config.maxFileMb * MIB,
+      heartbeatMs: config.protocolHeartbeatSeconds * 1000,
       uploadsFolder: join(config.dataDir, UPLOADS_FOLDER),
     },
     auth,
@@ -237,6 +238,8 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
       const tls = config.tlsCert === '' ? undefined : { certFile: config.tlsCert, keyFile: config.tlsKey };
       const listening = http.listen({ host: config.host, port: config.port, ...(tls ? { tls } : {}) });
       stops.add('listener', () => listening.stop(config.shutdownSeconds * 1000));
+      // First: the listener waits for its answers, and a stream would go on for as long as its task.
+      stops.add('observations', () => tasks.endObservations());
       if (config.nodeRole === 'master') {
         const cleanUp = createCleanUp({
           store,

@@ -48,6 +48,8 @@ export type HttpDeps = {
   config: HttpConfig & {
     /** MAX_FILE_DOWNLOAD_MB in bytes: the cap of multipart bodies. */
     maxFileBytes: number;
+    /** TASK_PLUGIN_PROTOCOL_HEARTBEAT_SECONDS in ms: between two keep-alive comments of a stream. */
+    heartbeatMs: number;
     /** A folder of their own for files of clients on their way to a vendor. */
     uploadsFolder: string;
   };
@@ -109,6 +111,7 @@ function joinRoutes(kit: Kit, deps: HttpDeps & { audit: RecordAudit; uploads: Up
     tasks: deps.tasks,
     maxFileBytes: deps.config.maxFileBytes,
     uploads: deps.uploads,
+    heartbeatMs: deps.config.heartbeatMs,
     assertKeyAllows: (request: { key: ApiPrincipal['key']; model: string; ip: string }) => assertKeyAllows(request),
   };
   const routes = new Elysia({ normalize: false })

@@ -22,6 +22,7 @@ export async function finishTask(
   task: TaskRecord,
   ending: Ending,
   change: TaskChange = {},
+  lease: Lease = leaseOf(task),
 ): Promise<boolean> {
   const { store, clock, billing } = deps;
   const now = clock.unix();
@@ -30,7 +31,7 @@ export async function finishTask(
   const reason = succeeded ? '' : ending.reason;
   const ended = await store.transaction(async (tx) => {
     const won = await tx.tasks.advance(
-      leaseOf(task),
+      lease,
       {
         ...change,
         status: ending.status,

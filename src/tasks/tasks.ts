@@ -4,13 +4,15 @@ import type { LedgerEntryRecord, Page, Paged, TaskEventRecord, TaskRecord } from
 import { verifyCapability } from './artifact-links.ts';
 import { protocolContext } from './build-contexts.ts';
 import { taskErrors } from './errors.ts';
+import { cancelTask } from './cancel-task.ts';
+import { followTask, type TaskEvent } from './follow-task.ts';
 import { type SubmittedTask, submitOnce } from './idempotency/submit-once.ts';
 import { type OpenedNativeRoute, openNativeRoute } from './native/open-native-route.ts';
 import { type Content, type ContentRequest, openArtifact } from './open-artifact.ts';
 import { ownTasks } from './own-tasks.ts';
 import { createPollEngine, type PollEngine } from './poll-engine.ts';
 import { describeArtifacts } from './read-artifacts.ts';
-import { createObservations } from './responses/limit-observations.ts';
+import { createObservationGate } from './responses/limit-observations.ts';
 import { renderedVideo, taskView, videoObject } from './show-task.ts';
 import { submitGeneric, submitVideo } from './submit-surfaces.ts';
 import type { Caller, ClientRequest, TaskDeps, TaskServices } from './types.ts';
@@ -34,6 +36,15 @@ export type Tasks = {
   openNativeRoute(method: string, path: string): OpenedNativeRoute | undefined;
   /** The caller's own task. Throws `tasks.task_not_found`, also for a task of somebody else. */
   own(userId: number, taskId: string): Promise<TaskRecord>;
+  /**
+   * `GET /v1/tasks/:id/events`, until the client has `left`. Throws `tasks.task_not_found`, and `tasks.rate_limit_exceeded` where too many
+   * are observed already.
+   */
+  follow(caller: Caller, taskId: string, left: AbortSignal): Promise<AsyncIterableIterator<TaskEvent, undefined>>;
+  /** The caller's own task, ended. Throws `tasks.task_not_found`, `tasks.task_finished`, `tasks.cancel_unsupported`. */
+  cancel(userId: number, taskId: string): Promise<TaskRecord>;
+  /** Ends everything that clients wait for here, now and from now on: the gateway stops. */
+  endObservations(): void;
   /** `GET /v1/videos/:id`: the plugin's rendering within the host's object. */
   renderVideo(task: TaskRecord, request: ClientRequest): Promise<JsonObject>;
   artifacts(task: TaskRecord): Promise<JsonObject>;
@@ -53,7 +64,7 @@ const MAX_ARTIFACT_KEY = 128;
 export function createTasks(services: TaskServices): Tasks {
   const { store, clock, logger, limits } = services;
   const watchers = createTaskWatchers({ store, clock, logger, ...limits });
-  const observations = createObservations(limits.observations);
+  const observations = createObservationGate(limits.observations);
   const deps: TaskDeps = { ...services, watchers, observations };
   const engine = createPollEngine(deps);
 
@@ -82,6 +93,14 @@ export function createTasks(services: TaskServices): Tasks {
       if (!task) throw taskErrors.task_not_found();
       return task;
     },
+
+    async follow({ user, key }, taskId, left) {
+      return followTask(deps, await this.own(user.id, taskId), key?.id ?? null, left);
+    },
+    async cancel(userId, taskId) {
+      return cancelTask(deps, await this.own(userId, taskId));
+    },
+    endObservations: () => watchers.close(),
 
     async renderVideo(task, request) {
       const pin = deps.pin();

@@ -4,7 +4,7 @@ import type { Clock, Json, JsonObject, Logger } from '../kernel/index.ts';
 import type { LoadedPlugin, Pin } from '../plugins/index.ts';
 import type { ApiKeyRecord, Store, TaskRecord, UserRecord } from '../store/ports/index.ts';
 import type { ServiceAccountTokens, Upstream } from '../upstream/index.ts';
-import type { ObservationLimits, Observations } from './responses/limit-observations.ts';
+import type { ObservationGate, ObservationLimits } from './responses/limit-observations.ts';
 import type { TaskWatchers } from './watch-task.ts';
 
 export type TaskLimits = {
@@ -37,7 +37,7 @@ export type TaskDeps = TaskServices & {
   /** Who waits for a task on this node; told of every transition made here, after its commit. */
   watchers: TaskWatchers;
   /** Admits who waits for a task or streams it. */
-  observations: Observations;
+  observations: ObservationGate;
 };
 
 /** What the engine is given. */

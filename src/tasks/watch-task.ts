@@ -10,10 +10,12 @@ export type TaskWatchers = {
   /** This process has written the task: whoever watches it here sees it at once. */
   changed(taskId: string): void;
   stats(): { watchers: number; tasks: number };
+  /** Ends every observation, and at once every one that begins later: the gateway stops. */
+  close(): void;
 };
 
-/** Neither may throw. `missing`: there is no such task; nothing follows. */
-export type TaskWatcher = { see(task: TaskRecord): void; missing(): void };
+/** None may throw. `missing`: there is no such task. After `missing` and `close` nothing follows. */
+type TaskWatcher = { see(task: TaskRecord): void; missing(): void; close(): void };
 
 export type TaskWatchersDeps = {
   store: Store;
@@ -36,6 +38,7 @@ export function createTaskWatchers({ store, clock, logger, tickMs, tickJitterMs 
   const watched = new Map<string, Watched>();
   const urgent = new Set<string>();
   let looping = false;
+  let closed = false;
   let wake = new AbortController();
 
   const nextTick = (): number => clock.monotonicMs() + tickMs + randomBelow(tickJitterMs + 1);
@@ -96,6 +99,10 @@ export function createTaskWatchers({ store, clock, logger, tickMs, tickJitterMs 
 
   return {
     add(taskId, watcher) {
+      if (closed) {
+        watcher.close();
+        return () => {};
+      }
       let entry = watched.get(taskId);
       if (!entry) {
         entry = { seen: { taskId, status: '', polls: 0 }, newcomers: new Set(), served: new Set() };
@@ -120,12 +127,17 @@ export function createTaskWatchers({ store, clock, logger, tickMs, tickJitterMs 
       const watchers = entries.reduce((sum, { newcomers, served }) => sum + newcomers.size + served.size, 0);
       return { watchers, tasks: entries.length };
     },
+    close() {
+      closed = true;
+      const everybody = [...watched.values()].flatMap(({ newcomers, served }) => [...newcomers, ...served]);
+      for (const watcher of everybody) watcher.close();
+    },
   };
 }
 
 /**
  * The task as it is stored now, then as it is after each change, the last time when it has ended. Who is slow misses the states in
- * between, never the last one. Ends early, without an error, when `signal` is aborted.
+ * between, never the last one. Ends early, without an error, when `signal` is aborted or the gateway stops.
  * @throws tasks.task_not_found
  */
 export function watchTask(
@@ -137,7 +149,8 @@ export function watchTask(
   let failure: Error | undefined;
   let over = false;
   let wake = () => {};
-  const leave = watchers.add(taskId, {
+  let leave = () => {};
+  leave = watchers.add(taskId, {
     see(task) {
       latest = task;
       if (hasEnded(task)) end();
@@ -147,11 +160,12 @@ export function watchTask(
       failure = taskErrors.task_not_found();
       end();
     },
+    close: abandon,
   });
-  const abandon = () => {
+  function abandon(): void {
     latest = undefined;
     end();
-  };
+  }
   function end(): void {
     over = true;
     leave();

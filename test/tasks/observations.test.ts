@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test';
-import { createObservations } from '../../src/tasks/responses/limit-observations.ts';
+import { createObservationGate } from '../../src/tasks/responses/limit-observations.ts';
 
 const LIMITS = { node: 5, plugin: 4, user: 3, key: 2 };
-const observer = (pluginKey: string, userId: number, apiKeyId: number | null) => ({ pluginKey, userId, apiKeyId });
+const observer = (pluginKey: string, userId: number, keyId: number | null) => ({ pluginKey, userId, keyId });
 
-describe('task observations at once', () => {
+describe('task gate at once', () => {
   test.each([
     ['by one key', 2, (_: number) => observer('a', 1, 1), observer('a', 1, 2)],
     ['by one user', 3, (i: number) => observer('a', 1, i), observer('a', 2, 9)],
@@ -12,12 +12,12 @@ describe('task observations at once', () => {
     ['for one plugin', 4, (i: number) => observer('a', i, i), observer('b', 9, 9)],
     ['on one node', 5, (i: number) => observer(`p${i}`, i, i), undefined],
   ])('%s at most %d', (_, limit, next, another) => {
-    const observations = createObservations(LIMITS);
-    const ends = Array.from({ length: limit }, (_, i) => observations.admit(next(i)));
+    const gate = createObservationGate(LIMITS);
+    const ends = Array.from({ length: limit }, (_, i) => gate.enter(next(i)));
     const refusal = { code: 'tasks.rate_limit_exceeded', kind: 'rate_limited' };
     const refused = () => {
       try {
-        observations.admit(next(limit));
+        gate.enter(next(limit));
       } catch (error) {
         return error;
       }
@@ -25,10 +25,10 @@ describe('task observations at once', () => {
     };
     expect(refused()).toMatchObject(refusal);
     // A refusal takes nobody's place.
-    if (another) observations.admit(another)();
+    if (another) gate.enter(another)();
     ends[0]?.();
     ends[0]?.();
-    observations.admit(next(0));
+    gate.enter(next(0));
     expect(refused()).toMatchObject(refusal);
   });
 });

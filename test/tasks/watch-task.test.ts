@@ -176,6 +176,18 @@ describe('watching a task', () => {
     await until('no timer is left', () => counts.sleepers === 0);
   });
 
+  test('a gateway that stops ends all observations, and new ones at once', async () => {
+    const { watchers, counts } = startWatchers(60_000);
+    const task = await store.tasks.insert(newTask());
+    const { got, done } = collect(watchTask({ watchers }, task.taskId));
+    await until('the first is there', () => got.length === 1);
+    watchers.close();
+    expect(await done).toEqual(['NOT_START 0']);
+    expect(await collect(watchTask({ watchers }, task.taskId)).done).toEqual([]);
+    expect(watchers.stats()).toEqual({ watchers: 0, tasks: 0 });
+    await until('no timer is left', () => counts.sleepers === 0);
+  });
+
   test('thousands of watchers share one timer and one query a tick', async () => {
     const { watchers, counts } = startWatchers(50, 20);
     const tasks: TaskRecord[] = [];

@@ -6,13 +6,14 @@ import { isAdmin } from '../authorize-request.ts';
 import { httpErrors } from '../errors.ts';
 import { type Kit, ok, strictObject } from '../kit.ts';
 import { paged, pageQuery, readPage, readWhole } from '../paging.ts';
+import type { RecordAudit } from '../record-audit.ts';
 
 type Task = TaskDetail['task'];
 
 const STATUSES = ['NOT_START', 'SUBMITTED', 'QUEUED', 'IN_PROGRESS', 'SUCCESS', 'FAILURE'] as const;
 
 /** Tasks as the panel shows them: one's own, and everybody's for administrators. */
-export function panelTaskRoutes(kit: Kit, { tasks }: { tasks: Tasks }) {
+export function panelTaskRoutes(kit: Kit, { tasks, audit }: { tasks: Tasks; audit: RecordAudit }) {
   /** The user whose tasks may be read; null for all. */
   const reach = (panel: PanelPrincipal): number | null => (isAdmin(panel) ? null : panel.user.id);
 
@@ -87,6 +88,15 @@ export function panelTaskRoutes(kit: Kit, { tasks }: { tasks: Tasks }) {
       user: true,
       detail: { summary: 'A task with its timeline, ledger lines and artifacts' },
     })
+    .post(
+      '/api/task/:task_id/cancel',
+      async ({ panel, origin, params }) => {
+        const { taskId } = await tasks.cancel(panel.user.id, params.task_id);
+        await audit({ panel, origin }, { action: 'task.cancel', target: `task:${taskId}`, detail: {} });
+        return ok(await readDetail(panel, taskId));
+      },
+      { user: true, detail: { summary: "Cancel one's own task that no vendor has" } },
+    )
     .get(
       '/api/task/:task_id/artifacts',
       async ({ panel, params }) => ok(await tasks.artifacts((await tasks.detail(params.task_id, reach(panel))).task)),

@@ -1,4 +1,5 @@
-export type ServerEvent = { event: string; data: unknown };
+/** `id`: what a client that comes back says that it has seen. */
+export type ServerEvent = { id?: string; event: string; data: unknown };
 
 /** Nothing in between may gather the events (nginx does unless told). */
 const STREAM_HEADERS = {
@@ -66,4 +67,5 @@ export function sendEvents(
   return new Response(body, { headers: STREAM_HEADERS });
 }
 
-const frame = ({ event, data }: ServerEvent): string => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+const frame = ({ id, event, data }: ServerEvent): string =>
+  `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;

@@ -7,11 +7,14 @@ import { REPLAYED } from '../response-headers.ts';
 import type { FormLimits } from './collect-form.ts';
 import { readClientRequest, requestedModel } from './read-client-request.ts';
 import { contentRequest, contentResponse } from './send-content.ts';
+import { sendEvents } from './send-events.ts';
 
 export type V1Deps = FormLimits & {
   tasks: Tasks;
   /** Throws when the key's own lists leave out the model or the address. */
   assertKeyAllows: (request: { key: ApiPrincipal['key']; model: string; ip: string }) => void;
+  /** Between two keep-alive comments of a stream. */
+  heartbeatMs: number;
 };
 
 export const callerOf = (api: ApiPrincipal): Caller => ({ user: api.user, key: api.key, group: api.group });
@@ -63,6 +66,21 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
       apiKey: true,
       detail: { summary: 'Read a task' },
     })
+    .get(
+      '/v1/tasks/:taskId/events',
+      async ({ request, params, api, log, keepOpen }) => {
+        const events = await tasks.follow(callerOf(api), params.taskId, request.signal);
+        keepOpen();
+        const onFailure = (error: unknown) => log.warn({ err: error, task_id: params.taskId }, 'an event stream broke');
+        return sendEvents(request.signal, events, { heartbeatMs: deps.heartbeatMs, onFailure });
+      },
+      { apiKey: true, detail: { summary: 'Follow a task by server-sent events: task.updated, then task.finished' } },
+    )
+    .post(
+      '/v1/tasks/:taskId/cancel',
+      async ({ params, api }) => taskObject(await tasks.cancel(api.user.id, params.taskId)),
+      { apiKey: true, detail: { summary: 'Cancel a task that no vendor has' } },
+    )
     .get(
       '/v1/tasks/:taskId/artifacts',
       async ({ params, api, set }) => {

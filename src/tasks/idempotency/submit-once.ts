@@ -3,6 +3,7 @@ import type { TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { restoreFailure } from '../keep-failure.ts';
 import type { Caller, ClientRequest, Idempotency, TaskDeps } from '../types.ts';
+import { waitAtMost } from '../wait-at-most.ts';
 import { watchTask } from '../watch-task.ts';
 
 /** `replayed`: the task of an earlier request with the same key; nothing was submitted now. */
@@ -52,17 +53,15 @@ const TAKEN = taskErrors.idempotency_in_progress().code;
 
 /** Waits until the first request's submission is through, at most as long as one may take. */
 async function outcomeOf(deps: TaskDeps, taskId: string, left: AbortSignal | undefined): Promise<TaskRecord> {
-  const patience = new AbortController();
-  const signal = left ? AbortSignal.any([left, patience.signal]) : patience.signal;
-  void deps.clock.sleep(deps.limits.submitTimeoutMs, signal).then(() => patience.abort());
+  const patience = waitAtMost(deps.clock, deps.limits.submitTimeoutMs, left);
   try {
-    for await (const task of watchTask(deps, taskId, { signal })) {
+    for await (const task of watchTask(deps, taskId, patience)) {
       if (task.status === 'NOT_START') continue;
       if (task.execution.failure) throw restoreFailure(task.execution.failure);
       return task;
     }
   } finally {
-    patience.abort();
+    patience.end();
   }
   throw taskErrors.idempotency_in_progress({ retryAfterSeconds: 5 });
 }

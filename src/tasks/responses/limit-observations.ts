@@ -1,44 +1,45 @@
 import { taskErrors } from '../errors.ts';
 
-/** Most clients of a node that wait for tasks or stream them at the same time: in all, for tasks of one plugin, of one user, by one API key. */
+/** Most observations at once: of this node, of one plugin's tasks, of one user, with one API key. */
 export type ObservationLimits = { node: number; plugin: number; user: number; key: number };
 
-export type Observer = { pluginKey: string; userId: number; apiKeyId: number | null };
+export type Observer = { pluginKey: string; userId: number; keyId: number | null };
 
-export type Observations = {
-  /**
-   * Counts one observation; the function returned ends it, once however often it is called.
-   * @throws tasks.rate_limit_exceeded
-   */
-  admit(observer: Observer): () => void;
+/** Counts who waits for a response or follows one. An observation holds a place from before its submission until its answer has ended. */
+export type ObservationGate = {
+  /** Gives the place back when called, once. @throws tasks.rate_limit_exceeded naming the limit */
+  enter(observer: Observer): () => void;
 };
 
-export function createObservations(limits: ObservationLimits): Observations {
-  const active = new Map<string, number>();
+const RETRY_AFTER_SECONDS = 5;
+
+export function createObservationGate(limits: ObservationLimits): ObservationGate {
+  const counts = new Map<string, number>();
+  const countOf = (name: string): number => counts.get(name) ?? 0;
+
   return {
-    admit({ pluginKey, userId, apiKeyId }) {
-      const counted: [name: string, limit: number, scope: string][] = [
-        ['', limits.node, 'on this node'],
-        [`plugin ${pluginKey}`, limits.plugin, 'for tasks of this plugin'],
-        [`user ${userId}`, limits.user, 'by you'],
-        ...(apiKeyId === null
-          ? []
-          : [[`key ${apiKeyId}`, limits.key, 'with this API key'] as [string, number, string]]),
+    enter({ pluginKey, userId, keyId }) {
+      const places = [
+        { name: 'node', most: limits.node, whose: 'on this gateway' },
+        { name: `plugin ${pluginKey}`, most: limits.plugin, whose: `of the plugin "${pluginKey}"` },
+        { name: `user ${userId}`, most: limits.user, whose: 'of your account' },
+        ...(keyId === null ? [] : [{ name: `key ${keyId}`, most: limits.key, whose: 'with this API key' }]),
       ];
-      for (const [name, limit, scope] of counted) {
-        if ((active.get(name) ?? 0) < limit) continue;
-        const message = `Too many active task observations ${scope}: at most ${limit} at once. End one, or poll the task instead.`;
-        throw taskErrors.rate_limit_exceeded({ message, retryAfterSeconds: 5 });
+      const full = places.find(({ name, most }) => countOf(name) >= most);
+      if (full) {
+        throw taskErrors.rate_limit_exceeded({
+          message: `Too many tasks ${full.whose} are waited for at once: at most ${full.most}. Try again when one has ended.`,
+          retryAfterSeconds: RETRY_AFTER_SECONDS,
+        });
       }
-      for (const [name] of counted) active.set(name, (active.get(name) ?? 0) + 1);
-      let over = false;
+      for (const { name } of places) counts.set(name, countOf(name) + 1);
+      let left = false;
       return () => {
-        if (over) return;
-        over = true;
-        for (const [name] of counted) {
-          const left = (active.get(name) ?? 1) - 1;
-          if (left > 0) active.set(name, left);
-          else active.delete(name);
+        if (left) return;
+        left = true;
+        for (const { name } of places) {
+          if (countOf(name) > 1) counts.set(name, countOf(name) - 1);
+          else counts.delete(name);
         }
       };
     },

@@ -1,0 +1,161 @@
+/** Cancelling: only what no vendor has and nobody is submitting, and never two refunds. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { AppError } from '../../src/kernel/index.ts';
+import type { Store, TaskRecord } from '../../src/store/ports/index.ts';
+import { describeEachStore, leaseOf, newTask, type OpenedStore } from '../contract/each-store.ts';
+import { startSandbox } from '../plugins/support.ts';
+import { until } from '../support/gateway.ts';
+import { addCaller, BALANCE, balanceOf, type Engine, ended, jsonRequest, startEngine } from './harness.ts';
+
+const sandbox = startSandbox();
+afterAll(() => sandbox.close());
+
+const PRICE = 700;
+
+const describeCancelling = (opened: () => OpenedStore) => {
+  let store: Store;
+  let engine: Engine;
+  const engines: Engine[] = [];
+  beforeAll(async () => {
+    store = opened().store;
+    engine = await startEngine(store, sandbox);
+    await engine.addChannel();
+  });
+  afterEach(async () => {
+    for (const other of engines.splice(0)) await other.stop();
+  });
+  afterAll(async () => {
+    await engine.stop();
+    expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
+  });
+
+  /** A submission with its reservation, under a lease that lives for `leaseForMs`; nobody is behind it. */
+  async function open(leaseForMs: number) {
+    const { user } = await addCaller(store);
+    const task = newTask({ userId: user.id, quota: PRICE, leaseOwner: 'a dead node', leaseForMs });
+    const row = await store.transaction(async (tx) => {
+      const inserted = await tx.tasks.insert(task);
+      const { taskId } = task;
+      await tx.ledger.reserve({ userId: user.id, apiKeyId: null, taskId, attempt: 1, amount: PRICE, at: 1 });
+      return inserted;
+    });
+    return { user, row, balance: () => balanceOf(store, user.id), lines: () => store.ledger.byTask(task.taskId) };
+  }
+  const refusal = async (work: Promise<unknown>): Promise<string> => {
+    const error = await work.then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    );
+    if (!(error instanceof AppError)) throw new Error(`expected a refusal, got ${String(error)}`);
+    expect(error.kind).toBe(error.code === 'tasks.task_not_found' ? 'not_found' : 'conflict');
+    return `${error.code}: ${error.message}`;
+  };
+
+  test('a submission that nobody pursues is ended and refunded, and its timeline says why', async () => {
+    const { user, row, balance, lines } = await open(-1);
+    expect(await balance()).toBe(BALANCE - PRICE);
+    const cancelled = await engine.tasks.cancel(user.id, row.taskId);
+    expect(cancelled).toMatchObject({ status: 'FAILURE', failReason: 'cancelled by user', quota: 0, leaseOwner: null });
+    expect(await balance()).toBe(BALANCE);
+    expect((await lines()).map(({ kind }) => kind)).toEqual(['reserve', 'refund']);
+    const events = await store.tasks.events(row.taskId);
+    expect(events.map(({ kind, detail }) => `${kind} ${detail}`)).toEqual([
+      'transition cancelled by user',
+      `refunded ${PRICE}`,
+    ]);
+    expect(await refusal(engine.tasks.cancel(user.id, row.taskId))).toStartWith('tasks.task_finished');
+    expect(await balance()).toBe(BALANCE);
+  });
+
+  test('a lease that was ended, as at a restart, is as good as one that ran out', async () => {
+    const { user, row } = await open(60_000);
+    await store.tasks.releaseOwner('a dead node', { expireSubmits: true });
+    expect((await engine.tasks.cancel(user.id, row.taskId)).status).toBe('FAILURE');
+  });
+
+  test('what is being submitted, what the vendor has and what has ended is refused, and stays as it is', async () => {
+    const { user, row, balance } = await open(60_000);
+    const cancel = () => refusal(engine.tasks.cancel(user.id, row.taskId));
+    expect(await cancel()).toContain('tasks.cancel_unsupported: The task is being handed to the vendor');
+    await store.tasks.advance(leaseOf(row), { status: 'SUBMITTED', upstreamTaskId: 'job_1' }, 3_600_000);
+    expect(await cancel()).toContain('tasks.cancel_unsupported: The vendor has the task');
+    const [claimed] = await store.tasks.claimOverdue({
+      owner: 'me',
+      limit: 1000,
+      leaseForMs: 60_000,
+      submittedBefore: 4e9,
+    });
+    if (!claimed) throw new Error('it could not be claimed');
+    await store.tasks.advance(leaseOf(claimed), { status: 'SUCCESS', quota: PRICE }, null);
+    expect(await cancel()).toStartWith('tasks.task_finished');
+    expect(await balance()).toBe(BALANCE - PRICE);
+  });
+
+  test('the task of another user is not there', async () => {
+    const { row } = await open(-1);
+    const { user } = await addCaller(store);
+    expect(await refusal(engine.tasks.cancel(user.id, row.taskId))).toStartWith('tasks.task_not_found');
+    expect((await store.tasks.byTaskId(row.taskId))?.status).toBe('NOT_START');
+  });
+
+  test('20 cancellations and the recovery of two nodes at once: one ends it, one refund', async () => {
+    const tasks: Awaited<ReturnType<typeof open>>[] = [];
+    for (let i = 0; i < 10; i += 1) tasks.push(await open(-1));
+    const recovering = startEngine(await opened().openAnother(), sandbox);
+    const other = await recovering;
+    engines.push(other);
+    const attempts = tasks.flatMap(({ user, row }) =>
+      [engine, other, engine, other].map((node) => node.tasks.cancel(user.id, row.taskId)),
+    );
+    await other.tasks.start();
+    const outcomes = await Promise.allSettled(attempts);
+    for (const [i, { row, balance, lines }] of tasks.entries()) {
+      const task = (await ended(store, row.taskId)) as TaskRecord;
+      const won = outcomes.slice(i * 4, i * 4 + 4).filter(({ status }) => status === 'fulfilled').length;
+      expect(won).toBe(task.failReason === 'cancelled by user' ? 1 : 0);
+      expect(await balance()).toBe(BALANCE);
+      expect((await lines()).map(({ kind }) => kind)).toEqual(['reserve', 'refund']);
+    }
+  });
+
+  test('a process that was merely slow finds its submission cancelled, and bills nothing', async () => {
+    const slow = await startEngine(store, sandbox);
+    engines.push(slow);
+    const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+    let orders = 0;
+    const vendor = Bun.serve({
+      port: 0,
+      hostname: '127.0.0.1',
+      async fetch() {
+        orders += 1;
+        await answered;
+        return Response.json({ id: 'job_1', status: 'queued' });
+      },
+    });
+    await slow.addChannel({ baseUrl: vendor.url.origin, models: ['demo-video'], priority: 10 });
+    const caller = await addCaller(store);
+    const body = { model: 'demo-video', prompt: 'a', seconds: 5 };
+    const sent = refusal(slow.tasks.submitGeneric(caller, 'r', 'demo', jsonRequest(body)).catch(asConflict));
+    await until('the vendor has the order', () => orders === 1);
+    const [open] = (await store.tasks.list({ userId: caller.user.id }, { page: 1, pageSize: 1 })).items;
+    if (!open) throw new Error('there is no task');
+    await store.tasks.renew(leaseOf(open), -1);
+    await slow.tasks.cancel(caller.user.id, open.taskId);
+    answer();
+    expect(await sent).toStartWith('tasks.submission_interrupted');
+    expect((await store.tasks.byTaskId(open.taskId))?.failReason).toBe('cancelled by user');
+    expect(await balanceOf(store, caller.user.id)).toBe(BALANCE);
+    expect(slow.warnings.join()).toContain('nobody follows it');
+    await vendor.stop(true);
+  });
+};
+
+/** The refusals that this file reads are conflicts. */
+function asConflict(error: unknown): never {
+  if (error instanceof AppError) throw new AppError(error.code, 'conflict', error.message);
+  throw error;
+}
+
+describeEachStore('cancelling', (opened) => {
+  describe('tasks', () => describeCancelling(opened));
+});
