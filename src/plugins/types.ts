@@ -113,6 +113,8 @@ export interface LoadedPlugin {
   call(hook: string, args: readonly unknown[], options?: CallOptions): Promise<Result<Json | undefined, HookFailure>>;
   /** True while the plugin takes no new submissions because it was killed too often. */
   suspended(): boolean;
+  /** The same plugin for trying: what has to be killed there does not suspend it, and its calls are told to nobody. */
+  onTrial(): LoadedPlugin;
 }
 
 /** What a request path means to the plugins' native routes. */

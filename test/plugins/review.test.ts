@@ -323,6 +323,42 @@ export function parseBatchResult(ctx, body) { return ${list}.map((job) => ({ tas
       { before: verdict, after: { error: expect.any(String) }, changed: true },
     ]);
   });
+
+  test('reads with a suspended plugin too, and does not suspend one that gets stuck at an answer', async () => {
+    const tight = startSandbox({ callTimeoutMs: 2_000, killGraceMs: 50, killsToSuspend: 1 });
+    const node = makeService(store, tight);
+    await node.start();
+    try {
+      const stuck = "'a'.repeat(2e7).indexOf('a'.repeat(1e7) + 'b')";
+      const upload = () =>
+        uploadAll(
+          (key) => pluginSource({ key }).replace('body.status', `body.stuck ? ${stuck} : body.status`),
+          version('2.0.0'),
+        );
+      const read = { status: 'SUCCESS', progress: null, reason: '' };
+
+      const suspended = await upload();
+      await insertEndedTask(store, suspended, { status: 'SUCCESS' });
+      const { replay } = await node.preview(suspended, '2.0.0');
+      expect(replay).toMatchObject([{ before: read, after: read, changed: false }]);
+      await node
+        .current()
+        .plugins.get(suspended)
+        ?.call('parseTaskResult', [{}, { stuck: true }]);
+      expect(tight.isSuspended(suspended)).toBe(true);
+      expect((await node.preview(suspended, '2.0.0')).replay).toEqual(replay);
+
+      const stumbling = await upload();
+      await insertEndedTask(store, stumbling, { status: 'SUCCESS', stuck: true });
+      expect((await node.preview(stumbling, '2.0.0')).replay).toMatchObject([
+        { before: { error: expect.stringMatching(/limit of 2000 ms/) }, after: read, changed: true },
+      ]);
+      expect(tight.isSuspended(stumbling)).toBe(false);
+    } finally {
+      await node.stop();
+      await tight.close();
+    }
+  });
 });
 
 describe('a dry run', () => {

@@ -48,6 +48,12 @@ function findShape(path: readonly string[], exports: Record<string, ExportShape>
   return shape;
 }
 
+/**
+ * The name under which the sandbox counts trials of a version: a hook that has to be killed in one suspends neither the plugin that serves nor
+ * trials of the version that mends it.
+ */
+export const trialName = ({ key, version }: Manifest): string => `trial:${key}@${version}`;
+
 /** Makes a compiled plugin callable. Its texts come back without the caller's secrets; its console goes to the debug log. */
 export function loadPlugin(deps: {
   compiled: CompiledPlugin;
@@ -57,12 +63,16 @@ export function loadPlugin(deps: {
   clock: Clock;
   logger: Logger;
   onHookCall?: (call: HookCall) => void;
+  /** The name under which the sandbox counts its calls, instead of the plugin's key. */
+  countedAs?: string;
 }): LoadedPlugin {
-  const { compiled, sandbox, clock, onHookCall } = deps;
+  const { onHookCall, ...quietly } = deps;
+  const { compiled, sandbox, clock } = deps;
   const manifest = narrowManifest(compiled.manifest, deps.narrowedModels);
   const { key, version } = manifest;
   const pathOf = (hook: string): string[] => modulePath(membersOf(hook), compiled.exports);
-  const module: SandboxModule = { key, version, source: compiled.source, sourceHash: compiled.sourceHash };
+  const { countedAs = key } = deps;
+  const module: SandboxModule = { key: countedAs, version, source: compiled.source, sourceHash: compiled.sourceHash };
 
   const forward = (hook: string, lines: readonly string[]): void => {
     for (const line of lines) deps.logger.debug({ task_plugin: 'console', hook }, `[plugin:${key}@${version}] ${line}`);
@@ -75,7 +85,8 @@ export function loadPlugin(deps: {
     layer: deps.layer,
     manifest,
     has: (hook) => findShape(pathOf(hook), compiled.exports)?.type === 'function',
-    suspended: () => sandbox.isSuspended(key),
+    suspended: () => sandbox.isSuspended(countedAs),
+    onTrial: () => loadPlugin({ ...quietly, countedAs: trialName(manifest) }),
     async call(hook, args, options = {}): Promise<Result<Json | undefined, HookFailure>> {
       const limit = options.large ? LARGE_BYTES : SMALL_BYTES;
       const secrets = options.secrets ?? [];

@@ -101,7 +101,4 @@ export async function findSource(ctx: ServiceContext, key: string, version?: str
 export const compileFound = async (ctx: ServiceContext, { row, factory }: FoundSource): Promise<CompiledPlugin> =>
   row ? compileOrThrow(ctx, row.source, row) : factory;
 
-/** The name under which the sandbox counts trials: a hook that has to be killed in one does not suspend the plugin that serves. */
-export const trialName = (key: string): string => `trial:${key}`;
-
 export const hashOf = (source: string): string => sha256Hex(source);

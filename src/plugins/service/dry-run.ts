@@ -1,8 +1,8 @@
 import type { Json } from '../../kernel/index.ts';
 import { pluginErrors } from '../errors.ts';
 import { isHostFailure } from '../hooks/call-hook.ts';
-import { modulePath } from '../registry/load-plugin.ts';
-import { compileFound, findSource, type ServiceContext, trialName } from './context.ts';
+import { modulePath, trialName } from '../registry/load-plugin.ts';
+import { compileFound, findSource, type ServiceContext } from './context.ts';
 
 /**
  * A call for trying: `path` (or the single `member`) leads from the export to the function. `version` is a stored one or `factory`; without it
@@ -30,7 +30,7 @@ export async function dryRunHook(ctx: ServiceContext, key: string, run: DryRun):
   const { source, sourceHash, manifest, exports } = await compileFound(ctx, await findSource(ctx, key, run.version));
   const members = run.path ?? (run.member === undefined ? [] : [run.member]);
   const outcome = await ctx.sandbox.call(
-    { key: trialName(manifest.key), version: manifest.version, source, sourceHash },
+    { key: trialName(manifest), version: manifest.version, source, sourceHash },
     {
       path: modulePath([run.hook, ...members], exports),
       args: run.args,

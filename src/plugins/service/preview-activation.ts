@@ -1,9 +1,9 @@
 import type { ChannelRecord } from '../../store/ports/index.ts';
 import { type Conflict, preflight } from '../registry/build-index.ts';
 import { loadPlugin } from '../registry/load-plugin.ts';
-import type { Layer, LoadedPlugin, Manifest } from '../types.ts';
+import type { Layer, Manifest } from '../types.ts';
 import { compareManifests, type ManifestChanges } from './compare-manifests.ts';
-import { compileOrThrow, rowOf, type ServiceContext, trialName } from './context.ts';
+import { compileOrThrow, rowOf, type ServiceContext } from './context.ts';
 import { boundChannels } from './describe-plugins.ts';
 import { type ReplayedTask, replayTasks } from './replay-tasks.ts';
 
@@ -35,19 +35,10 @@ export type ActivationPreview = ManifestChanges & {
 export async function previewActivation(ctx: ServiceContext, key: string, version: string): Promise<ActivationPreview> {
   const row = await rowOf(ctx, key, version);
   const compiled = await compileOrThrow(ctx, row.source, row);
-  const { sandbox, clock, logger } = ctx;
-  const load = (name: string): LoadedPlugin =>
-    loadPlugin({
-      compiled: { ...compiled, manifest: { ...compiled.manifest, key: name } },
-      layer: 'database',
-      narrowedModels: row.narrowedModels,
-      sandbox,
-      clock,
-      logger,
-    });
+  const candidate = loadPlugin({ ...ctx, compiled, layer: 'database', narrowedModels: row.narrowedModels });
   const { plugins } = ctx.registry.current();
   const serving = plugins.get(key);
-  const { manifest } = load(key);
+  const { manifest } = candidate;
   const [channels, tasks] = await Promise.all([
     ctx.store.channels.all(),
     ctx.store.tasks.latestWithData(key, REPLAYED_TASKS),
@@ -59,8 +50,8 @@ export async function previewActivation(ctx: ServiceContext, key: string, versio
     ...changes,
     priced: { before: serving ? pricedPart(serving.manifest) : null, after: pricedPart(manifest) },
     channels: affectedChannels(channels, key, serving?.manifest, changes),
-    conflict: preflight(plugins.values(), load(key)) ?? null,
-    replay: await replayTasks(tasks, channels, serving, load(trialName(key))),
+    conflict: preflight(plugins.values(), candidate) ?? null,
+    replay: await replayTasks(tasks, channels, serving?.onTrial(), candidate.onTrial()),
   };
 }
 
