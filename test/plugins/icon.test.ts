@@ -167,6 +167,8 @@ describe('attacks with SVG', () => {
     ],
   ])('%s', (_attack, url, fault) => {
     expect(faultOf(url)).toContain(fault);
+    // Whoever shows it ends the sentence.
+    expect(faultOf(url)).not.toEndWith('.');
   });
 
   test.each([

@@ -46,7 +46,7 @@ export function checkSvg(bytes: Uint8Array): Result<null, string> {
   }
   const parser = new SaxesParser({ xmlns: true, position: true });
   const drawing = createDrawing();
-  parser.on('error', (error) => refuse(`is not well-formed XML: ${error.message}`));
+  parser.on('error', (error) => refuse(`is not well-formed XML: ${error.message.replace(/\.$/, '')}`));
   parser.on('xmldecl', ({ version, encoding }) => {
     if (version !== '1.0') refuse('must be XML 1.0');
     if (encoding !== undefined && !['utf-8', 'us-ascii'].includes(encoding.toLowerCase()))
