@@ -17,6 +17,8 @@ export type Operation = {
   security?: unknown;
   responses?: Record<string, unknown>;
   'x-access'?: AccessLevel;
+  /** The path with its parameters' proper names, where the router made the route take others. */
+  'x-path'?: string;
   'x-limit'?: string;
   'x-limit-per-user'?: string;
   'x-limit-model-requests'?: boolean;
@@ -116,11 +118,12 @@ function describeBodies(app: AnyElysia, paths: OpenApiDocument['paths']): void {
 function mergeShapes(paths: OpenApiDocument['paths']): OpenApiDocument['paths'] {
   const merged: OpenApiDocument['paths'] = {};
   const firstOfShape = new Map<string, string>();
-  for (const [path, operations] of Object.entries(paths)) {
+  for (const [routed, operations] of Object.entries(paths)) {
+    const path = Object.values(operations).find((operation) => operation['x-path'])?.['x-path'] ?? routed;
     const shape = path.replaceAll(/\{[^}]+\}/g, '{}');
     const first = firstOfShape.get(shape) ?? path;
     firstOfShape.set(shape, first);
-    const names = namesOf(path).map((name, i): [string, string] => [name, namesOf(first)[i] ?? name]);
+    const names = namesOf(routed).map((name, i): [string, string] => [name, namesOf(first)[i] ?? name]);
     for (const operation of Object.values(operations)) renameParameters(operation, new Map(names));
     merged[first] = { ...merged[first], ...operations };
   }
@@ -141,10 +144,9 @@ function renameParameters(operation: Operation, names: ReadonlyMap<string, strin
 function complete(operation: Operation, path: string): void {
   operation.security = SECURITY[operation['x-access'] ?? 'root'];
   const proof = operation['x-security-proof'];
-  if (proof) {
-    const known: unknown[] = Array.isArray(operation.parameters) ? operation.parameters : [];
-    operation.parameters = [...known, describeProof(proof)];
-  }
+  if (proof) addParameter(operation, describeProof(proof));
+  // Every route that submits.
+  if (operation['x-limit-model-requests']) addParameter(operation, IDEMPOTENCY_KEY);
   const reference = { $ref: `#/components/responses/${path.startsWith('/v1/') ? 'OpenAiFailure' : 'PanelFailure'}` };
   const known = isObject(operation.responses) ? operation.responses : {};
   const limits = describeLimits(operation);
@@ -152,6 +154,20 @@ function complete(operation: Operation, path: string): void {
     limits === '' ? {} : { '429': { description: `${limits} Retry-After says how many seconds to wait.` } };
   operation.responses = { '200': { description: 'Success' }, ...known, ...limited, default: reference };
 }
+
+function addParameter(operation: Operation, parameter: object): void {
+  const known: unknown[] = Array.isArray(operation.parameters) ? operation.parameters : [];
+  operation.parameters = [...known, parameter];
+}
+
+const IDEMPOTENCY_KEY = {
+  in: 'header',
+  name: 'Idempotency-Key',
+  required: false,
+  schema: { type: 'string', minLength: 1, maxLength: 255 },
+  description:
+    'A text of your own that stands for this request: for 24 hours, repeats with the same key and body get the same task (with Idempotent-Replayed: true) and buy nothing.',
+};
 
 const describeProof = ({ scope, when }: ProofNeed): object => ({
   in: 'header',

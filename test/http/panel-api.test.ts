@@ -290,6 +290,7 @@ describe('every route states who may call it', () => {
         'GET /api/user/passkey',
         'GET /api/user/self',
         'GET /api/user/token',
+        'POST /api/task/{task_id}/cancel',
         'POST /api/token',
         'PUT /api/token/{id}',
         'PUT /api/user/self',
@@ -359,10 +360,12 @@ describe('every route states who may call it', () => {
         'GET /api/usage/token',
         'GET /v1/tasks/{pluginKey}',
         'GET /v1/tasks/{taskId}/artifacts',
+        'GET /v1/tasks/{taskId}/events',
         'GET /v1/videos/{task_id}',
         'GET /v1/videos/{task_id}/content',
         'HEAD /v1/videos/{task_id}/content',
         'POST /v1/tasks/{pluginKey}',
+        'POST /v1/tasks/{taskId}/cancel',
         'POST /v1/videos',
       ],
       apiKeyOrCapability: [
@@ -482,6 +485,13 @@ describe('every route states who may call it', () => {
       in: 'path',
       required: true,
     });
+    const named = (operation: { parameters: { in: string; name: string }[] }) =>
+      operation.parameters.map((parameter) => `${parameter.in} ${parameter.name}`);
+    expect(named(paths['/v1/tasks/{taskId}/cancel'].post)).toEqual(['path taskId']);
+    expect(named(paths['/v1/tasks/{pluginKey}'].post)).toEqual(['path pluginKey', 'header Idempotency-Key']);
+    expect(named(paths['/v1/videos'].post)).toEqual(['header Idempotency-Key']);
+    const { responses } = paths['/v1/tasks/{taskId}/events'].get;
+    expect(Object.keys(responses['200'].content)).toEqual(['text/event-stream']);
   });
 
   test('and every code is documented', async () => {

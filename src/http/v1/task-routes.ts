@@ -74,12 +74,22 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
         const onFailure = (error: unknown) => log.warn({ err: error, task_id: params.taskId }, 'an event stream broke');
         return sendEvents(request.signal, events, { heartbeatMs: deps.heartbeatMs, onFailure });
       },
-      { apiKey: true, detail: { summary: 'Follow a task by server-sent events: task.updated, then task.finished' } },
+      {
+        apiKey: true,
+        detail: {
+          summary: 'Follow a task by server-sent events: task.updated, then task.finished',
+          responses: { '200': { description: 'Each event carries the task', content: { 'text/event-stream': {} } } },
+        },
+      },
     )
     .post(
-      '/v1/tasks/:taskId/cancel',
-      async ({ params, api }) => taskObject(await tasks.cancel(api.user.id, params.taskId)),
-      { apiKey: true, detail: { summary: 'Cancel a task that no vendor has' } },
+      // The router knows one name for this place of a POST; it is a task's id.
+      '/v1/tasks/:pluginKey/cancel',
+      async ({ params, api }) => taskObject(await tasks.cancel(api.user.id, params.pluginKey)),
+      {
+        apiKey: true,
+        detail: { summary: 'Cancel a task that no vendor has', 'x-path': '/v1/tasks/{taskId}/cancel' } as object,
+      },
     )
     .get(
       '/v1/tasks/:taskId/artifacts',
