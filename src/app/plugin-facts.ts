@@ -1,6 +1,6 @@
 import type { DeclaredFact } from '../billing/index.ts';
 import type { PluginFacts } from '../channels/index.ts';
-import type { Generation, UsageField } from '../plugins/index.ts';
+import { type Generation, NUMBER_LIMITS, type UsageField } from '../plugins/index.ts';
 
 /** What channels and prices may know of the serving plugins, without importing their room. */
 export function createPluginFacts(plugins: {
@@ -29,5 +29,13 @@ export function createPluginFacts(plugins: {
   };
 }
 
-const declaredFact = (field: UsageField): DeclaredFact =>
-  field.kind === 'enum' ? { kind: 'enum', values: field.values } : { kind: field.kind };
+function declaredFact(field: UsageField): DeclaredFact {
+  switch (field.kind) {
+    case 'enum':
+      return { kind: 'enum', values: field.values };
+    case 'number':
+      return { kind: 'number', max: NUMBER_LIMITS[field.unit] };
+    case 'boolean':
+      return { kind: 'boolean' };
+  }
+}

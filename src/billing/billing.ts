@@ -1,11 +1,12 @@
 import type { Clock, JsonObject, Logger } from '../kernel/index.ts';
 import type { BillingSnapshot, Repositories, Store, TaskRecord } from '../store/ports/index.ts';
 import { billingErrors } from './errors.ts';
+import type { PriceFault } from './evaluate-price.ts';
+import { explainBill, finalFacts, quotaStep, toQuota } from './explain-bill.ts';
 import { createPriceBook, type DeclaredFact, type PriceBook } from './price-book.ts';
 import { parsePriceExpression } from './price-expression.ts';
 
-/** Quota units in one USD. */
-const QUOTA_PER_USD = 500_000;
+const TOO_LARGE = 'The price is too large.';
 
 export type QuoteRequest = {
   pluginKey: string;
@@ -17,10 +18,16 @@ export type QuoteRequest = {
   /** Whether the caller may use models without a price under `billing.unpriced` = `admins`. */
   isAdmin: boolean;
 };
-export type Quote = { usd: number; quota: number; snapshot: BillingSnapshot };
+export type Quote = {
+  usd: number;
+  quota: number;
+  /** The expression with its values put in, one line each, and the way from USD to quota. */
+  steps: string[];
+  snapshot: BillingSnapshot;
+};
 
-/** What a terminal task finally costs and how that came about. */
-export type FinalBill = { quota: number; explanation: JsonObject };
+/** What a task finally costs, and its snapshot with the outcome. */
+export type FinalBill = { quota: number; billing: BillingSnapshot };
 
 export type Billing = {
   readonly prices: PriceBook;
@@ -28,18 +35,25 @@ export type Billing = {
   stop(): void;
   /** True when a price expression would be asked for facts: only then is the plugin's usage hook worth a call. */
   needsFacts(pluginKey: string, model: string, upstreamModel: string): boolean;
+  /** The same of a frozen expression. */
+  readsFacts(billing: BillingSnapshot): boolean;
   groupRatio(group: string): number;
   /** Throws `billing.model_price_error` for a missing fact, a bad result or a model without price. */
   quote(request: QuoteRequest): Quote;
-  /** Frozen expression over frozen facts, overlaid by `completionFacts`; an evaluation error keeps the reservation. */
-  finalBill(task: TaskRecord, completionFacts: JsonObject): FinalBill;
+  /**
+   * Of a success: the frozen expression over the frozen facts, overlaid by those of the vendor's answers. `trouble` says that the last of
+   * these could not be read; it keeps the reservation, as an evaluation error does.
+   */
+  finalBill(task: TaskRecord, trouble?: string): FinalBill;
+  /** Of a failure: nothing. */
+  noBill(task: TaskRecord): FinalBill;
   /** Takes the reservation. Throws `billing.insufficient_quota` or `billing.insufficient_key_quota`, which rolls the transaction back. */
   reserve(tx: Repositories, task: ReservedTask, attempt: number): Promise<void>;
   /** Swaps a reservation of another amount for `amount` (a submission that moved to a channel with another price). */
   reserveAgain(tx: Repositories, task: ReservedTask, reserved: number, attempt: number): Promise<void>;
-  /** The settle line, the used-quota counters and the usage row, inside the terminal transition's transaction. */
+  /** The settle line, the used-quota counters and the usage row, inside the terminal transition's transaction. `task.quota` is what is reserved. */
   settle(tx: Repositories, task: TaskRecord, bill: FinalBill): Promise<void>;
-  refund(tx: Repositories, task: TaskRecord, reason: string): Promise<void>;
+  refund(tx: Repositories, task: TaskRecord, bill: FinalBill, reason: string): Promise<void>;
 };
 
 /** What an administrator sets while the gateway runs; asked anew at every use. */
@@ -78,7 +92,14 @@ export function createBilling(deps: {
     const ratios = deps.settings().groupRatios;
     return Object.hasOwn(ratios, group) ? (ratios[group] ?? 1) : 1;
   };
-  const toQuota = (usd: number, ratio: number) => Math.round(usd * QUOTA_PER_USD * ratio);
+
+  /** What was wrong with the facts; a missing one is told with those that the plugin declares. */
+  const unpriceable = (pluginKey: string, { message, missingFact }: PriceFault) => {
+    if (missingFact === undefined) return billingErrors.model_price_error({ message });
+    const declared = Object.keys(deps.declaredFacts(pluginKey) ?? {});
+    const known = declared.length > 0 ? ` The plugin declares: ${declared.join(', ')}.` : '';
+    return billingErrors.model_price_error({ message: `${message}${known}`, param: missingFact });
+  };
 
   async function reserve(tx: Repositories, task: ReservedTask, attempt: number): Promise<void> {
     if (task.quota === 0) return;
@@ -104,6 +125,7 @@ export function createBilling(deps: {
     },
     needsFacts: (pluginKey, model, upstreamModel) =>
       (prices.find(pluginKey, model, upstreamModel)?.expression.factKeys.length ?? 0) > 0,
+    readsFacts: ({ expression }) => expression !== null && prices.factKeysOf(expression).length > 0,
 
     quote(request) {
       const ratio = groupRatio(request.group);
@@ -117,47 +139,49 @@ export function createBilling(deps: {
             param: 'model',
           });
         }
-        return { usd: 0, quota: 0, snapshot: { ...base, expression: null, priceKey: null, usd: 0 } };
+        return { usd: 0, quota: 0, steps: [], snapshot: { ...base, expression: null, priceKey: null, usd: 0 } };
       }
       const result = price.expression.evaluate(request);
-      if (!result.ok) {
-        const fact = result.error.missingFact;
-        throw billingErrors.model_price_error({ message: result.error.message, ...(fact ? { param: fact } : {}) });
-      }
-      const quota = toQuota(result.value, ratio);
-      if (!Number.isSafeInteger(quota)) throw billingErrors.model_price_error({ message: 'The price is too large.' });
+      if (!result.ok) throw unpriceable(request.pluginKey, result.error);
+      const { usd, steps } = result.value;
+      const quota = toQuota(usd, ratio);
+      if (!Number.isSafeInteger(quota)) throw billingErrors.model_price_error({ message: TOO_LARGE });
       const priceKey = `${price.row.pluginKey}::${price.row.model}`;
       return {
-        usd: result.value,
+        usd,
         quota,
-        snapshot: { ...base, expression: price.row.expression, priceKey, usd: result.value },
+        steps: [...steps, quotaStep(usd, ratio)],
+        snapshot: { ...base, expression: price.row.expression, priceKey, usd },
       };
     },
 
-    finalBill(task, completionFacts) {
-      const { billing } = task;
-      const facts = { ...billing.facts, ...completionFacts };
-      const explanation: JsonObject = {
-        estimate: { usd: billing.usd, quota: task.quota, facts: billing.facts },
-        facts,
-        expression: billing.expression,
-        group_ratio: billing.groupRatio,
-      };
-      if (billing.expression === null) return { quota: task.quota, explanation };
-      const parsed = parsePriceExpression(billing.expression);
-      const result = parsed.ok
-        ? parsed.value.evaluate({ facts, model: billing.model, action: billing.action })
-        : parsed;
+    finalBill(task, trouble) {
+      const { billing, quota: reserved } = task;
+      const settle = (settled: number, usd: number | null, kept?: string): FinalBill => ({
+        quota: settled,
+        billing: { ...billing, outcome: { reserved, settled, usd, ...(kept === undefined ? {} : { kept }) } },
+      });
       const keep = (reason: string): FinalBill => {
         logger.warn({ task_id: task.taskId, reason }, 'a final price cannot be worked out; the reservation stands');
-        return { quota: task.quota, explanation: { ...explanation, kept_reservation: reason } };
+        return settle(reserved, null, reason);
       };
+      if (billing.expression === null) return settle(reserved, 0);
+      if (trouble !== undefined) return keep(trouble);
+      const parsed = parsePriceExpression(billing.expression);
+      const result = parsed.ok
+        ? parsed.value.evaluate({ facts: finalFacts(task), model: billing.model, action: billing.action })
+        : parsed;
       if (!result.ok) return keep(result.error.message);
-      const quota = toQuota(result.value, billing.groupRatio);
+      const { usd } = result.value;
+      const quota = toQuota(usd, billing.groupRatio);
       // The ledger would refuse it, at every poll anew, and the task could never end.
-      if (!Number.isSafeInteger(quota)) return keep('The price is too large.');
-      return { quota, explanation: { ...explanation, usd: result.value, quota, difference: quota - task.quota } };
+      return Number.isSafeInteger(quota) ? settle(quota, usd) : keep(TOO_LARGE);
     },
+
+    noBill: ({ billing, quota }) => ({
+      quota: 0,
+      billing: { ...billing, outcome: { reserved: quota, settled: 0, usd: null } },
+    }),
 
     reserve,
 
@@ -187,21 +211,26 @@ export function createBilling(deps: {
         channelId: task.channelId,
         quota: bill.quota,
       });
-      await tx.logs.addUsage(usageRow(task, 'settle', bill.quota, bill.explanation, at));
+      await tx.logs.addUsage(usageRow(task, 'settle', bill.quota, explain(task, 'SUCCESS', bill), at));
     },
 
-    async refund(tx, task, reason) {
+    async refund(tx, task, bill, reason) {
       const at = clock.unix();
       // Attempt 0 is the final refund; a moved reservation's refunds carry its attempt number.
       if (task.quota !== 0) {
         await tx.ledger.post({ ...owner(task), kind: 'refund', attempt: 0, amount: task.quota, note: reason, at });
       }
-      await tx.logs.addUsage(
-        usageRow(task, 'refund', task.quota, { reason, estimate: { usd: task.billing.usd, quota: task.quota } }, at),
-      );
+      const detail = { ...explain(task, 'FAILURE', bill), reason };
+      await tx.logs.addUsage(usageRow(task, 'refund', task.quota, detail, at));
     },
   };
 }
+
+/** The bill as the usage row keeps it: as its owner reads it, and which price it was. */
+const explain = (task: TaskRecord, status: 'SUCCESS' | 'FAILURE', { billing }: FinalBill): JsonObject => ({
+  ...explainBill({ ...task, status, billing }),
+  price: billing.priceKey,
+});
 
 const owner = (task: { taskId: string; userId: number; apiKeyId: number | null }) => ({
   taskId: task.taskId,

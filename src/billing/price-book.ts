@@ -1,11 +1,12 @@
-import { applyNewest, type Clock, type JsonObject } from '../kernel/index.ts';
+import { applyNewest, type Clock, type Json, type JsonObject } from '../kernel/index.ts';
 import type { PriceRecord, Store } from '../store/ports/index.ts';
 import { billingErrors } from './errors.ts';
 import { judgeChange, type PluginChange, type PriceJudgement } from './judge-change.ts';
 import { type PriceExpression, parsePriceExpression } from './price-expression.ts';
 
 /** A fact that a plugin declares, as far as saving a price needs to know it. */
-export type DeclaredFact = { kind: 'number' } | { kind: 'boolean' } | { kind: 'enum'; values: string[] };
+/** `max` is the largest value that is accepted; 3600 where it is not known. */
+export type DeclaredFact = { kind: 'number'; max?: number } | { kind: 'boolean' } | { kind: 'enum'; values: string[] };
 
 export type PriceBook = {
   load(): Promise<void>;
@@ -16,6 +17,8 @@ export type PriceBook = {
     upstreamModel: string,
   ): { row: PriceRecord; expression: PriceExpression } | undefined;
   all(): PriceRecord[];
+  /** What `u()` reads in an expression that was admitted once. */
+  factKeysOf(expression: string): readonly string[];
   /** What another version of a plugin would mean for the prices. */
   judge(change: PluginChange): PriceJudgement;
   /** Throws `billing.price_invalid` unless the expression parses, reads declared facts only and gives finite results ≥ 0 on samples. */
@@ -23,8 +26,13 @@ export type PriceBook = {
   delete(pluginKey: string, model: string): Promise<void>;
 };
 
+/** Expressions of running tasks whose price has changed since are remembered up to here. */
+const MAX_REMEMBERED = 1000;
+
 /** At most this many sample vectors are tried when a price is saved (as in new-api). */
 const MAX_SAMPLES = 64;
+/** And with so many actions each. */
+const MAX_ACTIONS = 8;
 
 export function createPriceBook(deps: {
   store: Store;
@@ -34,6 +42,7 @@ export function createPriceBook(deps: {
   const { store, clock, declaredFacts } = deps;
   let rows: PriceRecord[] = [];
   let byKey = new Map<string, { row: PriceRecord; expression: PriceExpression }>();
+  const remembered = new Map<string, readonly string[]>();
   const keyOf = (pluginKey: string, model: string) => `${pluginKey}\n${model}`;
 
   const load = applyNewest(
@@ -53,6 +62,15 @@ export function createPriceBook(deps: {
     load,
     all: () => rows,
     judge: (change) => judgeChange(rows, change),
+    factKeysOf(expression) {
+      const known = remembered.get(expression);
+      if (known) return known;
+      const parsed = parsePriceExpression(expression);
+      const keys = parsed.ok ? parsed.value.factKeys : [];
+      if (remembered.size >= MAX_REMEMBERED) remembered.clear();
+      remembered.set(expression, keys);
+      return keys;
+    },
     find(pluginKey, model, upstreamModel) {
       for (const name of new Set([model, upstreamModel])) {
         const found = byKey.get(keyOf(pluginKey, name)) ?? byKey.get(keyOf('*', name));
@@ -90,19 +108,42 @@ function checkExpression(source: string, model: string, declared: Record<string,
       }
     }
   }
+  // A text that is written out may be an action: what it costs is looked at too.
+  const actions = ['text_to_video', ...expression.texts].slice(0, MAX_ACTIONS);
   for (const facts of sampleFacts(expression.factKeys, declared)) {
-    const result = expression.evaluate({ facts, model, action: 'text_to_video' });
-    if (!result.ok) throw invalid(`With the facts ${JSON.stringify(facts)}: ${result.error.message}`);
+    for (const action of actions) {
+      const result = expression.evaluate({ facts, model, action });
+      if (!result.ok) throw invalid(`With the facts ${JSON.stringify(facts)}: ${result.error.message}`);
+    }
   }
 }
 
-/** Smallest, ordinary and large values of each fact that the expression reads; the product of all, cut at MAX_SAMPLES. */
+/**
+ * An ordinary, the smallest and the largest value of each fact that the expression reads: each value of each fact at least once, then
+ * their combinations, evenly spread where there are more than MAX_SAMPLES.
+ */
 function sampleFacts(keys: string[], declared: Record<string, DeclaredFact> | undefined): JsonObject[] {
-  let samples: JsonObject[] = [{}];
-  for (const key of keys) {
-    const fact = declared?.[key] ?? { kind: 'number' as const };
-    const values = fact.kind === 'enum' ? fact.values : fact.kind === 'boolean' ? [true, false] : [1, 0, 3600];
-    samples = samples.flatMap((sample) => values.map((value) => ({ ...sample, [key]: value }))).slice(0, MAX_SAMPLES);
-  }
-  return samples;
+  const fields = keys.map((key) => ({ key, values: valuesOf(declared?.[key]) }));
+  const pick = (choose: (values: Json[], index: number) => Json | undefined): JsonObject =>
+    Object.fromEntries(fields.map(({ key, values }, index) => [key, choose(values, index) ?? null]));
+  const single = fields.flatMap(({ values }, varied) =>
+    values.map((value) => pick((own, index) => (index === varied ? value : own[0]))),
+  );
+  const combinations = fields.reduce((product, { values }) => Math.min(product * values.length, 1e9), 1);
+  const room = Math.min(combinations, Math.max(MAX_SAMPLES - single.length, 1));
+  const spread = Array.from({ length: room }, (_, nth) => {
+    let rest = Math.floor((nth * combinations) / room);
+    return pick((values) => {
+      const value = values[rest % values.length];
+      rest = Math.floor(rest / values.length);
+      return value;
+    });
+  });
+  return [...single, ...spread];
+}
+
+function valuesOf(fact: DeclaredFact | undefined): Json[] {
+  if (fact?.kind === 'enum') return fact.values;
+  if (fact?.kind === 'boolean') return [true, false];
+  return [1, 0, fact?.max ?? 3600];
 }

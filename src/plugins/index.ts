@@ -81,4 +81,4 @@ export type {
   RouteMethod,
   UsageField,
 } from './types.ts';
-export { checkRequestQuantities } from './usage/check-facts.ts';
+export { checkRequestQuantities, NUMBER_LIMITS } from './usage/check-facts.ts';

@@ -29,7 +29,7 @@ export async function applyVerdict(deps: TaskDeps, task: TaskRecord, verdict: Ve
       await finishTask(
         deps,
         task,
-        { status: 'SUCCESS', facts: verdict.facts },
+        { status: 'SUCCESS', usageTrouble: verdict.usageTrouble },
         { ...verdict.snapshot, pollFailures: 0, polls },
       );
       return;

@@ -1,8 +1,7 @@
-import { type Json, type JsonObject, parseJson, sanitizeMessage } from '../kernel/index.ts';
+import { type Json, parseJson, sanitizeMessage } from '../kernel/index.ts';
 import {
   buildBatchQueryRequest,
   buildQueryRequest,
-  extractUsageOnComplete,
   type HookFailure,
   isHostFailure,
   type LoadedPlugin,
@@ -13,10 +12,11 @@ import {
   type ResponseInfo,
   type TaskQueryContext,
 } from '../plugins/index.ts';
-import type { ChannelRecord, TaskRecord, TaskStatus } from '../store/ports/index.ts';
+import type { ChannelRecord, TaskChange, TaskRecord, TaskStatus } from '../store/ports/index.ts';
 import type { UpstreamRequest } from '../upstream/index.ts';
 import { batchContext, queryContext } from './build-contexts.ts';
 import { buildUpstreamRequest } from './build-upstream-request.ts';
+import { usageOnComplete } from './collect-usage.ts';
 import { retryAfterMs } from './poll-schedule.ts';
 import { resolveCredential } from './resolve-credential.ts';
 import { MAX_SNAPSHOT_BYTES, snapshotBytes, trimSnapshot } from './trim-data.ts';
@@ -27,14 +27,15 @@ export type FailureClass = 'not_found' | 'auth' | 'transient' | 'unrecognized' |
 /** What one answer of the vendor means for one task. */
 export type Verdict =
   | { kind: 'running'; status: TaskStatus; progress: string; snapshot: Snapshot; retryAfterMs: number }
-  | { kind: 'succeeded'; snapshot: Snapshot; facts: JsonObject }
+  /** `usageTrouble`: the facts for the final price could not be had, and why. */
+  | { kind: 'succeeded'; snapshot: Snapshot; usageTrouble?: string }
   | { kind: 'failed'; reason: string; snapshot: Snapshot; class: FailureClass | ''; httpStatus: number }
   | { kind: 'counted'; class: FailureClass; httpStatus: number; detail: string; retryAfterMs: number }
   /** Neither the vendor's nor the plugin's fault: asked again later, nothing is counted. */
   | { kind: 'uncounted'; why: string };
 
 /** What a valid answer leaves behind; absent members keep what is stored. */
-export type Snapshot = { data?: Json; state?: Json };
+export type Snapshot = Pick<TaskChange, 'data' | 'state' | 'billing'>;
 
 export const VENDOR_FAILURE = 'the vendor reported a failure';
 
@@ -144,16 +145,17 @@ async function resultVerdict(
   answer: Answer,
   secrets: readonly string[],
 ): Promise<Verdict> {
+  if (result.status === 'UNKNOWN')
+    return counted('unrecognized', answer.status, result.reason || 'the plugin does not recognise the answer');
   const snapshot = readSnapshot(deps, task, data, result);
+  const body = 'raw' in result ? (result.data ?? result.raw) : answer.body;
+  const { billing, trouble } = await usageOnComplete(deps, { plugin, secrets }, context, task, result, body);
+  if (billing) snapshot.billing = billing;
   switch (result.status) {
-    case 'SUCCESS': {
-      const body = 'raw' in result ? (result.data ?? result.raw) : answer.body;
-      return {
-        kind: 'succeeded',
-        snapshot,
-        facts: await completionFacts(deps, plugin, context, task, result, body, secrets),
-      };
-    }
+    case 'SUCCESS':
+      // The bill is final: what only we could not find out is asked again.
+      if (trouble?.host) return uncounted(trouble.message);
+      return { kind: 'succeeded', snapshot, ...(trouble ? { usageTrouble: trouble.message } : {}) };
     case 'FAILURE':
       return {
         kind: 'failed',
@@ -162,45 +164,12 @@ async function resultVerdict(
         class: '',
         httpStatus: answer.status,
       };
-    case 'UNKNOWN':
-      return counted('unrecognized', answer.status, result.reason || 'the plugin does not recognise the answer');
     default: {
       const wait = retryAfterMs(answer.headers['retry-after']?.[0], deps.clock.nowMs());
       const status = result.status === 'NOT_START' ? 'SUBMITTED' : result.status;
       return { kind: 'running', status, progress: result.progress ?? '', snapshot, retryAfterMs: wait };
     }
   }
-}
-
-/** Facts of a finished task, from the plugin's hook; any trouble keeps the estimate. */
-export async function completionFacts(
-  deps: TaskDeps,
-  plugin: LoadedPlugin,
-  context: TaskQueryContext,
-  task: TaskRecord,
-  result: ParsedTask,
-  body: Json,
-  secrets: readonly string[],
-): Promise<JsonObject> {
-  if (task.billing.expression === null) return {};
-  const completed = {
-    status: result.status,
-    reason: result.reason,
-    ...(result.code === undefined ? {} : { code: result.code }),
-    ...(result.taskId === undefined ? {} : { task_id: result.taskId }),
-    ...(result.url === undefined ? {} : { url: result.url }),
-    ...(result.remoteUrl === undefined ? {} : { remote_url: result.remoteUrl }),
-    ...(result.progress === undefined ? {} : { progress: result.progress }),
-    ...(result.completionTokens === undefined ? {} : { completion_tokens: result.completionTokens }),
-    ...(result.totalTokens === undefined ? {} : { total_tokens: result.totalTokens }),
-  };
-  const facts = await extractUsageOnComplete(plugin, context, completed, body, { secrets });
-  if (facts.ok) return facts.value ?? {};
-  deps.logger.warn(
-    { task_id: task.taskId, reason: facts.error.message },
-    'usage facts of a finished task were not usable; the estimate stands',
-  );
-  return {};
 }
 
 /** Oversized data or state is refused with a warning and the stored value stays. */

@@ -1,9 +1,9 @@
-import type { JsonObject } from '../kernel/index.ts';
 import type { Lease, TaskChange, TaskRecord } from '../store/ports/index.ts';
 import type { TaskDeps } from './types.ts';
 
 export type Ending =
-  | { status: 'SUCCESS'; facts: JsonObject }
+  /** `usageTrouble`: why the facts for the final price could not be had; the reservation then stands. */
+  | { status: 'SUCCESS'; usageTrouble?: string | undefined }
   | { status: 'FAILURE'; reason: string; class?: string; httpStatus?: number };
 
 export const leaseOf = (task: TaskRecord): Lease => ({
@@ -27,7 +27,8 @@ export async function finishTask(
   const { store, clock, billing } = deps;
   const now = clock.unix();
   const succeeded = ending.status === 'SUCCESS';
-  const bill = succeeded ? billing.finalBill(task, ending.facts) : undefined;
+  const billed = { ...task, billing: change.billing ?? task.billing };
+  const bill = succeeded ? billing.finalBill(billed, ending.usageTrouble) : billing.noBill(billed);
   const reason = succeeded ? '' : ending.reason;
   const ended = await store.transaction(async (tx) => {
     const won = await tx.tasks.advance(
@@ -39,7 +40,7 @@ export async function finishTask(
         failReason: reason,
         finishTime: now,
         startTime: task.startTime || now,
-        quota: bill ? bill.quota : 0,
+        ...bill,
       },
       null,
     );
@@ -47,15 +48,32 @@ export async function finishTask(
     const event = { taskId: task.taskId, at: now, status: ending.status };
     const cause = succeeded ? {} : { class: ending.class ?? '', httpStatus: ending.httpStatus ?? 0 };
     await tx.tasks.addEvent({ ...event, kind: 'transition', detail: reason, ...cause });
-    const money = bill
+    const money = succeeded
       ? { kind: 'settled' as const, detail: `${bill.quota}` }
       : { kind: 'refunded' as const, detail: `${task.quota}` };
     await tx.tasks.addEvent({ ...event, ...money });
     // Last: it locks the rows of user, key and channel, which all their other tasks wait for.
-    if (bill) await billing.settle(tx, task, bill);
-    else await billing.refund(tx, task, reason);
+    if (succeeded) await billing.settle(tx, task, bill);
+    else await billing.refund(tx, task, bill, reason);
     return true;
   });
   if (ended) deps.watchers.changed(task.taskId);
+  else if (succeeded) await noteLateSuccess(deps, task.taskId, 'the vendor reported success');
   return ended;
+}
+
+/**
+ * What the vendor did for a task that had been given up and refunded in the meantime is told on its timeline, and never billed. A task
+ * that lives on under somebody else's claim is left to him.
+ */
+export async function noteLateSuccess(deps: TaskDeps, taskId: string, what: string): Promise<void> {
+  try {
+    const task = await deps.store.tasks.byTaskId(taskId);
+    if (task?.status !== 'FAILURE') return;
+    const detail = `${what} after the task had ended and been refunded; it is not billed`;
+    const at = deps.clock.unix();
+    await deps.store.tasks.addEvent({ taskId, at, kind: 'late_success', status: task.status, detail });
+  } catch (error) {
+    deps.logger.warn({ err: error, task_id: taskId }, 'a late success could not be noted on the timeline');
+  }
 }

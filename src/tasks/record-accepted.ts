@@ -1,10 +1,11 @@
 import type { Json } from '../kernel/index.ts';
-import type { ParsedTask } from '../plugins/index.ts';
+import type { LoadedPlugin, ParsedTask } from '../plugins/index.ts';
 import type { TaskChange, TaskRecord } from '../store/ports/index.ts';
-import { completionFacts, VENDOR_FAILURE } from './ask-vendor.ts';
+import { VENDOR_FAILURE } from './ask-vendor.ts';
 import { queryContext } from './build-contexts.ts';
+import { usageOnComplete, usageOnSubmit } from './collect-usage.ts';
 import { taskErrors } from './errors.ts';
-import { type Ending, finishTask, leaseOf } from './finish-task.ts';
+import { type Ending, finishTask, leaseOf, noteLateSuccess } from './finish-task.ts';
 import { firstPollDelayMs } from './poll-schedule.ts';
 import type { Prepared } from './prepare-submission.ts';
 import type { SendOutcome } from './send-submission.ts';
@@ -24,7 +25,9 @@ export async function recordAccepted(
   { result }: Extract<SendOutcome, { kind: 'accepted' }>,
 ): Promise<TaskRecord> {
   const { immediate } = result;
+  const call = { plugin: submission.plugin, secrets: prepared.credential.secrets };
   const accepted: TaskChange = {
+    billing: await usageOnSubmit(deps, call, prepared.context, task, result.taskData ?? null),
     upstreamTaskId: result.taskId,
     submitTime: deps.clock.unix(),
     data: fitting(deps, task, trimSnapshot(result.taskData ?? null)),
@@ -33,11 +36,11 @@ export async function recordAccepted(
   if (result.state.kind === 'too_large') {
     deps.logger.warn({ task_id: task.taskId }, 'state is larger than 1 MiB and was not stored');
   }
-  const ending = immediate && (await immediateEnding(deps, submission, prepared, { ...task, ...accepted }, immediate));
+  const ending = immediate && (await immediateEnding(deps, call, prepared, { ...task, ...accepted }, immediate));
   const running = { ...accepted, status: 'SUBMITTED' as const, progress: immediate?.progress ?? '10%' };
   const write = (): Promise<boolean> =>
     ending
-      ? finishTask(deps, task, ending, accepted)
+      ? finishTask(deps, task, ending.ending, { ...accepted, ...ending.change })
       : deps.store.transaction(async (tx) => {
           const wait = firstPollDelayMs(deps.limits.pollIntervalMs);
           if (!(await tx.tasks.advance(leaseOf(task), running, wait))) return false;
@@ -54,23 +57,25 @@ export async function recordAccepted(
   }
   // The job is bought and stored: trouble with reading it back must not look like a failed submission.
   const stored = await deps.store.tasks.byTaskId(task.taskId).catch(() => undefined);
-  return stored ?? { ...task, ...accepted, status: ending.status };
+  return stored ?? { ...task, ...accepted, status: ending.ending.status };
 }
 
 /** How a job that the vendor answered at once has ended; undefined while it runs. */
 async function immediateEnding(
   deps: TaskDeps,
-  { plugin }: Submission,
-  prepared: Prepared,
+  call: { plugin: LoadedPlugin; secrets: readonly string[] },
+  { channel, credential }: Prepared,
   task: TaskRecord,
   immediate: ParsedTask,
-): Promise<Ending | undefined> {
-  if (immediate.status === 'FAILURE') return { status: 'FAILURE', reason: immediate.reason || VENDOR_FAILURE };
-  if (immediate.status !== 'SUCCESS') return undefined;
-  const { credential } = prepared;
-  const context = queryContext(task, prepared.channel, credential.context);
-  const facts = await completionFacts(deps, plugin, context, task, immediate, task.data, credential.secrets);
-  return { status: 'SUCCESS', facts };
+): Promise<{ ending: Ending; change: TaskChange } | undefined> {
+  const { status } = immediate;
+  if (status !== 'SUCCESS' && status !== 'FAILURE') return undefined;
+  const context = queryContext(task, channel, credential.context);
+  const { billing, trouble } = await usageOnComplete(deps, call, context, task, immediate, task.data);
+  const change = billing ? { billing } : {};
+  return status === 'SUCCESS'
+    ? { ending: { status, usageTrouble: trouble?.message }, change }
+    : { ending: { status, reason: immediate.reason || VENDOR_FAILURE }, change };
 }
 
 /** False: the lease was lost meanwhile, so recovery has refunded the task already. */
@@ -83,7 +88,10 @@ async function persist(
   for (let attempt = 1; ; attempt += 1) {
     try {
       const stored = (await write()) || (attempt > 1 && (await isRecorded(deps, task, upstreamTaskId)));
-      if (!stored) orphan(deps, task, upstreamTaskId, 'the submit lease was lost');
+      if (!stored) {
+        orphan(deps, task, upstreamTaskId, 'the submit lease was lost');
+        await noteLateSuccess(deps, task.taskId, 'the vendor accepted the job');
+      }
       return stored;
     } catch (error) {
       if (attempt === STORE_TRIES) {

@@ -91,6 +91,8 @@ describeEachStore(
         ['that divides by zero for some sample', '1 / u("seconds")'],
         ['that counts with a text', '2 * u("size")'],
         ['that gives a text', 'u("size")'],
+        ['that is negative for a rare combination of texts', 'u("size") === "l" && u("seconds") > 3000 ? -1 : 1'],
+        ['that is negative for an action that it names', 'action === "remix" ? -1 : 1'],
         ['without an expression', '  '],
       ] as const) {
         test(`${name} is refused and changes nothing`, async () => {
@@ -148,6 +150,20 @@ describeEachStore(
       expect(billing.quote(ask({ group: 'vip' })).snapshot.groupRatio).toBe(0.5);
     });
 
+    test('a quote tells its steps, and a missing fact those that the plugin declares', async () => {
+      await price('0.02 * u("seconds")');
+      billing.stop();
+      billing = await start(store, { groupRatios: { vip: 0.5 } });
+      expect(billing.quote(ask({ group: 'vip' }))).toMatchObject({
+        usd: 0.1,
+        quota: 25_000,
+        steps: ['0.02 * 5 = 0.1 USD', 'round(0.1 * 500000 * 0.5) = 25000'],
+      });
+      expect(() => billing.quote(ask({ facts: {} }))).toThrow(
+        'The price needs the usage fact "seconds", which the request does not give. The plugin declares: seconds, size.',
+      );
+    });
+
     for (const [name, expression, facts] of [
       ['a missing fact', 'u("seconds")', {}],
       ['a negative result', 'u("seconds")', { seconds: -1 }],
@@ -178,15 +194,45 @@ describeEachStore(
     });
 
     describe('a final bill', () => {
-      const ended = async (facts: TaskRecord['billing']['facts']) => {
-        const task = newTask({ quota: 2_500_000, billing: billing.quote(ask()).snapshot }) as unknown as TaskRecord;
-        return billing.finalBill(task, facts).quota;
+      const reserved = (reported: Partial<TaskRecord['billing']> = {}) => {
+        const { snapshot } = billing.quote(ask());
+        return newTask({ quota: 2_500_000, billing: { ...snapshot, ...reported } }) as unknown as TaskRecord;
       };
+      const ended = async (completionFacts: TaskRecord['billing']['facts']) =>
+        billing.finalBill(reserved({ completionFacts })).quota;
       test('takes the facts of the completion over those of the request, with the frozen price and ratio', async () => {
         await price('u("seconds")');
         expect(await ended({ seconds: 2 })).toBe(1_000_000);
         expect(await ended({})).toBe(2_500_000);
       });
+      test('takes those of the completion over those of the vendor’s first answer, and these over those of the request', async () => {
+        await price('u("seconds") * (u("size") === "l" ? 2 : 1)');
+        const billed = (reported: Partial<TaskRecord['billing']>) => billing.finalBill(reserved(reported)).quota;
+        expect(billed({ submissionFacts: { seconds: 3 } })).toBe(1_500_000);
+        expect(billed({ submissionFacts: { seconds: 3 }, completionFacts: { seconds: 2 } })).toBe(1_000_000);
+        expect(billed({ submissionFacts: { seconds: 3 }, completionFacts: { size: 'l' } })).toBe(3_000_000);
+      });
+
+      test('is not touched by a price or a group ratio that changed meanwhile', async () => {
+        await price('u("seconds")');
+        const task = reserved();
+        await price('100 * u("seconds")');
+        billing.stop();
+        billing = await start(store, { groupRatios: { default: 7 } });
+        expect(billing.finalBill(task).quota).toBe(2_500_000);
+        await billing.prices.delete('demo', 'm');
+        expect(billing.finalBill(task).quota).toBe(2_500_000);
+      });
+
+      test('whose facts could not be read keeps the reservation and says why', async () => {
+        await price('u("seconds")');
+        const bill = billing.finalBill(reserved({ completionFacts: { seconds: 1 } }), 'the hook threw');
+        expect(bill).toMatchObject({
+          quota: 2_500_000,
+          billing: { outcome: { reserved: 2_500_000, settled: 2_500_000, usd: null, kept: 'the hook threw' } },
+        });
+      });
+
       for (const [name, seconds] of [
         ['negative', -1],
         ['beyond what money can count', 1e12],
@@ -247,8 +293,10 @@ describeEachStore(
           store.transaction(async (tx) => {
             const status = quota === null ? 'FAILURE' : 'SUCCESS';
             await tx.tasks.advance(leaseOf(task), { status, quota: quota ?? 0 }, null);
-            if (quota === null) await billing.refund(tx, task, 'failed');
-            else await billing.settle(tx, task, { quota, explanation: {} });
+            const outcome = { reserved: task.quota, settled: quota ?? 0, usd: null };
+            const bill = { quota: quota ?? 0, billing: { ...task.billing, outcome } };
+            if (quota === null) await billing.refund(tx, task, bill, 'failed');
+            else await billing.settle(tx, task, bill);
           });
         return { user, key, task, left, end };
       };

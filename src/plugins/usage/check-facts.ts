@@ -23,13 +23,17 @@ const COUNT_NAMES = new Set([
 ]);
 const plainName = (name: string): string => name.replace(/[_-]/g, '').toLowerCase();
 
+/** The largest value of a declared number, by its unit. */
+export const NUMBER_LIMITS = { second: MAX_SECONDS, count: MAX_COUNT, token: MAX_INT32, credit: MAX_INT32 } as const;
+
+/** Units whose larger values are cut to the limit; those of the others are refused. */
+const CLAMPED: ReadonlySet<string> = new Set(['token', 'credit']);
+
 function checkNumber(value: number, limit: number | 'clamp'): Result<number, string> {
   if (!Number.isFinite(value) || value < 0) return err('must be a finite number of at least 0');
   if (limit === 'clamp') return ok(Math.min(value, MAX_INT32));
   return value > limit ? err(`must be at most ${limit}`) : ok(value);
 }
-
-const NUMBER_LIMITS = { second: MAX_SECONDS, count: MAX_COUNT, token: 'clamp', credit: 'clamp' } as const;
 
 /** One value against its field: the value to use, or what it must be. */
 export function checkFact(field: UsageField, value: unknown): Result<Json, string> {
@@ -41,7 +45,9 @@ export function checkFact(field: UsageField, value: unknown): Result<Json, strin
     case 'boolean':
       return typeof value === 'boolean' ? ok(value) : err('must be true or false');
     case 'number':
-      return typeof value === 'number' ? checkNumber(value, NUMBER_LIMITS[field.unit]) : err('must be a number');
+      return typeof value === 'number'
+        ? checkNumber(value, CLAMPED.has(field.unit) ? 'clamp' : NUMBER_LIMITS[field.unit])
+        : err('must be a number');
   }
 }
 
@@ -93,8 +99,7 @@ export function checkRequestQuantities(
   for (const name of COUNT_NAMES) limits.set(name, MAX_COUNT);
   for (const [name, field] of Object.entries(schema)) {
     if (field.kind !== 'number') continue;
-    const limit = NUMBER_LIMITS[field.unit];
-    limits.set(plainName(name), limit === 'clamp' ? MAX_INT32 : limit);
+    limits.set(plainName(name), NUMBER_LIMITS[field.unit]);
   }
   const pending: unknown[] = [requestBody];
   while (pending.length > 0) {

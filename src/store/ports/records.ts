@@ -153,7 +153,7 @@ export type TaskRecord = {
   callbackUrl: string | null;
 };
 
-export type TaskEventKind = 'created' | 'transition' | 'poll_failure' | 'settled' | 'refunded' | 'note';
+export type TaskEventKind = 'created' | 'transition' | 'poll_failure' | 'settled' | 'refunded' | 'late_success';
 export type TaskEventRecord = {
   id: number;
   taskId: string;

@@ -165,7 +165,7 @@ export interface TaskStore {
   /** Unfinished tasks: all, overdue ones, and by how much the latest one is late. */
   queueDepth(): Promise<{ unfinished: number; due: number; latestLatenessMs: number }>;
   countUnfinished(filter: { platform?: string; channelId?: number }): Promise<number>;
-  /** Appends to the timeline unless the task has 50 rows (a terminal transition, a settlement and a refund are always kept). */
+  /** Appends to the timeline unless the task has 50 rows (a terminal transition, a settlement, a refund and a late success are always kept). */
   addEvent(event: {
     taskId: string;
     at: number;

@@ -1,9 +1,10 @@
 import { asc, eq, sql } from 'drizzle-orm';
-import type { TaskStore } from '../ports/index.ts';
+import type { TaskEventKind, TaskStore } from '../ports/index.ts';
 import { type Context, lazy } from './context.ts';
 
 /** Rows that the timeline of one task keeps; what ends a task or moves its money is kept beyond. */
 const MAX_EVENTS = 50;
+const KEPT: ReadonlySet<TaskEventKind> = new Set(['settled', 'refunded', 'late_success']);
 
 export function createTaskEvents({ db, tables, prepare }: Context): Pick<TaskStore, 'addEvent' | 'events'> {
   const { taskEvents: events } = tables;
@@ -20,7 +21,7 @@ export function createTaskEvents({ db, tables, prepare }: Context): Pick<TaskSto
   return {
     async addEvent({ taskId, at: time, kind, status, class: errorClass = '', httpStatus = 0, detail = '' }) {
       const ends = kind === 'transition' && (status === 'SUCCESS' || status === 'FAILURE');
-      const always = ends || kind === 'settled' || kind === 'refunded' ? 1 : 0;
+      const always = ends || KEPT.has(kind) ? 1 : 0;
       await add()({ taskId, at: time, kind, status, class: errorClass, httpStatus, detail, always });
     },
 

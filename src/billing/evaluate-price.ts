@@ -1,0 +1,188 @@
+import type { Expression } from 'acorn';
+import { err, isObject, type JsonObject, ok, type Result } from '../kernel/index.ts';
+
+/** What an expression may read: `u("field")`, `model` and `action`. */
+export type PriceInputs = { facts: JsonObject; model: string; action: string };
+
+/** USD before the group ratio; `steps` say how it came about: each condition that was asked, then the sum with its values put in. */
+export type Evaluation = { usd: number; steps: string[] };
+
+export type PriceFault = { message: string; missingFact?: string };
+
+export const FUNCTIONS: Record<string, (values: number[]) => number> = {
+  min: (values) => Math.min(...values),
+  max: (values) => Math.max(...values),
+  abs: ([value = Number.NaN]) => Math.abs(value),
+  ceil: ([value = Number.NaN]) => Math.ceil(value),
+  floor: ([value = Number.NaN]) => Math.floor(value),
+  round: ([value = Number.NaN]) => Math.round(value),
+};
+
+type Value = number | string | boolean;
+
+/** A value and how it is written with the facts put in; `binds` says how firmly its parts hold together. */
+type Term = { value: Value; text: string; binds: number };
+
+type Walk = { source: string; inputs: PriceInputs; steps: string[] };
+
+/** As JavaScript groups them. */
+const BINDS: Readonly<Record<string, number>> = {
+  '||': 1,
+  '&&': 2,
+  '==': 3,
+  '!=': 3,
+  '===': 3,
+  '!==': 3,
+  '<': 4,
+  '<=': 4,
+  '>': 4,
+  '>=': 4,
+  '+': 5,
+  '-': 5,
+  '*': 6,
+  '/': 6,
+  '%': 6,
+};
+const UNARY_BINDS = 7;
+const ATOM = 8;
+
+/** A step is for reading: longer ones are cut, and so is a text that a fact or a model name puts in. */
+const MAX_STEP = 300;
+const MAX_TEXT = 60;
+const MAX_STEPS = 40;
+
+class Fault extends Error {
+  readonly missingFact: string | undefined;
+  constructor(message: string, missingFact?: string) {
+    super(message);
+    this.missingFact = missingFact;
+  }
+}
+
+/** Walks an admitted tree; nothing of it is ever run. */
+export function evaluatePrice(tree: Expression, source: string, inputs: PriceInputs): Result<Evaluation, PriceFault> {
+  const walked: Walk = { source, inputs, steps: [] };
+  try {
+    const { value: usd, text } = walk(tree, walked);
+    if (typeof usd !== 'number' || !Number.isFinite(usd)) return err({ message: 'The price is not a finite number.' });
+    if (usd < 0) return err({ message: 'The price is negative.' });
+    const result = `${writeNumber(usd)} USD`;
+    addStep(walked, text === writeNumber(usd) ? result : `${cut(text, MAX_STEP)} = ${result}`);
+    return ok({ usd, steps: walked.steps });
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    return err({ message: error.message, ...(error.missingFact ? { missingFact: error.missingFact } : {}) });
+  }
+}
+
+/** Without the noise of binary fractions: 0.3 and not 0.30000000000000004. */
+export const writeNumber = (value: number): string => String(Number(value.toPrecision(12)));
+
+function addStep({ steps }: Walk, step: string): void {
+  // The last one is the sum itself and always told.
+  if (steps.length === MAX_STEPS) steps.pop();
+  steps.push(step);
+}
+
+const cut = (text: string, length: number): string => (text.length > length ? `${text.slice(0, length)}…` : text);
+
+const atom = (value: Value): Term => ({
+  value,
+  text: typeof value === 'number' ? writeNumber(value) : cut(JSON.stringify(value), MAX_TEXT),
+  binds: ATOM,
+});
+
+/** A part of a larger term, in parentheses where it would fall apart otherwise. */
+const within = (term: Term, binds: number): string => (term.binds < binds ? `(${term.text})` : term.text);
+
+function walk(node: Expression, to: Walk): Term {
+  switch (node.type) {
+    case 'Literal':
+      return atom(node.value as Value);
+    case 'Identifier':
+      return atom(node.name === 'model' ? to.inputs.model : to.inputs.action);
+    case 'ParenthesizedExpression':
+      return walk(node.expression, to);
+    case 'UnaryExpression': {
+      const inner = walk(node.argument, to);
+      const text = `${node.operator}${within(inner, ATOM)}`;
+      if (node.operator === '!') return { value: !inner.value, text, binds: UNARY_BINDS };
+      const number = toNumber(inner.value);
+      return { value: node.operator === '-' ? -number : number, text, binds: UNARY_BINDS };
+    }
+    case 'LogicalExpression': {
+      const left = walk(node.left, to);
+      if (node.operator === '&&' ? !left.value : left.value) return left;
+      const right = walk(node.right, to);
+      return { value: right.value, ...join(node.operator, left, right) };
+    }
+    case 'ConditionalExpression': {
+      const holds = Boolean(walk(node.test, to).value);
+      addStep(to, `${cut(to.source.slice(node.test.start, node.test.end), MAX_STEP)} → ${holds}`);
+      return walk(holds ? node.consequent : node.alternate, to);
+    }
+    case 'BinaryExpression': {
+      const left = walk(node.left as Expression, to);
+      const right = walk(node.right, to);
+      return { value: binary(node.operator, left.value, right.value), ...join(node.operator, left, right) };
+    }
+    case 'CallExpression': {
+      const name = (node.callee as { name: string }).name;
+      if (name === 'u') return atom(fact((node.arguments[0] as { value: string }).value, to.inputs.facts));
+      const terms = node.arguments.map((argument) => walk(argument as Expression, to));
+      const value = FUNCTIONS[name]?.(terms.map((term) => toNumber(term.value))) ?? Number.NaN;
+      return { value, text: cut(`${name}(${terms.map(({ text }) => text).join(', ')})`, MAX_STEP), binds: ATOM };
+    }
+    default:
+      throw new Fault(`A ${node.type} is not allowed in a price.`);
+  }
+}
+
+function join(operator: string, left: Term, right: Term): { text: string; binds: number } {
+  const binds = BINDS[operator] ?? ATOM;
+  // Equal operators group to the left: what stands on the right of one has to hold together more firmly.
+  const text = `${within(left, binds)} ${operator} ${within(right, binds + 1)}`;
+  return { text: cut(text, MAX_STEP), binds };
+}
+
+function fact(key: string, facts: JsonObject): Value {
+  const value = Object.hasOwn(facts, key) ? facts[key] : undefined;
+  if (value === undefined || value === null || isObject(value) || Array.isArray(value)) {
+    throw new Fault(`The price needs the usage fact "${key}", which the request does not give.`, key);
+  }
+  return value as Value;
+}
+
+function toNumber(value: Value): number {
+  if (typeof value === 'string') throw new Fault('A text stands where the price needs a number.');
+  return Number(value);
+}
+
+function binary(operator: string, left: Value, right: Value): Value {
+  switch (operator) {
+    case '==':
+    case '===':
+      return left === right;
+    case '!=':
+    case '!==':
+      return left !== right;
+    case '+':
+      return toNumber(left) + toNumber(right);
+    case '-':
+      return toNumber(left) - toNumber(right);
+    case '*':
+      return toNumber(left) * toNumber(right);
+    case '/':
+      return toNumber(left) / toNumber(right);
+    case '%':
+      return toNumber(left) % toNumber(right);
+    case '<':
+      return toNumber(left) < toNumber(right);
+    case '<=':
+      return toNumber(left) <= toNumber(right);
+    case '>':
+      return toNumber(left) > toNumber(right);
+    default:
+      return toNumber(left) >= toNumber(right);
+  }
+}

@@ -1,0 +1,75 @@
+import type { JsonObject } from '../kernel/index.ts';
+import type { TaskRecord } from '../store/ports/index.ts';
+import { writeNumber } from './evaluate-price.ts';
+import { parsePriceExpression } from './price-expression.ts';
+
+/** Quota units in one USD. */
+export const QUOTA_PER_USD = 500_000;
+
+export const toQuota = (usd: number, ratio: number): number => Math.round(usd * QUOTA_PER_USD * ratio);
+
+/** From USD to quota, as a step. */
+export const quotaStep = (usd: number, ratio: number): string =>
+  `round(${writeNumber(usd)} * ${QUOTA_PER_USD} * ${writeNumber(ratio)}) = ${toQuota(usd, ratio)}`;
+
+/** The facts that count at the end: later ones overlay earlier ones. */
+export const finalFacts = ({ billing }: Pick<TaskRecord, 'billing'>): JsonObject => ({
+  ...billing.facts,
+  ...billing.submissionFacts,
+  ...billing.completionFacts,
+});
+
+/** What a bill is explained from: a task's row, before its end or after. */
+export type BilledTask = Pick<TaskRecord, 'billing' | 'group' | 'quota' | 'status'>;
+
+/**
+ * A task's bill as its owner may read it, computed from the row alone. Amounts are in quota, `quota_per_usd` of it one USD; `settled` and
+ * `difference` (settled less reserved) are null while the task runs. `steps` is the expression with the values put in, one line each.
+ */
+export function explainBill(task: BilledTask): JsonObject {
+  const { billing } = task;
+  const { outcome } = billing;
+  const reserved = outcome?.reserved ?? task.quota;
+  const usd = outcome ? outcome.usd : billing.usd;
+  const overlaid = outcome !== undefined && outcome.usd !== null;
+  return {
+    expression: billing.expression,
+    group: task.group,
+    group_ratio: billing.groupRatio,
+    quota_per_usd: QUOTA_PER_USD,
+    facts: billing.facts,
+    submission_facts: billing.submissionFacts ?? null,
+    completion_facts: billing.completionFacts ?? null,
+    estimate: { usd: billing.usd, quota: reserved },
+    usd,
+    reserved,
+    settled: outcome?.settled ?? null,
+    difference: outcome ? outcome.settled - reserved : null,
+    steps: steps(task, overlaid ? finalFacts(task) : billing.facts),
+    summary: summarize(task, reserved),
+    ...(outcome?.kept === undefined ? {} : { kept_reservation: outcome.kept }),
+  };
+}
+
+function steps({ billing }: BilledTask, facts: JsonObject): string[] {
+  if (billing.expression === null) return [];
+  const parsed = parsePriceExpression(billing.expression);
+  const result = parsed.ok && parsed.value.evaluate({ facts, model: billing.model, action: billing.action });
+  // Admitted once and evaluated once: only a row that somebody else has written gets here without steps.
+  if (result === false || !result.ok) return [];
+  return [...result.value.steps, quotaStep(result.value.usd, billing.groupRatio)];
+}
+
+/** One line for people. */
+function summarize({ billing, status }: BilledTask, reserved: number): string {
+  const { expression, outcome } = billing;
+  if (expression === null) return 'The model has no price: the task costs nothing.';
+  const estimate = `Reserved ${reserved} for ${writeNumber(billing.usd)} USD at group ratio ${writeNumber(billing.groupRatio)}`;
+  if (!outcome) return `${estimate}; settled when the task has ended.`;
+  if (status === 'FAILURE') return `${estimate}; the task failed and all of it was given back.`;
+  if (outcome.usd === null) return `${estimate}; that stands, since the final price could not be worked out.`;
+  const difference = outcome.settled - reserved;
+  const final = `${estimate}; the result is worth ${writeNumber(outcome.usd)} USD`;
+  if (difference === 0) return `${final}, exactly that was charged.`;
+  return difference < 0 ? `${final}, ${-difference} was given back.` : `${final}, ${difference} more was charged.`;
+}
