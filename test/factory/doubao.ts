@@ -189,6 +189,7 @@ export const vendor: Vendor = {
           model: MODEL,
           content: [{ type: 'text', text: mark('expired') }],
           service_tier: 'flex',
+          execution_expires_after: 82_800,
           resolution: '720p',
           duration: 5,
           generate_audio: true,

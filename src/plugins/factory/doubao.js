@@ -77,8 +77,11 @@ const MODELS = [
 
 /** Pixels of the largest frame of a resolution; ratios differ a little. */
 const PIXELS = { '480p': 992 * 432, '720p': 1504 * 640, '1080p': 1920 * 1088 };
-/** Tokens are pixels × frames / 1024, at 24 frames a second and one more. */
+/** Tokens are pixels × frames / 1024, at 24 frames a second and one more. Reference videos count too: REFERENCE_SECONDS at most. */
 const tokensOf = (resolution, seconds) => Math.ceil((PIXELS[resolution] * (24 * seconds + 1)) / 1024);
+const REFERENCE_SECONDS = 15;
+/** Without it an offline task may end after two days; the gateway gives a task up after one, and what then ends is billed to nobody. */
+const OFFLINE_SECONDS = 23 * 3600;
 
 const MAX_IMAGE_BYTES = 30 * 1024 * 1024;
 
@@ -271,6 +274,7 @@ export function buildSubmitRequest(ctx) {
   );
   // Members that are undefined are not sent.
   const more = { content, resolution, duration, generate_audio: speaks ? audio : undefined };
+  if (request.service_tier === 'flex') more.execution_expires_after = OFFLINE_SECONDS;
   return {
     url: tasksUrl(ctx),
     method: 'POST',
@@ -306,19 +310,19 @@ export function parseTaskResult(_ctx, body) {
   if (status === 'FAILURE') return { status, reason: wordsOf(body) || ENDINGS[named] };
   if (status !== 'SUCCESS') return { status };
   const url = textAt(objectAt(body, 'content'), 'video_url');
-  if (url === '') return { status: 'UNKNOWN', reason: 'Volcengine Ark names no video.' };
-  return { status, url };
+  return url === '' ? { status: 'UNKNOWN', reason: 'Volcengine Ark names no video.' } : { status, url };
 }
 
 /** An estimate that does not fall short: the longest video where the model chooses the length. */
 export function extractUsage(ctx) {
   const { request, resolution, audio, longest } = plan(ctx);
+  const video_input = request.content.some(({ type }) => type === 'video_url');
   return {
-    tokens: tokensOf(resolution, longest),
+    tokens: tokensOf(resolution, longest + (video_input ? REFERENCE_SECONDS : 0)),
     seconds: longest,
     resolution,
     audio,
-    video_input: request.content.some(({ type }) => type === 'video_url'),
+    video_input,
     offline: request.service_tier === 'flex',
   };
 }
@@ -328,10 +332,10 @@ function usageOf(body) {
   const facts = {};
   const tokens = Number(objectAt(body, 'usage').completion_tokens);
   if (tokens > 0) facts.tokens = tokens;
-  if (!isObject(body)) return facts;
-  if (Number(body.duration) > 0) facts.seconds = Number(body.duration);
-  if (RESOLUTIONS.includes(body.resolution)) facts.resolution = body.resolution;
-  if (typeof body.generate_audio === 'boolean') facts.audio = body.generate_audio;
+  const { duration, resolution, generate_audio: audio } = isObject(body) ? body : {};
+  if (Number(duration) > 0) facts.seconds = Number(duration);
+  if (RESOLUTIONS.includes(resolution)) facts.resolution = resolution;
+  if (typeof audio === 'boolean') facts.audio = audio;
   return facts;
 }
 
@@ -382,9 +386,7 @@ export const native = {
     if (typeof fields.model !== 'string' || fields.model === '') throw new Error('Please name the model.');
     return { kind: 'submit', model: fields.model, requestBody: normalize(fields) };
   },
-  presentSubmitted(_ctx, task) {
-    return { id: task.task_id };
-  },
+  presentSubmitted: (_ctx, task) => ({ id: task.task_id }),
   /** The vendor's latest answer under the gateway's id and verdict. */
   presentTask(_ctx, task) {
     const data = isObject(task.data) ? task.data : {};
@@ -394,7 +396,5 @@ export const native = {
       seen.error = { code: 'TaskFailed', message: task.fail_reason };
     return seen;
   },
-  error(_ctx, error) {
-    return { error: { code: error.code, message: error.message, type: 'Error' } };
-  },
+  error: (_ctx, error) => ({ error: { code: error.code, message: error.message, type: 'Error' } }),
 };
