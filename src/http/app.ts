@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia';
-import { type ApiPrincipal, type Auth, assertKeyAllows } from '../auth/index.ts';
+import { type Auth, assertKeyAllows } from '../auth/index.ts';
 import type { Billing } from '../billing/index.ts';
 import type { Channels } from '../channels/index.ts';
 import type { Clock, Logger } from '../kernel/index.ts';
@@ -9,7 +9,7 @@ import { assemble, type HttpConfig, type RequestHandler } from './assemble.ts';
 import { createHealth, type ReadinessChecks } from './health.ts';
 import type { Kit } from './kit.ts';
 import { createMetricsRoute, type Metrics } from './metrics.ts';
-import { openUploads, type Uploads } from './open-uploads.ts';
+import { openUploads } from './open-uploads.ts';
 import { describeApi, openApiRoutes } from './openapi.ts';
 import { accountRoutes } from './panel-api/account.ts';
 import { accountSettingsRoutes } from './panel-api/account-settings.ts';
@@ -41,7 +41,8 @@ import type { PanelManifest } from './panel-manifest.ts';
 import { type AuditRow, createRecordAudit, type RecordAudit } from './record-audit.ts';
 import { type Listening, type ListenOptions, listen } from './serve.ts';
 import { createSessionCookies } from './session-cookies.ts';
-import { taskRoutes } from './v1/task-routes.ts';
+import { createNativeRoutes } from './v1/native-routes.ts';
+import { taskRoutes, type V1Deps } from './v1/task-routes.ts';
 import { videoRoutes } from './v1/video-routes.ts';
 
 export type HttpDeps = {
@@ -88,32 +89,32 @@ export type HttpApp = {
 export function createHttpApp(deps: HttpDeps): HttpApp {
   const { clock, logger } = deps;
   const audit = createRecordAudit({ addAudit: (row) => deps.records.addAudit(row), clock, logger });
-  const uploads = openUploads({ folder: deps.config.uploadsFolder, logger });
+  const v1: V1Deps = {
+    tasks: deps.tasks,
+    maxFileBytes: deps.config.maxFileBytes,
+    uploads: openUploads({ folder: deps.config.uploadsFolder, logger }),
+    heartbeatMs: deps.config.heartbeatMs,
+    assertKeyAllows: (request) => assertKeyAllows(request),
+  };
   const { handle } = assemble(
     {
       config: deps.config,
       auth: deps.auth,
       limits: deps.auth.limits,
       panel: deps.panel,
+      findNative: createNativeRoutes({ ...v1, auth: deps.auth, limits: deps.auth.limits }),
       metrics: deps.metrics,
       clock,
       logger,
     },
-    (kit) => joinRoutes(kit, { ...deps, audit, uploads }),
+    (kit) => joinRoutes(kit, { ...deps, audit, v1 }),
   );
   return { handle, listen: (options) => listen(handle, options) };
 }
 
-function joinRoutes(kit: Kit, deps: HttpDeps & { audit: RecordAudit; uploads: Uploads }) {
-  const { clock } = deps;
+function joinRoutes(kit: Kit, deps: HttpDeps & { audit: RecordAudit; v1: V1Deps }) {
+  const { clock, v1 } = deps;
   const cookies = createSessionCookies({ secure: deps.config.secureCookies });
-  const v1 = {
-    tasks: deps.tasks,
-    maxFileBytes: deps.config.maxFileBytes,
-    uploads: deps.uploads,
-    heartbeatMs: deps.config.heartbeatMs,
-    assertKeyAllows: (request: { key: ApiPrincipal['key']; model: string; ip: string }) => assertKeyAllows(request),
-  };
   const routes = new Elysia({ normalize: false })
     .use(setupRoutes(kit, deps))
     .use(signInRoutes(kit, { auth: deps.auth, cookies, clock }))

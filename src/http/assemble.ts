@@ -11,6 +11,7 @@ import type { PanelManifest } from './panel-manifest.ts';
 import { createRequestScopes, type RequestScopes } from './request-scope.ts';
 import { indexRoutes, type RouteIndex } from './route-index.ts';
 import { createPanelServer } from './serve-panel.ts';
+import type { FindNative } from './v1/native-routes.ts';
 
 export type HttpConfig = {
   /** SESSION_COOKIE_SECURE */
@@ -30,6 +31,7 @@ export type HttpFoundation = {
   auth: Authenticators;
   limits: RequestLimits;
   panel: PanelManifest;
+  findNative: FindNative;
   metrics: Metrics;
   clock: Clock;
   logger: Logger;
@@ -63,6 +65,7 @@ export function assemble<App extends AnyElysia>(
     guardMetrics: createMetricsGuard(config.metricsToken),
     limits: foundation.limits,
     servePanel: createPanelServer(foundation.panel),
+    findNative: foundation.findNative,
     observe: foundation.metrics.observe,
     clock: foundation.clock,
     logger,

@@ -31,7 +31,7 @@ export async function authorizeRequest(
 ): Promise<void> {
   const authorization = request.headers.get('authorization') ?? undefined;
   // A key whose budget is used up may still read what it has paid for.
-  const reads = request.method === 'GET' || request.method === 'HEAD';
+  const reads = scope.route.reads ?? (request.method === 'GET' || request.method === 'HEAD');
   const use = { ip: scope.origin.ip, purpose: reads ? 'read' : 'submit' } as const;
   const panel = async (): Promise<PanelPrincipal> => {
     scope.panel = await deps.auth.authenticatePanel(authorization);

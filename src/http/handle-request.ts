@@ -9,6 +9,7 @@ import type { OriginGuardConfig } from './guard-origin.ts';
 import type { RequestScope, RequestScopes } from './request-scope.ts';
 import { preflightResponse, putHeaders, REPLAYED } from './response-headers.ts';
 import type { DeclaredRoute, RouteIndex } from './route-index.ts';
+import type { FindNative, NativeService } from './v1/native-routes.ts';
 
 /** What the listener knows of a connection. */
 export type Peer = { address: string; keepOpen: () => void };
@@ -23,6 +24,8 @@ export type FrontDoor = {
   guardMetrics: (request: Request, peer: string) => void;
   limits: RequestLimits;
   servePanel: (request: Request, path: string) => Response | undefined;
+  /** The routes of plugins, for paths that no route of the gateway has. */
+  findNative: FindNative;
   observe: (answer: { method: string; route: string; status: number; seconds: number }) => void;
   clock: Clock;
   logger: Logger;
@@ -63,7 +66,9 @@ export function createRequestHandler(door: FrontDoor): (request: Request, peer: 
     const path = address?.pathname ?? '';
     const requestId = readRequestId(request.headers) ?? newUuid();
     const log = door.logger.child({ request_id: requestId });
-    const { route, methods } = findRoute(door.routes, request.method, path);
+    const known = findRoute(door.routes, request.method, path);
+    const native = address && known.methods.length === 0 ? door.findNative(request, path) : undefined;
+    const { route, methods } = native ?? known;
     const scope: RequestScope = {
       requestId,
       origin: {
@@ -75,18 +80,25 @@ export function createRequestHandler(door: FrontDoor): (request: Request, peer: 
       route: route ?? NOWHERE,
       headersOnly: request.method === 'HEAD',
     };
-    const openToOtherSites = route ? isOpenToOtherSites(route.access) : isBelow(path, '/v1');
+    const openToOtherSites = native !== undefined || (route ? isOpenToOtherSites(route.access) : isBelow(path, '/v1'));
+    const run = (asked: Request) => (native?.route ? runNative(native, asked, scope) : runKnown(asked, scope));
 
     let response: Response;
     try {
       if (!address) throw httpErrors.bad_address();
       if (!isDecodable(path)) throw httpErrors.bad_address({ message: 'The address has a broken percent escape.' });
       if (isBelow(path, '/api')) await door.limits.api(scope.origin.ip);
-      if (route) response = await enter(withLongHost(request, address), route, scope, peer);
-      else if (methods.length > 0) response = answerOtherMethod(request, methods, door.routes, path);
+      if (route) response = await enter(withLongHost(request, address), route, scope, peer, run);
+      else if (methods.length > 0) response = answerOtherMethod(request, methods, native !== undefined || known.open());
       else response = servePanelOr404(request, path);
     } catch (thrown) {
-      response = refuse(toAppError(thrown), path, log, requestId, methods);
+      const error = toAppError(thrown);
+      logFailure(log, error);
+      response = native?.route
+        ? await native.presentError(error, request, scope)
+        : refuse(error, path, requestId, methods);
+    } finally {
+      if (native?.route) native.release();
     }
     putHeaders(response.headers, {
       requestId,
@@ -106,7 +118,8 @@ export function createRequestHandler(door: FrontDoor): (request: Request, peer: 
     log.info(
       {
         method: request.method,
-        path: hideTokens(path, route),
+        // Of a plugin's route the pattern: tasks of clients stand in the path, and what else a vendor's clients put there.
+        path: native?.route ? native.route.pattern : hideTokens(path, route),
         status: response.status,
         ms: Math.round(milliseconds * 10) / 10,
         ip: scope.origin.ip,
@@ -117,7 +130,13 @@ export function createRequestHandler(door: FrontDoor): (request: Request, peer: 
     return response;
   };
 
-  async function enter(request: Request, route: DeclaredRoute, scope: RequestScope, peer: Peer): Promise<Response> {
+  async function enter(
+    request: Request,
+    route: DeclaredRoute,
+    scope: RequestScope,
+    peer: Peer,
+    run: (request: Request) => Promise<Response>,
+  ): Promise<Response> {
     if (route.critical) await door.limits.critical(scope.origin.ip);
     const guardMetrics = (asked: Request) => door.guardMetrics(asked, peer.address);
     await authorizeRequest(
@@ -127,8 +146,8 @@ export function createRequestHandler(door: FrontDoor): (request: Request, peer: 
       scope,
     );
     if (route.perUser && scope.panel) await door.limits.user(scope.panel.user.id, route.perUser);
-    if (route.modelRequest && scope.api) return countModelRequest(scope.api, () => run(request, scope));
-    return run(request, scope);
+    if (route.modelRequest && scope.api) return countModelRequest(scope.api, () => run(request));
+    return run(request);
   }
 
   async function countModelRequest(api: ApiPrincipal, answer: () => Promise<Response>): Promise<Response> {
@@ -139,7 +158,7 @@ export function createRequestHandler(door: FrontDoor): (request: Request, peer: 
     return response;
   }
 
-  async function run(request: Request, scope: RequestScope): Promise<Response> {
+  async function runKnown(request: Request, scope: RequestScope): Promise<Response> {
     if (request.method !== 'HEAD') {
       door.scopes.put(request, scope);
       return door.app.fetch(request);
@@ -160,10 +179,14 @@ export function createRequestHandler(door: FrontDoor): (request: Request, peer: 
   }
 }
 
-function refuse(error: AppError, path: string, log: Logger, requestId: string, methods: readonly string[]): Response {
-  logFailure(log, error);
+async function runNative(native: NativeService, request: Request, scope: RequestScope): Promise<Response> {
+  const response = await native.answer(request, scope);
+  return scope.headersOnly ? withoutBody(response) : response;
+}
+
+function refuse(error: AppError, path: string, requestId: string, methods: readonly string[]): Response {
   const response = errorResponse(error, envelopeOf(path), requestId);
-  if (error.kind === 'method_not_allowed') response.headers.set('allow', allowed(methods).join(', '));
+  if (error.kind === 'method_not_allowed') response.headers.set('allow', methods.join(', '));
   return response;
 }
 
@@ -181,27 +204,23 @@ function hideTokens(path: string, route: DeclaredRoute | undefined): string {
 export const envelopeOf = (path: string) =>
   isBelow(path, '/api') || path === '/livez' || path === '/readyz' || path === '/metrics' ? 'panel' : 'openai';
 
+/** `methods`: what the path takes, HEAD wherever GET is. `open`: other sites' pages may call it by one of them. */
 function findRoute(routes: RouteIndex, method: string, path: string) {
   const match = routes.match(method, path);
-  if (match.route || method !== 'HEAD' || !match.methods.includes('GET')) return match;
-  return { ...match, route: routes.match('GET', path).route };
+  const get = match.methods.includes('GET');
+  const route = match.route ?? (method === 'HEAD' && get ? routes.match('GET', path).route : undefined);
+  const methods = [...new Set(get ? ['GET', 'HEAD', ...match.methods] : match.methods)];
+  const isOpen = (known: string) => isOpenToOtherSites(routes.match(known, path).route?.access ?? 'public');
+  return { route, methods, open: () => match.methods.some(isOpen) };
 }
 
 /** OPTIONS is answered for API-key routes; any other method that the path does not take is refused. */
-function answerOtherMethod(request: Request, methods: readonly string[], routes: RouteIndex, path: string): Response {
-  const open = methods.some((method) => {
-    const { route } = routes.match(method, path);
-    return route !== undefined && isOpenToOtherSites(route.access);
-  });
+function answerOtherMethod(request: Request, methods: readonly string[], open: boolean): Response {
   if (request.method !== 'OPTIONS' || !open) throw httpErrors.method_not_allowed();
-  const response = preflightResponse(request, allowed(methods));
+  const response = preflightResponse(request, methods);
   response.headers.set('access-control-allow-origin', '*');
   return response;
 }
-
-const allowed = (methods: readonly string[]): string[] => [
-  ...new Set(methods.includes('GET') ? ['GET', 'HEAD', ...methods] : methods),
-];
 
 /**
  * The framework looks for a path from the twelfth character of an address on: behind a host of three letters or fewer (`http://tg/`) it

@@ -20,6 +20,8 @@ export type DeclaredRoute = {
   readonly perUser?: UserLimitScope;
   /** Counted by the user's limit of model requests. */
   readonly modelRequest: boolean;
+  /** An API key whose budget is used up may call it; left out, that holds for GET and HEAD. */
+  readonly reads?: boolean;
 };
 
 export type RouteMatch = {

@@ -29,7 +29,9 @@ const fileContexts = (files: readonly RequestFile[]) =>
   files.map(({ ref, field, filename, mimeType, size }) => ({ ref, field, filename, mimeType, size }));
 
 /** What decoders and presenters get. */
-export function decodeContext(request: ClientRequest): RouteContext {
+export function decodeContext(
+  request: Pick<ClientRequest, 'path' | 'method' | 'params' | 'query' | 'body'>,
+): RouteContext {
   return {
     path: request.path,
     method: request.method,

@@ -1,7 +1,7 @@
 /** The front door with a few routes of every access behind it, and an auth room that knows four callers. */
 import { Elysia, t } from 'elysia';
 import type { ApiPrincipal, PanelPrincipal } from '../../src/auth/index.ts';
-import { assemble, type HttpConfig } from '../../src/http/assemble.ts';
+import { assemble, type HttpConfig, type HttpFoundation } from '../../src/http/assemble.ts';
 import type { Authenticators } from '../../src/http/authorize-request.ts';
 import type { RequestLimits } from '../../src/http/handle-request.ts';
 import { createHealth, type ReadinessChecks } from '../../src/http/health.ts';
@@ -64,6 +64,7 @@ export type KitOptions = {
   limits?: Partial<RequestLimits>;
   auth?: Authenticators;
   routes?: (kit: Kit) => Elysia;
+  findNative?: HttpFoundation['findNative'];
 };
 
 export function openKit(options: KitOptions = {}) {
@@ -82,6 +83,7 @@ export function openKit(options: KitOptions = {}) {
       config,
       metrics,
       panel: options.panel ?? { files: [], indexHtml: '' },
+      findNative: options.findNative ?? (() => undefined),
       clock: systemClock,
       logger,
       limits: {

@@ -21,20 +21,23 @@ export async function readClientRequest(
   params: Record<string, string>,
   limits: FormLimits,
 ): Promise<ClientRequest> {
-  const url = new URL(request.url);
-  const query = new Map<string, string[]>();
-  for (const [name, value] of url.searchParams) addValue(query, name, value);
   return {
-    method: request.method,
-    path: url.pathname,
+    ...readAddress(request),
     params,
-    query: Object.fromEntries(query),
     contentType: request.headers.get('content-type') ?? '',
     accept: request.headers.get('accept') ?? '',
     idempotencyKey: request.headers.get('idempotency-key'),
     signal: request.signal,
     ...(await takeBody(request, limits)),
   };
+}
+
+/** What is asked for: the path percent-encoded as it came, each query value by its name. */
+export function readAddress({ method, url }: Request): Pick<ClientRequest, 'method' | 'path' | 'query'> {
+  const { pathname, searchParams } = new URL(url);
+  const query = new Map<string, string[]>();
+  for (const [name, value] of searchParams) addValue(query, name, value);
+  return { method, path: pathname, query: Object.fromEntries(query) };
 }
 
 async function takeBody(request: Request, limits: FormLimits): Promise<TakenBody> {
