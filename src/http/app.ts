@@ -42,6 +42,7 @@ import { type AuditRow, createRecordAudit, type RecordAudit } from './record-aud
 import { type Listening, type ListenOptions, listen } from './serve.ts';
 import { createSessionCookies } from './session-cookies.ts';
 import { createNativeRoutes } from './v1/native-routes.ts';
+import { responseRoutes } from './v1/response-routes.ts';
 import { taskRoutes, type V1Deps } from './v1/task-routes.ts';
 import { videoRoutes } from './v1/video-routes.ts';
 
@@ -143,10 +144,10 @@ function joinRoutes(kit: Kit, deps: HttpDeps & { audit: RecordAudit; v1: V1Deps 
     .use(optionRoutes(kit, deps))
     .use(operationRoutes(kit, { ...deps, startedAt: clock.unix() }))
     .use(createHealth({ kit, checks: deps.readiness, clock, logger: deps.logger }))
-    .use(createMetricsRoute({ kit, metrics: deps.metrics }))
-    .use(taskRoutes(kit, v1))
-    .use(videoRoutes(kit, v1));
-  // `use` adds to the same instance, so the document describes these two routes as well.
+    .use(createMetricsRoute({ kit, metrics: deps.metrics }));
+  // `use` adds to the same instance; the type of the panel's client, which calls none of what follows, does not grow by it.
+  for (const join of [taskRoutes, videoRoutes, responseRoutes]) routes.use(join(kit, v1));
+  // For the same reason the document describes these two routes as well.
   return routes.use(openApiRoutes(kit, () => describeApi(routes, deps.version)));
 }
 

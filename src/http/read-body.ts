@@ -19,6 +19,9 @@ function formatBytes(bytes: number): string {
 export const mediaType = (headers: Headers): string =>
   (headers.get('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
 
+/** Whether a media type stands for JSON. */
+export const isJsonType = (type: string): boolean => type === 'application/json' || type.endsWith('+json');
+
 /** Refuses by `Content-Length` before a byte is read. @throws http.too_large */
 function assertDeclaredLength(request: Request, cap: number): void {
   const declared = Number(request.headers.get('content-length') ?? '0');

@@ -43,13 +43,13 @@ export function decodeContext(
 
 /** What protocol hooks get; `ctx.protocol` carries the name that the plugin wrote. */
 export const protocolContext = (
-  { protocols }: Manifest,
+  manifest: Manifest | undefined,
   protocol: ProtocolName,
   request: ClientRequest,
   about: Pick<ProtocolContext, 'operation' | 'model' | 'upstreamModel' | 'artifacts'> & { stream?: boolean },
 ): ProtocolContext => ({
   ...decodeContext(request),
-  protocol: protocols.find(({ name }) => name === protocol)?.writtenAs ?? protocol,
+  protocol: manifest?.protocols.find(({ name }) => name === protocol)?.writtenAs ?? protocol,
   stream: false,
   ...about,
 });

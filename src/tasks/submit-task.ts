@@ -111,6 +111,7 @@ async function openTask(
         pluginVersion: plugin.version,
         generation: submission.generation,
         surface: submission.surface,
+        ...(submission.background ? { background: true } : {}),
       },
       billing: snapshot,
       createdAt,

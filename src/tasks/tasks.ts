@@ -12,7 +12,9 @@ import { type Content, type ContentRequest, openArtifact } from './open-artifact
 import { ownTasks } from './own-tasks.ts';
 import { createPollEngine, type PollEngine } from './poll-engine.ts';
 import { describeArtifacts } from './read-artifacts.ts';
+import { createResponse, type ResponseAnswer } from './responses/create-response.ts';
 import { createObservationGate } from './responses/limit-observations.ts';
+import { retrieveResponse } from './responses/retrieve-response.ts';
 import { renderedVideo, taskView, videoObject } from './show-task.ts';
 import { submitGeneric, submitVideo } from './submit-surfaces.ts';
 import type { Caller, ClientRequest, TaskDeps, TaskServices } from './types.ts';
@@ -47,6 +49,10 @@ export type Tasks = {
   endObservations(): void;
   /** `GET /v1/videos/:id`: the plugin's rendering within the host's object. */
   renderVideo(task: TaskRecord, request: ClientRequest): Promise<JsonObject>;
+  /** `POST /v1/responses`. Throws `tasks.model_not_found` when no plugin claims the model. */
+  createResponse(caller: Caller, requestId: string, request: ClientRequest): Promise<ResponseAnswer>;
+  /** `GET /v1/responses/:id`. Throws `tasks.not_found`, also for a response of somebody else. */
+  retrieveResponse(userId: number, id: string, request: ClientRequest): Promise<JsonObject>;
   artifacts(task: TaskRecord): Promise<JsonObject>;
   content(task: TaskRecord, artifactKey: string | null, request: ContentRequest): Promise<Content>;
   /**
@@ -121,6 +127,9 @@ export function createTasks(services: TaskServices): Tasks {
         pin.release();
       }
     },
+
+    createResponse: (caller, requestId, request) => createResponse(deps, caller, requestId, request),
+    retrieveResponse: (userId, id, request) => retrieveResponse(deps, userId, id, request),
 
     artifacts: (task) => describeArtifacts(deps, task),
     content: (task, artifactKey, request) => openArtifact(deps, task, artifactKey, request),

@@ -118,6 +118,8 @@ export type Submission = {
   request: ClientRequest;
   intent: Intent;
   idempotency?: Idempotency | undefined;
+  /** A response that its client does not wait for. */
+  background?: boolean;
   originTasks?: OriginTasks | undefined;
 };
 

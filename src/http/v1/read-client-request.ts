@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { isObject, type JsonObject, sha256Hex } from '../../kernel/index.ts';
 import type { ClientRequest } from '../../tasks/index.ts';
 import { httpErrors } from '../errors.ts';
-import { BODY_CAPS, mediaType, parseJsonBody, readBody, streamBody } from '../read-body.ts';
+import { BODY_CAPS, isJsonType, mediaType, parseJsonBody, readBody, streamBody } from '../read-body.ts';
 import { addValue, type FormLimits, readUrlencoded } from './collect-form.ts';
 import { readMultipart } from './read-multipart.ts';
 
@@ -50,7 +50,7 @@ async function takeBody(request: Request, limits: FormLimits): Promise<TakenBody
   ) {
     return inMemory({ kind: 'none' }, new Uint8Array());
   }
-  if (type === 'application/json' || type.endsWith('+json')) {
+  if (isJsonType(type)) {
     const bytes = await readBody(request, BODY_CAPS.json);
     return inMemory({ kind: 'json', value: parseJsonBody(bytes) }, bytes);
   }

@@ -1,0 +1,57 @@
+import { Elysia } from 'elysia';
+import { httpErrors } from '../errors.ts';
+import type { Kit } from '../kit.ts';
+import { isJsonType, mediaType } from '../read-body.ts';
+import { REPLAYED } from '../response-headers.ts';
+import { readClientRequest, requestedModel } from './read-client-request.ts';
+import { type ServerEvent, sendEvents } from './send-events.ts';
+import { callerOf, type V1Deps } from './task-routes.ts';
+
+/** OpenAI's responses API over plugins that claim `proto_responses`. */
+export function responseRoutes(kit: Kit, deps: V1Deps) {
+  const { tasks } = deps;
+  return new Elysia({ name: 'v1-responses', tags: ['Responses'] })
+    .use(kit)
+    .post(
+      '/v1/responses',
+      async ({ request, api, origin, requestId, log, keepOpen, set }) => {
+        // Before a form with files would be read.
+        const type = mediaType(request.headers);
+        if (type !== '' && !isJsonType(type)) {
+          throw httpErrors.unsupported_media({ message: 'This route requires a JSON body.' });
+        }
+        const client = await readClientRequest(request, {}, deps);
+        try {
+          deps.assertKeyAllows({ key: api.key, model: requestedModel(client), ip: origin.ip });
+          keepOpen();
+          const answer = await tasks.createResponse(callerOf(api), requestId, client);
+          if (answer.replayed) set.headers[REPLAYED] = 'true';
+          if (answer.kind === 'object') return answer.response;
+          return sendEvents(request.signal, framed(answer.events), {
+            heartbeatMs: deps.heartbeatMs,
+            onFailure: (error) => log.error({ err: error }, 'the stream of a response broke'),
+          });
+        } finally {
+          await client.release();
+        }
+      },
+      {
+        apiKey: true,
+        modelRequest: true,
+        detail: { summary: 'Create a response: waited for, streamed ("stream") or in the background ("background")' },
+      },
+    )
+    .get(
+      '/v1/responses/:response_id',
+      async ({ request, params, api, keepOpen }) => {
+        keepOpen();
+        const client = await readClientRequest(request, params, deps);
+        return tasks.retrieveResponse(api.user.id, params.response_id, client);
+      },
+      { apiKey: true, detail: { summary: 'Read a response' } },
+    );
+}
+
+async function* framed(events: AsyncIterable<{ type: string }>): AsyncGenerator<ServerEvent, void, undefined> {
+  for await (const data of events) yield { event: data.type, data };
+}

@@ -1,0 +1,96 @@
+import type { Json, JsonObject } from '../../kernel/index.ts';
+import type { RenderedEvent, RenderedEvents } from '../../plugins/index.ts';
+import type { TaskRecord } from '../../store/ports/index.ts';
+import { completedResponse, failedResponse, NOT_OBSERVED, responseObject, TASK_FAILED } from './response-objects.ts';
+
+export type ResponseEvent = { type: string; sequence_number: number; [member: string]: Json };
+
+/** What one rendering comes to. `fault` says what a plugin has done wrong, for the log. */
+export type Step = { events: ResponseEvent[]; over: boolean; fault?: string };
+
+/** Limits of a whole stream (as in new-api). */
+const MAX_OUTPUTS = 64;
+const MAX_TEXT_BYTES = 1024 * 1024;
+
+/** The events of one stream in OpenAI's form, numbered from 0. Nothing may follow a step that is over. */
+export function createEventWriter(first: TaskRecord) {
+  let sequence = 0;
+  let textBytes = 0;
+  const output: JsonObject[] = [];
+  const metadata: Record<string, string> = {};
+
+  const event = (type: string, members: JsonObject): ResponseEvent => ({
+    type: `response.${type}`,
+    sequence_number: sequence++,
+    ...members,
+  });
+  const about = () => ({ output: [...output], metadata });
+  const failed = (task: TaskRecord, message: string): ResponseEvent =>
+    event('failed', { response: failedResponse(task, message, about()) });
+
+  function progress(task: TaskRecord, { progress: percent, message }: Extract<RenderedEvent, { type: 'progress' }>) {
+    if (percent !== undefined) metadata.task_progress = String(percent);
+    if (message !== undefined) metadata.task_message = message;
+    // Once there is output, a client that takes each snapshot for the whole would lose it again.
+    if (output.length > 0) return [];
+    return [event('in_progress', { response: responseObject(task, 'in_progress', { metadata }) })];
+  }
+
+  /** A text arrives at once, and goes through all the stages that clients know of one that arrives in pieces. */
+  function message(task: TaskRecord, text: string): ResponseEvent[] {
+    const index = output.length;
+    const id = `msg_${task.taskId}_${index}`;
+    const item = { id, type: 'message', role: 'assistant' };
+    const part = { id: `content_${task.taskId}_${index}`, type: 'output_text', annotations: [], logprobs: [] };
+    const at = { output_index: index, content_index: 0, item_id: id };
+    const done = { ...item, status: 'completed', content: [{ ...part, text }] };
+    output.push(done);
+    return [
+      event('output_item.added', { output_index: index, item: { ...item, status: 'in_progress', content: [] } }),
+      event('content_part.added', { ...at, part: { ...part, text: '' } }),
+      event('output_text.delta', { ...at, delta: text, logprobs: [] }),
+      event('output_text.done', { ...at, text, logprobs: [] }),
+      event('content_part.done', { ...at, part: { ...part, text } }),
+      event('output_item.done', { output_index: index, item: done }),
+    ];
+  }
+
+  /** Both are about the stream as a whole: no single call can exceed them. */
+  function beyondLimits(events: readonly RenderedEvent[]): string | undefined {
+    const texts = events.flatMap((rendered) => (rendered.type === 'output' ? [rendered.text] : []));
+    if (output.length + texts.length > MAX_OUTPUTS) return `more than ${MAX_OUTPUTS} outputs`;
+    textBytes += texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+    return textBytes > MAX_TEXT_BYTES ? 'more than 1 MiB of text' : undefined;
+  }
+
+  return {
+    created: (): ResponseEvent =>
+      event('created', { response: responseObject(first, 'in_progress', { taskStatus: 'queued' }) }),
+
+    /** What the plugin made of the task as it is now, one that has not failed. */
+    rendered(task: TaskRecord, { events, done }: RenderedEvents): Step {
+      const fault = beyondLimits(events);
+      if (fault !== undefined) return { events: [failed(task, NOT_OBSERVED)], over: true, fault };
+      const written: ResponseEvent[] = [];
+      for (const rendered of events) {
+        if (rendered.type === 'progress') written.push(...progress(task, rendered));
+        else if (rendered.type === 'output') written.push(...message(task, rendered.text));
+        else return { events: [...written, failed(task, TASK_FAILED)], over: true };
+      }
+      if (task.status === 'SUCCESS') {
+        return { events: [...written, event('completed', { response: completedResponse(task, about()) })], over: true };
+      }
+      return done ? { events: [...written, this.incomplete(task)], over: true } : { events: written, over: false };
+    },
+
+    /** The task has failed. */
+    failed: (task: TaskRecord): ResponseEvent => failed(task, TASK_FAILED),
+
+    /** The plugin could not render; of the task this says nothing. */
+    unobserved: (task: TaskRecord): ResponseEvent => failed(task, NOT_OBSERVED),
+
+    /** The stream ends before the task does; its state can be asked for later. */
+    incomplete: (task: TaskRecord): ResponseEvent =>
+      event('incomplete', { response: responseObject(task, 'incomplete', { ...about(), ended: true }) }),
+  };
+}

@@ -1,0 +1,164 @@
+/** OpenAI's own client against the executable: responses waited for, streamed, in the background and read again. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import OpenAI from 'openai';
+import type { Response, ResponseStreamEvent } from 'openai/resources/responses/responses';
+import {
+  type Administrator,
+  type Gateway,
+  setUp,
+  startGateway,
+  startVendor,
+  until,
+  type VendorProcess,
+} from '../support/gateway.ts';
+import { faultsOfEvent, faultsOfResponse } from '../support/response-shapes.ts';
+
+let gateway: Gateway;
+let vendor: VendorProcess;
+let admin: Administrator;
+let key: string;
+let client: OpenAI;
+
+beforeAll(async () => {
+  vendor = await startVendor();
+  gateway = await startGateway({
+    env: { TASK_POLL_INTERVAL_SECONDS: '1', TASK_PLUGIN_PROTOCOL_TICK_MILLISECONDS: '200' },
+  });
+  admin = await setUp(gateway);
+  await admin.createChannel(vendor.url);
+  key = await admin.createKey();
+  client = new OpenAI({ apiKey: key, baseURL: `${gateway.url}/v1`, maxRetries: 0 });
+}, 60_000);
+afterAll(async () => {
+  await gateway?.stop();
+  await vendor?.stop();
+});
+
+const model = 'demo-video';
+/** The result as the demo plugin shows it, with an address that needs no key. */
+const RESULT =
+  /^<video controls src="(http[^"]+\/v1\/tasks\/task_\w{32}\/artifacts\/video\/content\?access=[\w-]{43})"><\/video>$/;
+
+async function download(text: string): Promise<string> {
+  const address = RESULT.exec(text)?.[1];
+  if (address === undefined) throw new Error(`no link in ${text}`);
+  // The public address is the port on localhost.
+  const response = await fetch(address.replace('localhost', '127.0.0.1'));
+  expect(response.status).toBe(200);
+  return response.headers.get('content-type') ?? '';
+}
+
+describe('the official openai client', () => {
+  test('waits for a response', async () => {
+    const response = await client.responses.create({ model, input: 'a cat [duration=0.3]' });
+    expect(faultsOfResponse(response)).toEqual([]);
+    expect(response).toMatchObject({ object: 'response', status: 'completed', model, error: null });
+    expect(response.id).toMatch(/^resp_\w{32}$/);
+    expect(response.metadata).toMatchObject({
+      seconds: '4',
+      resolution: '720p',
+      task_id: response.id.replace('resp_', 'task_'),
+      task_status: 'completed',
+      retrieval_path: `/v1/responses/${response.id}`,
+    });
+    expect(await download(response.output_text)).toBe('video/mp4');
+    const again = await client.responses.retrieve(response.id);
+    expect(faultsOfResponse(again)).toEqual([]);
+    expect(again).toEqual(response);
+  }, 40_000);
+
+  test('streams a response, each event of its own types', async () => {
+    const stream = await client.responses.create({ model, input: 'a dog [duration=0.5]', stream: true });
+    const events: ResponseStreamEvent[] = [];
+    for await (const event of stream) events.push(event);
+    expect(events.flatMap(faultsOfEvent)).toEqual([]);
+    expect(events.map(({ sequence_number }) => sequence_number)).toEqual(events.map((_, index) => index));
+    const types = events.map(({ type }) => type).filter((type) => type !== 'response.in_progress');
+    expect(types).toEqual([
+      'response.created',
+      'response.output_item.added',
+      'response.content_part.added',
+      'response.output_text.delta',
+      'response.output_text.done',
+      'response.content_part.done',
+      'response.output_item.done',
+      'response.completed',
+    ]);
+    expect(events.length).toBeGreaterThan(types.length);
+    const done = events.find((event) => event.type === 'response.output_text.done');
+    expect(await download(done?.text ?? '')).toBe('video/mp4');
+  }, 40_000);
+
+  test('gathers a stream into the final response', async () => {
+    const stream = client.responses.stream({ model, input: 'a bird [duration=0.3]' });
+    const deltas: string[] = [];
+    stream.on('response.output_text.delta', ({ delta }) => deltas.push(delta));
+    const response = await stream.finalResponse();
+    expect(response.status).toBe('completed');
+    const texts = response.output.flatMap((item) => (item.type === 'message' ? item.content : []));
+    expect(texts).toMatchObject(deltas.map((text) => ({ type: 'output_text', text })));
+    expect(deltas.join()).toMatch(RESULT);
+  }, 40_000);
+
+  test('leaves a response in the background and reads it until it is there', async () => {
+    const pending = await client.responses.create({ model, input: 'a fish [duration=0.5]', background: true });
+    expect(faultsOfResponse(pending)).toEqual([]);
+    expect(pending).toMatchObject({ status: 'queued', background: true, completed_at: null, output: [] });
+    const seen: Response[] = [];
+    const done = await until('the response is there', async () => {
+      const response = await client.responses.retrieve(pending.id);
+      seen.push(response);
+      return response.status === 'completed' ? response : undefined;
+    });
+    expect(seen.flatMap(faultsOfResponse)).toEqual([]);
+    expect(done.id).toBe(pending.id);
+    expect(done.output_text).toMatch(RESULT);
+  }, 40_000);
+
+  test('streams a response in the background', async () => {
+    const stream = await client.responses.create({
+      model,
+      input: 'a fox [duration=0.3]',
+      background: true,
+      stream: true,
+    });
+    const types: string[] = [];
+    for await (const event of stream) types.push(event.type);
+    expect(types[0]).toBe('response.created');
+    expect(types.at(-1)).toBe('response.completed');
+  }, 40_000);
+
+  test('a task that fails is a failed response in every form', async () => {
+    const input = 'no [fail] [duration=0.3]';
+    const waited = await client.responses.create({ model, input });
+    expect(faultsOfResponse(waited)).toEqual([]);
+    expect(waited).toMatchObject({ status: 'failed', error: { code: 'server_error', message: 'The task failed.' } });
+    expect(await client.responses.retrieve(waited.id)).toEqual(waited);
+    const events: ResponseStreamEvent[] = [];
+    for await (const event of await client.responses.create({ model, input, stream: true })) events.push(event);
+    expect(events.flatMap(faultsOfEvent)).toEqual([]);
+    expect(events.at(-1)).toMatchObject({ type: 'response.failed', response: { status: 'failed' } });
+  }, 40_000);
+
+  test('errors are of the client’s own classes', async () => {
+    const caught = (call: () => Promise<unknown>) =>
+      call().then(
+        () => undefined,
+        (error: unknown) => error,
+      );
+    const rows: [() => Promise<unknown>, new (...args: never[]) => Error, string][] = [
+      [
+        () => client.responses.create({ model: 'nobody-serves-this', input: 'x' }),
+        OpenAI.NotFoundError,
+        'model_not_found',
+      ],
+      [() => client.responses.create({ model, input: '' }), OpenAI.BadRequestError, 'plugin_request_invalid'],
+      [() => client.responses.retrieve('resp_unknown'), OpenAI.NotFoundError, 'not_found'],
+    ];
+    for (const [call, kind, code] of rows) {
+      const error = await caught(call);
+      expect(error).toBeInstanceOf(kind);
+      expect(error).toMatchObject({ code });
+    }
+  }, 40_000);
+});

@@ -1,0 +1,352 @@
+/** The events of a stream and the objects in them, without a gateway: what comes of what a plugin renders, step by step. */
+import { describe, expect, test } from 'bun:test';
+import type { RenderedEvent, RenderedFinal } from '../../src/plugins/index.ts';
+import type { TaskRecord, TaskStatus } from '../../src/store/ports/index.ts';
+import { assertFormSupported, readResponseRequest } from '../../src/tasks/responses/read-response-request.ts';
+import {
+  failedResponse,
+  pendingResponse,
+  renderedResponse,
+  responseId,
+  taskIdOf,
+} from '../../src/tasks/responses/response-objects.ts';
+import { createEventWriter, type ResponseEvent } from '../../src/tasks/responses/write-response-events.ts';
+import { faultsOfEvent, faultsOfResponse } from '../support/response-shapes.ts';
+
+const BARE = 'abcdefghijklmnopqrstuvwxyz012345';
+const ID = `task_${BARE}`;
+
+const task = (status: TaskStatus, change: Partial<TaskRecord> = {}) =>
+  ({
+    taskId: ID,
+    status,
+    createdAt: 1_790_000_000,
+    submitTime: 1_790_000_001,
+    finishTime: status === 'SUCCESS' || status === 'FAILURE' ? 1_790_000_009 : 0,
+    failReason: 'the vendor said so',
+    properties: { input: '', originModelName: 'alias', upstreamModelName: 'real' },
+    execution: { requestId: 'r', pluginKey: 'p', pluginVersion: '1.0.0', generation: 1, surface: 'proto_responses' },
+    ...change,
+  }) as TaskRecord;
+
+const progress = (percent?: number, message?: string): RenderedEvent => ({
+  type: 'progress',
+  ...(percent === undefined ? {} : { progress: percent }),
+  ...(message === undefined ? {} : { message }),
+});
+const output = (text: string): RenderedEvent => ({ type: 'output', text });
+const failure: RenderedEvent = { type: 'error', message: 'secret words of the plugin', code: 'E42' };
+
+const OUTPUT = [
+  'output_item.added',
+  'content_part.added',
+  'output_text.delta',
+  'output_text.done',
+  'content_part.done',
+  'output_item.done',
+];
+
+type Row = [
+  name: string,
+  steps: { status: TaskStatus; events?: RenderedEvent[]; done?: boolean }[],
+  types: string[],
+  last: object,
+];
+const host = (status: string, more = {}) => ({
+  ...more,
+  task_id: ID,
+  task_status: status,
+  retrieval_path: `/v1/responses/resp_${BARE}`,
+});
+
+describe('a stream', () => {
+  test.each<Row>([
+    [
+      'begins with what is there',
+      [],
+      ['created'],
+      { status: 'in_progress', output: [], metadata: host('queued'), usage: null },
+    ],
+    ['says nothing where nothing happens', [{ status: 'QUEUED' }], ['created'], {}],
+    [
+      'tells of progress',
+      [
+        { status: 'QUEUED', events: [progress(0, 'waiting')] },
+        { status: 'IN_PROGRESS', events: [progress(12.5)] },
+      ],
+      ['created', 'in_progress', 'in_progress'],
+      {
+        status: 'in_progress',
+        output: [],
+        metadata: host('in_progress', { task_progress: '12.5', task_message: 'waiting' }),
+      },
+    ],
+    [
+      'gives outputs through all their stages',
+      [{ status: 'SUCCESS', events: [output('one'), output('two')], done: true }],
+      ['created', ...OUTPUT, ...OUTPUT, 'completed'],
+      { status: 'completed', metadata: host('completed'), completed_at: 1_790_000_009 },
+    ],
+    [
+      'is completed by success, whether the plugin is done or not',
+      [{ status: 'SUCCESS', events: [output('one')], done: false }],
+      ['created', ...OUTPUT, 'completed'],
+      { status: 'completed' },
+    ],
+    [
+      'keeps progress to itself once there is output',
+      [
+        { status: 'IN_PROGRESS', events: [output('half'), progress(50)] },
+        { status: 'SUCCESS', events: [], done: true },
+      ],
+      ['created', ...OUTPUT, 'completed'],
+      { status: 'completed', metadata: host('completed', { task_progress: '50' }) },
+    ],
+    [
+      'ends incomplete where the plugin is done before the task',
+      [{ status: 'IN_PROGRESS', events: [output('enough')], done: true }],
+      ['created', ...OUTPUT, 'incomplete'],
+      { status: 'incomplete', incomplete_details: null, metadata: host('in_progress') },
+    ],
+    [
+      'fails with the plugin’s error, in the host’s words',
+      [{ status: 'IN_PROGRESS', events: [output('half'), failure, output('never')], done: false }],
+      ['created', ...OUTPUT, 'failed'],
+      { status: 'failed', error: { code: 'server_error', message: 'The task failed.' }, metadata: host('in_progress') },
+    ],
+    [
+      'fails where the outputs are too many',
+      [{ status: 'IN_PROGRESS', events: Array.from({ length: 65 }, (_, i) => output(String(i))) }],
+      ['created', 'failed'],
+      { status: 'failed', error: { code: 'server_error', message: 'The task could not be observed.' }, output: [] },
+    ],
+    [
+      'fails where the texts of all steps are too long together',
+      [
+        { status: 'IN_PROGRESS', events: [output('é'.repeat(300_000))] },
+        { status: 'IN_PROGRESS', events: [output('é'.repeat(300_000))] },
+      ],
+      ['created', ...OUTPUT, 'failed'],
+      { status: 'failed', error: { code: 'server_error', message: 'The task could not be observed.' } },
+    ],
+  ])('%s', (_, steps, types, last) => {
+    const writer = createEventWriter(task('SUBMITTED'));
+    const events: ResponseEvent[] = [writer.created()];
+    const overs: boolean[] = [];
+    for (const { status, events: rendered = [], done = false } of steps) {
+      const step = writer.rendered(task(status), { events: rendered, done });
+      events.push(...step.events);
+      overs.push(step.over);
+    }
+    expect(events.map(({ type }) => type)).toEqual(types.map((type) => `response.${type}`));
+    expect(events.map(({ sequence_number }) => sequence_number)).toEqual(events.map((__, index) => index));
+    expect(events.flatMap(faultsOfEvent)).toEqual([]);
+    expect(events.at(-1)?.response).toMatchObject(last);
+    // It is over with its last step and no earlier one, if it is.
+    const isOver = ['completed', 'failed', 'incomplete'].includes(types.at(-1) ?? '');
+    expect(overs).toEqual(overs.map((__, index) => isOver && index === overs.length - 1));
+  });
+
+  test('an output in every stage', () => {
+    const writer = createEventWriter(task('SUBMITTED'));
+    writer.rendered(task('IN_PROGRESS'), { events: [output('first')], done: false });
+    const { events } = writer.rendered(task('SUCCESS'), { events: [output('a "b"')], done: true });
+    const at = { output_index: 1, content_index: 0, item_id: `msg_${ID}_1` };
+    const item = { id: `msg_${ID}_1`, type: 'message', role: 'assistant' };
+    const part = { id: `content_${ID}_1`, type: 'output_text', text: 'a "b"', annotations: [], logprobs: [] };
+    const done = { ...item, status: 'completed', content: [part] };
+    expect(events.slice(0, 6).map(({ sequence_number: _, type: __, ...members }) => members)).toEqual([
+      { output_index: 1, item: { ...item, status: 'in_progress', content: [] } },
+      { ...at, part: { ...part, text: '' } },
+      { ...at, delta: 'a "b"', logprobs: [] },
+      { ...at, text: 'a "b"', logprobs: [] },
+      { ...at, part },
+      { output_index: 1, item: done },
+    ]);
+    expect(events.at(-1)?.response).toMatchObject({ output: [{ id: `msg_${ID}_0` }, done] });
+  });
+
+  test('ends of the host’s own making', () => {
+    const writer = createEventWriter(task('SUBMITTED'));
+    const ends = [
+      writer.incomplete(task('QUEUED')),
+      writer.unobserved(task('SUCCESS')),
+      writer.failed(task('FAILURE')),
+    ];
+    expect(ends.flatMap(faultsOfEvent)).toEqual([]);
+    expect(ends.map(({ type }) => type)).toEqual(['response.incomplete', 'response.failed', 'response.failed']);
+    expect(JSON.stringify(ends)).not.toContain('the vendor said so');
+  });
+});
+
+describe('the response object', () => {
+  test.each<[TaskStatus, string]>([
+    ['NOT_START', 'queued'],
+    ['SUBMITTED', 'queued'],
+    ['QUEUED', 'queued'],
+    ['IN_PROGRESS', 'in_progress'],
+    ['SUCCESS', 'in_progress'],
+    ['FAILURE', 'in_progress'],
+  ])('pending at %s is %s', (status, wanted) => {
+    const execution = { ...task(status).execution, background: true };
+    const pending = pendingResponse(task(status, { execution }));
+    expect(faultsOfResponse(pending)).toEqual([]);
+    expect(pending).toMatchObject({
+      id: `resp_${BARE}`,
+      object: 'response',
+      created_at: 1_790_000_000,
+      status: wanted,
+      background: true,
+      completed_at: null,
+      error: null,
+      incomplete_details: null,
+      model: 'alias',
+      output: [],
+      usage: null,
+      metadata: host(wanted),
+    });
+    expect(pendingResponse(task(status)).background).toBeFalse();
+  });
+
+  const final = (members: RenderedFinal['members'], output: RenderedFinal['output'] = []) =>
+    renderedResponse(task('SUCCESS'), { output, members });
+
+  test('the host’s members win over the plugin’s', () => {
+    const rendered = final({
+      id: 'resp_other',
+      object: 'other',
+      created_at: 1,
+      completed_at: 2,
+      status: 'failed',
+      error: { code: 'x', message: 'y' },
+      incomplete_details: { reason: 'z' },
+      model: 'other',
+      usage: { input_tokens: 1e9 },
+      sequence_number: 7,
+      instructions: 'be brief',
+      temperature: 0,
+      tool_choice: 'none',
+      vendor: { kept: true },
+    });
+    expect(faultsOfResponse({ ...rendered, tool_choice: 'auto' })).toEqual([]);
+    expect(rendered).toMatchObject({
+      id: `resp_${BARE}`,
+      object: 'response',
+      created_at: 1_790_000_000,
+      completed_at: 1_790_000_009,
+      status: 'completed',
+      error: null,
+      incomplete_details: null,
+      model: 'alias',
+      instructions: 'be brief',
+      temperature: 0,
+      tool_choice: 'none',
+      parallel_tool_calls: true,
+      tools: [],
+      top_p: 1,
+      vendor: { kept: true },
+    });
+    expect(rendered.usage).toMatchObject({ input_tokens: 0, total_tokens: 0 });
+    expect(rendered).not.toHaveProperty('sequence_number');
+  });
+
+  test('items and parts get the host’s ids', () => {
+    const part = { id: 'mine', type: 'output_text', text: 'x', annotations: [], logprobs: [] };
+    const message = { id: 'mine', type: 'message', role: 'assistant', status: 'in_progress', content: [part, part] };
+    expect(final({}, [message]).output).toEqual([
+      {
+        ...message,
+        id: `item_${ID}_0`,
+        status: 'completed',
+        content: [
+          { ...part, id: `content_${ID}_0_0` },
+          { ...part, id: `content_${ID}_0_1` },
+        ],
+      },
+    ]);
+  });
+
+  test('metadata: texts within OpenAI’s limits, the host’s own on top', () => {
+    const many = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`k${String(19 - i).padStart(2, '0')}`, 'v']));
+    const { metadata } = final({
+      metadata: { ...many, task_id: 'other', a_number: 1, ['long'.repeat(17)]: 'v', a_long: 'x'.repeat(513) },
+    });
+    expect(metadata).toEqual({
+      ...Object.fromEntries(Array.from({ length: 13 }, (_, i) => [`k${String(i).padStart(2, '0')}`, 'v'])),
+      ...host('completed'),
+    });
+  });
+
+  test('a failure has zero usage and no words of the vendor', () => {
+    const failed = failedResponse(task('FAILURE'), 'The task failed.');
+    expect(faultsOfResponse(failed)).toEqual([]);
+    expect(failed).toMatchObject({ status: 'failed', metadata: host('failed'), usage: { total_tokens: 0 } });
+    expect(JSON.stringify(failed)).not.toContain('the vendor said so');
+  });
+
+  test('ids go both ways, and nothing else is one', () => {
+    expect(taskIdOf(responseId(ID))).toBe(ID);
+    for (const id of [
+      ID,
+      'resp_',
+      `resp_${BARE}0`,
+      `resp_${BARE.slice(1)}`,
+      `resp_${BARE.slice(1)}é`,
+      `${responseId(ID)}\n`,
+    ]) {
+      expect(taskIdOf(id)).toBeUndefined();
+    }
+  });
+});
+
+describe('the form of a request', () => {
+  const request = (value: unknown) => ({ body: { kind: 'json', value } }) as Parameters<typeof readResponseRequest>[0];
+
+  test('background is not for plugins to see', () => {
+    const { form, request: visible } = readResponseRequest(
+      request({ model: 'm', background: true, stream: true, input: 'x' }),
+    );
+    expect(form).toEqual({ stream: true, background: true });
+    expect(visible.body).toEqual({ kind: 'json', value: { model: 'm', stream: true, input: 'x' } });
+  });
+
+  test.each([
+    [{ model: 'm' }, { stream: false, background: false }],
+    [
+      { model: 'm', stream: null, background: null },
+      { stream: false, background: false },
+    ],
+    [
+      { model: 'm', stream: false, background: true },
+      { stream: false, background: true },
+    ],
+  ])('%j', (body, form) => expect(readResponseRequest(request(body)).form).toEqual(form));
+
+  test.each<[unknown, string, string]>([
+    [{ model: 'm', stream: 'true' }, 'stream must be true or false.', 'stream'],
+    [{ model: 'm', stream: 1 }, 'stream must be true or false.', 'stream'],
+    [{ model: 'm', background: 'yes' }, 'background must be true or false.', 'background'],
+    [{ stream: true }, 'model is required and must be a text.', 'model'],
+    [[], 'model is required and must be a text.', 'model'],
+  ])('%j is refused', (body, message, param) => {
+    expect(() => readResponseRequest(request(body))).toThrow(expect.objectContaining({ message, param }));
+  });
+
+  const ALL = ['stream', 'sync', 'background'] as const;
+  test.each<[supports: (typeof ALL)[number][], stream: boolean, background: boolean, refusal: RegExp | undefined]>([
+    [['sync'], false, false, undefined],
+    [['stream'], true, false, undefined],
+    [['background'], false, true, undefined],
+    [['stream', 'background'], true, true, undefined],
+    [[...ALL], false, false, undefined],
+    [['sync'], true, false, /does not take streaming \("stream": true\)\. It takes: waiting for the answer/],
+    [['stream'], false, false, /does not take waiting for the answer .* It takes: streaming \("stream": true\)\./],
+    [['stream', 'sync'], false, true, /does not take the background .* It takes: streaming .*; waiting for the answer/],
+    [['stream'], true, true, /does not take the background/],
+    [['background'], true, true, /does not take streaming .* It takes: the background/],
+  ])('%j with stream %p and background %p', (supports, stream, background, refusal) => {
+    const check = () => assertFormSupported(supports, { stream, background }, 'm');
+    if (refusal) expect(check).toThrow(refusal);
+    else expect(check).not.toThrow();
+  });
+});
