@@ -1,6 +1,7 @@
-import { mkdirSync, readdirSync, rmSync } from 'node:fs';
-import { type FileHandle, mkdir, open, rm, unlink } from 'node:fs/promises';
+import fs from 'node:fs';
+import { mkdir, rm, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { type Logger, randomToken } from '../kernel/index.ts';
 import { httpErrors } from './errors.ts';
 
@@ -20,8 +21,8 @@ export type Upload = {
 export type UploadWriter = {
   /** Throws http.upload_storage. The chunk may be used again afterwards. */
   write(chunk: Uint8Array): Promise<void>;
-  /** After the last `write`. */
-  end(): Upload;
+  /** After the last `write`. Throws like it. */
+  end(): Promise<Upload>;
   /** Lets go of the bytes; what was ended cannot be read any more. Never throws. */
   remove(): Promise<void>;
 };
@@ -35,8 +36,9 @@ export type Uploads = { begin(): UploadWriter };
  */
 export function openUploads({ folder, logger }: { folder: string; logger: Logger }): Uploads {
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-    for (const name of readdirSync(folder)) if (name.endsWith(SUFFIX)) rmSync(join(folder, name), { force: true });
+    fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
+    for (const name of fs.readdirSync(folder))
+      if (name.endsWith(SUFFIX)) fs.rmSync(join(folder, name), { force: true });
   } catch (error) {
     // A gateway on PostgreSQL need not have a disk to write on; small files and all other requests go on without one.
     logger.warn({ err: error, folder }, `files of clients above ${KEPT_BYTES} bytes cannot be stored and are refused`);
@@ -46,24 +48,35 @@ export function openUploads({ folder, logger }: { folder: string; logger: Logger
 
 function createWriter(folder: string): UploadWriter {
   const kept: Uint8Array[] = [];
+  let keptBytes = 0;
   let size = 0;
   let file: TemporaryFile | undefined;
+
+  async function flush(): Promise<void> {
+    try {
+      file ??= await createFile(folder);
+      const bytes = Buffer.concat(kept);
+      kept.length = 0;
+      keptBytes = 0;
+      await file.append(bytes);
+    } catch (cause) {
+      throw httpErrors.upload_storage({ cause, retryAfterSeconds: 60 });
+    }
+  }
+
   return {
     async write(chunk) {
+      kept.push(new Uint8Array(chunk));
+      keptBytes += chunk.byteLength;
       size += chunk.byteLength;
-      if (!file && size <= KEPT_BYTES) {
-        kept.push(new Uint8Array(chunk));
-        return;
-      }
-      try {
-        file ??= await createFile(folder);
-        for (const earlier of kept.splice(0)) await file.append(earlier);
-        await file.append(chunk);
-      } catch (cause) {
-        throw httpErrors.upload_storage({ cause, retryAfterSeconds: 60 });
-      }
+      if (keptBytes > KEPT_BYTES) await flush();
     },
-    end: () => ({ size, stream: () => file?.read(size) ?? each(kept) }),
+    async end() {
+      if (!file) return { size, stream: () => each(kept) };
+      await flush();
+      const { read } = file;
+      return { size, stream: () => read(size) };
+    },
     async remove() {
       kept.length = 0;
       await file?.remove().catch(() => undefined);
@@ -81,40 +94,45 @@ type TemporaryFile = {
   remove(): Promise<void>;
 };
 
+// By descriptors: a forgotten one is a leak, while a forgotten FileHandle ends the process when it is collected.
+const openFile = promisify(fs.open);
+const readAt = promisify(fs.read);
+const writeSome = promisify(fs.write);
+const closeFile = promisify(fs.close);
+
 async function createFile(folder: string): Promise<TemporaryFile> {
   const path = join(folder, `${randomToken(24)}${SUFFIX}`);
-  const handle = await openNew(path).catch(async (error: unknown) => {
+  const descriptor = await openFile(path, 'wx+', 0o600).catch(async (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error;
     // Somebody tidied up.
-    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    return openNew(path);
+    return openFile(path, 'wx+', 0o600);
   });
-  const nameless = await unlink(path).then(
+  const isNameless = await unlink(path).then(
     () => true,
     () => false,
   );
   return {
     async append(bytes) {
       for (let at = 0; at < bytes.byteLength; ) {
-        const { bytesWritten } = await handle.write(bytes, at, bytes.byteLength - at);
+        const { bytesWritten } = await writeSome(descriptor, bytes, at, bytes.byteLength - at, null);
         if (bytesWritten === 0) throw new Error('the disk takes no more');
         at += bytesWritten;
       }
     },
-    read: (size) => readPieces(handle, size),
+    read: (size) => readPieces(descriptor, size),
     async remove() {
-      await handle.close();
-      if (!nameless) await rm(path, { force: true });
+      await closeFile(descriptor);
+      if (!isNameless) await rm(path, { force: true });
     },
   };
 }
 
-const openNew = (path: string): Promise<FileHandle> => open(path, 'wx+', 0o600);
-
 /** At positions of its own, so that several can read at once. */
-async function* readPieces(handle: FileHandle, size: number): AsyncGenerator<Uint8Array, void, undefined> {
+async function* readPieces(descriptor: number, size: number): AsyncGenerator<Uint8Array, void, undefined> {
   for (let at = 0; at < size; ) {
-    const { bytesRead, buffer } = await handle.read(new Uint8Array(Math.min(READ_BYTES, size - at)), { position: at });
+    const length = Math.min(READ_BYTES, size - at);
+    const { bytesRead, buffer } = await readAt(descriptor, new Uint8Array(length), 0, length, at);
     if (bytesRead === 0) throw new Error('a file of the request has become shorter');
     at += bytesRead;
     yield buffer.subarray(0, bytesRead);

@@ -72,7 +72,7 @@ export function collectForm({ uploads, maxFileBytes }: FormLimits): FormCollecto
         }
         await writer.write(bytes);
       },
-      end: async () => void files.push(requestFile(name, filename, mimeType, writer.end(), files)),
+      end: async () => void files.push(requestFile(name, filename, mimeType, await writer.end(), files)),
     };
   }
 

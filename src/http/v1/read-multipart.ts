@@ -49,8 +49,9 @@ export async function readMultipart(
   async function drain(isEnd: boolean): Promise<void> {
     if (fault !== undefined) throw fault;
     for (let part = open[0]; part; part = open[0]) {
-      const bytes = part.stream.read() as Uint8Array | null;
-      if (bytes !== null) await part.taker?.take(bytes);
+      for (let bytes = readFrom(part.stream); bytes !== null; bytes = readFrom(part.stream)) {
+        await part.taker?.take(bytes);
+      }
       if (open.length === 1 && !isEnd) return;
       if (!part.taker) throw brokenForm();
       await part.taker.end();
@@ -74,6 +75,8 @@ export async function readMultipart(
     throw error;
   }
 }
+
+const readFrom = (stream: Dicer.PartStream) => stream.read() as Uint8Array | null;
 
 const brokenForm = (cause?: unknown) =>
   httpErrors.bad_body({ message: 'The form could not be read: its parts are broken.', cause });
