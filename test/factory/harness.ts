@@ -1,7 +1,15 @@
 /** One gateway for all factory plugins; each plays its scenarios against its own vendor, all at once. */
 import { sha256Hex } from '../../src/kernel/index.ts';
 import { type Administrator, ask, type Gateway, setUp, startGateway } from '../support/gateway.ts';
-import { mark, type RunningVendor, type Scenario, startVendor, type Vendor } from './vendor.ts';
+import {
+  mark,
+  type NativeClient,
+  type NativeRequest,
+  type RunningVendor,
+  type Scenario,
+  startVendor,
+  type Vendor,
+} from './vendor.ts';
 
 const FACTORY = new URL('../../src/plugins/factory/', import.meta.url);
 
@@ -26,8 +34,9 @@ export async function startFactory(): Promise<Factory> {
       const running = startVendor(vendor);
       vendors.push(running);
       await install(admin, vendor, running.url);
+      const ids = new Map(vendor.scenarios.map(({ name }) => [name, Promise.withResolvers<string>()]));
       const playing = vendor.scenarios.map((scenario) => {
-        const seen = playScenario(gateway, admin, key, vendor, running, scenario);
+        const seen = playScenario({ gateway, admin, key, vendor, running, ids }, scenario);
         // Whoever awaits it is told; until then it is nobody's unhandled rejection.
         seen.catch(() => undefined);
         return [scenario.name, seen] as const;
@@ -61,26 +70,32 @@ async function install(admin: Administrator, vendor: Vendor, url: string): Promi
   }
 }
 
-async function playScenario(
-  gateway: Gateway,
-  admin: Administrator,
-  key: string,
-  vendor: Vendor,
-  running: RunningVendor,
-  scenario: Scenario,
-): Promise<Seen> {
-  const { outcome } = scenario;
-  const submitted = await submit(gateway.url, key, vendor.key, scenario);
+type Stage = {
+  gateway: Gateway;
+  admin: Administrator;
+  key: string;
+  vendor: Vendor;
+  running: RunningVendor;
+  /** The public ids of the scenarios' tasks by name, once they are submitted. */
+  ids: Map<string, PromiseWithResolvers<string>>;
+};
+
+async function playScenario(stage: Stage, scenario: Scenario): Promise<Seen> {
+  const { gateway, admin, key, running, ids } = stage;
+  const { outcome, client } = scenario;
+  const submitted = await submit(stage, scenario);
   const counts = () => {
     const { submits: attempts, jobs, faults } = running.played(scenario.name);
     const strays = running.strays.filter((stray) => stray.includes(mark(scenario.name)));
     return { attempts, jobs, faults: [...faults, ...strays] };
   };
   if (submitted.status !== 200) {
-    const { error = {} } = submitted.body as { error?: { message?: string } };
-    return { ...counts(), refused: { status: submitted.status, message: error.message ?? '' } };
+    const { error = {}, message } = submitted.body as { error?: { message?: string }; message?: string };
+    return { ...counts(), refused: { status: submitted.status, message: error.message ?? message ?? '' } };
   }
-  const id = String(submitted.body.id);
+  const id = String(client.via === 'native' ? client.taskIdIn(submitted.body) : submitted.body.id);
+  ids.get(scenario.name)?.resolve(id);
+  const finished = client.via === 'native' ? await waitAsVendorsDo(stage, client, id) : undefined;
   const task = await waitForEnd(gateway.url, key, id);
   const detail = await admin.call<{ ledger: { amount: number }[] }>('GET', `/api/task/${id}`);
   const video = await ask(`${gateway.url}/v1/videos/${id}`, { token: key });
@@ -90,30 +105,59 @@ async function playScenario(
     reason: task.fail_reason,
     artifacts: task.status === 'SUCCESS' ? await download(gateway.url, key, id) : {},
     video: Object.fromEntries(pick),
+    ...(client.via === 'native' ? { answers: withoutId({ submitted: submitted.body, finished }, id) } : {}),
     bill: -detail.ledger.reduce((sum, { amount }) => sum + amount, 0) || 0,
     ...counts(),
   };
 }
 
 /** What {@link Seen} must be. */
-export function expectedOf({ outcome, submit }: Scenario): Seen {
+export function expectedOf({ outcome, submit, client }: Scenario): Seen {
   const { attempts = submit ? 1 : 0, jobs = submit ? 1 : 0, refused } = outcome;
   const counts = { attempts, jobs, faults: [] };
   if (refused) return { ...counts, refused };
   const { status = 'SUCCESS', reason = '', artifacts = {}, video = {}, bill = 0 } = outcome;
   const files = Object.entries(artifacts).map(([name, bytes]) => [name, asText(bytes)]);
-  return { status, reason, artifacts: Object.fromEntries(files), video, bill: Math.round(bill), ...counts };
+  const answers = client.via === 'native' ? { answers: client.answers } : {};
+  return { status, reason, artifacts: Object.fromEntries(files), video, ...answers, bill: Math.round(bill), ...counts };
 }
 
 const asText = (bytes: Uint8Array): string => Buffer.from(bytes).toString('latin1');
 
-function submit(url: string, key: string, plugin: string, { client }: Scenario): ReturnType<typeof ask> {
-  if (client.via === 'generic') return ask(`${url}/v1/tasks/${plugin}`, { token: key, body: client.json });
+async function submit(stage: Stage, { client }: Scenario): ReturnType<typeof ask> {
+  const { key, vendor } = stage;
+  const { url } = stage.gateway;
+  if (client.via === 'native') return askNatively(stage, client.submit);
+  if (client.via === 'generic') return ask(`${url}/v1/tasks/${vendor.key}`, { token: key, body: client.json });
   if ('json' in client) return ask(`${url}/v1/videos`, { token: key, body: client.json });
   const form = new FormData();
   for (const [name, value] of Object.entries(client.form)) form.append(name, value);
   return sendForm(`${url}/v1/videos`, key, form);
 }
+
+/** One request of a vendor's client; tasks of other scenarios are waited for. */
+async function askNatively({ gateway, key, ids }: Stage, { path, json }: NativeRequest): ReturnType<typeof ask> {
+  let body = JSON.stringify(json);
+  for (const [mention, name = ''] of body?.matchAll(/\{task:([a-z0-9-]+)\}/g) ?? []) {
+    body = body.replaceAll(mention, (await ids.get(name)?.promise) ?? '');
+  }
+  return ask(`${gateway.url}${path}`, { token: key, ...(body === undefined ? {} : { body }) });
+}
+
+/** Asks until the vendor's own answer says that the task has ended, and gives that answer. */
+async function waitAsVendorsDo(stage: Stage, client: NativeClient, id: string): Promise<Record<string, unknown>> {
+  const deadline = performance.now() + 45_000;
+  for (;;) {
+    const { status, body } = await askNatively(stage, client.read(id));
+    if (status !== 200) throw new Error(`the task ${id} cannot be read: ${status} ${JSON.stringify(body)}`);
+    if (client.isEnded(body)) return body;
+    if (performance.now() > deadline) throw new Error(`the task ${id} does not end: ${JSON.stringify(body)}`);
+    await Bun.sleep(200);
+  }
+}
+
+const withoutId = (answers: unknown, id: string): unknown =>
+  JSON.parse(JSON.stringify(answers).replaceAll(id, '{task}')) as unknown;
 
 async function sendForm(url: string, key: string, body: FormData): ReturnType<typeof ask> {
   const response = await fetch(url, { method: 'POST', headers: { authorization: `Bearer ${key}` }, body });

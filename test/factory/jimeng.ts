@@ -1,3 +1,4 @@
+import { expect } from 'bun:test';
 import { createHash, createHmac } from 'node:crypto';
 import { usualCases } from './usual-cases.ts';
 import { type Expected, mark, type Received, type Scenario, type Vendor, videoBytes } from './vendor.ts';
@@ -164,6 +165,37 @@ export const vendor: Vendor = {
       },
       poll: { expect: expectPoll('expired'), answers: [{ json: answer({ status: 'expired' }) }] },
       outcome: { status: 'FAILURE', reason: 'The task has expired at Jimeng; please submit it again.' },
+    },
+    {
+      name: 'native',
+      client: {
+        via: 'native',
+        submit: {
+          path: '/jimeng/?Action=CVSync2AsyncSubmitTask&Version=2022-08-31',
+          json: { req_key: 'jimeng_t2v_v30', prompt: mark('native') },
+        },
+        taskIdIn: ({ data }) => data.task_id,
+        read: (id) => ({
+          path: '/jimeng/?Action=CVSync2AsyncGetResult&Version=2022-08-31',
+          json: { req_key: 'jimeng_t2v_v30', task_id: id },
+        }),
+        isEnded: ({ data }) => data.status === 'done',
+        answers: {
+          submitted: { code: 10000, data: { task_id: '{task}' }, message: 'Success', status: 10000 },
+          finished: answer({
+            task_id: '{task}',
+            status: 'done',
+            video_url: expect.stringContaining(`/cdn/${mark('native')}.mp4`),
+          }),
+        },
+      },
+      submit: {
+        expect: expectJob({ req_key: 'jimeng_t2v_v30', prompt: mark('native'), seed: -1, frames: 121 }),
+        answers: [{ json: accepted('native') }],
+      },
+      poll: { expect: expectPoll('native'), answers: [{ json: done('native') }] },
+      content: content('native'),
+      outcome: { artifacts: artifacts('native'), bill: 0.03 * 5 * 500_000 },
     },
     {
       name: 'uploaded-file',

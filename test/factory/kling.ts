@@ -1,3 +1,4 @@
+import { expect } from 'bun:test';
 import { createHmac } from 'node:crypto';
 import { usualCases } from './usual-cases.ts';
 import { type Expected, mark, type Received, type Vendor, videoBytes } from './vendor.ts';
@@ -60,6 +61,20 @@ const content = (name: string) => [
   },
 ];
 const artifacts = (name: string) => ({ video: videoBytes(name) });
+
+/** What the gateway answers in the vendor's words. */
+const envelope = (data: Record<string, unknown>) => ({
+  code: 0,
+  message: 'SUCCEED',
+  request_id: '{task}',
+  data: {
+    task_id: '{task}',
+    task_status_msg: '',
+    created_at: expect.any(Number),
+    updated_at: expect.any(Number),
+    ...data,
+  },
+});
 
 const image = new File([videoBytes('frame')], 'frame.png', { type: 'image/png' });
 const base64 = Buffer.from(videoBytes('frame')).toString('base64');
@@ -136,6 +151,53 @@ export const vendor: Vendor = {
         bill: 0.1 * 10 * 2 * 500_000,
         video: { status: 'completed', seconds: '5.1' },
       },
+    },
+    {
+      name: 'native',
+      client: {
+        via: 'native',
+        submit: {
+          path: '/kling/v1/videos/text2video',
+          json: { model_name: 'kling-v1', prompt: mark('native'), duration: '5' },
+        },
+        taskIdIn: ({ data }) => data.task_id,
+        read: (id) => ({ path: `/kling/v1/videos/text2video/${id}` }),
+        isEnded: ({ data }) => data.task_status === 'succeed',
+        answers: {
+          submitted: envelope({ task_status: 'submitted' }),
+          finished: envelope({
+            task_status: 'succeed',
+            task_result: {
+              videos: [{ id: 'v-1', url: expect.stringContaining(`/cdn/${mark('native')}.mp4`), duration: '5.1' }],
+            },
+          }),
+        },
+      },
+      submit: {
+        expect: expectJob('text2video', {
+          model_name: 'kling-v1',
+          prompt: mark('native'),
+          mode: 'std',
+          duration: '5',
+          aspect_ratio: '16:9',
+        }),
+        answers: [{ json: job('native') }],
+      },
+      poll: { expect: expectPoll('text2video', 'native'), answers: [{ json: done('native') }] },
+      content: content('native'),
+      outcome: { artifacts: artifacts('native'), bill: 0.03 * 5 * 500_000 },
+    },
+    {
+      name: 'native-bad-input',
+      client: {
+        via: 'native',
+        submit: { path: '/kling/v1/videos/image2video', json: { prompt: mark('native-bad-input') } },
+        taskIdIn: () => undefined,
+        read: (id) => ({ path: `/kling/v1/videos/image2video/${id}` }),
+        isEnded: () => true,
+        answers: { submitted: {}, finished: {} },
+      },
+      outcome: { refused: { status: 400, message: 'Please give an image or image_tail.' } },
     },
     {
       name: 'bad-input',

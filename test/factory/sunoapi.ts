@@ -1,3 +1,4 @@
+import { expect } from 'bun:test';
 import { type Answer, type Expected, mark, type Outcome, type Scenario, type Vendor, videoBytes } from './vendor.ts';
 
 const accepted = (name: string): Answer => ({ json: { code: 'success', message: '', data: `job-${mark(name)}` } });
@@ -24,6 +25,22 @@ const song = (name: string, number: number) => ({
 });
 const done = (name: string): Answer =>
   task(name, { status: 'SUCCESS', progress: '100%', data: [song(name, 1), song(name, 2)] });
+
+/** A finished task in the gateway's answer. */
+const asClientsSee = (name: string) => ({
+  task_id: '{task}',
+  action: 'MUSIC',
+  status: 'SUCCESS',
+  fail_reason: '',
+  submit_time: expect.any(Number),
+  finish_time: expect.any(Number),
+  progress: '100%',
+  data: [1, 2].map((number) => ({
+    ...song(name, number),
+    audio_url: expect.stringContaining(`/cdn/${mark(name)}-${number}.mp3`),
+    image_url: expect.stringContaining(`/cdn/${mark(name)}-${number}.jpeg`),
+  })),
+});
 
 const fileNames = ['1.mp3', '1.jpeg', '2.mp3', '2.jpeg'];
 const content = (name: string): NonNullable<Scenario['content']> =>
@@ -137,6 +154,64 @@ export const vendor: Vendor = {
         artifacts: { 'lyrics-1': new TextEncoder().encode('Meow 喵') },
         bill: 0.01 * 500_000,
       },
+    },
+    {
+      name: 'native',
+      client: {
+        via: 'native',
+        submit: { path: '/suno/submit/music', json: { gpt_description_prompt: mark('native') } },
+        taskIdIn: ({ data }) => data,
+        read: (id) => ({ path: '/suno/fetch', json: { ids: [id] } }),
+        isEnded: ({ data }) => data[0].status === 'SUCCESS',
+        answers: {
+          submitted: { code: 'success', message: '', data: '{task}' },
+          finished: { code: 'success', message: '', data: [asClientsSee('native')] },
+        },
+      },
+      submit: {
+        expect: expectJob('music', { make_instrumental: false, gpt_description_prompt: mark('native') }),
+        answers: [accepted('native')],
+      },
+      poll: { answers: [done('native')] },
+      content: content('native'),
+      outcome: succeeded('native'),
+    },
+    {
+      name: 'native-continued',
+      origin: 'native',
+      client: {
+        via: 'native',
+        submit: {
+          path: '/suno/submit/music',
+          json: {
+            prompt: mark('native-continued'),
+            task_id: '{task:native}',
+            continue_clip_id: 'clip-1',
+            continue_at: 60,
+          },
+        },
+        taskIdIn: ({ data }) => data,
+        read: (id) => ({ path: `/suno/fetch/${id}` }),
+        isEnded: ({ data }) => data.status === 'SUCCESS',
+        answers: {
+          submitted: { code: 'success', message: '', data: '{task}' },
+          finished: { code: 'success', message: '', data: asClientsSee('native-continued') },
+        },
+      },
+      submit: {
+        // The vendor is told its own name of the task.
+        expect: expectJob('music', {
+          make_instrumental: false,
+          prompt: mark('native-continued'),
+          task_id: `job-${mark('native')}`,
+          continue_clip_id: 'clip-1',
+          continue_at: 60,
+        }),
+        answers: [accepted('native-continued')],
+      },
+      poll: { answers: [done('native-continued')] },
+      content: content('native-continued'),
+      outcome: succeeded('native-continued'),
     },
     {
       name: 'bad-input',

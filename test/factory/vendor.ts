@@ -64,6 +64,23 @@ export type Outcome = {
   jobs?: number;
 };
 
+/** A request to the plugin's own routes; `{task:name}` in it stands for the task of that scenario. POST where there is a body. */
+export type NativeRequest = { path: string; json?: Record<string, unknown> };
+
+// biome-ignore lint/suspicious/noExplicitAny: every vendor's are different
+type VendorAnswer = any;
+
+/** A client that speaks to the gateway as it would to the vendor. */
+export type NativeClient = {
+  via: 'native';
+  submit: NativeRequest;
+  taskIdIn: (answer: VendorAnswer) => unknown;
+  read: (id: string) => NativeRequest;
+  isEnded: (answer: VendorAnswer) => boolean;
+  /** The vendor's answers as the gateway gives them: to the submission, and the last one to a query. `{task}` stands for the task's id. */
+  answers: { submitted: unknown; finished: unknown };
+};
+
 export type Scenario = {
   /** Words of `a-z 0-9` with dashes; unique in its vendor. Write it into the prompt, ids and addresses as `mark(name)`. */
   name: string;
@@ -71,7 +88,10 @@ export type Scenario = {
     | { via: 'video'; json: Record<string, unknown> }
     /** `POST /v1/videos` as multipart. */
     | { via: 'video'; form: Record<string, string | File> }
-    | { via: 'generic'; json: Record<string, unknown> };
+    | { via: 'generic'; json: Record<string, unknown> }
+    | NativeClient;
+  /** The scenario whose job this one builds on: its word may stand in this one's requests as well. */
+  origin?: string;
   /** Absent where the gateway must refuse before it calls the vendor. */
   submit?: { expect: Expected; answers: Answer[] };
   /** One answer a poll; the last one for all that follow. `batch` vendors: see {@link Batch}. */
@@ -139,7 +159,8 @@ export function startVendor(vendor: Vendor): RunningVendor {
 
       function replyToOne(): Answer {
         const fields = Object.values(received.fields ?? {}).filter((value) => typeof value === 'string');
-        const [scenario, ...others] = carries([request.url, received.text, ...fields].join('\n'));
+        const named = carries([request.url, received.text, ...fields].join('\n'));
+        const [scenario, ...others] = named.filter(({ name }) => !named.some(({ origin }) => origin === name));
         if (!scenario || others.length > 0) {
           strays.push(`${received.method} ${received.path} ${received.text}`);
           return { status: 404, json: { message: 'no scenario for this request' } };

@@ -1,3 +1,4 @@
+import { expect } from 'bun:test';
 import { usualCases } from './usual-cases.ts';
 import { type Expected, mark, type Vendor, videoBytes } from './vendor.ts';
 
@@ -168,6 +169,45 @@ export const vendor: Vendor = {
       poll: { expect: expectPoll('two-frames'), answers: [{ json: done('two-frames') }] },
       content: content('two-frames'),
       outcome: { artifacts: artifacts('two-frames'), bill: 0.01 * 4 * 500_000 },
+    },
+    {
+      name: 'native',
+      client: {
+        via: 'native',
+        submit: { path: '/vidu/ent/v2/text2video', json: { model: 'viduq3-turbo', prompt: mark('native') } },
+        taskIdIn: ({ task_id }) => task_id,
+        read: (id) => ({ path: `/vidu/ent/v2/tasks/${id}/creations` }),
+        isEnded: ({ state }) => state === 'success',
+        answers: {
+          submitted: { ...job('native'), task_id: '{task}' },
+          finished: {
+            id: '{task}',
+            state: 'success',
+            err_code: '',
+            credits: 10,
+            creations: [
+              {
+                id: 'c-1',
+                url: expect.stringContaining(`/cdn/${mark('native')}.mp4?sign=a`),
+                cover_url: expect.stringContaining(`/cdn/${mark('native')}.png`),
+              },
+            ],
+          },
+        },
+      },
+      submit: {
+        expect: expectJob('text2video', {
+          model: 'viduq3-turbo',
+          prompt: mark('native'),
+          duration: 5,
+          resolution: '720p',
+          audio: true,
+        }),
+        answers: [{ json: job('native') }],
+      },
+      poll: { expect: expectPoll('native'), answers: [{ json: done('native') }] },
+      content: content('native'),
+      outcome: { artifacts: artifacts('native'), bill: 0.04 * 5 * 1.5 * 500_000 },
     },
     {
       name: 'bad-input',
