@@ -322,6 +322,27 @@ describeEachStore(
       expect(await sids()).toEqual([]);
     }, 30_000);
 
+    test('other rooms’ rows go too, in batches; a step that fails keeps no other from running', async () => {
+      const { store } = opened();
+      const { id: userId } = await addUser(store);
+      await store.transaction(async (tx) => {
+        for (let i = 0; i < 520; i += 1) {
+          const expiresAt = i < 510 ? NOW - (i % 7) : NOW + 1;
+          await tx.idempotency.take({ userId, key: `${i}`, requestHash: '', taskId: '', expiresAt, at: 1 });
+        }
+      });
+      const { logger, lines } = recordingLogger();
+      const broken = { step: 'what breaks', deleteBatch: () => Promise.reject(storeErrors.unavailable()) };
+      const keys = {
+        step: 'idempotency keys',
+        deleteBatch: (limit: number) => store.idempotency.deleteExpired(NOW, limit),
+      };
+      await createCleanUp({ store, clock, logger, config: CONFIG, others: [broken, keys] }).run();
+      expect(await store.idempotency.deleteExpired(NOW, 1)).toBe(0);
+      expect(await store.idempotency.deleteExpired(NOW + 1, 100)).toBe(10);
+      expect(saying(lines, 'error').map(({ fields }) => fields.step)).toEqual(['what breaks']);
+    }, 30_000);
+
     test('says so when the database is away', async () => {
       const away = overriding(opened().store, { exclusively: () => Promise.reject(storeErrors.unavailable()) });
       await refusal(cleanUpOf(away).run(), 'store.unavailable');

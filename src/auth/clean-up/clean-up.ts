@@ -11,7 +11,7 @@ export type CleanUpConfig = {
 };
 
 /** Rows of another room that serve no end any more; `deleteBatch` deletes about `limit` of them and gives how many. */
-export type CleanUpStep = { step: string; deleteBatch: (limit: number) => Promise<number> };
+type CleanUpStep = { step: string; deleteBatch: (limit: number) => Promise<number> };
 
 export interface CleanUp {
   /**
