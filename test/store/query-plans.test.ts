@@ -74,6 +74,10 @@ const accounts: Query[] = [
   ['byAffCode', ({ users }) => users.byAffCode('code-7'), 'users', 'users_aff_code'],
   ['countInvited', ({ users }) => users.countInvited(7), 'users', 'users_inviter'],
   ['byAccessToken', ({ users }) => users.byAccessToken('h'), 'users', 'users_access_token'],
+  ['interrupted', ({ relays }) => relays.interrupted(10), 'relay_requests', 'relay_requests_open'],
+  ['byRelayId', ({ relays }) => relays.byRelayId('relay_7'), 'relay_requests', 'relay_requests_relay_id'],
+  ['ownObject', ({ relays }) => relays.ownObject(7, 'video', 'video_7'), 'relay_objects', 'relay_objects_name'],
+  ['objectOf', ({ relays }) => relays.objectOf('relay_7'), 'relay_objects', 'relay_objects_relay'],
 ];
 
 const fill = (count: number, status: string) =>
@@ -96,6 +100,12 @@ const fillAccounts = [
   `insert into auth_flows (token_hash, purpose, created_at, expires_at, consumed_at, user_id)
    with recursive n(i) as (select 1 union all select i + 1 from n where i < 30000)
    select 't' || i, 'oauth', i, i, case when i % 2 = 0 then i end, i % 3000 from n`,
+  `insert into relay_requests (relay_id, kind, user_id, "group", channel_id, model, status, quota, billing, request_id, lease_owner, lease_until, created_at)
+   with recursive n(i) as (select 1 union all select i + 1 from n where i < 5000)
+   select 'relay_' || i, 'video', 1, '', 1, '', case when i % 100 = 0 then 'OPEN' else 'BILLED' end, 0, '{}', '', '', i, i from n`,
+  `insert into relay_objects (object_id, kind, vendor, user_id, channel_id, relay_id, created_at)
+   with recursive n(i) as (select 1 union all select i + 1 from n where i < 5000)
+   select 'video_' || i, 'video', '', 1, 1, 'relay_' || i, i from n`,
 ];
 
 async function explained(run: RunStatement, dialect: 'sqlite' | 'postgres', [, ask]: Query): Promise<string> {

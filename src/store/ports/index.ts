@@ -3,6 +3,7 @@ export * from './account-stores.ts';
 export * from './counters.ts';
 export * from './identity-stores.ts';
 export * from './records.ts';
+export * from './relay-store.ts';
 export * from './session-cache.ts';
 export * from './store.ts';
 export * from './success-lists.ts';

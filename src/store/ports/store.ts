@@ -25,6 +25,7 @@ import type {
   TaskStatus,
   UsageLogRecord,
 } from './records.ts';
+import type { RelayStore } from './relay-store.ts';
 import type { UserStore } from './user-store.ts';
 import type { WebhookStore } from './webhook-store.ts';
 
@@ -189,6 +190,8 @@ export interface IdempotencyStore {
   take(record: IdempotencyRecord & { at: number }): Promise<boolean>;
   /** The record of a key that has not expired by `at`. */
   find(userId: number, key: string, at: number): Promise<IdempotencyRecord | undefined>;
+  /** Gives back the user's keys that stand for this submission: it came to nothing. */
+  free(userId: number, taskId: string): Promise<void>;
   /** Deletes about `limit` records that had expired by `until`; gives how many. */
   deleteExpired(until: number, limit: number): Promise<number>;
 }
@@ -250,7 +253,9 @@ export interface LedgerStore {
   addUsage(usage: { userId: number; apiKeyId: number | null; channelId: number; quota: number }): Promise<void>;
   byTask(taskId: string): Promise<LedgerEntryRecord[]>;
   list(userId: number, page: Page): Promise<Paged<LedgerEntryRecord>>;
-  /** Users whose balance is not the sum of their lines; terminal tasks whose lines do not sum to minus their quota. */
+  /**
+   * Users whose balance is not the sum of their lines; terminal tasks and ended relayed requests whose lines do not sum to minus their quota.
+   */
   imbalances(limit: number): Promise<{
     users: { userId: number; quota: number; ledger: number }[];
     tasks: { taskId: string; quota: number; ledger: number }[];
@@ -302,6 +307,7 @@ export interface Repositories {
   readonly tasks: TaskStore;
   readonly idempotency: IdempotencyStore;
   readonly webhooks: WebhookStore;
+  readonly relays: RelayStore;
   readonly ledger: LedgerStore;
   readonly prices: PriceStore;
   readonly logs: LogStore;

@@ -27,6 +27,10 @@ export function createIdempotencyStore({ db, tables, amongRows }: Context): Idem
       return row && { ...row, taskId: row.taskId ?? '' };
     },
 
+    async free(ownerId, ofTask) {
+      await db.delete(keys).where(and(eq(userId, ownerId), eq(taskId, ofTask)));
+    },
+
     async deleteExpired(until, limit) {
       const isExpired = lte(expiresAt, until);
       // By the time of expiry, which is indexed; records that expired in the same second go together.

@@ -14,6 +14,7 @@ import { createLogStore } from './logs.ts';
 import { createOAuthProviderStore } from './oauth-providers.ts';
 import { createPasskeyStore } from './passkeys.ts';
 import { createPluginStore } from './plugins.ts';
+import { createRelayStore } from './relays.ts';
 import { createSessionStore } from './sessions.ts';
 import { createNodeStore, createOptionStore, createPriceStore } from './settings.ts';
 import { createTaskStore } from './tasks.ts';
@@ -43,6 +44,7 @@ export function createRepositories(
     tasks: withStoreErrors(createTaskStore(context)),
     idempotency: withStoreErrors(createIdempotencyStore(context)),
     webhooks: withStoreErrors(createWebhookStore(context)),
+    relays: withStoreErrors(createRelayStore(context)),
     ledger: withStoreErrors(createLedgerStore(context)),
     prices: withStoreErrors(createPriceStore(context)),
     logs: withStoreErrors(createLogStore(context)),

@@ -220,10 +220,14 @@ const userImbalances = (limit: number): SQL => sql`
   where u.quota <> coalesce(l.total, 0) order by u.id limit ${limit}`;
 
 const taskImbalances = (limit: number): SQL => sql`
-  with lines as (select task_id, sum(amount) as total from ledger_entries where task_id is not null group by task_id)
-  select t.task_id, t.quota, coalesce(l.total, 0)
-  from tasks t left join lines l on l.task_id = t.task_id
-  where t.status in ('SUCCESS', 'FAILURE') and t.quota + coalesce(l.total, 0) <> 0 order by t.id limit ${limit}`;
+  with lines as (select task_id, sum(amount) as total from ledger_entries where task_id is not null group by task_id),
+  bills as (
+    select id, task_id, quota from tasks where status in ('SUCCESS', 'FAILURE')
+    union all select id, relay_id, quota from relay_requests where status <> 'OPEN'
+  )
+  select b.task_id, b.quota, coalesce(l.total, 0)
+  from bills b left join lines l on l.task_id = b.task_id
+  where b.quota + coalesce(l.total, 0) <> 0 order by b.id limit ${limit}`;
 
 const toRecord = <T extends { grantKey: string | null }>({ grantKey: _, ...row }: T): Omit<T, 'grantKey'> => row;
 

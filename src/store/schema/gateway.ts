@@ -85,15 +85,4 @@ export const defineGateway = (kit: Kit) => ({
     detail: kit.json<JsonObject>('detail').notNull(),
     createdAt: kit.big('created_at').notNull(),
   }),
-
-  /** Objects that a type-1 channel made at its vendor, so that retrieval finds the way back. */
-  relayObjects: kit.table('relay_objects', {
-    objectId: kit.text('object_id').primaryKey(),
-    kind: kit.text('kind').notNull(),
-    userId: kit.big('user_id').notNull(),
-    apiKeyId: kit.big('api_key_id'),
-    channelId: kit.big('channel_id').notNull(),
-    model: kit.text('model').notNull(),
-    createdAt: kit.big('created_at').notNull(),
-  }),
 });

@@ -1,9 +1,15 @@
 import { defineAccounts } from './accounts.ts';
 import { defineGateway } from './gateway.ts';
 import { type Kit, postgresKit, sqliteKit } from './kits.ts';
+import { defineRelay } from './relay.ts';
 import { defineTasks } from './tasks.ts';
 
-const defineTables = (kit: Kit) => ({ ...defineAccounts(kit), ...defineGateway(kit), ...defineTasks(kit) });
+const defineTables = (kit: Kit) => ({
+  ...defineAccounts(kit),
+  ...defineGateway(kit),
+  ...defineTasks(kit),
+  ...defineRelay(kit),
+});
 
 export type Tables = ReturnType<typeof defineTables>;
 

@@ -1,0 +1,82 @@
+/** What the rooms may ask of the database about relayed requests. The rules for implementations are those of `store.ts`. */
+import type { BillingSnapshot } from './records.ts';
+
+export type RelayKind = 'response' | 'video';
+/** `OPEN`: reserved, and no answer yet. The two others are final. */
+export type RelayStatus = 'OPEN' | 'BILLED' | 'REFUNDED';
+
+/** A request that a type-1 channel passes on. */
+export type RelayRecord = {
+  id: number;
+  /** `relay_…`: stands as task id in its ledger lines and usage rows. */
+  relayId: string;
+  kind: RelayKind;
+  userId: number;
+  apiKeyId: number | null;
+  group: string;
+  channelId: number;
+  /** As the client named it. */
+  model: string;
+  status: RelayStatus;
+  /** Reserved while it is open, final afterwards. */
+  quota: number;
+  billing: BillingSnapshot;
+  requestId: string;
+  /** Of the vendor's answer; 0: none came. */
+  httpStatus: number;
+  /** The node that waits for the answer. */
+  leaseOwner: string;
+  leaseUntilMs: number;
+  createdAt: number;
+  finishedAt: number;
+};
+
+export type NewRelay = Omit<RelayRecord, 'id' | 'status' | 'httpStatus' | 'leaseUntilMs' | 'finishedAt'> & {
+  leaseForMs: number;
+};
+
+/** What a vendor made for a relayed request. */
+export type RelayObject = {
+  /** As the vendor named it; unique among all that its host has made of this kind. */
+  objectId: string;
+  kind: RelayKind;
+  /** The vendor's canonical host. */
+  vendor: string;
+  userId: number;
+  channelId: number;
+  relayId: string;
+  createdAt: number;
+};
+
+/** Who ends a request: the node that waits for its answer, or whoever finds that its lease has run out. */
+export type RelayClaim = { relayId: string; by: { owner: string } | 'anyone_after_expiry' };
+
+export interface RelayStore {
+  open(relay: NewRelay): Promise<RelayRecord>;
+  byRelayId(relayId: string): Promise<RelayRecord | undefined>;
+  /** Prolongs the lease of an open request from now. False when it has ended. */
+  renew(relayId: string, owner: string, leaseForMs: number): Promise<boolean>;
+  /** Another channel takes an open request, with a lease anew. False when it has ended. */
+  move(
+    relayId: string,
+    owner: string,
+    change: Pick<RelayRecord, 'channelId' | 'quota' | 'billing'> & { leaseForMs: number },
+  ): Promise<boolean>;
+  /** Ends an open request. False when it is not open, or not the caller's to end: nothing was written. */
+  end(
+    claim: RelayClaim,
+    ending: Pick<RelayRecord, 'quota' | 'billing' | 'httpStatus' | 'finishedAt'> & {
+      status: Exclude<RelayStatus, 'OPEN'>;
+    },
+  ): Promise<boolean>;
+  /** Open requests whose lease has run out, the oldest first: their process died. */
+  interrupted(limit: number): Promise<RelayRecord[]>;
+  /** Ends every lease there is: the start of the only process of a SQLite database. */
+  expireLeases(): Promise<number>;
+  /** False when the vendor has given this name before, to whomever: then nothing was written. */
+  addObject(object: RelayObject): Promise<boolean>;
+  /** The user's own object of this name, the latest where several vendors gave him the same. */
+  ownObject(userId: number, kind: RelayKind, objectId: string): Promise<RelayObject | undefined>;
+  /** What a request has made. */
+  objectOf(relayId: string): Promise<RelayObject | undefined>;
+}

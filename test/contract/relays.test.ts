@@ -1,0 +1,143 @@
+import { expect, test } from 'bun:test';
+import { newRelayId, newTaskId } from '../../src/kernel/index.ts';
+import type { NewRelay, RelayObject, Store } from '../../src/store/ports/index.ts';
+import { until } from '../support/until.ts';
+import { addUser, describeEachStore } from './each-store.ts';
+
+const billing = {
+  expression: '0.5',
+  priceKey: '*::gpt-x',
+  facts: {},
+  groupRatio: 1,
+  usd: 0.5,
+  model: 'gpt-x',
+  action: 'response',
+};
+
+const newRelay = (change: Partial<NewRelay> = {}): NewRelay => ({
+  relayId: newRelayId(),
+  kind: 'response',
+  userId: 1,
+  apiKeyId: null,
+  group: 'default',
+  channelId: 3,
+  model: 'gpt-x',
+  quota: 250_000,
+  billing,
+  requestId: 'r',
+  leaseOwner: 'node-a',
+  createdAt: 100,
+  leaseForMs: 60_000,
+  ...change,
+});
+
+const refunded = { status: 'REFUNDED', quota: 0, billing, httpStatus: 400, finishedAt: 101 } as const;
+const billed = { status: 'BILLED', quota: 250_000, billing, httpStatus: 200, finishedAt: 101 } as const;
+const owner = { owner: 'node-a' };
+
+describeEachStore('relayed requests', (opened) => {
+  const store = (): Store => opened().store;
+
+  test('are open, then end once, by the node that waits for the answer', async () => {
+    const { relays } = store();
+    const relay = await relays.open(newRelay());
+    expect(relay).toMatchObject({ status: 'OPEN', quota: 250_000, billing, httpStatus: 0, finishedAt: 0 });
+    const claim = { relayId: relay.relayId, by: owner };
+    expect(await relays.end({ ...claim, by: { owner: 'node-b' } }, billed)).toBe(false);
+    expect(await relays.end({ ...claim, by: 'anyone_after_expiry' }, refunded)).toBe(false);
+    expect(await relays.renew(relay.relayId, 'node-b', 1)).toBe(false);
+    expect(await relays.renew(relay.relayId, 'node-a', 60_000)).toBe(true);
+    const other = { ...billing, usd: 0.2 };
+    expect(await relays.move(relay.relayId, 'node-b', { channelId: 4, quota: 7, billing, leaseForMs: 1 })).toBe(false);
+    const change = { channelId: 4, quota: 100_000, billing: other, leaseForMs: 60_000 };
+    expect(await relays.move(relay.relayId, 'node-a', change)).toBe(true);
+    expect(await relays.byRelayId(relay.relayId)).toMatchObject({ channelId: 4, quota: 100_000, billing: other });
+    expect(await relays.end(claim, billed)).toBe(true);
+    for (const ending of [billed, refunded]) expect(await relays.end(claim, ending)).toBe(false);
+    expect(await relays.renew(relay.relayId, 'node-a', 60_000)).toBe(false);
+    expect(await relays.move(relay.relayId, 'node-a', change)).toBe(false);
+    expect(await relays.byRelayId(relay.relayId)).toMatchObject({ status: 'BILLED', httpStatus: 200, finishedAt: 101 });
+    expect(await relays.byRelayId(newRelayId())).toBeUndefined();
+  });
+
+  test('whose lease has run out are found, and ended by anyone, once', async () => {
+    const { relays } = store();
+    const held = await relays.open(newRelay());
+    const dead = await relays.open(newRelay({ leaseForMs: 1 }));
+    const found = async () => (await relays.interrupted(100)).map(({ relayId }) => relayId);
+    await until(async () => (await found()).includes(dead.relayId));
+    expect(await found()).not.toContain(held.relayId);
+    const claim = { relayId: dead.relayId, by: 'anyone_after_expiry' } as const;
+    const ends = await Promise.all([1, 2, 3].map(() => relays.end(claim, refunded)));
+    expect(ends.filter(Boolean)).toHaveLength(1);
+    expect(await relays.end({ ...claim, by: owner }, billed)).toBe(false);
+    expect(await found()).not.toContain(dead.relayId);
+
+    expect(await relays.expireLeases()).toBeGreaterThan(0);
+    expect(await found()).toContain(held.relayId);
+  });
+
+  test('a name that a vendor has given is never given to somebody else', async () => {
+    const { relays } = store();
+    const object = (change: Partial<RelayObject>): RelayObject => ({
+      objectId: 'resp_same',
+      kind: 'response',
+      vendor: 'api.one.example',
+      userId: 1,
+      channelId: 3,
+      relayId: newRelayId(),
+      createdAt: 100,
+      ...change,
+    });
+    const first = object({});
+    expect(await relays.addObject(first)).toBe(true);
+    // Through another channel of the same vendor too.
+    for (const again of [{ userId: 2 }, { userId: 2, channelId: 4 }, {}]) {
+      expect(await relays.addObject(object(again))).toBe(false);
+    }
+    expect(await relays.ownObject(1, 'response', 'resp_same')).toEqual(first);
+    for (const [userId, kind, id] of [
+      [2, 'response', 'resp_same'],
+      [1, 'video', 'resp_same'],
+      [1, 'response', 'resp_sam'],
+    ] as const) {
+      expect(await relays.ownObject(userId, kind, id)).toBeUndefined();
+    }
+    // Another vendor counts for itself; the latest of one's own is meant.
+    const elsewhere = object({ userId: 2, vendor: 'api.two.example', channelId: 5 });
+    expect(await relays.addObject(elsewhere)).toBe(true);
+    const later = object({ vendor: 'api.three.example', channelId: 6 });
+    expect(await relays.addObject(later)).toBe(true);
+    expect(await relays.ownObject(2, 'response', 'resp_same')).toEqual(elsewhere);
+    expect(await relays.ownObject(1, 'response', 'resp_same')).toEqual(later);
+    expect(await relays.objectOf(first.relayId)).toEqual(first);
+    expect(await relays.objectOf(newRelayId())).toBeUndefined();
+  });
+
+  test('the ledger check adds up their lines as it does those of tasks', async () => {
+    const { relays, ledger } = store();
+    const user = await addUser(store(), 1_000_000);
+    const mine = { userId: user.id, apiKeyId: null, at: 100 };
+    const relay = await relays.open(newRelay({ userId: user.id }));
+    await ledger.reserve({ ...mine, taskId: relay.relayId, attempt: 1, amount: 250_000 });
+    const wrong = async () =>
+      (await ledger.imbalances(100)).tasks.filter(({ taskId }) => taskId === relay.relayId).map(({ quota }) => quota);
+    expect(await wrong()).toEqual([]);
+    await relays.end({ relayId: relay.relayId, by: owner }, refunded);
+    expect(await wrong()).toEqual([0]);
+    await ledger.post({ ...mine, taskId: relay.relayId, kind: 'refund', attempt: 0, amount: 250_000 });
+    expect(await wrong()).toEqual([]);
+  });
+
+  test('an idempotency key is free again when what it stood for came to nothing', async () => {
+    const { idempotency } = store();
+    const { id: userId } = await addUser(store());
+    const record = { userId, key: 'k', requestHash: 'h', taskId: newRelayId(), expiresAt: 1000, at: 100 };
+    expect(await idempotency.take(record)).toBe(true);
+    await idempotency.free(userId, newTaskId());
+    await idempotency.free(userId + 1, record.taskId);
+    expect(await idempotency.take({ ...record, taskId: newRelayId() })).toBe(false);
+    await idempotency.free(userId, record.taskId);
+    expect(await idempotency.take({ ...record, taskId: newRelayId() })).toBe(true);
+  });
+});
