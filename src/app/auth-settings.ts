@@ -1,4 +1,5 @@
 import type { AuthConfig, AuthSettings, CleanUpConfig } from '../auth/index.ts';
+import { createCallbackUrls } from '../tasks/index.ts';
 import type { Config } from './config-variables.ts';
 import type { Secrets } from './load-secrets.ts';
 import type { OptionValues } from './options/read-options.ts';
@@ -20,6 +21,7 @@ export const authConfig = (config: Config, secrets: Secrets): AuthConfig => ({
   criticalLimitSeconds: config.criticalLimitSeconds,
   apiLimit: config.apiLimit,
   apiLimitSeconds: config.apiLimitSeconds,
+  checkWebhookUrl: createCallbackUrls(config.webhookAllowedHosts).check,
 });
 
 export const cleanUpConfig = (config: Config): CleanUpConfig => ({

@@ -179,16 +179,22 @@ export const proxyList: ValueKind<readonly string[]> = {
     if (none) return items.length === 1 ? ok([]) : refuse('"none" cannot be mixed with addresses');
     const cidrs: string[] = [];
     for (const item of items) {
-      const cidr = item.includes('/') ? item : `${item}/${item.includes(':') ? 128 : 32}`;
-      // Short, octal and hexadecimal IPv4 forms are legal to the parser and mean something else than they seem to ("10/8").
-      const [address = ''] = cidr.split('/');
-      const plain = address.includes(':') ? !address.includes('%') : ipaddr.IPv4.isValidFourPartDecimal(address);
-      if (!plain || !ipaddr.isValidCIDR(cidr)) return refuse(`"${item}" is no address and no CIDR`);
-      cidrs.push(canonicalCidr(cidr));
+      const cidr = readRange(item);
+      if (cidr === undefined) return refuse(`"${item}" is no address and no CIDR`);
+      cidrs.push(cidr);
     }
     return ok(cidrs);
   },
 };
+
+/** An address or CIDR as a canonical CIDR; undefined for anything else. */
+export function readRange(text: string): string | undefined {
+  const cidr = text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`;
+  // Short, octal and hexadecimal IPv4 forms are legal to the parser and mean something else than they seem to ("10/8").
+  const [address = ''] = cidr.split('/');
+  const plain = address.includes(':') ? !address.includes('%') : ipaddr.IPv4.isValidFourPartDecimal(address);
+  return plain && ipaddr.isValidCIDR(cidr) ? canonicalCidr(cidr) : undefined;
+}
 
 /** One spelling for each range; IPv4 in IPv6 form becomes IPv4, as a peer's address does before it is compared. */
 function canonicalCidr(cidr: string): string {

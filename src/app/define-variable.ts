@@ -7,6 +7,7 @@ export const CONFIG_GROUPS = {
   sessions: 'Panel sessions',
   limits: 'Rate limits',
   tasks: 'Tasks and polling',
+  webhooks: 'Webhooks',
   artifacts: 'Files and artifacts',
   marketplace: 'Plugin marketplace',
   sandbox: 'Plugin sandbox',

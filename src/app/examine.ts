@@ -33,6 +33,7 @@ export async function examineStore(store: Store, secretBox: SecretBox, clock: Cl
   findings.push(await examineOptions(store, secretBox));
   findings.push(await examineProviders(store, secretBox));
   findings.push(await examineTwoFactor(store, secretBox));
+  findings.push(await examineWebhooks(store, secretBox));
   findings.push(await examineTasks(store));
   findings.push(await examineClock(store, clock));
   findings.push(await examineNodes(store, clock));
@@ -98,6 +99,7 @@ async function examineProviders(store: Store, secretBox: SecretBox): Promise<Fin
 
 /** Read at a time. */
 const FACTORS = 500;
+const WEBHOOK_SECRETS = 500;
 
 async function examineTwoFactor(store: Store, secretBox: SecretBox): Promise<Finding> {
   const lost: number[] = [];
@@ -119,6 +121,26 @@ async function examineTwoFactor(store: Store, secretBox: SecretBox): Promise<Fin
     level: 'warning',
     message: `no CRYPTO_SECRET opens the authenticator secrets of ${lost.length} ${lost.length === 1 ? 'user' : 'users'}: ${named}${more}. Name the former secret in CRYPTO_SECRET_PREVIOUS; without it they sign in with a passkey, or an administrator takes their second factor off`,
     details: { users: lost },
+  };
+}
+
+async function examineWebhooks(store: Store, secretBox: SecretBox): Promise<Finding> {
+  const lost: { id: number; name: string }[] = [];
+  for (let last = 0; ; ) {
+    const page = await store.apiKeys.withWebhookSecret(last, WEBHOOK_SECRETS);
+    lost.push(...page.filter(({ sealed }) => secretBox.open(sealed) === undefined));
+    last = page.at(-1)?.id ?? last;
+    if (page.length < WEBHOOK_SECRETS) break;
+  }
+  if (lost.length === 0)
+    return { check: 'secrets', level: 'ok', message: "every API key's webhook secret can be read" };
+  const named = lost.slice(0, LISTED).map(({ id, name }) => `${id} (${name})`);
+  const more = lost.length > LISTED ? ` and ${lost.length - LISTED} more` : '';
+  return {
+    check: 'secrets',
+    level: 'warning',
+    message: `no CRYPTO_SECRET opens the webhook secrets of API keys ${named.join(', ')}${more}, whose notices cannot be signed: their owners make new ones, or name the former secret in CRYPTO_SECRET_PREVIOUS`,
+    details: { api_keys: lost.map(({ id }) => id) },
   };
 }
 

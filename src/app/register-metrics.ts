@@ -51,6 +51,31 @@ export function registerMetrics(registry: Registry, rooms: { tasks: Tasks; sandb
     },
   });
   new Gauge({
+    name: 'taskgate_webhooks_pending',
+    help: 'Webhooks that have not been delivered yet, on all nodes.',
+    registers: [registry],
+    async collect() {
+      this.set((await tasks.webhooks.depth()).pending);
+    },
+  });
+  new Gauge({
+    name: 'taskgate_webhooks_oldest_seconds',
+    help: 'Age of the oldest webhook that has not been delivered yet.',
+    registers: [registry],
+    async collect() {
+      this.set((await tasks.webhooks.depth()).oldestSeconds);
+    },
+  });
+  new Gauge({
+    name: 'taskgate_webhook_attempts',
+    help: 'Deliveries of webhooks that this node has tried since its start, by what became of them, and those under way.',
+    labelNames: ['state'],
+    registers: [registry],
+    collect() {
+      for (const [state, count] of Object.entries(tasks.webhooks.stats())) this.set({ state }, count);
+    },
+  });
+  new Gauge({
     name: 'taskgate_sandbox',
     help: 'Plugin sandbox of this node: processes, calls and kills since the start, calls that wait, suspended plugins, bytes resident.',
     labelNames: ['figure'],

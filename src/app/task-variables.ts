@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { boolean, folder, integer } from './config-kinds.ts';
 import { variable } from './define-variable.ts';
+import { receiverList } from './receiver-list.ts';
 
 /** Tasks, artifacts and the sandbox. The sandbox's defaults are the limits of the plugin contract. */
 export const TASK_VARIABLES = {
@@ -108,6 +109,28 @@ export const TASK_VARIABLES = {
     doc: "Lets plugins reach private and loopback addresses beside their channel's own. For tests and labs; link-local and metadata addresses stay closed.",
     kind: boolean,
     default: false,
+  }),
+  webhookAllowedHosts: variable({
+    env: 'WEBHOOK_ALLOWED_HOSTS',
+    group: 'webhooks',
+    doc: 'Receivers of webhooks that may be called over plain http or at private and loopback addresses. A name opens that host alone; a CIDR opens its addresses to https URLs of any name too. All others must be https at public addresses; link-local and metadata addresses are never called.',
+    kind: receiverList,
+    default: { names: [], ranges: [] },
+    defaultText: 'unset: none',
+  }),
+  webhookUpdateSeconds: variable({
+    env: 'WEBHOOK_UPDATE_INTERVAL_SECONDS',
+    group: 'webhooks',
+    doc: 'Least time between two task.updated of one task; what happens in between is told by the next one.',
+    kind: integer(0, 3600),
+    default: 5,
+  }),
+  webhookHostConcurrency: variable({
+    env: 'WEBHOOK_HOST_CONCURRENCY',
+    group: 'webhooks',
+    doc: 'Deliveries of a node at once to one host.',
+    kind: integer(1, 128),
+    default: 8,
   }),
   maxFileMb: variable({
     env: 'MAX_FILE_DOWNLOAD_MB',

@@ -1,3 +1,5 @@
+import type { Result } from '../kernel/index.ts';
+
 /** What an administrator sets while the gateway runs; asked anew at every use. */
 export type AuthSettings = {
   /** Names the gateway in authenticator apps and passkey dialogs. */
@@ -126,4 +128,6 @@ export type AuthConfig = {
   /** `GLOBAL_API_RATE_LIMIT` requests below `/api` per `GLOBAL_API_RATE_LIMIT_DURATION` seconds and address. */
   apiLimit: number;
   apiLimitSeconds: number;
+  /** Whether a receiver of notices may be called; otherwise the rule that its URL breaks, as a sentence. The tasks room's own judgement. */
+  checkWebhookUrl: (url: string) => Result<URL, string>;
 };

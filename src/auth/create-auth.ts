@@ -7,6 +7,7 @@ import { createDeleteApiKey, createUpdateApiKey } from './api-keys/change-api-ke
 import { type CreatedApiKey, createCreateApiKey } from './api-keys/create-api-key.ts';
 import type { ApiKeyView } from './api-keys/describe-api-key.ts';
 import { createListApiKeys } from './api-keys/list-api-keys.ts';
+import { createRotateWebhookSecret, type NewWebhookSecret } from './api-keys/rotate-webhook-secret.ts';
 import type { ApiKeyFields } from './api-keys/validate-api-key.ts';
 import { createAuthenticateOptional, createAuthenticatePanel } from './authenticate-panel.ts';
 import { createChangeSecurity } from './change-security.ts';
@@ -161,6 +162,8 @@ export interface Auth {
     list(principal: PanelPrincipal, page: Page): Promise<Paged<ApiKeyView>>;
     update(principal: PanelPrincipal, id: number, fields: ApiKeyFields): Promise<ApiKeyView>;
     delete(principal: PanelPrincipal, id: number): Promise<void>;
+    /** Makes the secret that signs the notices of a key, or a new one. */
+    rotateWebhookSecret(principal: PanelPrincipal, id: number): Promise<NewWebhookSecret>;
   };
   readonly limits: {
     /** One count an address for all sign-in, refresh and other critical routes together. */
@@ -346,6 +349,7 @@ export function createAuth(deps: AuthDeps): Auth {
       list: guarded(createListApiKeys(room)),
       update: guarded(createUpdateApiKey(room)),
       delete: guarded(createDeleteApiKey(room)),
+      rotateWebhookSecret: guarded(createRotateWebhookSecret(room)),
     },
     limits: {
       critical: createRequestLimit(counters, { name: 'critical', ...critical }),

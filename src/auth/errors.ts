@@ -78,6 +78,7 @@ export const authErrors = defineErrors('auth', {
   api_key_not_found: ['not_found', 'There is no such API key.'],
   api_key_model_not_allowed: ['forbidden', 'The API key may not use this model.'],
   api_key_ip_not_allowed: ['forbidden', 'The API key may not be used from this address.'],
+  api_key_webhook_secret_missing: ['invalid', 'The key has no webhook secret yet.'],
   api_key_group_not_allowed: ['forbidden', 'You may not use this group.'],
 
   rate_limited: ['rate_limited', 'Too many requests. Try again later.'],

@@ -10,6 +10,9 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
+/** Milliseconds since the Unix epoch as ISO 8601 in UTC. */
+export const isoTime = (ms: number): string => new Date(ms).toISOString();
+
 export const systemClock: Clock = {
   nowMs: () => Date.now(),
   unix: () => Math.floor(Date.now() / 1000),

@@ -8,6 +8,9 @@ export const hmacSha256Hex = (key: Uint8Array | string, data: string): string =>
 export const hmacSha256Base64Url = (key: Uint8Array | string, data: string): string =>
   createHmac('sha256', key).update(data).digest('base64url');
 
+export const hmacSha256Base64 = (key: Uint8Array, data: string): string =>
+  createHmac('sha256', key).update(data).digest('base64');
+
 /** A 32-byte key for one purpose. `purpose` carries a version (`access.v1`), so that keys never serve two ends. */
 export const deriveKey = (secret: string, purpose: string): Uint8Array =>
   createHmac('sha256', secret).update(`taskgate:${purpose}`).digest();

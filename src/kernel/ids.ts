@@ -17,10 +17,19 @@ export function randomAlnum(length: number): string {
 /** `bytes` random bytes as base64url without padding (32 bytes give 43 characters). */
 export const randomToken = (bytes: number): string => randomBytes(bytes).toString('base64url');
 
+/** `bytes` random bytes in plain base64, padded. */
+export const randomBase64 = (bytes: number): string => randomBytes(bytes).toString('base64');
+
 export const newUuid = (): string => randomUUID();
 
 /** A public task id: `task_` and 32 letters and digits. */
 export const newTaskId = (): string => `task_${randomAlnum(32)}`;
+
+/** The id of a relayed request: `relay_` and 32 letters and digits. */
+export const newRelayId = (): string => `relay_${randomAlnum(32)}`;
+
+/** The id of a notice to a client: `msg_` and 27 letters and digits. No full stop: it is signed between two. */
+export const newMessageId = (): string => `msg_${randomAlnum(27)}`;
 
 /** `value` changed by a random share of at most `fraction` in either direction; spreads what would otherwise come in waves. */
 export function jitter(value: number, fraction: number): number {

@@ -3,18 +3,29 @@
  * May touch: the standard library. Never touches: files, the network, the environment, another room.
  */
 export { applyNewest } from './apply-newest.ts';
-export { type Clock, systemClock } from './clock.ts';
+export { type Clock, isoTime, systemClock } from './clock.ts';
 export {
   constantTimeEqual,
   createSecretBox,
   deriveKey,
+  hmacSha256Base64,
   hmacSha256Base64Url,
   hmacSha256Hex,
   type SecretBox,
   sha256Hex,
 } from './crypto.ts';
 export { AppError, defineErrors, type ErrorKind } from './errors.ts';
-export { jitter, newTaskId, newUuid, randomAlnum, randomBelow, randomToken } from './ids.ts';
+export {
+  jitter,
+  newMessageId,
+  newRelayId,
+  newTaskId,
+  newUuid,
+  randomAlnum,
+  randomBase64,
+  randomBelow,
+  randomToken,
+} from './ids.ts';
 export { isObject, type Json, type JsonObject, MAX_JSON_DEPTH, nestsTooDeep, parseJson } from './json.ts';
 export { type Logger, silentLogger } from './logger.ts';
 export { redactSecrets, sanitizeMessage } from './redact.ts';

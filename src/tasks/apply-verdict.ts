@@ -3,6 +3,7 @@ import type { Verdict } from './ask-vendor.ts';
 import { finishTask, leaseOf } from './finish-task.ts';
 import { nextPollDelayMs } from './poll-schedule.ts';
 import type { TaskDeps } from './types.ts';
+import { recordTransition } from './webhooks/record-transition.ts';
 
 const ORDER: Record<TaskStatus, number> = {
   NOT_START: 0,
@@ -73,11 +74,13 @@ async function recordProgress(
   const change: TaskChange = { ...verdict.snapshot, status, progress, pollFailures: 0, polls };
   if (status === 'IN_PROGRESS' && task.startTime === 0) change.startTime = now;
   const wait = delay(deps, task, verdict.retryAfterMs);
-  if (!moved) await deps.store.tasks.advance(leaseOf(task), change, wait);
+  const told = task.callbackUrl !== null && progress !== task.progress;
+  if (!moved && !told) await deps.store.tasks.advance(leaseOf(task), change, wait);
   else {
     await deps.store.transaction(async (tx) => {
       if (!(await tx.tasks.advance(leaseOf(task), change, wait))) return;
-      await tx.tasks.addEvent({ taskId: task.taskId, at: now, kind: 'transition', status });
+      if (moved) await tx.tasks.addEvent({ taskId: task.taskId, at: now, kind: 'transition', status });
+      await recordTransition(deps, tx, task, change);
     });
   }
   deps.watchers.changed(task.taskId);

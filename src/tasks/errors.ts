@@ -35,6 +35,11 @@ export const taskErrors = defineErrors('tasks', {
     'unavailable',
     'The vendor accepted the task, but it could not be stored here, so nobody follows it and it was not billed. A repeat may buy it twice.',
   ],
+  callback_url_invalid: ['invalid', 'The callback URL cannot be called.'],
+  webhook_secret_required: ['invalid', 'This API key has no webhook secret, so its receiver could not verify notices.'],
+  webhook_not_found: ['not_found', 'The task has no such notice.'],
+  webhook_underway: ['conflict', 'The notice is being delivered at this moment. Look at its attempts, then try again.'],
+  webhook_unsigned: ['conflict', 'The API key of this notice was deleted, so nothing can sign it any more.'],
   invalid_idempotency_key: ['invalid', 'The Idempotency-Key header must be 1 to 255 printable ASCII characters.'],
   idempotency_key_reused: [
     'conflict',

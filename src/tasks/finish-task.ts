@@ -1,5 +1,6 @@
 import type { Lease, TaskChange, TaskRecord } from '../store/ports/index.ts';
 import type { TaskDeps } from './types.ts';
+import { recordTransition } from './webhooks/record-transition.ts';
 
 export type Ending =
   /** `usageTrouble`: why the facts for the final price could not be had; the reservation then stands. */
@@ -30,21 +31,17 @@ export async function finishTask(
   const billed = { ...task, billing: change.billing ?? task.billing };
   const bill = succeeded ? billing.finalBill(billed, ending.usageTrouble) : billing.noBill(billed);
   const reason = succeeded ? '' : ending.reason;
+  const final: TaskChange = {
+    ...change,
+    status: ending.status,
+    progress: '100%',
+    failReason: reason,
+    finishTime: now,
+    startTime: task.startTime || now,
+    ...bill,
+  };
   const ended = await store.transaction(async (tx) => {
-    const won = await tx.tasks.advance(
-      lease,
-      {
-        ...change,
-        status: ending.status,
-        progress: '100%',
-        failReason: reason,
-        finishTime: now,
-        startTime: task.startTime || now,
-        ...bill,
-      },
-      null,
-    );
-    if (!won) return false;
+    if (!(await tx.tasks.advance(lease, final, null))) return false;
     const event = { taskId: task.taskId, at: now, status: ending.status };
     const cause = succeeded ? {} : { class: ending.class ?? '', httpStatus: ending.httpStatus ?? 0 };
     await tx.tasks.addEvent({ ...event, kind: 'transition', detail: reason, ...cause });
@@ -52,6 +49,7 @@ export async function finishTask(
       ? { kind: 'settled' as const, detail: `${bill.quota}` }
       : { kind: 'refunded' as const, detail: `${task.quota}` };
     await tx.tasks.addEvent({ ...event, ...money });
+    await recordTransition(deps, tx, task, final);
     // Last: it locks the rows of user, key and channel, which all their other tasks wait for.
     if (succeeded) await billing.settle(tx, task, bill);
     else await billing.refund(tx, task, bill, reason);

@@ -6,7 +6,9 @@
 export { taskErrors } from './errors.ts';
 export type { NativeRoute } from './native/open-native-route.ts';
 export type { Content, ContentRequest } from './open-artifact.ts';
-export { submittedObject, taskObject, videoObject } from './show-task.ts';
 export type { ResponseAnswer } from './responses/create-response.ts';
+export { submittedObject, taskObject, videoObject } from './show-task.ts';
 export { createTasks, type TaskDetail, type TaskFilter, type Tasks } from './tasks.ts';
 export type { Caller, ClientRequest, RequestBody, RequestFile, TaskLimits } from './types.ts';
+export { type AllowedReceivers, createCallbackUrls, shownUrl } from './webhooks/callback-urls.ts';
+export type { Notice } from './webhooks/webhooks.ts';

@@ -23,10 +23,10 @@ export function nextPollDelayMs(ageMs: number, intervalMs: number, retryAfterMs 
 export const longestPollDelayMs = (intervalMs: number): number =>
   Math.max(intervalMs, MAX_RETRY_AFTER_MS) * (1 + SPREAD);
 
-/** Milliseconds of a Retry-After header (seconds or an HTTP date), at most five minutes; 0 where there is none. */
-export function retryAfterMs(header: string | undefined, nowMs: number): number {
+/** Milliseconds of a Retry-After header (seconds or an HTTP date), at most `maxMs`; 0 where there is none. */
+export function retryAfterMs(header: string | undefined, nowMs: number, maxMs = MAX_RETRY_AFTER_MS): number {
   if (header === undefined) return 0;
-  if (/^\d+$/.test(header.trim())) return Math.min(Number(header.trim()) * 1000, MAX_RETRY_AFTER_MS);
+  if (/^\d+$/.test(header.trim())) return Math.min(Number(header.trim()) * 1000, maxMs);
   const at = Date.parse(header);
-  return Number.isNaN(at) ? 0 : Math.min(Math.max(0, at - nowMs), MAX_RETRY_AFTER_MS);
+  return Number.isNaN(at) ? 0 : Math.min(Math.max(0, at - nowMs), maxMs);
 }

@@ -11,6 +11,7 @@ import type { Prepared } from './prepare-submission.ts';
 import type { SendOutcome } from './send-submission.ts';
 import { MAX_SNAPSHOT_BYTES, snapshotBytes, trimSnapshot } from './trim-data.ts';
 import type { Submission, TaskDeps } from './types.ts';
+import { recordTransition } from './webhooks/record-transition.ts';
 
 /** Tries to store an accepted job, 22 s in all: losing one loses money, so a store in trouble gets most of the lease's 30 s to recover. */
 const STORE_TRIES = 10;
@@ -46,6 +47,7 @@ export async function recordAccepted(
           if (!(await tx.tasks.advance(leaseOf(task), running, wait))) return false;
           const at = deps.clock.unix();
           await tx.tasks.addEvent({ taskId: task.taskId, at, kind: 'transition', status: 'SUBMITTED' });
+          await recordTransition(deps, tx, task, running);
           return true;
         });
   if (!(await persist(deps, task, result.taskId, write))) {

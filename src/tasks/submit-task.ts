@@ -7,6 +7,7 @@ import { inputOf, type Prepared, prepareSubmission } from './prepare-submission.
 import { recordAccepted } from './record-accepted.ts';
 import { sendSubmission } from './send-submission.ts';
 import type { Submission, TaskDeps } from './types.ts';
+import { chooseCallback } from './webhooks/choose-callback.ts';
 
 /** The submit lease, renewed while the call lives. */
 export const SUBMIT_LEASE_MS = 30_000;
@@ -26,6 +27,7 @@ export async function submitTask(deps: TaskDeps, submission: Submission): Promis
     const message = `The plugin "${plugin.key}" had to be stopped too often and takes no new tasks for a few minutes.`;
     throw taskErrors.plugin_unavailable({ message, retryAfterSeconds: 60 });
   }
+  const callbackUrl = chooseCallback(deps, submission);
   const taskId = newTaskId();
   const tried: number[] = [];
   let task: TaskRecord | undefined;
@@ -39,7 +41,7 @@ export async function submitTask(deps: TaskDeps, submission: Submission): Promis
       prepared = await prepareSubmission(deps, submission, channel, taskId);
       task = task
         ? await moveTask(deps, task, prepared, tried.length)
-        : await openTask(deps, submission, prepared, taskId);
+        : await openTask(deps, submission, prepared, taskId, callbackUrl);
     } catch (error) {
       if (task) await failSubmission(deps, await asStored(deps, task), error);
       throw error;
@@ -83,6 +85,7 @@ async function openTask(
   submission: Submission,
   prepared: Prepared,
   taskId: string,
+  callbackUrl: string | null,
 ): Promise<TaskRecord> {
   const { caller, plugin, intent, idempotency } = submission;
   const { quota, snapshot } = prepared.quote;
@@ -114,6 +117,7 @@ async function openTask(
         ...(submission.background ? { background: true } : {}),
       },
       billing: snapshot,
+      callbackUrl,
       createdAt,
       leaseOwner: deps.nodeId,
       leaseForMs: SUBMIT_LEASE_MS,
@@ -144,7 +148,7 @@ async function moveTask(deps: TaskDeps, task: TaskRecord, prepared: Prepared, at
 /** The task with what is reserved for it now: a move whose commit was not answered may have happened. */
 async function asStored(deps: TaskDeps, task: TaskRecord): Promise<TaskRecord> {
   const stored = await deps.store.tasks.byTaskId(task.taskId).catch(() => undefined);
-  return stored ? { ...task, quota: stored.quota } : task;
+  return stored ? { ...task, quota: stored.quota, billing: stored.billing } : task;
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : 'unknown');

@@ -6,6 +6,7 @@ import type { ApiKeyRecord, Store, TaskRecord, UserRecord } from '../store/ports
 import type { ServiceAccountTokens, Upstream } from '../upstream/index.ts';
 import type { ObservationGate, ObservationLimits } from './responses/limit-observations.ts';
 import type { TaskWatchers } from './watch-task.ts';
+import type { WebhookServices } from './webhooks/webhooks.ts';
 
 export type TaskLimits = {
   /** TASK_POLL_INTERVAL_SECONDS: the longest time between two polls of a task. */
@@ -49,6 +50,7 @@ export type TaskServices = {
   serviceAccounts: ServiceAccountTokens;
   channels: Channels;
   billing: Billing;
+  webhooks: WebhookServices;
   /** Pins the serving generation; every pin is released. */
   pin: () => Pin;
   /** This process's name in leases; unique a start. */
@@ -93,6 +95,8 @@ export type ClientRequest = {
   contentType: string;
   accept: string;
   body: RequestBody;
+  /** The X-Callback-Url header as sent; null or absent without one. */
+  callbackUrl?: string | null;
   /** The Idempotency-Key header as sent; null or absent without one. */
   idempotencyKey?: string | null;
   /** Aborted when the client has left: ends what it waits for, never what it has submitted. */

@@ -13,6 +13,8 @@ import { type PreparedBody, prepareBody } from './write-body.ts';
 export type UpstreamOptions = {
   /** Lifts the rule for private and loopback addresses (tests, labs); link-local, metadata and reserved ones stay closed. */
   allowPrivate: boolean;
+  /** Canonical CIDRs whose private addresses every request may reach, by whatever name. */
+  privateRanges?: readonly string[];
   clock: Clock;
   logger: Logger;
   /** Instead of the system's resolver. */
@@ -57,7 +59,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   /** One hop. A connection that had gone stale is replaced once, where the request can be repeated without harm. */
   async function send(step: Step, asked: UpstreamRequest): Promise<Result<Answer, HopFailure>> {
     const mayBePrivate = allowPrivate || asked.privateHosts.includes(canonicalHost(step.url));
-    const message = refusedLiteral(step.url.hostname, mayBePrivate);
+    const message = refusedLiteral(step.url.hostname, mayBePrivate, options.privateRanges);
     if (message !== undefined) return err({ ...refused(message), stale: false });
     const body = prepareBody(step.body);
     if (!body.ok) return err({ ...body.error, stale: false });

@@ -7,6 +7,7 @@ export { type AskProvider, openProvider, type ProviderAnswer, type ProviderReque
 export { canonicalHost } from './canonical-host.ts';
 export { isFieldValue, isHeaderName, isHostHeader, MAX_HEADERS } from './check-request.ts';
 export { createUpstream, type UpstreamOptions } from './create-upstream.ts';
+export { isInRanges, judgeAddress } from './judge-address.ts';
 export type * from './mail-types.ts';
 export { createSendMail } from './send-mail.ts';
 export {

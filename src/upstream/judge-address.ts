@@ -37,6 +37,19 @@ export function judgeAddress(text: string): AddressVerdict {
   return 'forbidden';
 }
 
+/**
+ * Whether an address is in one of these CIDRs, also as an IPv4 address in IPv6 form. The other forms that carry one (NAT64, 6to4) are in no
+ * range: who allows a network means its own addresses.
+ */
+export function isInRanges(text: string, ranges: readonly string[]): boolean {
+  if (!ipaddr.IPv4.isValidFourPartDecimal(text) && !ipaddr.IPv6.isValid(text)) return false;
+  const address = ipaddr.process(text);
+  return ranges.some((range) => {
+    const [network, bits] = ipaddr.parseCIDR(range);
+    return network.kind() === address.kind() && address.match(network, bits);
+  });
+}
+
 function judgeIPv4(address: ipaddr.IPv4): AddressVerdict {
   if (METADATA_ADDRESSES.has(address.toString())) return 'forbidden';
   return verdictOf(address.range());

@@ -4,13 +4,19 @@ import https from 'node:https';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
 import type { Logger } from '../kernel/index.ts';
 import { AddressRefused } from './failures.ts';
-import { judgeAddress } from './judge-address.ts';
+import { isInRanges, judgeAddress } from './judge-address.ts';
 
 export type ResolvedAddress = { address: string; family: number };
 /** All addresses of a name, in the order in which they should be tried; rejects when there is none. */
 export type Resolve = (host: string) => Promise<ResolvedAddress[]>;
 
-export type ConnectionOptions = { logger: Logger; resolve?: Resolve; trustedCertificates?: readonly string[] };
+export type ConnectionOptions = {
+  logger: Logger;
+  resolve?: Resolve;
+  trustedCertificates?: readonly string[];
+  /** Canonical CIDRs whose private addresses every request may reach. */
+  privateRanges?: readonly string[];
+};
 
 export type Route = {
   secure: boolean;
@@ -43,11 +49,15 @@ export function openConnections({
   logger,
   resolve = resolveBySystem,
   trustedCertificates,
+  privateRanges = [],
 }: ConnectionOptions): Connections {
   const agents = new Map<string, http.Agent>();
   const connected = new WeakSet<Socket>();
   const ready = new WeakSet<Socket>();
-  const lookups = { public: filteredLookup(resolve, false, logger), any: filteredLookup(resolve, true, logger) };
+  const lookups = {
+    public: filteredLookup(resolve, (address) => isAllowed(address, false, privateRanges), logger),
+    any: filteredLookup(resolve, (address) => isAllowed(address, true, privateRanges), logger),
+  };
 
   function watch(socket: Socket, secure: boolean): Socket {
     socket.once('connect', () => {
@@ -110,23 +120,27 @@ const REFUSED_MESSAGE = 'The vendor address is not allowed: private and reserved
  * Why a host that is an address itself is refused, `undefined` where it is allowed or a name. Such hosts never come to the
  * lookup.
  */
-export function refusedLiteral(hostname: string, mayBePrivate: boolean): string | undefined {
+export function refusedLiteral(
+  hostname: string,
+  mayBePrivate: boolean,
+  privateRanges: readonly string[] = [],
+): string | undefined {
   const address = hostname.replace(/^\[(.*)\]$/, '$1');
   if (isIP(address) === 0 && !hostname.startsWith('[')) return undefined;
-  return isAllowed(address, mayBePrivate) ? undefined : REFUSED_MESSAGE;
+  return isAllowed(address, mayBePrivate, privateRanges) ? undefined : REFUSED_MESSAGE;
 }
 
-function isAllowed(address: string, mayBePrivate: boolean): boolean {
+function isAllowed(address: string, mayBePrivate: boolean, privateRanges: readonly string[]): boolean {
   const verdict = judgeAddress(address);
-  return verdict === 'public' || (verdict === 'private' && mayBePrivate);
+  return verdict === 'public' || (verdict === 'private' && (mayBePrivate || isInRanges(address, privateRanges)));
 }
 
 /** One forbidden address among several refuses the name: an honest vendor does not mix them, a rebinding attacker does. */
-function filteredLookup(resolve: Resolve, mayBePrivate: boolean, logger: Logger): LookupFunction {
+function filteredLookup(resolve: Resolve, isOpen: (address: string) => boolean, logger: Logger): LookupFunction {
   return (hostname, options, callback) => {
     resolve(hostname).then(
       (resolved) => {
-        const refusedAddress = resolved.find(({ address }) => !isAllowed(address, mayBePrivate));
+        const refusedAddress = resolved.find(({ address }) => !isOpen(address));
         if (refusedAddress) {
           logger.warn({ host: hostname, address: refusedAddress.address }, 'outbound address refused');
           return callback(new AddressRefused(REFUSED_MESSAGE), '', 0);

@@ -4,7 +4,7 @@ import { type ApiKeyFields, type Auth, assertKeyAllows, type PanelPrincipal } fr
 import { newUuid, sha256Hex } from '../../src/kernel/index.ts';
 import type { ApiKeyRecord, Store, UserRecord } from '../../src/store/ports/index.ts';
 import { until } from '../support/until.ts';
-import { addUser, DIALECTS, openAuth, openTestStore, overriding } from './harness.ts';
+import { addUser, DIALECTS, openAuth, openTestStore, overriding, testConfig } from './harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 
@@ -46,15 +46,63 @@ for (const dialect of DIALECTS) {
         allow_ips: [],
         expires_at: 0,
         group: null,
+        webhook_url: null,
+        webhook_secret: 'none',
+        webhook_former_until: 0,
+        new_webhook_secret: null,
         created_at: clock.unix(),
         last_used_at: 0,
       });
       const stored = await store.apiKeys.byId(created.id);
       expect(stored?.keyHash).toBe(sha256Hex(created.key));
       const listed = await auth.apiKeys.list(principal, { page: 1, pageSize: 10 });
-      const { key, ...view } = created;
+      const { key, new_webhook_secret, ...view } = created;
       expect(listed).toEqual({ total: 1, items: [view] });
       expect(JSON.stringify([stored, listed])).not.toContain(key.slice(11));
+    });
+
+    test('a webhook secret is shown once, sealed, and rotates; the address needs one', async () => {
+      const created = await auth.apiKeys.create(principal, { name: 'k' });
+      const hook = { webhook_url: 'https://hooks.example/taskgate?token=1' };
+      await refusal(auth.apiKeys.update(principal, created.id, hook), 'auth.api_key_webhook_secret_missing');
+      const first = await auth.apiKeys.rotateWebhookSecret(principal, created.id);
+      expect(first).toEqual({ secret: expect.stringMatching(/^whsec_/), former_until: 0 });
+      expect(Buffer.from(first.secret.slice(6), 'base64')).toHaveLength(32);
+      expect(await auth.apiKeys.update(principal, created.id, hook)).toMatchObject({
+        ...hook,
+        webhook_secret: 'ready',
+        webhook_former_until: 0,
+      });
+      const second = await auth.apiKeys.rotateWebhookSecret(principal, created.id);
+      expect(second.secret).not.toBe(first.secret);
+      expect(second.former_until).toBe(clock.unix() + 86_400);
+      const stored = await store.apiKeys.byId(created.id);
+      const listed = await auth.apiKeys.list(principal, { page: 1, pageSize: 10 });
+      const text = JSON.stringify([stored, listed]);
+      for (const { secret } of [first, second]) expect(text).not.toContain(secret.slice(6));
+      expect(listed.items[0]?.webhook_former_until).toBe(second.former_until);
+
+      const elsewhere = openAuth(store, { clock, config: { cryptoSecrets: ['another crypto secret, long enough'] } });
+      expect((await elsewhere.apiKeys.list(principal, { page: 1, pageSize: 1 })).items[0]).toMatchObject({
+        webhook_secret: 'unreadable',
+      });
+      const stranger = asSession(await addUser(store));
+      await refusal(auth.apiKeys.rotateWebhookSecret(stranger, created.id), 'auth.api_key_not_found');
+      await refusal(auth.apiKeys.update(stranger, created.id, hook), 'auth.api_key_not_found');
+      expect(await auth.apiKeys.update(principal, created.id, { webhook_url: null })).toMatchObject({
+        webhook_url: null,
+        webhook_secret: 'ready',
+      });
+    });
+
+    test('a key made with an address has its secret at once; an address that may not be called is refused by field', async () => {
+      const made = await auth.apiKeys.create(principal, { name: 'k', webhook_url: 'https://hooks.example' });
+      expect(made).toMatchObject({ webhook_url: 'https://hooks.example/', webhook_secret: 'ready' });
+      expect(made.new_webhook_secret).toMatch(/^whsec_/);
+      for (const webhook_url of ['http://hooks.example/', 'https://10.0.0.1/', 'hooks.example', '']) {
+        const refused = auth.apiKeys.create(principal, { name: 'k', webhook_url });
+        await expect(refused).rejects.toMatchObject({ code: 'auth.validation_failed', param: 'webhook_url' });
+      }
     });
 
     test('a key opens the API-key routes as its user, in its own group or else the user’s', async () => {
@@ -176,7 +224,7 @@ for (const dialect of DIALECTS) {
         allow_ips: ['203.0.113.7', '2001:db8::/32'],
         expires_at: clock.unix() + 60,
       };
-      const { key: _, ...before } = await auth.apiKeys.create(principal, fields);
+      const { key: _, new_webhook_secret: __, ...before } = await auth.apiKeys.create(principal, fields);
       expect(before).toMatchObject({ models: ['a', 'b'], allow_ips: ['203.0.113.7', '2001:db8::/32'] });
       expect(await auth.apiKeys.update(principal, before.id, { name: 'renamed' })).toEqual({
         ...before,
@@ -317,9 +365,8 @@ describe('what a key allows', () => {
 
 test('address flood: a text of megabytes in allow_ips is refused without being parsed', () => {
   const started = performance.now();
-  expect(() => validateApiKeyFields({ allow_ips: ['a:'.repeat(4_000_000)] }, { role: 1 } as UserRecord)).toThrow(
-    'allow_ips',
-  );
+  const flood = { allow_ips: ['a:'.repeat(4_000_000)] };
+  expect(() => validateApiKeyFields(flood, { role: 1 } as UserRecord, testConfig())).toThrow('allow_ips');
   // A second when it was parsed.
   expect(performance.now() - started).toBeLessThan(400);
 });

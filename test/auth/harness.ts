@@ -24,6 +24,7 @@ import {
   openStore,
 } from '../../src/store/index.ts';
 import type { NewUser, SessionCache, Store, UserRecord } from '../../src/store/ports/index.ts';
+import { createCallbackUrls } from '../../src/tasks/index.ts';
 import { createUpstream, type SendMail } from '../../src/upstream/index.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
 
@@ -70,6 +71,7 @@ export const testConfig = (change: Partial<AuthConfig> = {}): AuthConfig => ({
   criticalLimitSeconds: 1200,
   apiLimit: 3000,
   apiLimitSeconds: 180,
+  checkWebhookUrl: createCallbackUrls({ names: [], ranges: [] }).check,
   ...change,
 });
 

@@ -33,6 +33,12 @@ const claim = (store: Store, change: Partial<Parameters<Store['webhooks']['claim
 const ofTask = async (store: Store, taskId: string) =>
   (await store.webhooks.listOfTask(taskId, { page: 1, pageSize: 100 })).items;
 
+const latest = async (store: Store, taskId: string): Promise<WebhookRecord> => {
+  const [first] = await ofTask(store, taskId);
+  if (!first) throw new Error('there is no such notice');
+  return first;
+};
+
 describeEachStore(
   'the webhook outbox',
   (opened) => {
@@ -95,7 +101,8 @@ describeEachStore(
       const [claimed] = (await claim(store)) as [WebhookRecord];
       await store.webhooks.putUpdate(notice({ taskId, payload: { n: 2 } }), HOUR, DAY);
       await store.webhooks.putUpdate(notice({ taskId, payload: { n: 3 } }), HOUR, DAY);
-      const [next, tried] = (await ofTask(store, taskId)) as [WebhookRecord, WebhookRecord];
+      const next = await latest(store, taskId);
+      const tried = (await ofTask(store, taskId))[1];
       expect(tried).toMatchObject({ eventId: first.eventId, status: 'superseded', payload: first.payload });
       expect(next.eventId).not.toBe(first.eventId);
       expect(next).toMatchObject({ status: 'pending', payload: { n: 3 } });
@@ -112,10 +119,10 @@ describeEachStore(
       await store.webhooks.putUpdate(first, 0, DAY);
       const [claimed] = (await claim(store)) as [WebhookRecord];
       await store.webhooks.settle(leaseOf(claimed), { status: 'retry', inMs: HOUR }, NOTHING);
-      const [waiting] = (await ofTask(store, first.taskId)) as [WebhookRecord];
+      const waiting = await latest(store, first.taskId);
       expect(waiting).toMatchObject({ status: 'pending', attempts: 1, retries: 1, leaseOwner: null });
       await store.webhooks.putUpdate(notice({ taskId: first.taskId }), 0, DAY);
-      const [next] = (await ofTask(store, first.taskId)) as [WebhookRecord];
+      const next = await latest(store, first.taskId);
       expect(next).toMatchObject({ attempts: 0, retries: 1, nextAttemptAtMs: waiting.nextAttemptAtMs });
     });
 
@@ -162,7 +169,7 @@ describeEachStore(
       await store.webhooks.putFinish(notice({ event: 'task.finished' }), HOUR);
       const [claimed] = (await claim(store)) as [WebhookRecord];
       await store.webhooks.settle(leaseOf(claimed), { status: 'retry', inMs: DAY }, NOTHING);
-      const [waiting] = (await ofTask(store, claimed.taskId)) as [WebhookRecord];
+      const waiting = await latest(store, claimed.taskId);
       expect(waiting.nextAttemptAtMs).toBe(waiting.giveUpAtMs);
 
       expect(await store.webhooks.redeliver(waiting.id, 0)).toBe(true);

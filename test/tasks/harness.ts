@@ -17,7 +17,7 @@ import {
 import { createPluginService } from '../../src/plugins/index.ts';
 import type { Sandbox } from '../../src/sandbox/index.ts';
 import type { Store, TaskRecord, UserRecord } from '../../src/store/ports/index.ts';
-import { type ClientRequest, createTasks, type TaskLimits } from '../../src/tasks/index.ts';
+import { type ClientRequest, createCallbackUrls, createTasks, type TaskLimits } from '../../src/tasks/index.ts';
 import { createServiceAccountTokens, createUpstream } from '../../src/upstream/index.ts';
 import { addKey, addUser } from '../contract/each-store.ts';
 import { demoSource, judged } from '../plugins/support.ts';
@@ -60,6 +60,13 @@ export async function startEngine(store: Store, sandbox: Sandbox, limits: Partia
     ...common,
     upstream,
     serviceAccounts: createServiceAccountTokens({ upstream, clock: systemClock }),
+    webhooks: {
+      upstream,
+      urls: createCallbackUrls({ names: [], ranges: ['127.0.0.0/8'] }),
+      secretBox,
+      updateEveryMs: 0,
+      hostConcurrency: 8,
+    },
     channels,
     billing,
     pin: () => plugins.pin(),

@@ -1,3 +1,4 @@
+import type { SecretBox } from '../../kernel/index.ts';
 import type { ApiKeyRecord } from '../../store/ports/index.ts';
 
 /** 1 enabled, 2 disabled are stored; 3 expired and 4 exhausted follow from the other fields. */
@@ -17,6 +18,11 @@ export type ApiKeyView = {
   /** Unix seconds; 0: never. */
   expires_at: number;
   group: string | null;
+  webhook_url: string | null;
+  /** Whether notices can be signed. `unreadable`: CRYPTO_SECRET was changed; a new secret has to be made. */
+  webhook_secret: 'none' | 'ready' | 'unreadable';
+  /** Until then (Unix seconds) the secret before the present one signs along; 0: there was none. */
+  webhook_former_until: number;
   created_at: number;
   last_used_at: number;
 };
@@ -28,7 +34,12 @@ export function apiKeyState(key: ApiKeyRecord, now: number): ApiKeyState {
   return 1;
 }
 
-export function describeApiKey(key: ApiKeyRecord, now: number): ApiKeyView {
+function webhookSecretState({ webhookSecretSealed: sealed }: ApiKeyRecord, secretBox: SecretBox) {
+  if (sealed === null) return 'none';
+  return secretBox.open(sealed) === undefined ? 'unreadable' : 'ready';
+}
+
+export function describeApiKey(key: ApiKeyRecord, now: number, secretBox: SecretBox): ApiKeyView {
   return {
     id: key.id,
     name: key.name,
@@ -41,6 +52,9 @@ export function describeApiKey(key: ApiKeyRecord, now: number): ApiKeyView {
     allow_ips: key.allowIps,
     expires_at: key.expiresAt,
     group: key.group,
+    webhook_url: key.webhookUrl,
+    webhook_secret: webhookSecretState(key, secretBox),
+    webhook_former_until: key.webhookFormerSealed === null ? 0 : key.webhookFormerUntil,
     created_at: key.createdAt,
     last_used_at: key.lastUsedAt,
   };

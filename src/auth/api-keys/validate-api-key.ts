@@ -1,5 +1,6 @@
 import ipaddr from 'ipaddr.js';
 import { type ApiKeyRecord, ROLE, type UserRecord } from '../../store/ports/index.ts';
+import type { AuthConfig } from '../config.ts';
 import { authErrors, invalidField } from '../errors.ts';
 
 /** The fields of `POST /api/token`, all optional but the name; `PUT` takes any of them and `status`. */
@@ -14,11 +15,16 @@ export type ApiKeyFields = {
   expires_at?: number;
   /** `null` or left out: the user's group. */
   group?: string | null;
+  /** Where notices of the key's tasks go; `null`: nowhere. */
+  webhook_url?: string | null;
   status?: number;
 };
 
 export type ApiKeyChange = Partial<
-  Pick<ApiKeyRecord, 'name' | 'status' | 'unlimitedQuota' | 'quota' | 'models' | 'allowIps' | 'expiresAt' | 'group'>
+  Pick<
+    ApiKeyRecord,
+    'name' | 'status' | 'unlimitedQuota' | 'quota' | 'models' | 'allowIps' | 'expiresAt' | 'group' | 'webhookUrl'
+  >
 >;
 
 const NAME_MAX = 50;
@@ -33,7 +39,11 @@ const TIME_MAX = 253_402_300_799;
  * The given fields as the store takes them. Rejects with `auth.validation_failed`, or with `auth.api_key_group_not_allowed` when
  * someone who is no administrator names a group other than his own: a group decides what a task costs.
  */
-export function validateApiKeyFields(fields: ApiKeyFields, owner: UserRecord): ApiKeyChange {
+export function validateApiKeyFields(
+  fields: ApiKeyFields,
+  owner: UserRecord,
+  { checkWebhookUrl }: Pick<AuthConfig, 'checkWebhookUrl'>,
+): ApiKeyChange {
   const change: ApiKeyChange = {};
   if (fields.name !== undefined) change.name = validateName(fields.name);
   if (fields.status !== undefined) change.status = validateStatus(fields.status);
@@ -43,7 +53,16 @@ export function validateApiKeyFields(fields: ApiKeyFields, owner: UserRecord): A
   if (fields.allow_ips !== undefined) change.allowIps = validateAddresses(fields.allow_ips);
   if (fields.expires_at !== undefined) change.expiresAt = validateInteger('expires_at', fields.expires_at, TIME_MAX);
   if (fields.group !== undefined) change.group = validateGroup(fields.group, owner);
+  if (fields.webhook_url !== undefined) {
+    change.webhookUrl = fields.webhook_url === null ? null : validateWebhookUrl(fields.webhook_url, checkWebhookUrl);
+  }
   return change;
+}
+
+function validateWebhookUrl(value: string, check: AuthConfig['checkWebhookUrl']): string {
+  const checked = check(value);
+  if (!checked.ok) throw invalidField('webhook_url', `${checked.error} Give null for none.`);
+  return checked.value.href;
 }
 
 function validateName(value: string): string {

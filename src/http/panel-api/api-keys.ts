@@ -1,5 +1,6 @@
 import { Elysia, t } from 'elysia';
 import type { Auth } from '../../auth/index.ts';
+import { shownUrl } from '../../tasks/index.ts';
 import { type Kit, ok, strictObject, whole } from '../kit.ts';
 import { paged, pageQuery, readId, readPage } from '../paging.ts';
 import type { RecordAudit } from '../record-audit.ts';
@@ -11,6 +12,11 @@ const fields = {
   allow_ips: t.Optional(t.Array(t.String(), { description: 'Addresses or CIDRs; empty: every address.' })),
   expires_at: t.Optional(whole({ minimum: 0, description: 'Unix seconds; 0: never.' })),
   group: t.Optional(t.Union([t.String(), t.Null()])),
+  webhook_url: t.Optional(
+    t.Union([t.String(), t.Null()], {
+      description: 'Where notices of the tasks go that name no address of their own (X-Callback-Url); null: nowhere.',
+    }),
+  ),
 };
 
 /** The caller's own API keys. */
@@ -30,14 +36,16 @@ export function apiKeyRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: Rec
       async ({ panel, origin, body }) => {
         const made = await auth.apiKeys.create(panel, body);
         // The prefix, never the key.
-        const after = { ...body, prefix: made.prefix };
+        const after = { ...writtenDown(body), prefix: made.prefix };
         await audit({ panel, origin }, { action: 'api_key.create', target: `api_key:${made.id}`, detail: { after } });
         return ok(made);
       },
       {
         user: true,
         body: strictObject({ name: t.String(), ...fields }),
-        detail: { summary: 'Make an API key; the answer alone shows it' },
+        detail: {
+          summary: 'Make an API key; the answer alone shows it, and with a webhook_url the secret of its notices',
+        },
       },
     )
     .put(
@@ -45,7 +53,10 @@ export function apiKeyRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: Rec
       async ({ panel, origin, params, body }) => {
         const id = readId(params.id);
         const changed = await auth.apiKeys.update(panel, id, body);
-        await audit({ panel, origin }, { action: 'api_key.update', target: `api_key:${id}`, detail: { after: body } });
+        await audit(
+          { panel, origin },
+          { action: 'api_key.update', target: `api_key:${id}`, detail: { after: writtenDown(body) } },
+        );
         return ok(changed);
       },
       {
@@ -56,6 +67,24 @@ export function apiKeyRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: Rec
           status: t.Optional(whole({ minimum: 1, maximum: 2 })),
         }),
         detail: { summary: 'Change the given fields of an API key' },
+      },
+    )
+    .post(
+      '/api/token/:id/webhook-secret',
+      async ({ panel, origin, params }) => {
+        const id = readId(params.id);
+        const made = await auth.apiKeys.rotateWebhookSecret(panel, id);
+        const detail = { former_until: made.former_until };
+        await audit({ panel, origin }, { action: 'api_key.webhook_secret', target: `api_key:${id}`, detail });
+        return ok(made);
+      },
+      {
+        user: true,
+        detail: {
+          summary: 'Make the secret that signs the notices of an API key, or a new one',
+          description:
+            'The answer alone shows it. The one before signs along for 24 hours: each notice then carries two signatures.',
+        },
       },
     )
     .delete(
@@ -69,3 +98,7 @@ export function apiKeyRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: Rec
       { user: true, detail: { summary: 'Delete an API key' } },
     );
 }
+
+/** A receiver's address may hold secrets of its own. */
+const writtenDown = <T extends { webhook_url?: string | null }>(body: T): T =>
+  typeof body.webhook_url === 'string' ? { ...body, webhook_url: shownUrl(body.webhook_url) } : body;

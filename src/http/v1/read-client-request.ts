@@ -27,6 +27,7 @@ export async function readClientRequest(
     contentType: request.headers.get('content-type') ?? '',
     accept: request.headers.get('accept') ?? '',
     idempotencyKey: request.headers.get('idempotency-key'),
+    callbackUrl: request.headers.get('x-callback-url'),
     signal: request.signal,
     ...(await takeBody(request, limits)),
   };

@@ -1,0 +1,81 @@
+import type { WebhookDelivery, WebhookOutcome, WebhookRecord } from '../../store/ports/index.ts';
+import { retryAfterMs } from '../poll-schedule.ts';
+import type { TaskDeps } from '../types.ts';
+import { MAX_RETRY_AFTER_MS, retryDelayMs } from './retry-schedule.ts';
+import { signatureHeaders, signingKeys } from './sign-message.ts';
+
+/** One attempt, from the name lookup to the last byte of the answer (Standard Webhooks asks for 15 to 30 s). */
+export const ATTEMPT_MS = 15_000;
+/** Of an answer's body, which nobody reads. */
+const MAX_ANSWER_BYTES = 64 * 1024;
+
+const GONE = 410;
+
+type Deps = Pick<TaskDeps, 'store' | 'clock' | 'upstream' | 'webhooks'>;
+/** Why an attempt is cut short: its time is over, or the node stops. */
+type Cut = 'timeout' | 'stopped';
+export type Attempt = { outcome: WebhookOutcome; delivery: WebhookDelivery };
+
+/**
+ * Tries a notice once and says what became of it; `undefined` when it was cut short by `cutting.abort('stopped')`, so that nobody knows. What the
+ * receiver answers counts by its status alone: 2xx is delivered, 410 ends it, everything else is tried again.
+ */
+export async function deliverWebhook(
+  deps: Deps,
+  notice: WebhookRecord,
+  cutting: AbortController,
+): Promise<Attempt | undefined> {
+  const { clock, store, webhooks } = deps;
+  const at = clock.unix();
+  const started = clock.monotonicMs();
+  const end = (outcome: WebhookOutcome, httpStatus: number, error = ''): Attempt => {
+    const durationMs = Math.round(clock.monotonicMs() - started);
+    return { outcome, delivery: { at, httpStatus, durationMs, error } };
+  };
+  const again = (retryAfter = 0): WebhookOutcome => ({
+    status: 'retry',
+    inMs: retryDelayMs(notice.retries, retryAfter),
+  });
+
+  const key = await store.apiKeys.byId(notice.apiKeyId);
+  if (!key) return end({ status: 'failed' }, 0, 'key_deleted');
+  const keys = signingKeys(webhooks.secretBox, key, at);
+  if (keys.length === 0) return end(again(), 0, 'secret_unreadable');
+  // The rules may have become stricter since it was taken.
+  const checked = webhooks.urls.check(notice.url);
+  if (!checked.ok) return end(again(), 0, 'not_allowed');
+
+  const body = JSON.stringify(notice.payload);
+  const cut = (): Cut | undefined => (cutting.signal.aborted ? cutting.signal.reason : undefined);
+  const timer = setTimeout(() => cutting.abort('timeout' satisfies Cut), ATTEMPT_MS);
+  try {
+    const answered = await webhooks.upstream.request({
+      url: notice.url,
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        ...signatureHeaders(keys, { id: notice.eventId, timestamp: at, body }),
+      },
+      body: { kind: 'text', text: body },
+      privateHosts: webhooks.urls.privateHosts(checked.value),
+      maxRedirects: 0,
+      connectTimeoutMs: ATTEMPT_MS,
+      headersTimeoutMs: ATTEMPT_MS,
+      idleTimeoutMs: ATTEMPT_MS,
+      maxResponseBytes: MAX_ANSWER_BYTES,
+      signal: cutting.signal,
+    });
+    if (!answered.ok) {
+      if (cut() === 'stopped') return undefined;
+      return end(again(), 0, cut() ?? answered.error.kind);
+    }
+    const { status, headers } = answered.value;
+    // Read to its end for the connection's sake; one that is too large or too slow is cut off. The status stands either way.
+    await answered.value.bytes();
+    if (status >= 200 && status < 300) return end({ status: 'delivered' }, status);
+    if (status === GONE) return end({ status: 'failed' }, status);
+    return end(again(retryAfterMs(headers['retry-after']?.[0], clock.nowMs(), MAX_RETRY_AFTER_MS)), status);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,143 @@
+import type { WebhookRecord } from '../../store/ports/index.ts';
+import type { TaskDeps } from '../types.ts';
+import { ATTEMPT_MS, type Attempt, deliverWebhook } from './deliver-webhook.ts';
+
+/** Pause between two looks at the outbox when nothing is due. */
+const TICK_MS = 250;
+/** Most notices taken with one claim. */
+const CLAIM = 32;
+/** Of these, for each request that a host takes at once: as many rounds may wait under one claim. */
+const ROUNDS = 4;
+/** Attempts under way and claimed notices at once: so many that slow receivers at a few dozen hosts leave room for the others. */
+const CAPACITY = 512;
+/** A claim outlives its attempt and the rounds before it: a host is offered again only when none of its notices waits. */
+const LEASE_MS = (ROUNDS + 2) * ATTEMPT_MS;
+
+/** Longest wait for attempts that were cut short. */
+const CUT_MS = 1000;
+
+type Deps = Pick<TaskDeps, 'store' | 'clock' | 'logger' | 'upstream' | 'webhooks' | 'nodeId'>;
+type Claimed = { notice: WebhookRecord; claimedAtMs: number };
+type Lane = { waiting: Claimed[]; running: number };
+export type WebhookStats = { underway: number; delivered: number; retried: number; failed: number };
+
+export type WebhookWorker = {
+  start(): void;
+  /** Claims nothing more, lets attempts under way end for up to `graceMs`, and gives every claim back. */
+  stop(graceMs: number): Promise<void>;
+  /** Attempts of this node: under way, and by what became of them. */
+  stats(): WebhookStats;
+};
+
+/** Takes notices out of the outbox and delivers them, each host in its own lane, so that a slow receiver holds up nobody else. */
+export function createWebhookWorker(deps: Deps): WebhookWorker {
+  const { store, clock, logger, webhooks, nodeId: owner } = deps;
+  const lanes = new Map<string, Lane>();
+  const underway = new Set<AbortController>();
+  const counts = { delivered: 0, retried: 0, failed: 0 };
+  const batch = Math.min(CLAIM, ROUNDS * webhooks.hostConcurrency);
+  let stopping = false;
+  let held = 0;
+  let loop: Promise<void> = Promise.resolve();
+  let nap = new AbortController();
+
+  const isBusy = (lane: Lane): boolean => lane.waiting.length > 0 || lane.running >= webhooks.hostConcurrency;
+
+  async function run(): Promise<void> {
+    while (!stopping) {
+      // Before the claim, so that room made meanwhile is not slept over.
+      nap = new AbortController();
+      const limit = Math.min(batch, CAPACITY - held);
+      const taken = limit > 0 ? await claim(limit) : 0;
+      if (taken < batch && !stopping) await clock.sleep(TICK_MS, nap.signal);
+    }
+  }
+
+  async function claim(limit: number): Promise<number> {
+    try {
+      const exceptHosts = [...lanes].filter(([, lane]) => isBusy(lane)).map(([host]) => host);
+      const notices = await store.webhooks.claim({ owner, limit, leaseForMs: LEASE_MS, exceptHosts });
+      const claimedAtMs = clock.monotonicMs();
+      held += notices.length;
+      for (const notice of notices) laneOf(notice.host).waiting.push({ notice, claimedAtMs });
+      for (const host of new Set(notices.map((notice) => notice.host))) drain(host);
+      return notices.length;
+    } catch (error) {
+      logger.error({ err: error }, 'notices could not be claimed');
+      await clock.sleep(1000, nap.signal);
+      return 0;
+    }
+  }
+
+  function laneOf(host: string): Lane {
+    const lane = lanes.get(host) ?? { waiting: [], running: 0 };
+    lanes.set(host, lane);
+    return lane;
+  }
+
+  /** Starts as many attempts at a host as it has free slots. */
+  function drain(host: string): void {
+    const lane = laneOf(host);
+    while (lane.running < webhooks.hostConcurrency && !stopping) {
+      const next = lane.waiting.shift();
+      if (!next) break;
+      lane.running += 1;
+      void attempt(next)
+        .catch((error) =>
+          logger.error(
+            { err: error, host },
+            'a delivery could not be recorded; its claim runs out and it is made again',
+          ),
+        )
+        .finally(() => {
+          const wasFull = isBusy(lane) || held === CAPACITY;
+          lane.running -= 1;
+          held -= 1;
+          drain(host);
+          if (wasFull && !isBusy(lane)) nap.abort();
+        });
+    }
+    if (lane.running === 0 && lane.waiting.length === 0) lanes.delete(host);
+  }
+
+  async function attempt({ notice, claimedAtMs }: Claimed): Promise<void> {
+    // Another node may take it at any moment: it is theirs.
+    if (clock.monotonicMs() - claimedAtMs > LEASE_MS - 2 * ATTEMPT_MS) return;
+    const cutting = new AbortController();
+    underway.add(cutting);
+    try {
+      const made = await deliverWebhook(deps, notice, cutting);
+      if (made) await record(notice, made);
+    } finally {
+      underway.delete(cutting);
+    }
+  }
+
+  async function record(notice: WebhookRecord, { outcome, delivery }: Attempt): Promise<void> {
+    const lease = { id: notice.id, leaseOwner: owner, leaseSeq: notice.leaseSeq };
+    if (!(await store.webhooks.settle(lease, outcome, delivery))) return;
+    counts[outcome.status === 'retry' ? 'retried' : outcome.status] += 1;
+    if (outcome.status === 'delivered') return;
+    const told = { task_id: notice.taskId, webhook_id: notice.eventId, host: notice.host };
+    const why = { status: delivery.httpStatus, reason: delivery.error, ms: delivery.durationMs };
+    if (outcome.status === 'failed') logger.info({ ...told, ...why }, 'a notice was given up');
+    else logger.debug({ ...told, ...why }, 'a notice was not delivered and is tried again');
+  }
+
+  return {
+    start() {
+      loop = run();
+    },
+    async stop(graceMs) {
+      stopping = true;
+      nap.abort();
+      await loop;
+      const deadline = clock.monotonicMs() + graceMs;
+      while (underway.size > 0 && clock.monotonicMs() < deadline) await clock.sleep(20);
+      for (const cutting of underway) cutting.abort('stopped');
+      while (underway.size > 0 && clock.monotonicMs() < deadline + CUT_MS) await clock.sleep(20);
+      await store.webhooks.releaseOwner(owner);
+    },
+    stats: () => ({ underway: underway.size, ...counts }),
+  };
+}
