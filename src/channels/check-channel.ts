@@ -5,7 +5,7 @@ import { channelErrors } from './errors.ts';
 /** A channel bound to a plugin by `task_plugin_key` (specification, "Channels"). */
 export const TASK_PLUGIN_TYPE = 61;
 /** The OpenAI-compatible relay. */
-const RELAY_TYPE = 1;
+export const RELAY_TYPE = 1;
 
 export type ChannelInput = {
   name: string;

@@ -3,5 +3,5 @@
  * Never touches: plugins' code, HTTP, money.
  */
 export { type ChannelChange, type Channels, createChannels, type SavedChannel } from './channels.ts';
-export { type ChannelInput, mapModel, type PluginFacts } from './check-channel.ts';
+export { type ChannelInput, mapModel, type PluginFacts, RELAY_TYPE } from './check-channel.ts';
 export { channelErrors } from './errors.ts';

@@ -23,7 +23,7 @@ export const ACCESS_LEVELS = [
 export type AccessLevel = (typeof ACCESS_LEVELS)[number];
 
 /** What a Critical limiter of each user's own counts together, besides the one per address. */
-export const USER_LIMIT_SCOPES = ['access-token', 'verify', 'channel-key'] as const;
+export const USER_LIMIT_SCOPES = ['access-token', 'verify', 'channel-key', 'quote'] as const;
 export type UserLimitScope = (typeof USER_LIMIT_SCOPES)[number];
 
 /** Levels at which the front door knows a panel user. */

@@ -13,7 +13,7 @@ import type { UpstreamRequest } from '../upstream/index.ts';
 import { driverContext } from './build-contexts.ts';
 import { buildUpstreamRequest } from './build-upstream-request.ts';
 import { taskErrors } from './errors.ts';
-import { type Credential, resolveCredential } from './resolve-credential.ts';
+import { type Credential, type localCredential, resolveCredential } from './resolve-credential.ts';
 import type { Submission, TaskDeps } from './types.ts';
 
 /** A submission made ready for one channel: everything local is decided, nothing has been written or sent. */
@@ -39,9 +39,11 @@ export async function prepareSubmission(
   submission: Submission,
   channel: ChannelRecord,
   publicTaskId: string,
+  /** How the channel's credential is had. */
+  credentialOf: typeof resolveCredential | typeof localCredential = resolveCredential,
 ): Promise<Prepared> {
   const { plugin, intent, request: client, caller } = submission;
-  const credential = await resolveCredential(deps, plugin.manifest, channel);
+  const credential = await credentialOf(deps, plugin.manifest, channel);
   const { secrets } = credential;
   const mapped = mapModel(channel.modelMapping, intent.model);
   const context = driverContext(submission, channel, credential.context, { publicTaskId, upstreamModel: mapped });

@@ -1,6 +1,5 @@
 import { Elysia, t } from 'elysia';
-import type { Billing } from '../../billing/index.ts';
-import type { JsonObject } from '../../kernel/index.ts';
+import { type Billing, findProblem, findUnpriced, type OfferedModel } from '../../billing/index.ts';
 import { type Kit, ok, strictObject } from '../kit.ts';
 import { pageQuery, readPage, slicePage } from '../paging.ts';
 import type { RecordAudit } from '../record-audit.ts';
@@ -18,8 +17,15 @@ const byKey = (a: Price, b: Price): number =>
   a.pluginKey < b.pluginKey || (a.pluginKey === b.pluginKey && a.model < b.model) ? -1 : 1;
 
 /** What models cost. `*` as plugin key stands for every plugin. */
-export function priceRoutes(kit: Kit, { billing, audit }: { billing: Billing; audit: RecordAudit }) {
+export function priceRoutes(
+  kit: Kit,
+  { billing, offeredModels, audit }: { billing: Billing; offeredModels: () => OfferedModel[]; audit: RecordAudit },
+) {
   const { prices } = billing;
+  const describeWhole = (price: Price, models: readonly OfferedModel[]) => ({
+    ...describePrice(price),
+    problem: findProblem(price, prices, models) ?? null,
+  });
   const find = (pluginKey: string, model: string) =>
     prices.all().find((price) => price.pluginKey === pluginKey && price.model === model);
 
@@ -27,8 +33,33 @@ export function priceRoutes(kit: Kit, { billing, audit }: { billing: Billing; au
     .use(kit)
     .get(
       '/api/price',
-      ({ query }) => ok(slicePage(readPage(query), [...prices.all()].sort(byKey).map(describePrice))),
-      { root: true, query: strictObject(pageQuery), detail: { summary: 'Prices' } },
+      ({ query }) => {
+        const models = offeredModels();
+        const page = slicePage(readPage(query), [...prices.all()].sort(byKey));
+        return ok({ ...page, items: page.items.map((price) => describeWhole(price, models)) });
+      },
+      {
+        root: true,
+        query: strictObject(pageQuery),
+        detail: {
+          summary: 'Prices',
+          description:
+            'problem is null, or says why a price serves nobody or fails whom it serves: code (unreadable, plugin_gone, model_gone, facts_gone), message, and the facts that nobody declares.',
+        },
+      },
+    )
+    .get(
+      '/api/price/missing',
+      () =>
+        ok(findUnpriced(prices, offeredModels()).map(({ pluginKey, models }) => ({ plugin_key: pluginKey, models }))),
+      {
+        root: true,
+        detail: {
+          summary: 'Models without a price, by plugin',
+          description:
+            'offered: an enabled channel lists the model, so that clients can ask for it. Who gets it without a price says the option billing.unpriced.',
+        },
+      },
     )
     .put(
       '/api/price',
@@ -80,31 +111,6 @@ export function priceRoutes(kit: Kit, { billing, audit }: { billing: Billing; au
         root: true,
         query: strictObject({ plugin_key: t.Optional(t.String()), model: t.String() }),
         detail: { summary: 'Remove a price' },
-      },
-    )
-    .post(
-      '/api/price/quote',
-      ({ body, panel }) => {
-        const { usd, quota } = billing.quote({
-          pluginKey: body.plugin_key ?? '*',
-          model: body.model,
-          upstreamModel: body.model,
-          action: body.action ?? '',
-          facts: body.facts as JsonObject,
-          group: panel.user.group,
-          isAdmin: true,
-        });
-        return ok({ usd, quota });
-      },
-      {
-        root: true,
-        body: strictObject({
-          plugin_key: t.Optional(t.String()),
-          model: t.String(),
-          action: t.Optional(t.String()),
-          facts: t.Record(t.String(), t.Unknown()),
-        }),
-        detail: { summary: 'What a task with these usage facts would cost' },
       },
     );
 }

@@ -42,7 +42,11 @@ export function recordRoutes(kit: Kit, { records }: { records: RecordsSource }) 
       {
         user: true,
         query: strictObject(pageQuery),
-        detail: { summary: "Usage: one's own, everybody's for administrators" },
+        detail: {
+          summary: "Usage: one's own, everybody's for administrators",
+          description:
+            'One row for each task that has ended. bill: expression, group, group_ratio, quota_per_usd; facts (of the request), submission_facts and completion_facts (of the vendor); estimate, usd, reserved, settled, difference; steps (the expression with the values put in), summary (one line), kept_reservation (why the reservation stands), reason (of a refund).',
+        },
       },
     )
     .get(
@@ -56,7 +60,8 @@ export function recordRoutes(kit: Kit, { records }: { records: RecordsSource }) 
     );
 }
 
-export const describeUsage = (row: UsageRow, forAdmin: boolean) => ({
+/** Which price it was may tell the vendor's name of the model, and is for administrators, as the channel is. */
+export const describeUsage = ({ detail: { price = null, ...bill }, ...row }: UsageRow, forAdmin: boolean) => ({
   id: row.id,
   user_id: row.userId,
   api_key_id: row.apiKeyId,
@@ -65,9 +70,9 @@ export const describeUsage = (row: UsageRow, forAdmin: boolean) => ({
   model: row.model,
   kind: row.kind,
   quota: row.quota,
-  detail: row.detail,
+  bill,
   created_at: row.createdAt,
-  ...(forAdmin ? { channel_id: row.channelId } : {}),
+  ...(forAdmin ? { channel_id: row.channelId, price } : {}),
 });
 
 const describeAudit = (row: AuditRow & { id: number }) => ({

@@ -1,5 +1,6 @@
 import { Elysia, t } from 'elysia';
 import type { PanelPrincipal } from '../../auth/index.ts';
+import { explainBill } from '../../billing/index.ts';
 import { AppError } from '../../kernel/index.ts';
 import { type TaskDetail, type Tasks, taskObject } from '../../tasks/index.ts';
 import { isAdmin } from '../authorize-request.ts';
@@ -21,6 +22,7 @@ export function panelTaskRoutes(kit: Kit, { tasks, audit }: { tasks: Tasks; audi
     const { task, events, ledger } = await tasks.detail(taskId, reach(panel));
     return {
       ...describeTask(task, isAdmin(panel)),
+      bill: explainBill(task),
       timeline: events.map((event) => ({
         at: event.at,
         kind: event.kind,
@@ -86,7 +88,10 @@ export function panelTaskRoutes(kit: Kit, { tasks, audit }: { tasks: Tasks; audi
     )
     .get('/api/task/:task_id', async ({ panel, params }) => ok(await readDetail(panel, params.task_id)), {
       user: true,
-      detail: { summary: 'A task with its timeline, ledger lines and artifacts' },
+      detail: {
+        summary: 'A task with its bill, timeline, ledger lines and artifacts',
+        description: 'bill is as in /api/log; settled and difference are null while the task runs.',
+      },
     })
     .post(
       '/api/task/:task_id/cancel',

@@ -1,0 +1,71 @@
+import type { PriceRecord } from '../store/ports/index.ts';
+import type { PriceBook } from './price-book.ts';
+import { parsePriceExpression } from './price-expression.ts';
+
+/** A model as a client may name it, and who serves it. */
+export type OfferedModel = {
+  /** Null: a channel's own, served by no plugin. */
+  pluginKey: string | null;
+  model: string;
+  /** After the channel's model mapping. */
+  upstreamModel: string;
+  /** The usage facts that the plugin declares; null where nobody declares any. */
+  facts: readonly string[] | null;
+  /** Whether an enabled channel lists it, so that clients can ask for it today. */
+  offered: boolean;
+};
+
+/** Why a price serves nobody, or fails whom it serves. `facts` are those that it reads and the plugin does not declare. */
+export type PriceProblem = {
+  code: 'unreadable' | 'plugin_gone' | 'model_gone' | 'facts_gone';
+  message: string;
+  facts?: string[];
+};
+
+/** What is wrong with a price as things are now; undefined where nothing is. */
+export function findProblem(
+  row: PriceRecord,
+  prices: PriceBook,
+  models: readonly OfferedModel[],
+): PriceProblem | undefined {
+  const parsed = parsePriceExpression(row.expression);
+  if (!parsed.ok) return { code: 'unreadable', message: parsed.error.message };
+  const everywhere = row.pluginKey === '*';
+  const own = everywhere ? models : models.filter(({ pluginKey }) => pluginKey === row.pluginKey);
+  if (!everywhere && own.length === 0) return { code: 'plugin_gone', message: `No plugin "${row.pluginKey}" serves.` };
+  const named = own.filter(({ model, upstreamModel }) => model === row.model || upstreamModel === row.model);
+  if (named.length === 0) {
+    const who = everywhere ? 'No plugin and no channel' : `Neither the plugin "${row.pluginKey}" nor a channel of it`;
+    return { code: 'model_gone', message: `${who} has the model "${row.model}".` };
+  }
+  const priced = named.filter((offer) => priceOf(prices, offer) === row);
+  const undeclared = parsed.value.factKeys.filter((key) =>
+    priced.some(({ facts }) => facts !== null && !facts.includes(key)),
+  );
+  if (undeclared.length === 0) return undefined;
+  const message = `The price reads usage facts that are not declared: ${undeclared.join(', ')}. Submissions are refused.`;
+  return { code: 'facts_gone', message, facts: undeclared };
+}
+
+/** Models of plugins that have no price, by plugin: free or refused, as `billing.unpriced` says. */
+export function findUnpriced(
+  prices: PriceBook,
+  models: readonly OfferedModel[],
+): { pluginKey: string; models: { model: string; offered: boolean }[] }[] {
+  const byPlugin = new Map<string, Map<string, boolean>>();
+  for (const offer of models) {
+    if (offer.pluginKey === null || priceOf(prices, offer)) continue;
+    const own = byPlugin.get(offer.pluginKey) ?? new Map<string, boolean>();
+    own.set(offer.model, offer.offered || (own.get(offer.model) ?? false));
+    byPlugin.set(offer.pluginKey, own);
+  }
+  return [...byPlugin]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([pluginKey, own]) => ({
+      pluginKey,
+      models: [...own].sort(([a], [b]) => (a < b ? -1 : 1)).map(([model, offered]) => ({ model, offered })),
+    }));
+}
+
+const priceOf = (prices: PriceBook, { pluginKey, model, upstreamModel }: OfferedModel): PriceRecord | undefined =>
+  prices.find(pluginKey ?? '*', model, upstreamModel)?.row;

@@ -1,0 +1,52 @@
+import type { Quote } from '../billing/index.ts';
+import { type JsonObject, newTaskId } from '../kernel/index.ts';
+import { taskErrors } from './errors.ts';
+import { prepareSubmission } from './prepare-submission.ts';
+import { localCredential } from './resolve-credential.ts';
+import type { Caller, Submission, TaskDeps } from './types.ts';
+
+/** `request`: the body of `POST /v1/tasks/:pluginKey`; its `model` is the one named here. */
+export type RequestToQuote = { pluginKey: string; model: string; action: string; request: JsonObject };
+
+/**
+ * What a request would be reserved for: the plugin's hooks are run as for a submission, and nothing is sent, written or charged. Throws
+ * what the submission would be refused with.
+ */
+export async function quoteRequest(
+  deps: TaskDeps,
+  caller: Caller,
+  requestId: string,
+  { pluginKey, model, action, request }: RequestToQuote,
+): Promise<Quote> {
+  const pin = deps.pin();
+  try {
+    const plugin = pin.generation.plugins.get(pluginKey);
+    if (!plugin) throw taskErrors.plugin_not_found({ message: `There is no task plugin with the key "${pluginKey}".` });
+    const { channelTypes } = plugin.manifest;
+    const channel = deps.channels.pick({ pluginKey, channelTypes, model, group: caller.group, except: [] });
+    if (!channel) throw taskErrors.no_available_channel({ param: 'model' });
+    const value = { ...request, model };
+    const submission: Submission = {
+      surface: 'generic',
+      caller,
+      requestId,
+      plugin,
+      generation: pin.generation.number,
+      request: {
+        method: 'POST',
+        path: `/v1/tasks/${pluginKey}`,
+        params: {},
+        query: {},
+        contentType: 'application/json',
+        accept: 'application/json',
+        body: { kind: 'json', value },
+        bodySha256: '',
+        release: async () => {},
+      },
+      intent: { model, action, requestBody: value },
+    };
+    return (await prepareSubmission(deps, submission, channel, newTaskId(), localCredential)).quote;
+  } finally {
+    pin.release();
+  }
+}

@@ -1,0 +1,366 @@
+/** What tasks cost, from the vendor's answers to the ledger: usage hooks, late answers, and many at once. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { explainBill } from '../../src/billing/index.ts';
+import { AppError, type Json, type JsonObject, newUuid } from '../../src/kernel/index.ts';
+import type { Store, TaskRecord } from '../../src/store/ports/index.ts';
+import { addKey, describeEachStore, leaseOf, type OpenedStore } from '../contract/each-store.ts';
+import { startSandbox } from '../plugins/support.ts';
+import { addCaller, BALANCE, balanceOf, billFor, type Engine, ended, jsonRequest, startEngine } from './harness.ts';
+
+const sandbox = startSandbox();
+afterAll(() => sandbox.close());
+const source = readFileSync(join(import.meta.dir, '../fixtures/usage-probe.js'), 'utf8');
+
+/** What the vendor answers: to the submission, then to each poll, the last again and again. Sent as text: its quantities are not the request's. */
+type Script = { submit?: JsonObject; polls?: JsonObject[] };
+
+/** A vendor that answers by the script in the request, and waits where a gate says so. */
+function startVendor() {
+  const jobs = new Map<string, JsonObject[]>();
+  const gates = new Map<string, Promise<unknown>>();
+  const server = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    async fetch(request) {
+      const wait = gates.get(request.method);
+      if (wait) await wait;
+      if (request.method === 'POST') {
+        const script = JSON.parse(((await request.json()) as { script: string }).script) as Script;
+        const id = newUuid();
+        jobs.set(id, [...(script.polls ?? [])]);
+        return Response.json({ id, ...script.submit });
+      }
+      const answers = jobs.get(request.url.split('/').at(-1) ?? '') ?? [];
+      return Response.json((answers.length > 1 ? answers.shift() : answers[0]) ?? { status: 'IN_PROGRESS' });
+    },
+  });
+  return {
+    url: server.url.origin,
+    /** Holds the answers to requests of this method until the result is called. */
+    hold(method: 'GET' | 'POST'): () => void {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      gates.set(method, promise);
+      return () => {
+        gates.delete(method);
+        resolve();
+      };
+    },
+    stop: () => server.stop(true),
+  };
+}
+
+async function until<T>(what: string, read: () => Promise<T | undefined>, ms = 10_000): Promise<T> {
+  for (const deadline = performance.now() + ms; ; ) {
+    const found = await read();
+    if (found !== undefined) return found;
+    if (performance.now() > deadline) throw new Error(`in vain: ${what}`);
+    await Bun.sleep(10);
+  }
+}
+
+const describeBilling = (opened: () => OpenedStore) => {
+  let engine: Engine;
+  let store: Store;
+  const vendor = startVendor();
+
+  beforeAll(async () => {
+    store = opened().store;
+    engine = await startEngine(store, sandbox);
+    await engine.plugins.upload({ source });
+    await engine.addChannel();
+    await engine.addChannel({
+      name: 'probe',
+      models: ['probe', 'tokens', 'flat'],
+      taskPluginKey: 'usage-probe',
+      baseUrl: vendor.url,
+    });
+    await engine.billing.prices.save({ pluginKey: 'usage-probe', model: 'probe', expression: '0.02 * u("seconds")' });
+    await engine.billing.prices.save({ pluginKey: '*', model: 'tokens', expression: '0.001 * u("totalTokens")' });
+    await engine.billing.prices.save({ pluginKey: '*', model: 'flat', expression: '0.1' });
+    await engine.tasks.start();
+  });
+  afterAll(async () => {
+    await engine.stop();
+    await vendor.stop();
+    expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
+  });
+
+  const submit = (
+    caller: Awaited<ReturnType<typeof addCaller>>,
+    script: Script,
+    model = 'probe',
+    usage: Json = { seconds: 5 },
+  ) =>
+    engine.tasks.submitGeneric(
+      caller,
+      'r',
+      'usage-probe',
+      jsonRequest({ model, usage, script: JSON.stringify(script) }),
+    );
+  const warned = (taskId: string) => engine.warnings.filter((line) => line.includes(taskId)).join();
+
+  describe('usage hooks', () => {
+    const done = { status: 'SUCCESS' };
+    const running = { status: 'IN_PROGRESS' };
+    type Row = [name: string, script: Script, seconds: number, bill: JsonObject, warning?: string];
+    const rows: Row[] = [
+      [
+        'the facts of the request stand where nobody says more',
+        { polls: [done] },
+        5,
+        { completion_facts: null, difference: 0 },
+      ],
+      [
+        'the answer to the submission overlays them',
+        { submit: { usage: { seconds: 3 } }, polls: [running, done] },
+        3,
+        { submission_facts: { seconds: 3 }, steps: ['0.02 * 3 = 0.06 USD', 'round(0.06 * 500000 * 1) = 30000'] },
+      ],
+      [
+        'the last answer overlays both',
+        { submit: { usage: { seconds: 3 } }, polls: [{ ...done, usage: { seconds: 2 } }] },
+        2,
+        { completion_facts: { seconds: 2 }, reserved: 50_000, settled: 20_000, difference: -30_000 },
+      ],
+      [
+        'of the polls the newest facts count',
+        { polls: [{ ...running, usage: { seconds: 1 } }, { ...running, usage: { seconds: 4 } }, done] },
+        4,
+        { completion_facts: { seconds: 4 } },
+      ],
+      ['more than was reserved is charged', { polls: [{ ...done, usage: { seconds: 9 } }] }, 9, { difference: 40_000 }],
+      [
+        'facts out of range in the first answer are logged and not used',
+        { submit: { usage: { seconds: -1 } }, polls: [done] },
+        5,
+        { submission_facts: null },
+        'must be a finite number of at least 0',
+      ],
+      [
+        'a hook that fails on the first answer is logged and changes nothing',
+        { submit: { throw: 'no usage here' }, polls: [done] },
+        5,
+        { submission_facts: null, difference: 0 },
+        'no usage here',
+      ],
+      [
+        'a hook that fails at the end keeps the reservation, whatever was said before',
+        {
+          submit: { usage: { seconds: 3 } },
+          polls: [
+            { ...running, usage: { seconds: 2 } },
+            { ...done, throw: 'no usage there' },
+          ],
+        },
+        5,
+        { usd: null, settled: 50_000, difference: 0, kept_reservation: expect.stringContaining('no usage there') },
+        'no usage there',
+      ],
+      [
+        'facts out of range at the end keep the reservation',
+        { polls: [{ ...done, usage: { seconds: 3601 } }] },
+        5,
+        { settled: 50_000, kept_reservation: expect.stringContaining('must be at most 3600') },
+        'must be at most 3600',
+      ],
+      [
+        'a hook that fails while the task runs changes nothing',
+        {
+          polls: [
+            { ...running, throw: 'not yet' },
+            { ...done, usage: { seconds: 2 } },
+          ],
+        },
+        2,
+        { settled: 20_000 },
+      ],
+      [
+        'a failure costs nothing, whatever the vendor counted',
+        { polls: [{ status: 'FAILURE', usage: { seconds: 5 } }] },
+        0,
+        { usd: null, settled: 0, difference: -50_000, summary: expect.stringContaining('all of it was given back') },
+      ],
+      [
+        'a job done at once is billed by its answer',
+        { submit: { immediate: done, usage: { seconds: 1 } } },
+        1,
+        { completion_facts: { seconds: 1 }, settled: 10_000 },
+      ],
+    ];
+    for (const [name, script, seconds, bill, warning] of rows) {
+      test(name, async () => {
+        const caller = await addCaller(store);
+        const task = await ended(store, (await submit(caller, script)).taskId);
+        expect(task.quota).toBe(billFor(seconds));
+        expect(await balanceOf(store, caller.user.id)).toBe(BALANCE - billFor(seconds));
+        expect(explainBill(task)).toMatchObject({
+          expression: '0.02 * u("seconds")',
+          group: 'default',
+          group_ratio: 1,
+          quota_per_usd: 500_000,
+          facts: { seconds: 5 },
+          estimate: { usd: 0.1, quota: 50_000 },
+          ...bill,
+        });
+        // The usage log keeps the same, and which price it was.
+        const { items } = await store.logs.listUsage({ userId: caller.user.id }, { page: 1, pageSize: 10 });
+        expect(items).toMatchObject([
+          { taskId: task.taskId, detail: { ...explainBill(task), price: 'usage-probe::probe' } },
+        ]);
+        if (warning) expect(warned(task.taskId)).toContain(warning);
+        else expect(warned(task.taskId)).toBe('');
+      });
+    }
+
+    test('token counts of the result are facts as well', async () => {
+      const caller = await addCaller(store);
+      const { taskId } = await submit(caller, { polls: [{ status: 'SUCCESS', tokens: 70 }] }, 'tokens', {
+        totalTokens: 100,
+      });
+      const task = await ended(store, taskId);
+      expect(explainBill(task)).toMatchObject({
+        facts: { totalTokens: 100 },
+        completion_facts: { totalTokens: 70 },
+        settled: 35_000,
+      });
+    });
+
+    test('a price that asks for no facts asks no hook', async () => {
+      const caller = await addCaller(store);
+      const { taskId } = await submit(
+        caller,
+        { submit: { throw: 'never asked' }, polls: [{ status: 'SUCCESS', throw: 'never asked' }] },
+        'flat',
+        null,
+      );
+      const task = await ended(store, taskId);
+      expect([task.quota, warned(taskId)]).toEqual([50_000, '']);
+    });
+
+    test('a running task tells what is reserved and what was used so far', async () => {
+      const caller = await addCaller(store);
+      const { taskId } = await submit(caller, { polls: [{ status: 'IN_PROGRESS', usage: { seconds: 2 } }] });
+      const task = await until('the first facts', async () => {
+        const stored = await store.tasks.byTaskId(taskId);
+        return stored?.billing.completionFacts && stored;
+      });
+      expect(explainBill(task)).toMatchObject({
+        completion_facts: { seconds: 2 },
+        usd: 0.1,
+        reserved: 50_000,
+        settled: null,
+        difference: null,
+        steps: ['0.02 * 5 = 0.1 USD', 'round(0.1 * 500000 * 1) = 50000'],
+      });
+    });
+  });
+
+  describe('a late answer', () => {
+    test('billed after the refund: a success of a task given up meanwhile is noted once and costs nothing', async () => {
+      const caller = await addCaller(store);
+      const answer = vendor.hold('GET');
+      const { taskId } = await submit(caller, { polls: [{ status: 'SUCCESS', usage: { seconds: 9 } }] });
+      await until(
+        'the poll is under way',
+        async () => ((await store.tasks.byTaskId(taskId))?.leaseUntilMs ?? 0) > 0 || undefined,
+      );
+      // Another node takes the task over, as after a pause of this one, and gives it up.
+      await store.tasks.expireAllLeases();
+      const claim = { owner: 'rival', limit: 100, leaseForMs: 60_000, exceptChannels: [] };
+      const task = await until('the claim', async () =>
+        (await store.tasks.claimDue(claim)).find((due) => due.taskId === taskId),
+      );
+      await store.transaction(async (tx) => {
+        expect(await tx.tasks.advance(leaseOf(task), { status: 'FAILURE', quota: 0 }, null)).toBe(true);
+        await engine.billing.refund(tx, task, engine.billing.noBill(task), 'given up');
+      });
+      answer();
+      const late = await until('the note', async () =>
+        (await store.tasks.events(taskId)).find(({ kind }) => kind === 'late_success'),
+      );
+      expect(late).toMatchObject({ status: 'FAILURE', detail: expect.stringContaining('it is not billed') });
+      expect(await store.tasks.byTaskId(taskId)).toMatchObject({ status: 'FAILURE', quota: 0 });
+      expect(await balanceOf(store, caller.user.id)).toBe(BALANCE);
+      expect((await store.ledger.byTask(taskId)).map(({ kind }) => kind)).toEqual(['reserve', 'refund']);
+      expect((await store.logs.listUsage({ userId: caller.user.id }, { page: 1, pageSize: 10 })).total).toBe(1);
+    });
+
+    test('billed after the refund: a job accepted after its submission was given up is noted and costs nothing', async () => {
+      const caller = await addCaller(store);
+      const answer = vendor.hold('POST');
+      const sent = submit(caller, {}).then(
+        () => 'accepted',
+        (error: unknown) => (error instanceof AppError ? error.code : String(error)),
+      );
+      const task = await until('the task', async () => {
+        const { items } = await store.tasks.list({ userId: caller.user.id }, { page: 1, pageSize: 1 });
+        return items[0];
+      });
+      await store.tasks.expireAllLeases();
+      expect((await ended(store, task.taskId)).failReason).toBe('submission interrupted');
+      answer();
+      expect(await sent).toBe('tasks.submission_interrupted');
+      expect((await store.tasks.events(task.taskId)).at(-1)).toMatchObject({ kind: 'late_success' });
+      expect(await balanceOf(store, caller.user.id)).toBe(BALANCE);
+    });
+  });
+
+  describe('many at once', () => {
+    const instant = { submit: { immediate: { status: 'SUCCESS' } } };
+    const outcomes = async (sent: Promise<TaskRecord>[]) => {
+      const results = await Promise.allSettled(sent);
+      const codes = results.map((result) =>
+        result.status === 'fulfilled'
+          ? result.value.status
+          : result.reason instanceof AppError
+            ? result.reason.code
+            : String(result.reason),
+      );
+      return Object.fromEntries(
+        Object.entries(Object.groupBy(codes, (code) => code)).map(([code, all]) => [code, all?.length]),
+      );
+    };
+
+    test('double spending: 50 submissions at once against a balance for ten', async () => {
+      const caller = await addCaller(store, 10 * billFor(5));
+      expect(await outcomes(Array.from({ length: 50 }, () => submit(caller, instant)))).toEqual({
+        SUCCESS: 10,
+        'billing.insufficient_quota': 40,
+      });
+      expect(await balanceOf(store, caller.user.id)).toBe(0);
+    });
+
+    test('double spending: 50 submissions at once against a key’s budget for ten', async () => {
+      const caller = await addCaller(store);
+      const key = await addKey(store, caller.user.id, { unlimitedQuota: false, quota: 10 * billFor(5) });
+      expect(await outcomes(Array.from({ length: 50 }, () => submit({ ...caller, key }, instant)))).toEqual({
+        SUCCESS: 10,
+        'billing.insufficient_key_quota': 40,
+      });
+      expect(await balanceOf(store, caller.user.id)).toBe(BALANCE - 10 * billFor(5));
+      expect(await store.apiKeys.byId(key.id)).toMatchObject({ quota: 0, usedQuota: 10 * billFor(5) });
+    });
+
+    test('lost update: settlements and an administrator’s adjustments of one balance at once', async () => {
+      const caller = await addCaller(store);
+      const userId = caller.user.id;
+      const above = { submit: { immediate: { status: 'SUCCESS' }, usage: { seconds: 9 } } };
+      const adjusted = Promise.all(
+        Array.from({ length: 20 }, (_, nth) =>
+          store.ledger.setBalance({ userId, key: newUuid(), to: BALANCE + nth, at: 1 }),
+        ),
+      );
+      expect(await outcomes(Array.from({ length: 20 }, () => submit(caller, above)))).toEqual({ SUCCESS: 20 });
+      await adjusted;
+      const { items } = await store.ledger.list(userId, { page: 1, pageSize: 100 });
+      expect(items.reduce((sum, { amount }) => sum + amount, 0)).toBe(await balanceOf(store, userId));
+      const tasks = items.filter(({ taskId }) => taskId !== null);
+      expect(tasks.reduce((sum, { amount }) => sum + amount, 0)).toBe(-20 * billFor(9));
+      expect(await store.users.byId(userId)).toMatchObject({ usedQuota: 20 * billFor(9), requestCount: 20 });
+    });
+  });
+};
+
+describeEachStore('billing of tasks', (opened) => describe('by a vendor’s answers', () => describeBilling(opened)));
