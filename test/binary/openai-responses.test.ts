@@ -22,7 +22,15 @@ let client: OpenAI;
 beforeAll(async () => {
   vendor = await startVendor();
   gateway = await startGateway({
-    env: { TASK_POLL_INTERVAL_SECONDS: '1', TASK_PLUGIN_PROTOCOL_TICK_MILLISECONDS: '200' },
+    env: {
+      TASK_POLL_INTERVAL_SECONDS: '1',
+      TASK_PLUGIN_PROTOCOL_TICK_MILLISECONDS: '200',
+      TASK_PLUGIN_PROTOCOL_HEARTBEAT_SECONDS: '1',
+      // As many as the node takes, from one client.
+      TASK_PLUGIN_PROTOCOL_PLUGIN_CONCURRENCY: '1000',
+      TASK_PLUGIN_PROTOCOL_USER_CONCURRENCY: '1000',
+      TASK_PLUGIN_PROTOCOL_KEY_CONCURRENCY: '1000',
+    },
   });
   admin = await setUp(gateway);
   await admin.createChannel(vendor.url);
@@ -161,4 +169,88 @@ describe('the official openai client', () => {
       expect(error).toMatchObject({ code });
     }
   }, 40_000);
+});
+
+describe('over HTTP', () => {
+  const post = (body: unknown, init: RequestInit = {}) =>
+    fetch(`${gateway.url}/v1/responses`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...init.headers },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+      ...(init.signal ? { signal: init.signal } : {}),
+    });
+
+  test.each<[name: string, body: unknown, headers: Record<string, string>, status: number, code: string]>([
+    ['a form', 'model=demo-video', { 'content-type': 'application/x-www-form-urlencoded' }, 415, 'unsupported_media'],
+    ['text', 'a cat', { 'content-type': 'text/plain' }, 415, 'unsupported_media'],
+    ['broken JSON', '{', {}, 400, 'bad_json'],
+    ['no object', '[]', {}, 400, 'model_required'],
+    ['no model', { input: 'a cat' }, {}, 400, 'model_required'],
+    ['a stream that is no flag', { model, stream: 'yes' }, {}, 400, 'response_form_invalid'],
+    ['a stranger', { model }, { authorization: 'Bearer sk-wrong' }, 401, 'api_key_invalid'],
+  ])('%s is refused in OpenAI’s envelope', async (_, body, headers, status, code) => {
+    const response = await post(body, { headers });
+    const { error } = (await response.json()) as { error: Record<string, unknown> };
+    expect({ status: response.status, code: error.code }).toEqual({ status, code });
+    expect(Object.keys(error).sort()).toEqual(['code', 'message', 'param', 'type']);
+    expect(response.headers.get('x-request-id')).toBeTruthy();
+    expect(response.headers.get('access-control-allow-origin')).toBe('*');
+  });
+
+  /** The text of a stream until `enough` of it is there; the client stays. */
+  async function read(response: globalThis.Response, enough: (text: string) => boolean): Promise<string> {
+    const reader = response.body?.getReader();
+    let text = '';
+    while (reader && !enough(text)) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      text += new TextDecoder().decode(value);
+    }
+    reader?.releaseLock();
+    return text;
+  }
+
+  test('128 streams are held at once, each with its heartbeat; one more is refused until a client leaves', async () => {
+    const body = { model, input: 'a long one [duration=600]', stream: true };
+    const clients = Array.from({ length: 128 }, () => new AbortController());
+    const streams = await Promise.all(clients.map(({ signal }) => post(body, { signal })));
+    expect(new Set(streams.map(({ status }) => status))).toEqual(new Set([200]));
+    expect(Object.fromEntries(streams[0]?.headers ?? [])).toMatchObject({
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-cache',
+      'x-accel-buffering': 'no',
+      'access-control-allow-origin': '*',
+    });
+    const texts = await Promise.all(streams.map((stream) => read(stream, (text) => text.includes(': PING\n'))));
+    expect(
+      texts.filter(
+        (text) => !text.startsWith('event: response.created\ndata: {"type":"response.created","sequence_number":0,'),
+      ),
+    ).toEqual([]);
+    const refused = await post(body);
+    expect(refused.status).toBe(429);
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect(await refused.json()).toMatchObject({ error: { code: 'rate_limit_exceeded', type: 'rate_limit_error' } });
+    clients[0]?.abort();
+    const client = new AbortController();
+    const admitted = await until('there is a place', async () => {
+      const response = await post(body, { signal: client.signal });
+      return response.status === 200;
+    });
+    expect(admitted).toBeTrue();
+    for (const one of [...clients, client]) one.abort();
+    await until('all places are free', async () => (await post({ model, input: 'a cat [instant]' })).status === 200);
+  }, 60_000);
+
+  test('a gateway that stops ends its streams at once, as incomplete', async () => {
+    const response = await post({ model, input: 'a long one [duration=600]', stream: true });
+    let stopped: Promise<number> | undefined;
+    const text = await read(response, (seen) => {
+      if (seen.includes('response.created')) stopped ??= gateway.stop();
+      return false;
+    });
+    const last = text.trim().split('\n\n').at(-1) ?? '';
+    expect(last).toStartWith('event: response.incomplete\n');
+    expect(await stopped).toBe(0);
+  }, 30_000);
 });

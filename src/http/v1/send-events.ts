@@ -10,6 +10,8 @@ const STREAM_HEADERS = {
 };
 
 const HEARTBEAT = ': PING\n\n';
+/** Heartbeats in a row for which there was no room until a client that keeps its connection but reads nothing is cut off. */
+const MAX_MISSED_BEATS = 8;
 
 /**
  * Events as a stream of server-sent events, `data` as JSON on one line. An event is asked for when the client has room for it, and in
@@ -26,6 +28,7 @@ export function sendEvents(
   const encoder = new TextEncoder();
   let heart: ReturnType<typeof setInterval> | undefined;
   let over = false;
+  let missedBeats = 0;
 
   /** False: it was over already. */
   function end(): boolean {
@@ -39,15 +42,25 @@ export function sendEvents(
     if (end()) void iterator.return?.().catch(onFailure);
   }
 
+  function beat(controller: ReadableStreamDefaultController<Uint8Array>): void {
+    if ((controller.desiredSize ?? 0) > 0) {
+      missedBeats = 0;
+      controller.enqueue(encoder.encode(HEARTBEAT));
+      return;
+    }
+    missedBeats += 1;
+    if (missedBeats < MAX_MISSED_BEATS) return;
+    leave();
+    controller.error();
+  }
+
   const body = new ReadableStream<Uint8Array>(
     {
       start(controller) {
         if (signal.aborted) leave();
         if (over) return controller.close();
         signal.addEventListener('abort', leave, { once: true });
-        heart = setInterval(() => {
-          if ((controller.desiredSize ?? 0) > 0) controller.enqueue(encoder.encode(HEARTBEAT));
-        }, heartbeatMs);
+        heart = setInterval(() => beat(controller), heartbeatMs);
       },
       async pull(controller) {
         try {
