@@ -18,12 +18,13 @@ import {
   createRedisSuccessLists,
 } from '../store/index.ts';
 import type { Counters, SessionCache, Store, SuccessLists } from '../store/ports/index.ts';
-import { createTasks } from '../tasks/index.ts';
+import { createCallbackUrls, createTasks } from '../tasks/index.ts';
 import { createSendMail, createServiceAccountTokens, createUpstream } from '../upstream/index.ts';
 import { NODE_ALIVE_SECONDS } from './announce-node.ts';
 import { authConfig, authSettings, cleanUpConfig } from './auth-settings.ts';
 import { billingSettings } from './billing-settings.ts';
 import type { Config } from './config-variables.ts';
+import { listOfferedModels } from './list-offered-models.ts';
 import { createLiveOptions } from './live-options.ts';
 import type { Secrets } from './load-secrets.ts';
 import { marketSources } from './market-sources.ts';
@@ -45,6 +46,8 @@ const UPLOADS_FOLDER = 'taskgate.uploads';
 const MAIL_GRACE_MS = 5000;
 /** How long a stop waits for polls under way before it gives their leases back. */
 const POLL_GRACE_MS = 5000;
+/** How long a stop waits for deliveries under way before it gives them to other nodes, or to the next start. */
+const WEBHOOK_GRACE_MS = 5000;
 /** A claim of tasks to poll: after a dead node another one goes on with them so much later. */
 const POLL_LEASE_MS = 90_000;
 
@@ -82,6 +85,10 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
 
   const upstream = createUpstream({ allowPrivate: config.upstreamAllowPrivate, clock, logger });
   stops.add('upstream', () => upstream.close());
+  // UPSTREAM_ALLOW_PRIVATE is for vendors, whom administrators choose; receivers are chosen by whoever has an API key.
+  const { ranges: privateRanges } = config.webhookAllowedHosts;
+  const receivers = createUpstream({ allowPrivate: false, privateRanges, clock, logger });
+  stops.add('receivers', () => receivers.close());
 
   const plugins = createPluginService({
     store,
@@ -138,6 +145,13 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
     logger,
     upstream,
     serviceAccounts: createServiceAccountTokens({ upstream, clock }),
+    webhooks: {
+      upstream: receivers,
+      urls: createCallbackUrls(config.webhookAllowedHosts),
+      secretBox,
+      updateEveryMs: config.webhookUpdateSeconds * 1000,
+      hostConcurrency: config.webhookHostConcurrency,
+    },
     channels,
     billing,
     pin: () => plugins.pin(),
@@ -211,6 +225,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
       user_agreement: options.text('legal.user_agreement'),
       privacy_policy: options.text('legal.privacy_policy'),
     }),
+    offeredModels: () => listOfferedModels(plugins, channels),
     records: store.logs,
     liveNodes: () => store.nodes.alive(clock.unix() - NODE_ALIVE_SECONDS),
     readiness: {
@@ -226,6 +241,9 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
   });
 
   await started;
+  // Stopped after polling, whose last transitions are told yet.
+  await tasks.webhooks.start();
+  stops.add('webhooks', () => tasks.webhooks.stop(WEBHOOK_GRACE_MS));
   // Before the listener opens: on SQLite the start of polling ends the leases of an earlier process, and a submission that had
   // come in by then would lose its own.
   if (config.updateTask) {
@@ -251,6 +269,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
               step: 'idempotency keys',
               deleteBatch: (limit) => store.idempotency.deleteExpired(clock.unix(), limit),
             },
+            { step: 'webhooks', deleteBatch: (limit) => tasks.webhooks.deleteOld(limit) },
           ],
         });
         const cleaning = startCleanUp({ cleanUp, clock, logger });

@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia';
 import { type Auth, assertKeyAllows } from '../auth/index.ts';
-import type { Billing } from '../billing/index.ts';
+import type { Billing, OfferedModel } from '../billing/index.ts';
 import type { Channels } from '../channels/index.ts';
 import type { Clock, Logger } from '../kernel/index.ts';
 import type { Marketplace, PluginService } from '../plugins/index.ts';
@@ -26,6 +26,7 @@ import { passkeyRoutes } from './panel-api/passkeys.ts';
 import { personalTokenRoutes } from './panel-api/personal-token.ts';
 import { pluginReviewRoutes } from './panel-api/plugin-reviews.ts';
 import { pluginRoutes } from './panel-api/plugins.ts';
+import { priceQuoteRoutes } from './panel-api/price-quotes.ts';
 import { priceRoutes } from './panel-api/prices.ts';
 import { type RecordsSource, recordRoutes } from './panel-api/records.ts';
 import { registrationRoutes } from './panel-api/registration.ts';
@@ -36,6 +37,7 @@ import { telegramRoutes } from './panel-api/telegram.ts';
 import { twoFactorRoutes } from './panel-api/two-factor.ts';
 import { userSessionRoutes } from './panel-api/user-sessions.ts';
 import { userRoutes } from './panel-api/users.ts';
+import { webhookRoutes } from './panel-api/webhooks.ts';
 import { wechatRoutes } from './panel-api/wechat.ts';
 import type { PanelManifest } from './panel-manifest.ts';
 import { type AuditRow, createRecordAudit, type RecordAudit } from './record-audit.ts';
@@ -60,6 +62,8 @@ export type HttpDeps = {
   marketplace: Marketplace;
   channels: Channels;
   billing: Billing;
+  /** Every model that a plugin has or a channel lists. */
+  offeredModels: () => OfferedModel[];
   tasks: Tasks;
   options: OptionDesk;
   optionTests: OptionTests;
@@ -138,7 +142,9 @@ function joinRoutes(kit: Kit, deps: HttpDeps & { audit: RecordAudit; v1: V1Deps 
     .use(pluginReviewRoutes(kit, deps))
     .use(marketplaceRoutes(kit, deps))
     .use(priceRoutes(kit, deps))
+    .use(priceQuoteRoutes(kit, deps))
     .use(panelTaskRoutes(kit, deps))
+    .use(webhookRoutes(kit, deps))
     .use(recordRoutes(kit, deps))
     .use(keyUsageRoutes(kit, deps))
     .use(optionRoutes(kit, deps))

@@ -1,16 +1,18 @@
+import type { Quote } from '../billing/index.ts';
 import type { JsonObject } from '../kernel/index.ts';
 import { renderVideo } from '../plugins/index.ts';
 import type { LedgerEntryRecord, Page, Paged, TaskEventRecord, TaskRecord } from '../store/ports/index.ts';
 import { verifyCapability } from './artifact-links.ts';
 import { protocolContext } from './build-contexts.ts';
-import { taskErrors } from './errors.ts';
 import { cancelTask } from './cancel-task.ts';
+import { taskErrors } from './errors.ts';
 import { followTask, type TaskEvent } from './follow-task.ts';
 import { type SubmittedTask, submitOnce } from './idempotency/submit-once.ts';
 import { type OpenedNativeRoute, openNativeRoute } from './native/open-native-route.ts';
 import { type Content, type ContentRequest, openArtifact } from './open-artifact.ts';
 import { ownTasks } from './own-tasks.ts';
 import { createPollEngine, type PollEngine } from './poll-engine.ts';
+import { quoteRequest, type RequestToQuote } from './quote-request.ts';
 import { describeArtifacts } from './read-artifacts.ts';
 import { createResponse, type ResponseAnswer } from './responses/create-response.ts';
 import { createObservationGate } from './responses/limit-observations.ts';
@@ -19,6 +21,7 @@ import { renderedVideo, taskView, videoObject } from './show-task.ts';
 import { submitGeneric, submitVideo } from './submit-surfaces.ts';
 import type { Caller, ClientRequest, TaskDeps, TaskServices } from './types.ts';
 import { createTaskWatchers } from './watch-task.ts';
+import { createWebhooks, type Webhooks } from './webhooks/webhooks.ts';
 
 export type TaskFilter = { userId?: number; status?: string; platform?: string; channelId?: number; query?: string };
 export type TaskDetail = { task: TaskRecord; events: TaskEventRecord[]; ledger: LedgerEntryRecord[] };
@@ -32,6 +35,8 @@ export type Tasks = {
   queueDepth(): Promise<{ unfinished: number; due: number; latestLatenessMs: number }>;
   /** `POST /v1/tasks/:pluginKey`: the whole JSON body is the plugin's request body. */
   submitGeneric(caller: Caller, requestId: string, pluginKey: string, request: ClientRequest): Promise<SubmittedTask>;
+  /** What a request would be reserved for. Nothing is sent, written or charged. */
+  quote(caller: Caller, requestId: string, request: RequestToQuote): Promise<Quote>;
   /** `POST /v1/videos`. Throws `tasks.model_not_found` when no plugin claims the model. */
   submitVideo(caller: Caller, requestId: string, request: ClientRequest): Promise<SubmittedTask>;
   /** The plugin's own route at a percent-encoded path; a `route` is to be released. Undefined: no plugin's path. */
@@ -62,6 +67,8 @@ export type Tasks = {
   contentByLink(taskId: string, artifactKey: string, access: string, request: ContentRequest): Promise<Content>;
   list(filter: TaskFilter, page: Page): Promise<Paged<TaskRecord>>;
   detail(taskId: string, userId: number | null): Promise<TaskDetail>;
+  /** Notices to clients; they start and stop apart from polling. */
+  readonly webhooks: Webhooks;
 };
 
 const MAX_TASK_ID = 191;
@@ -75,6 +82,7 @@ export function createTasks(services: TaskServices): Tasks {
   const engine = createPollEngine(deps);
 
   return {
+    webhooks: createWebhooks(deps),
     async start() {
       if (store.dialect === 'sqlite') {
         const freed = await store.tasks.expireAllLeases();
@@ -89,6 +97,7 @@ export function createTasks(services: TaskServices): Tasks {
       submitOnce(deps, caller, request, (idempotency) =>
         submitGeneric(deps, caller, requestId, pluginKey, request, idempotency),
       ),
+    quote: (caller, requestId, request) => quoteRequest(deps, caller, requestId, request),
     submitVideo: (caller, requestId, request) =>
       submitOnce(deps, caller, request, (idempotency) => submitVideo(deps, caller, requestId, request, idempotency)),
 
