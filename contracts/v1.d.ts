@@ -389,9 +389,15 @@ export interface TaskView {
 }
 
 export interface NativeError {
+  /**
+   * By the status: 401 `authentication_error`, 403 `permission_denied`, 404 `task_not_found`, 409 `request_conflict`, 429
+   * `rate_limit_exceeded`, 5xx `server_error`, all others `invalid_request`.
+   */
   code: string;
+  /** For the client to read; from 500 on it says nothing of the cause. */
   message: string;
   httpStatus: number;
+  /** A repeat may succeed and cannot buy the job twice. */
   retryable: boolean;
   requestId: string;
 }
@@ -448,20 +454,22 @@ export interface ProtoResponsesHooks {
 /** Decoders, presenters and the error presenter of `meta.routes`, by the names that the routes give. */
 export interface NativeHooks {
   /**
-   * Turns a failure into the vendor's own error body; the host keeps the HTTP status.
-   * @when a request to a native route fails
+   * Turns a failure into the vendor's own error body; the host keeps the HTTP status. When it throws or returns nothing, the client gets the
+   * host's own shape.
+   * @when a request to a native route fails, also before its body is read and before it has shown a key
    */
   error?(ctx: RouteContext, error: NativeError): Json;
   [name: string]: unknown;
 }
 /**
- * Turns a request to a native route into a submission, or on a dynamic route into a query. Throw to refuse.
+ * Turns a request to a native route into a submission, or on a dynamic route into a query. Throw to refuse. It must depend on its argument alone.
  * @when first, on the route that names it in `decode`
  * @limits 100 ids a query
  */
 export type NativeDecoder = (ctx: RouteContext) => SubmitIntent | QueryIntent;
 /**
- * The body of the answer. Dynamic queries hand over an array of tasks, every other route one task.
+ * The body of the answer. Dynamic queries hand over an array of tasks in the order of their ids, every other route one task. When it throws, a
+ * submission is answered with the gateway's own object, since the task is there and billed; a query fails.
  * @when a task was submitted or asked for on the route that names it in `render`
  */
 export type NativePresenter = (ctx: RouteContext, task: TaskView | TaskView[]) => Json;

@@ -15,6 +15,7 @@ export const taskErrors = defineErrors('tasks', {
   origin_task_platform_mismatch: ['invalid', 'An earlier task to build on was made by another plugin.'],
   origin_task_channel_conflict: ['invalid', 'The earlier tasks to build on were made by different channels.'],
   origin_task_channel_disabled: ['invalid', 'The channel that made the earlier task is no longer in service.'],
+  tasks_too_large: ['invalid', 'These tasks are together too large to be shown: ask for fewer at once.'],
   plugin_presenter_failed: ['internal', 'The plugin could not present the task.'],
   no_available_channel: ['unavailable', 'No channel is available for this model.'],
   plugin_request_invalid: ['invalid', 'The plugin refused the request.'],

@@ -76,6 +76,7 @@ export async function startNativeGateway(dialect: 'sqlite' | 'postgres') {
       const { answer = 200 } = body as { answer?: number };
       if (answer !== 200) return Response.json({ message: 'the vendor says no' }, { status: answer });
       if (body.garbage) return Response.json({ nothing: true });
+      if (body.large) return Response.json({ id, pad: 'a b '.repeat(225_000) });
       return Response.json({ id, task_id: id, inner: [{ taskId: id, url: `https://cdn.example/${id}`, name: id }] });
     },
   });

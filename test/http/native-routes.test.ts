@@ -1,6 +1,7 @@
 /** The routes that plugins declare, from the request line to the presenter, on both databases. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { connect } from 'node:net';
+import { reservedBy } from '../../src/plugins/routes/route-paths.ts';
 import { type Answer, ask, until } from '../support/gateway.ts';
 import { type NativeGateway, startNativeGateway } from './native-harness.ts';
 
@@ -219,6 +220,14 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         expect(await ids('x')).toEqual([400, expect.stringContaining('taskIds must be a list of task ids')]);
         expect(await ids(Array(101).fill(task.id))).toEqual([400, expect.stringContaining('at most 100 tasks')]);
         expect(await ids(Array(100).fill(task.id))).toHaveLength(100);
+      });
+
+      test('tasks that are together more than a hook takes are refused, and fewer are shown', async () => {
+        const large = (await at.submit({ kind: 'submit', model: 'acme-1', requestBody: { large: true } })).id;
+        const ids = (count: number) => submitBody({ kind: 'query', taskIds: Array(count).fill(large) });
+        const { status, body } = await at.send('/acme/any', ids(20));
+        expect([status, vendorError(body).message]).toEqual([400, expect.stringContaining('ask for fewer at once')]);
+        expect((await at.send('/acme/any', ids(2))).status).toBe(200);
       });
 
       test('a dynamic route submits too', async () => {
@@ -570,7 +579,22 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       });
     });
 
+    test("shadowing: no plugin may declare an address of the gateway's own", async () => {
+      const { paths } = (await at.send('/api/openapi.json')).body as { paths: Record<string, unknown> };
+      const addresses = Object.keys(paths).map((path) => path.replaceAll(/\{(\w+)\}/g, ':$1'));
+      expect(addresses).toContain('/v1/videos/:task_id');
+      expect(addresses.filter((address) => !reservedBy(address))).toEqual([]);
+    });
+
     describe('plugins change meanwhile', () => {
+      test('a plugin that is narrowed submits the models that are left', async () => {
+        const ask = async () => (await at.send('/acme/submit', submitBody({ kind: 'submit', model: 'acme-2' }))).status;
+        await at.admin.call('PUT', '/api/plugin/task/acme/models', { models: ['acme-1'] });
+        expect(await ask()).toBe(400);
+        await at.admin.call('PUT', '/api/plugin/task/acme/models', { models: null });
+        expect(await ask()).toBe(200);
+      });
+
       test('a plugin that is disabled in the middle of a request finishes it, and has no routes from then on', async () => {
         const held = Promise.withResolvers<void>();
         at.hold(held.promise);

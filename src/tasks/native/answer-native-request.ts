@@ -29,6 +29,7 @@ export type NativeCall = {
 /** `replayed`: of an earlier request with the same Idempotency-Key. */
 export type NativeAnswer = { body: Json; replayed: boolean };
 
+type View = Parameters<typeof renderNative>[3];
 type Owned = { plugin: LoadedPlugin; route: PluginRoute; generation: number };
 
 /**
@@ -91,17 +92,15 @@ async function lookUp(deps: TaskDeps, { plugin }: Owned, { caller }: NativeCall,
   return tasks;
 }
 
-async function present(
-  { plugin, route }: Owned,
-  { request }: NativeCall,
-  view: Parameters<typeof renderNative>[3],
-): Promise<Json> {
+async function present({ plugin, route }: Owned, { request }: NativeCall, view: View): Promise<Json> {
   const presented = await renderNative(plugin, route, decodeContext(request), view);
   if (presented.ok) return presented.value;
-  throw presenterError(presented.error);
+  throw presenterError(presented.error, view);
 }
 
-function presenterError(failure: HookFailure) {
+function presenterError(failure: HookFailure, view: View) {
+  // A hundred tasks of a megabyte each are more than a hook takes: fewer can be had.
+  if (failure.kind === 'too_large' && Array.isArray(view) && view.length > 1) return taskErrors.tasks_too_large();
   if (isHostFailure(failure)) return taskErrors.plugin_unavailable({ retryAfterSeconds: 5, cause: failure });
   return taskErrors.plugin_presenter_failed({ cause: failure });
 }
