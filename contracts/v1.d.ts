@@ -495,8 +495,10 @@ export interface PluginModule {
    */
   parseSubmitResponse(ctx: DriverContext, response: SubmitResponse): SubmitResult;
   /**
-   * Facts that the vendor's answer to the submission holds.
-   * @when part of the contract for plugins of other hosts; this one asks at the end, see `extractUsageOnComplete`
+   * Facts that the vendor's answer to the submission holds; they overlay the first ones when the task is settled. Null keeps those, and so
+   * do a throw and facts that do not fit: the job is bought.
+   * @when the submission was accepted, if the price asks for facts; `taskData` as `parseSubmitResponse` gave it
+   * @limits seconds 3600, counts 128
    */
   extractUsageOnSubmit?(ctx: DriverContext, taskData: Json): UsageFacts | null;
   /**
@@ -522,8 +524,11 @@ export interface PluginModule {
    */
   parseBatchResult?(ctx: BatchQueryContext, body: Json, response: ResponseInfo): BatchItem[];
   /**
-   * Facts that are only known at the end; they overlay the first ones. Null keeps those.
-   * @when the task has succeeded, if it has a price
+   * Facts that are only known later; of each name the newest counts when the task is settled, and null keeps what is known. `completionTokens`
+   * and `totalTokens` need no declaration: they are those of the task result unless given here, and `upstreamUnits` above 0 stands for both.
+   * A throw, or facts that do not fit: the reservation stands if this was the last answer.
+   * @when every parsed answer, if the price asks for facts
+   * @limits seconds 3600, counts 128
    */
   extractUsageOnComplete?(ctx: TaskQueryContext, result: CompletedResult, body: Json): UsageFacts | null;
   /**

@@ -290,6 +290,7 @@ describe('every route states who may call it', () => {
         'GET /api/user/passkey',
         'GET /api/user/self',
         'GET /api/user/token',
+        'POST /api/price/quote',
         'POST /api/task/{task_id}/cancel',
         'POST /api/token',
         'PUT /api/token/{id}',
@@ -335,6 +336,7 @@ describe('every route states who may call it', () => {
         'GET /api/plugin/task/{key}/icon',
         'GET /api/plugin/task/{key}/versions',
         'GET /api/price',
+        'GET /api/price/missing',
         'GET /api/user/{id}/sessions',
         'POST /api/channel/{id}/key',
         'POST /api/custom-oauth-provider',
@@ -346,7 +348,6 @@ describe('every route states who may call it', () => {
         'POST /api/plugin/task/{key}/dryrun',
         'POST /api/plugin/task/{key}/preview',
         'POST /api/plugin/task/{key}/status',
-        'POST /api/price/quote',
         'PUT /api/custom-oauth-provider/{id}',
         'PUT /api/option',
         'PUT /api/plugin/task',
@@ -435,6 +436,7 @@ describe('every route states who may call it', () => {
       ],
       'access-token': ['POST /api/user/token'],
       'channel-key': ['POST /api/channel/{id}/key'],
+      quote: ['POST /api/price/quote'],
       verify: ['POST /api/verify'],
       'x-limit-model-requests': ['POST /v1/tasks/{pluginKey}', 'POST /v1/videos'],
     });
@@ -661,7 +663,7 @@ describe('prices and options', () => {
       token,
       body: { plugin_key: 'demo', model: 'demo-video', facts: { seconds: 4 } },
     });
-    expect(quote.json.data).toEqual({ usd: 0.2, quota: 100_000 });
+    expect(quote.json.data).toMatchObject({ usd: 0.2, quota: 100_000 });
     const missing = await send({
       method: 'POST',
       path: '/api/price/quote',

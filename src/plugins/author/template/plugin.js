@@ -133,7 +133,7 @@ export function parseTaskResult(_ctx, body) {
 }
 
 /**
- * Runs once the task has ended well, if it has a price. Returns facts that replace those of extractUsage, or null to keep them.
+ * Runs on every answer about the task, if its price asks for facts. Returns facts that replace those of extractUsage, or null to keep them.
  * @type {Plugin['extractUsageOnComplete']}
  */
 export function extractUsageOnComplete(_ctx, _result, body) {
