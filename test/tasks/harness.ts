@@ -29,6 +29,9 @@ export const PRICE = '0.02 * u("seconds")';
 export const billFor = (seconds: number): number => seconds * 0.02 * 500_000;
 export const BALANCE = 10_000_000;
 
+/** Where receivers of webhooks may be. */
+const RECEIVERS = ['127.0.0.0/8'];
+
 export type Engine = Awaited<ReturnType<typeof startEngine>>;
 
 export async function startEngine(store: Store, sandbox: Sandbox, limits: Partial<TaskLimits> = {}) {
@@ -55,14 +58,15 @@ export async function startEngine(store: Store, sandbox: Sandbox, limits: Partia
     settings: () => ({ groupRatios: {}, unpriced: 'admins' }),
   });
   const upstream = createUpstream({ allowPrivate: false, clock: systemClock, logger });
+  const receivers = createUpstream({ allowPrivate: false, privateRanges: RECEIVERS, clock: systemClock, logger });
   await Promise.all([channels.start(), billing.start()]);
   const tasks = createTasks({
     ...common,
     upstream,
     serviceAccounts: createServiceAccountTokens({ upstream, clock: systemClock }),
     webhooks: {
-      upstream,
-      urls: createCallbackUrls({ names: [], ranges: ['127.0.0.0/8'] }),
+      upstream: receivers,
+      urls: createCallbackUrls({ names: [], ranges: RECEIVERS }),
       secretBox,
       updateEveryMs: 0,
       hostConcurrency: 8,
@@ -129,6 +133,7 @@ export async function startEngine(store: Store, sandbox: Sandbox, limits: Partia
       channels.stop();
       billing.stop();
       await upstream.close();
+      await receivers.close();
       await listening.stop();
     },
   };

@@ -1,0 +1,194 @@
+/** Notices of tasks, from the transition to the receiver, with everything real between them. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import { createSecretBox, randomBase64, systemClock } from '../../src/kernel/index.ts';
+import type { ApiKeyRecord, Store } from '../../src/store/ports/index.ts';
+import { type Caller, type ClientRequest, taskObject } from '../../src/tasks/index.ts';
+import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
+import { startSandbox } from '../plugins/support.ts';
+import { until } from '../support/until.ts';
+import { type Receiver, signaturesOf, startReceiver, verified } from '../support/webhook-receiver.ts';
+import { addCaller, type Engine, ended, jsonRequest, startEngine } from './harness.ts';
+
+const secretBox = createSecretBox(['crypto-secret-of-the-tests']);
+const newSecret = () => `whsec_${randomBase64(32)}`;
+
+const sandbox = startSandbox();
+afterAll(() => sandbox.close());
+
+const describeWebhooks = (opened: () => OpenedStore) => {
+  let store: Store;
+  let engine: Engine;
+  let receiver: Receiver;
+  let caller: Caller;
+  let secret: string;
+
+  /** Gives the caller's key a secret, as the panel does. */
+  async function giveSecret(formerUntil = systemClock.unix() + 60): Promise<string> {
+    const made = newSecret();
+    const { key, user } = caller as Caller & { key: ApiKeyRecord };
+    const rotation = { sealed: secretBox.seal(made), formerUntil };
+    const rotated = await store.apiKeys.rotateWebhookSecret(key.id, user.id, rotation);
+    caller = { ...caller, key: rotated ?? null };
+    return made;
+  }
+  const submit = (prompt: string, callbackUrl: string | null = receiver.url) => {
+    const request: ClientRequest = { ...jsonRequest({ model: 'demo-video', prompt, seconds: 5 }), callbackUrl };
+    return engine.tasks.submitGeneric(caller, 'req-1', 'demo', request);
+  };
+  const of = (taskId: string) => receiver.received.filter(({ payload }) => payload.data.task_id === taskId);
+  const finished = (taskId: string) => until(() => of(taskId).some(({ payload }) => payload.type === 'task.finished'));
+
+  beforeAll(async () => {
+    store = opened().store;
+    engine = await startEngine(store, sandbox);
+    await engine.addChannel();
+    await engine.tasks.webhooks.start();
+    await engine.tasks.start();
+    receiver = await startReceiver();
+  }, 30_000);
+  afterAll(async () => {
+    await engine.tasks.webhooks.stop(1000);
+    await engine.stop();
+    await receiver.stop();
+  });
+  beforeEach(async () => {
+    caller = await addCaller(store);
+    secret = await giveSecret();
+    receiver.answer((_, response) => void response.writeHead(204).end());
+  });
+
+  test('each change is told and signed; the end comes last with the object that clients read', async () => {
+    const { taskId } = await submit('a cat [duration=0.6]');
+    const done = await ended(store, taskId);
+    await finished(taskId);
+    const told = of(taskId);
+    expect(told.length).toBeGreaterThanOrEqual(2);
+    const changes = told.slice(0, -1).map(({ payload }) => payload);
+    for (const { type, data } of changes) {
+      expect([type, data.id]).toEqual(['task.updated', taskId]);
+      expect(data.status).toMatch(/^(SUBMITTED|QUEUED|IN_PROGRESS)$/);
+    }
+    const last = told.at(-1);
+    expect(last?.payload).toEqual({
+      type: 'task.finished',
+      timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      data: taskObject(done),
+    });
+    expect(done.status).toBe('SUCCESS');
+    expect(new Set(told.map(({ id }) => id)).size).toBe(told.length);
+    for (const one of told) {
+      expect(one.id).toMatch(/^msg_[A-Za-z0-9]{27}$/);
+      expect(verified(one, secret)).toBe(1);
+      expect(verified({ ...one, body: one.body.replace('task_', 'task-') }, secret)).toBe(0);
+      expect(verified(one, newSecret())).toBe(0);
+      expect(one.headers).toMatchObject({ 'content-type': 'application/json', 'user-agent': 'taskgate' });
+    }
+    // Private columns stay inside.
+    for (const { body } of told) expect(body).not.toMatch(/upstream|callback|token=|lease|channel/);
+  });
+
+  test('a task that fails, and one whose submission the vendor refuses, are told as finished', async () => {
+    const { taskId } = await submit('a cat [fail] [duration=0]');
+    await finished(taskId);
+    expect(of(taskId).at(-1)?.payload.data).toMatchObject({ status: 'FAILURE', progress: '100%' });
+
+    await expect(submit('a cat [submit=400]')).rejects.toMatchObject({ kind: 'invalid' });
+    const { items } = await store.tasks.list({ userId: caller.user.id }, { page: 1, pageSize: 1 });
+    await finished(items[0]?.taskId ?? '');
+    expect(of(items[0]?.taskId ?? '').map(({ payload }) => payload.type)).toEqual(['task.finished']);
+  });
+
+  test('after a rotation both secrets verify, and the former no longer when its time is over', async () => {
+    const second = await giveSecret();
+    const { taskId } = await submit('a cat [duration=0]');
+    await finished(taskId);
+    for (const one of of(taskId)) {
+      expect(signaturesOf(one.headers)).toHaveLength(2);
+      expect([verified(one, secret), verified(one, second)]).toEqual([1, 1]);
+    }
+    const third = await giveSecret(systemClock.unix() - 1);
+    const later = await submit('a cat [duration=0]');
+    await finished(later.taskId);
+    for (const one of of(later.taskId)) {
+      expect(signaturesOf(one.headers)).toHaveLength(1);
+      expect([verified(one, second), verified(one, third)]).toEqual([0, 1]);
+    }
+  });
+
+  test("the key's own address is the default, and the header wins over it", async () => {
+    const { key, user } = caller as Caller & { key: ApiKeyRecord };
+    const webhookUrl = `${receiver.url}&default`;
+    caller = { ...caller, key: (await store.apiKeys.update(key.id, user.id, { webhookUrl })) ?? null };
+    expect((await submit('a cat [duration=0]', null)).callbackUrl).toBe(webhookUrl);
+    expect((await submit('a cat [duration=0]')).callbackUrl).toBe(receiver.url);
+  });
+
+  test('without either nothing is written', async () => {
+    const { taskId } = await submit('a cat [duration=0]', null);
+    await ended(store, taskId);
+    expect(await store.webhooks.listOfTask(taskId, { page: 1, pageSize: 10 })).toEqual({ total: 0, items: [] });
+  });
+
+  describe('refused before anything is asked or paid', () => {
+    const refusedAs = async (url: string, code: string, message: RegExp) => {
+      const before = await store.tasks.list({ userId: caller.user.id }, { page: 1, pageSize: 1 });
+      await expect(submit('a cat', url)).rejects.toMatchObject({
+        code,
+        kind: 'invalid',
+        param: 'X-Callback-Url',
+        message: expect.stringMatching(message),
+      });
+      expect(await store.tasks.list({ userId: caller.user.id }, { page: 1, pageSize: 1 })).toEqual(before);
+    };
+
+    test('an address that may not be called', async () => {
+      await refusedAs('https://192.168.0.1/', 'tasks.callback_url_invalid', /X-Callback-Url header.*private/);
+      await refusedAs('http://hooks.example/', 'tasks.callback_url_invalid', /https/);
+      await refusedAs('', 'tasks.callback_url_invalid', /absolute https URL/);
+    });
+
+    test('a key without a secret, and one whose secret nobody can read: what to do is said', async () => {
+      const fresh = await addCaller(store);
+      caller = fresh;
+      const route = new RegExp(`POST /api/token/${fresh.key.id}/webhook-secret`);
+      await refusedAs(receiver.url, 'tasks.webhook_secret_required', route);
+      const foreign = createSecretBox(['another-crypto-secret']).seal(newSecret());
+      caller = { ...caller, key: { ...fresh.key, webhookSecretSealed: foreign } };
+      await refusedAs(receiver.url, 'tasks.webhook_secret_required', /cannot be read any more/);
+    });
+  });
+
+  test('a notice that the receiver refused is delivered again on request, under the same id', async () => {
+    receiver.answer((_, response) => void response.writeHead(410).end());
+    const { taskId } = await submit('a cat [duration=0]');
+    await ended(store, taskId);
+    const page = { page: 1, pageSize: 10 };
+    const list = (userId: number | null) => engine.tasks.webhooks.list(taskId, userId, page);
+    await until(async () => (await list(null)).items[0]?.status === 'failed');
+    const [notice] = (await list(caller.user.id)).items;
+    expect(notice).toMatchObject({ event: 'task.finished', attempts: 1, deliveries: [{ httpStatus: 410, error: '' }] });
+    const eventId = notice?.eventId ?? '';
+
+    const stranger = caller.user.id + 1;
+    await expect(list(stranger)).rejects.toMatchObject({ code: 'tasks.task_not_found' });
+    const { redeliver } = engine.tasks.webhooks;
+    await expect(redeliver(taskId, stranger, eventId)).rejects.toMatchObject({ code: 'tasks.task_not_found' });
+    await expect(redeliver(taskId, null, 'msg_unknown')).rejects.toMatchObject({ code: 'tasks.webhook_not_found' });
+
+    receiver.answer((_, response) => void response.writeHead(200).end('thanks'));
+    await redeliver(taskId, caller.user.id, eventId);
+    await until(async () => (await list(null)).items[0]?.status === 'delivered');
+    const twice = receiver.received.filter(({ id }) => id === eventId);
+    expect(twice).toHaveLength(2);
+    expect(twice[0]?.body).toBe(twice[1]?.body ?? '');
+    expect((await list(null)).items[0]?.deliveries.map(({ httpStatus }) => httpStatus)).toEqual([410, 200]);
+
+    await store.apiKeys.delete(caller.key?.id ?? 0, caller.user.id);
+    await expect(redeliver(taskId, null, eventId)).rejects.toMatchObject({ code: 'tasks.webhook_unsigned' });
+  });
+};
+
+// Within one of their own, so that the engine stops before its store.
+describeEachStore('webhooks', (opened) => {
+  describe('of tasks', () => describeWebhooks(opened));
+});
