@@ -359,12 +359,14 @@ describe('every route states who may call it', () => {
       apiKey: [
         'GET /api/log/token',
         'GET /api/usage/token',
+        'GET /v1/responses/{response_id}',
         'GET /v1/tasks/{pluginKey}',
         'GET /v1/tasks/{taskId}/artifacts',
         'GET /v1/tasks/{taskId}/events',
         'GET /v1/videos/{task_id}',
         'GET /v1/videos/{task_id}/content',
         'HEAD /v1/videos/{task_id}/content',
+        'POST /v1/responses',
         'POST /v1/tasks/{pluginKey}',
         'POST /v1/tasks/{taskId}/cancel',
         'POST /v1/videos',
@@ -438,7 +440,7 @@ describe('every route states who may call it', () => {
       'channel-key': ['POST /api/channel/{id}/key'],
       quote: ['POST /api/price/quote'],
       verify: ['POST /api/verify'],
-      'x-limit-model-requests': ['POST /v1/tasks/{pluginKey}', 'POST /v1/videos'],
+      'x-limit-model-requests': ['POST /v1/responses', 'POST /v1/tasks/{pluginKey}', 'POST /v1/videos'],
     });
   });
 
