@@ -51,7 +51,7 @@ export async function startFactory(): Promise<Factory> {
 }
 
 /** The plugin as it ships, two channels (so that a 429 moves on to the second), prices. */
-async function install(admin: Administrator, vendor: Vendor, url: string): Promise<void> {
+export async function install(admin: Administrator, vendor: Vendor, url: string): Promise<void> {
   const { key } = vendor;
   const plugins = await admin.call<{ meta: { key: string }; source: string; source_hash: string }[]>(
     'GET',
