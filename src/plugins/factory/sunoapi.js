@@ -357,7 +357,8 @@ export const native = {
   },
   decodeFetch(ctx) {
     const ids = ctx.body.kind === 'json' && isObject(ctx.body.value) ? ctx.body.value.ids : undefined;
-    if (!Array.isArray(ids)) throw new Error('Please give the ids of your tasks as a list.');
+    if (!Array.isArray(ids) || ids.some((id) => typeof id !== 'string'))
+      throw new Error('Please give the ids of your tasks as a list.');
     return { kind: 'query', taskIds: ids };
   },
   presentSubmitted: (_ctx, task) => success(task.task_id),
