@@ -25,7 +25,7 @@ export type ProtocolName = 'proto_video' | 'proto_responses';
 export type ResponsesMode = 'stream' | 'sync' | 'background';
 export type ProtocolClaim = {
   name: ProtocolName;
-  /** The name that the plugin wrote (an alias of the reference, or the canonical one); `ctx.protocol` carries it. */
+  /** The name that the plugin wrote (an alias of new-api's contract, or the canonical one); `ctx.protocol` carries it. */
   writtenAs: string;
   supports: ResponsesMode[];
   /** Narrowed set, or all of the plugin's models. */

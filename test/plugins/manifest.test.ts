@@ -147,7 +147,7 @@ test('texts become maps by canonical locale, hosts and URLs their canonical form
   });
 });
 
-test("a bare alias of the reference's contract takes its modes from the exported hooks", () => {
+test("a bare alias of new-api's contract takes its modes from the exported hooks", () => {
   const fn: ExportShape = { type: 'function' };
   const exports: Record<string, ExportShape> = {
     protocols: {

@@ -1,4 +1,4 @@
-/** Plugins as they are published for the reference's contract load as they are, and under the canonical names as well. */
+/** Plugins as they are published for new-api's contract load as they are, and under the canonical names as well. */
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import type { DriverContext, ProtocolContext, RouteContext, TaskQueryContext, TaskView } from '../../contracts/v1.d.ts';

@@ -2,7 +2,7 @@ import { isObject, type Json } from '../../kernel/index.ts';
 import type { ExportShape } from '../../sandbox/index.ts';
 import type { ProtocolName, ResponsesMode } from '../types.ts';
 
-/** Names under which published plugins of the reference's contract claim our protocols. */
+/** Names under which published plugins of new-api's contract claim our protocols. */
 const ALIASES: ReadonlyMap<string, ProtocolName> = new Map([
   ['openai_video', 'proto_video'],
   ['openai_responses', 'proto_responses'],

@@ -31,7 +31,7 @@ export function pathsIntersect(a: string, b: string): boolean {
   }
 }
 
-/** Namespaces of the reference's panel and API, and of ours: nothing below them is a plugin's (as in new-api). */
+/** Namespaces of new-api's panel and API, and of ours: nothing below them is a plugin's. */
 const RESERVED_NAMESPACES = [
   '/api',
   '/assets',

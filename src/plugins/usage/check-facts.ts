@@ -1,7 +1,7 @@
 import { err, isObject, type Json, type JsonObject, ok, type Result } from '../../kernel/index.ts';
 import type { UsageField } from '../types.ts';
 
-/** Largest values of the reference: an hour, 128 pieces, and 32-bit integers where a value is clamped. */
+/** Largest values, as in new-api: an hour, 128 pieces, and 32-bit integers where a value is clamped. */
 const MAX_SECONDS = 3600;
 const MAX_COUNT = 128;
 const MAX_INT32 = 2_147_483_647;
