@@ -26,6 +26,12 @@ export type Quote = {
   snapshot: BillingSnapshot;
 };
 
+/** What money is moved for: a task, or a request that a relay passed on. */
+export type BillableTask = Pick<
+  TaskRecord,
+  'taskId' | 'userId' | 'apiKeyId' | 'group' | 'channelId' | 'platform' | 'quota' | 'billing'
+> & { properties: Pick<TaskRecord['properties'], 'originModelName'> };
+
 /** What a task finally costs, and its snapshot with the outcome. */
 export type FinalBill = { quota: number; billing: BillingSnapshot };
 
@@ -44,16 +50,16 @@ export type Billing = {
    * Of a success: the frozen expression over the frozen facts, overlaid by those of the vendor's answers. `trouble` says that the last of
    * these could not be read; it keeps the reservation, as an evaluation error does.
    */
-  finalBill(task: TaskRecord, trouble?: string): FinalBill;
+  finalBill(task: BillableTask, trouble?: string): FinalBill;
   /** Of a failure: nothing. */
-  noBill(task: TaskRecord): FinalBill;
+  noBill(task: BillableTask): FinalBill;
   /** Takes the reservation. Throws `billing.insufficient_quota` or `billing.insufficient_key_quota`, which rolls the transaction back. */
   reserve(tx: Repositories, task: ReservedTask, attempt: number): Promise<void>;
   /** Swaps a reservation of another amount for `amount` (a submission that moved to a channel with another price). */
   reserveAgain(tx: Repositories, task: ReservedTask, reserved: number, attempt: number): Promise<void>;
   /** The settle line, the used-quota counters and the usage row, inside the terminal transition's transaction. `task.quota` is what is reserved. */
-  settle(tx: Repositories, task: TaskRecord, bill: FinalBill): Promise<void>;
-  refund(tx: Repositories, task: TaskRecord, bill: FinalBill, reason: string): Promise<void>;
+  settle(tx: Repositories, task: BillableTask, bill: FinalBill): Promise<void>;
+  refund(tx: Repositories, task: BillableTask, bill: FinalBill, reason: string): Promise<void>;
 };
 
 /** What an administrator sets while the gateway runs; asked anew at every use. */
@@ -227,7 +233,7 @@ export function createBilling(deps: {
 }
 
 /** The bill as the usage row keeps it: as its owner reads it, and which price it was. */
-const explain = (task: TaskRecord, status: 'SUCCESS' | 'FAILURE', { billing }: FinalBill): JsonObject => ({
+const explain = (task: BillableTask, status: 'SUCCESS' | 'FAILURE', { billing }: FinalBill): JsonObject => ({
   ...explainBill({ ...task, status, billing }),
   price: billing.priceKey,
 });
@@ -239,7 +245,7 @@ const owner = (task: { taskId: string; userId: number; apiKeyId: number | null }
 });
 
 const usageRow = (
-  task: TaskRecord,
+  task: BillableTask,
   kind: 'settle' | 'refund',
   quota: number,
   detail: JsonObject,

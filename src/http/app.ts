@@ -44,6 +44,7 @@ import { type AuditRow, createRecordAudit, type RecordAudit } from './record-aud
 import { type Listening, type ListenOptions, listen } from './serve.ts';
 import { createSessionCookies } from './session-cookies.ts';
 import { createNativeRoutes } from './v1/native-routes.ts';
+import { relayRoutes } from './v1/relay-routes.ts';
 import { responseRoutes } from './v1/response-routes.ts';
 import { taskRoutes, type V1Deps } from './v1/task-routes.ts';
 import { videoRoutes } from './v1/video-routes.ts';
@@ -152,7 +153,7 @@ function joinRoutes(kit: Kit, deps: HttpDeps & { audit: RecordAudit; v1: V1Deps 
     .use(createHealth({ kit, checks: deps.readiness, clock, logger: deps.logger }))
     .use(createMetricsRoute({ kit, metrics: deps.metrics }));
   // `use` adds to the same instance; the type of the panel's client, which calls none of what follows, does not grow by it.
-  for (const join of [taskRoutes, videoRoutes, responseRoutes]) routes.use(join(kit, v1));
+  for (const join of [taskRoutes, videoRoutes, responseRoutes, relayRoutes]) routes.use(join(kit, v1));
   // For the same reason the document describes these two routes as well.
   return routes.use(openApiRoutes(kit, () => describeApi(routes, deps.version)));
 }

@@ -6,6 +6,8 @@
 export { taskErrors } from './errors.ts';
 export type { NativeRoute } from './native/open-native-route.ts';
 export type { Content, ContentRequest } from './open-artifact.ts';
+export type { RelayCall } from './relay/forward-call.ts';
+export type { RelayAnswer } from './relay/relay-answers.ts';
 export type { ResponseAnswer } from './responses/create-response.ts';
 export { submittedObject, taskObject, videoObject } from './show-task.ts';
 export { createTasks, type TaskDetail, type TaskFilter, type Tasks } from './tasks.ts';

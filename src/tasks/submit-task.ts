@@ -3,19 +3,17 @@ import type { ChannelRecord, TaskRecord } from '../store/ports/index.ts';
 import { taskErrors } from './errors.ts';
 import { finishTask, leaseOf } from './finish-task.ts';
 import { keepFailure } from './keep-failure.ts';
+import { keepLease, SUBMIT_LEASE_MS } from './keep-lease.ts';
 import { inputOf, type Prepared, prepareSubmission } from './prepare-submission.ts';
 import { recordAccepted } from './record-accepted.ts';
 import { sendSubmission } from './send-submission.ts';
 import type { Submission, TaskDeps } from './types.ts';
 import { chooseCallback } from './webhooks/choose-callback.ts';
 
-/** The submit lease, renewed while the call lives. */
-export const SUBMIT_LEASE_MS = 30_000;
-const RENEW_EVERY_MS = 10_000;
 /** Channels that one submission may try. */
-const MAX_CHANNELS = 5;
-/** How long an Idempotency-Key stands for the task that it opened. */
-const IDEMPOTENCY_SECONDS = 24 * 3600;
+export const MAX_CHANNELS = 5;
+/** How long an Idempotency-Key stands for what it opened. */
+export const IDEMPOTENCY_SECONDS = 24 * 3600;
 
 /**
  * Decoded intent → channel → hooks and price → reservation and task in one transaction → the vendor → its answer in one transaction.
@@ -46,7 +44,8 @@ export async function submitTask(deps: TaskDeps, submission: Submission): Promis
       if (task) await failSubmission(deps, await asStored(deps, task), error);
       throw error;
     }
-    const lease = keepLease(deps, task);
+    const held = leaseOf(task);
+    const lease = keepLease(deps, taskId, (forMs) => deps.store.tasks.renew(held, forMs));
     try {
       const outcome = await sendSubmission(deps, submission, prepared);
       if (outcome.kind === 'accepted') return await recordAccepted(deps, submission, prepared, task, outcome);
@@ -164,13 +163,4 @@ async function failSubmission(deps: TaskDeps, task: TaskRecord, error: unknown):
       'a failed submission could not be ended yet; its lease will run out',
     );
   }
-}
-
-function keepLease(deps: TaskDeps, task: TaskRecord): { stop(): void } {
-  const timer = setInterval(() => {
-    deps.store.tasks
-      .renew(leaseOf(task), SUBMIT_LEASE_MS)
-      .catch((error) => deps.logger.warn({ err: error, task_id: task.taskId }, 'a submit lease could not be renewed'));
-  }, RENEW_EVERY_MS);
-  return { stop: () => clearInterval(timer) };
 }

@@ -14,6 +14,7 @@ import { ownTasks } from './own-tasks.ts';
 import { createPollEngine, type PollEngine } from './poll-engine.ts';
 import { quoteRequest, type RequestToQuote } from './quote-request.ts';
 import { describeArtifacts } from './read-artifacts.ts';
+import { createRelay, type Relay } from './relay/relay.ts';
 import { createResponse, type ResponseAnswer } from './responses/create-response.ts';
 import { createObservationGate } from './responses/limit-observations.ts';
 import { retrieveResponse } from './responses/retrieve-response.ts';
@@ -69,6 +70,8 @@ export type Tasks = {
   detail(taskId: string, userId: number | null): Promise<TaskDetail>;
   /** Notices to clients; they start and stop apart from polling. */
   readonly webhooks: Webhooks;
+  /** What no plugin serves. */
+  readonly relay: Relay;
 };
 
 const MAX_TASK_ID = 191;
@@ -80,17 +83,22 @@ export function createTasks(services: TaskServices): Tasks {
   const observations = createObservationGate(limits.observations);
   const deps: TaskDeps = { ...services, watchers, observations };
   const engine = createPollEngine(deps);
+  const relay = createRelay(deps);
 
   return {
     webhooks: createWebhooks(deps),
+    relay,
     async start() {
       if (store.dialect === 'sqlite') {
         const freed = await store.tasks.expireAllLeases();
         if (freed > 0) deps.logger.info({ tasks: freed }, 'leases of an earlier process were ended');
       }
+      await relay.start();
       engine.start();
     },
-    stop: (graceMs) => engine.stop(graceMs),
+    async stop(graceMs) {
+      await Promise.all([engine.stop(graceMs), relay.stop()]);
+    },
     stats: () => engine.stats(),
     queueDepth: () => store.tasks.queueDepth(),
     submitGeneric: (caller, requestId, pluginKey, request) =>

@@ -3,11 +3,24 @@ import { httpErrors } from '../errors.ts';
 import type { Kit } from '../kit.ts';
 import { isJsonType, mediaType } from '../read-body.ts';
 import { REPLAYED } from '../response-headers.ts';
+import { createRelayed, forwardRelayed, orRelayed } from './answer-relayed.ts';
 import { readClientRequest, requestedModel } from './read-client-request.ts';
 import { type ServerEvent, sendEvents } from './send-events.ts';
 import { callerOf, type V1Deps } from './task-routes.ts';
 
-/** OpenAI's responses API over plugins that claim `proto_responses`. */
+/** What the gateway itself reads; all other members are the plugin's. */
+const REQUEST = {
+  type: 'object' as const,
+  required: ['model'],
+  properties: {
+    model: { type: 'string' as const },
+    input: { description: 'What to make: a text, or messages.' },
+    stream: { type: 'boolean' as const, description: 'The answer is a stream of events.' },
+    background: { type: 'boolean' as const, description: 'The answer does not wait for the task; it is read later.' },
+  },
+};
+
+/** OpenAI's responses API over plugins that claim `proto_responses`, and over the relay for other models. */
 export function responseRoutes(kit: Kit, deps: V1Deps) {
   const { tasks } = deps;
   return new Elysia({ name: 'v1-responses', tags: ['Responses'] })
@@ -24,6 +37,8 @@ export function responseRoutes(kit: Kit, deps: V1Deps) {
         try {
           deps.assertKeyAllows({ key: api.key, model: requestedModel(client), ip: origin.ip });
           keepOpen();
+          const relayed = await createRelayed(tasks, 'response', { request, api, requestId }, client);
+          if (relayed) return relayed;
           const answer = await tasks.createResponse(callerOf(api), requestId, client);
           if (answer.replayed) set.headers[REPLAYED] = 'true';
           if (answer.kind === 'object') return answer.response;
@@ -38,7 +53,10 @@ export function responseRoutes(kit: Kit, deps: V1Deps) {
       {
         apiKey: true,
         modelRequest: true,
-        detail: { summary: 'Create a response: waited for, streamed ("stream") or in the background ("background")' },
+        detail: {
+          summary: 'Create a response: waited for, streamed ("stream") or in the background ("background")',
+          requestBody: { required: true, content: { 'application/json': { schema: REQUEST } } },
+        },
       },
     )
     .get(
@@ -46,7 +64,13 @@ export function responseRoutes(kit: Kit, deps: V1Deps) {
       async ({ request, params, api, keepOpen }) => {
         keepOpen();
         const client = await readClientRequest(request, params, deps);
-        return tasks.retrieveResponse(api.user.id, params.response_id, client);
+        return orRelayed(
+          () => tasks.retrieveResponse(api.user.id, params.response_id, client),
+          () =>
+            forwardRelayed(tasks, 'response', { request, api, keepOpen }, params.response_id, {
+              operation: 'retrieve',
+            }),
+        );
       },
       { apiKey: true, detail: { summary: 'Read a response' } },
     );

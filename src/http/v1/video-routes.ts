@@ -5,18 +5,31 @@ import { type Tasks, videoObject } from '../../tasks/index.ts';
 import { httpErrors } from '../errors.ts';
 import type { Kit } from '../kit.ts';
 import { REPLAYED } from '../response-headers.ts';
+import { createRelayed, forwardRelayed, orRelayed } from './answer-relayed.ts';
 import { readClientRequest, requestedModel } from './read-client-request.ts';
 import { contentRequest, contentResponse } from './send-content.ts';
 import { callerOf, type V1Deps } from './task-routes.ts';
 
-/** OpenAI's video API over plugins that claim `proto_video`. */
+/** OpenAI's video API over plugins that claim `proto_video`, and over the relay for other models. */
 export function videoRoutes(kit: Kit, deps: V1Deps) {
   const { tasks } = deps;
 
-  type ContentScope = { request: Request; params: { task_id: string }; api: ApiPrincipal; headersOnly: boolean };
-  const sendVideo = async ({ request, params, api, headersOnly }: ContentScope): Promise<Response> => {
-    const task = await ownVideo(tasks, api, params.task_id);
-    return contentResponse(await tasks.content(task, null, contentRequest(request, headersOnly)));
+  type ContentScope = {
+    request: Request;
+    params: { task_id: string };
+    api: ApiPrincipal;
+    headersOnly: boolean;
+    keepOpen: () => void;
+  };
+  const sendVideo = async ({ request, params, api, headersOnly, keepOpen }: ContentScope): Promise<Response> => {
+    const id = params.task_id;
+    return orRelayed(
+      async () => {
+        const task = await ownVideo(tasks, api, id);
+        return contentResponse(await tasks.content(task, null, contentRequest(request, headersOnly)));
+      },
+      () => forwardRelayed(tasks, 'video', { request, api, keepOpen }, id, { operation: 'content', headersOnly }),
+    );
   };
 
   return new Elysia({ name: 'v1-videos', tags: ['Videos'] })
@@ -28,6 +41,8 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
         try {
           deps.assertKeyAllows({ key: api.key, model: requestedModel(client), ip: origin.ip });
           keepOpen();
+          const relayed = await createRelayed(tasks, 'video', { request, api, requestId }, client);
+          if (relayed) return relayed;
           const submitted = await tasks.submitVideo(callerOf(api), requestId, client);
           if (submitted.replayed) set.headers[REPLAYED] = 'true';
           return videoObject(submitted);
@@ -39,9 +54,15 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
     )
     .get(
       '/v1/videos/:task_id',
-      async ({ request, params, api }) => {
-        const task = await ownVideo(tasks, api, params.task_id);
-        return tasks.renderVideo(task, await readClientRequest(request, params, deps));
+      async ({ request, params, api, keepOpen }) => {
+        const id = params.task_id;
+        return orRelayed(
+          async () => {
+            const task = await ownVideo(tasks, api, id);
+            return tasks.renderVideo(task, await readClientRequest(request, params, deps));
+          },
+          () => forwardRelayed(tasks, 'video', { request, api, keepOpen }, id, { operation: 'retrieve' }),
+        );
       },
       { apiKey: true, detail: { summary: 'Read a video' } },
     )

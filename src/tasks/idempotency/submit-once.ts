@@ -26,15 +26,14 @@ export async function submitOnce(
   request: ClientRequest,
   submit: (idempotency: Idempotency | undefined) => Promise<TaskRecord>,
 ): Promise<SubmittedTask> {
-  const key = request.idempotencyKey ?? undefined;
-  if (key === undefined) return { ...(await submit(undefined)), replayed: false };
-  if (!KEY.test(key)) throw taskErrors.invalid_idempotency_key();
-  const requestHash = hashOf(request);
+  const idempotency = readIdempotency(request);
+  if (!idempotency) return { ...(await submit(undefined)), replayed: false };
+  const { key, requestHash } = idempotency;
   const find = () => deps.store.idempotency.find(caller.user.id, key, deps.clock.unix());
   let earlier = await find();
   if (!earlier) {
     try {
-      return { ...(await submit({ key, requestHash })), replayed: false };
+      return { ...(await submit(idempotency)), replayed: false };
     } catch (error) {
       earlier = isTaken(error) ? await find() : undefined;
       if (!earlier) throw error;
@@ -42,6 +41,14 @@ export async function submitOnce(
   }
   if (earlier.requestHash !== requestHash) throw taskErrors.idempotency_key_reused();
   return { ...(await outcomeOf(deps, earlier.taskId, request.signal)), replayed: true };
+}
+
+/** The key of a request, where it has one. @throws tasks.invalid_idempotency_key */
+export function readIdempotency(request: ClientRequest): Idempotency | undefined {
+  const key = request.idempotencyKey ?? undefined;
+  if (key === undefined) return undefined;
+  if (!KEY.test(key)) throw taskErrors.invalid_idempotency_key();
+  return { key, requestHash: hashOf(request) };
 }
 
 /** Over the method, the address and the body's own bytes: what makes two requests the same. */

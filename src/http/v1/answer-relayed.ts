@@ -1,0 +1,60 @@
+import type { ApiPrincipal } from '../../auth/index.ts';
+import { AppError } from '../../kernel/index.ts';
+import type { ClientRequest, RelayAnswer, RelayCall, Tasks } from '../../tasks/index.ts';
+import { REPLAYED } from '../response-headers.ts';
+import { readAddress, requestedModel } from './read-client-request.ts';
+import { contentResponse } from './send-content.ts';
+import { callerOf } from './task-routes.ts';
+
+type Kind = Parameters<Tasks['relay']['takes']>[0];
+type Creation = { request: Request; api: ApiPrincipal; requestId: string };
+type Asked = { request: Request; api: ApiPrincipal; keepOpen: () => void };
+
+/** A creation that is the relay's, answered by the vendor; undefined: it is a plugin's, or nobody's. */
+export async function createRelayed(
+  tasks: Tasks,
+  kind: Kind,
+  { request, api, requestId }: Creation,
+  client: ClientRequest,
+): Promise<Response | undefined> {
+  if (!tasks.relay.takes(kind, requestedModel(client))) return undefined;
+  const headers = Object.fromEntries(request.headers);
+  return relayedResponse(await tasks.relay.create(callerOf(api), { kind, requestId, client, headers }));
+}
+
+/** Asks the vendor for an object of the caller's own. Throws `tasks.not_found`. */
+export async function forwardRelayed(
+  tasks: Tasks,
+  kind: Kind,
+  { request, api, keepOpen }: Asked,
+  id: string,
+  call: Pick<RelayCall, 'operation' | 'headersOnly'>,
+): Promise<Response> {
+  keepOpen();
+  const { query } = readAddress(request);
+  const headers = Object.fromEntries(request.headers);
+  return relayedResponse(
+    await tasks.relay.forward(api.user.id, kind, id, { ...call, query, headers, signal: request.signal }),
+  );
+}
+
+const NOT_FOUND = ['tasks.task_not_found', 'tasks.not_found', 'http.not_found'];
+
+/** What a plugin made, else what the relay did. */
+export async function orRelayed<T>(own: () => Promise<T>, relayed: () => Promise<Response>): Promise<T | Response> {
+  try {
+    return await own();
+  } catch (error) {
+    if (error instanceof AppError && NOT_FOUND.includes(error.code)) return relayed();
+    throw error;
+  }
+}
+
+/** A vendor's bytes on our own origin are held down as those of artifacts are. */
+function relayedResponse(answer: RelayAnswer): Response {
+  const response = contentResponse(answer);
+  // Nothing in between may gather the events (nginx does unless told).
+  if (answer.headers['content-type']?.startsWith('text/event-stream')) response.headers.set('x-accel-buffering', 'no');
+  if (answer.replayed) response.headers.set(REPLAYED, 'true');
+  return response;
+}

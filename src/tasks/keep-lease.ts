@@ -1,0 +1,19 @@
+import type { TaskDeps } from './types.ts';
+
+/** The submit lease, renewed while the call lives. */
+export const SUBMIT_LEASE_MS = 30_000;
+const RENEW_EVERY_MS = 10_000;
+
+/** Renews a submit lease until it is stopped. */
+export function keepLease(
+  { logger }: Pick<TaskDeps, 'logger'>,
+  taskId: string,
+  renew: (leaseForMs: number) => Promise<boolean>,
+): { stop(): void } {
+  const timer = setInterval(() => {
+    renew(SUBMIT_LEASE_MS).catch((error) =>
+      logger.warn({ err: error, task_id: taskId }, 'a submit lease could not be renewed'),
+    );
+  }, RENEW_EVERY_MS);
+  return { stop: () => clearInterval(timer) };
+}
