@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test';
+import { readConfig } from '../../src/app/config.ts';
 import { receiverList } from '../../src/app/receiver-list.ts';
 import { shownUrl } from '../../src/tasks/index.ts';
 import { createCallbackUrls } from '../../src/tasks/webhooks/callback-urls.ts';
@@ -112,6 +113,14 @@ describe('WEBHOOK_ALLOWED_HOSTS', () => {
       value: { names: ['hooks.lan'], ranges: ['10.1.2.3/8', '192.168.0.0/16'] },
     });
   });
+  test('a bad value stops the start and is named', () => {
+    const read = readConfig({ WEBHOOK_ALLOWED_HOSTS: 'hooks.lan, 169.254.169.254' });
+    expect(read).toEqual({
+      ok: false,
+      faults: [expect.stringMatching(/^WEBHOOK_ALLOWED_HOSTS: read .*169\.254\.169\.254.*never called/)],
+    });
+  });
+
   test.each([
     ['an empty entry', 'hooks.lan,,10.0.0.0/8', 'an entry is empty'],
     ['a scheme', 'https://hooks.lan', 'is no host name'],

@@ -1,0 +1,363 @@
+/** The worker that delivers notices: what counts as delivered, when it tries again, whom it never calls, and who waits for whom. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  type Clock,
+  createSecretBox,
+  newMessageId,
+  newTaskId,
+  newUuid,
+  randomBase64,
+  silentLogger,
+  systemClock,
+} from '../../src/kernel/index.ts';
+import { openStore } from '../../src/store/index.ts';
+import type { Store, WebhookDelivery, WebhookRecord } from '../../src/store/ports/index.ts';
+import { type AllowedReceivers, createCallbackUrls } from '../../src/tasks/index.ts';
+import { createWebhookWorker, type WebhookWorker } from '../../src/tasks/webhooks/webhook-worker.ts';
+import { createUpstream, type UpstreamOptions } from '../../src/upstream/index.ts';
+import { createTestClock } from '../auth/test-clock.ts';
+import { addKey, addUser } from '../contract/each-store.ts';
+import { until } from '../support/until.ts';
+import { type Receiver, startReceiver, verified } from '../support/webhook-receiver.ts';
+
+const DAY = 86_400_000;
+const LOOPBACK: AllowedReceivers = { names: [], ranges: ['127.0.0.0/8'] };
+const secretBox = createSecretBox(['crypto-secret-of-the-tests']);
+const secret = `whsec_${randomBase64(32)}`;
+
+let folder: string;
+let receiver: Receiver;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'taskgate-webhooks-'));
+  receiver = await startReceiver();
+});
+afterAll(async () => {
+  await receiver.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const stops: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const stop of stops.splice(0).reverse()) await stop();
+});
+beforeEach(() => {
+  receiver.received.length = 0;
+  receiver.answer((_, response) => void response.writeHead(204).end());
+});
+
+type Node = Awaited<ReturnType<typeof openNode>>;
+
+/** A node with a database of its own and a key that has a secret. */
+async function openNode(
+  options: {
+    clock?: Clock;
+    allowed?: AllowedReceivers;
+    upstream?: Partial<UpstreamOptions>;
+    hostConcurrency?: number;
+  } = {},
+) {
+  const { clock = systemClock, allowed = LOOPBACK } = options;
+  const dataDir = join(folder, newUuid());
+  const store = await openStore({ databaseUrl: '', dataDir, synchronous: 'NORMAL', clock, logger: silentLogger });
+  stops.push(() => store.close());
+  const user = await addUser(store);
+  const key = await addKey(store, user.id);
+  await store.apiKeys.rotateWebhookSecret(key.id, user.id, { sealed: secretBox.seal(secret), formerUntil: 0 });
+  const upstream = createUpstream({
+    ...{ allowPrivate: false, privateRanges: allowed.ranges, clock: systemClock, logger: silentLogger },
+    ...options.upstream,
+  });
+  stops.push(() => upstream.close());
+  const startWorker = (): WebhookWorker => {
+    const worker = createWebhookWorker({
+      ...{ store, clock, upstream, logger: silentLogger, nodeId: newUuid() },
+      webhooks: {
+        ...{ upstream, secretBox, urls: createCallbackUrls(allowed) },
+        ...{ updateEveryMs: 0, hostConcurrency: options.hostConcurrency ?? 8 },
+      },
+    });
+    worker.start();
+    stops.push(() => worker.stop(0));
+    return worker;
+  };
+  return { store, user, key, startWorker };
+}
+
+/** Writes a notice for `url`; gives its task's id. */
+async function notify(
+  { store, user, key }: Node,
+  url = receiver.url,
+  before: (taskId: string) => void = () => {},
+): Promise<string> {
+  const taskId = newTaskId();
+  before(taskId);
+  await store.webhooks.putFinish(
+    {
+      ...{ eventId: newMessageId(), taskId, userId: user.id, apiKeyId: key.id, event: 'task.finished', url },
+      host: new URL(url).host,
+      payload: { type: 'task.finished', timestamp: '2026-01-01T00:00:00.000Z', data: { id: taskId } },
+      createdAt: systemClock.unix(),
+    },
+    DAY,
+  );
+  return taskId;
+}
+
+type Seen = WebhookRecord & { deliveries: WebhookDelivery[] };
+async function look(store: Store, taskId: string): Promise<Seen> {
+  const [notice] = (await store.webhooks.listOfTask(taskId, { page: 1, pageSize: 1 })).items;
+  if (!notice) throw new Error('there is no such notice');
+  return notice;
+}
+/** The notice once `attempts` have ended. */
+async function after(store: Store, taskId: string, attempts = 1): Promise<Seen> {
+  await until(async () => (await look(store, taskId)).attempts >= attempts);
+  return look(store, taskId);
+}
+
+describe('what a receiver answers', () => {
+  let node: Node;
+  beforeEach(async () => {
+    node = await openNode();
+    node.startWorker();
+  });
+
+  /** Answers each notice by the query of its URL; gives what became of the notices, in order. */
+  async function answered(cases: { status: number; headers?: Record<string, string> }[]): Promise<Seen[]> {
+    const answers = new Map<string, (typeof cases)[number]>();
+    receiver.answer(({ payload }, response) => {
+      const { status, headers } = answers.get(payload.data.id) ?? { status: 500, headers: {} };
+      response.writeHead(status, headers).end(status < 300 ? undefined : 'an answer that nobody keeps');
+    });
+    const told = cases.map((one) => notify(node, undefined, (id) => answers.set(id, one)));
+    return Promise.all(told.map(async (taskId) => after(node.store, await taskId)));
+  }
+  const pause = ({ nextAttemptAtMs, lastAttemptAtMs }: Seen) => nextAttemptAtMs - lastAttemptAtMs;
+
+  test('2xx is delivered', async () => {
+    const statuses = [200, 201, 202, 204, 299];
+    for (const [i, seen] of (await answered(statuses.map((status) => ({ status })))).entries()) {
+      expect(seen).toMatchObject({ status: 'delivered', deliveries: [{ httpStatus: statuses[i], error: '' }] });
+    }
+    expect(receiver.received.map((one) => verified(one, secret))).toEqual([1, 1, 1, 1, 1]);
+  });
+
+  test('410 is given up at once', async () => {
+    const [seen] = await answered([{ status: 410 }]);
+    expect(seen).toMatchObject({ status: 'failed', attempts: 1, deliveries: [{ httpStatus: 410 }] });
+  });
+
+  test('everything else is tried again after 5 s, and no redirect is followed', async () => {
+    const statuses = [300, 301, 302, 303, 307, 308, 400, 401, 404, 409, 429, 500, 502, 503];
+    const headers = { location: receiver.url };
+    for (const [i, seen] of (await answered(statuses.map((status) => ({ status, headers })))).entries()) {
+      const { durationMs, ...delivery } = seen.deliveries[0]!;
+      expect(delivery).toEqual({ at: expect.any(Number), httpStatus: statuses[i] ?? 0, error: '' });
+      expect(durationMs).toBeGreaterThanOrEqual(0);
+      expect(seen).toMatchObject({ status: 'pending', attempts: 1, retries: 1 });
+      expect(pause(seen)).toBeGreaterThan(4400);
+      expect(pause(seen)).toBeLessThan(8000);
+    }
+    expect(receiver.received).toHaveLength(statuses.length);
+  });
+
+  test('Retry-After is obeyed up to an hour, and never shortens the pause', async () => {
+    const cases: [retryAfter: string, least: number, most: number][] = [
+      ['120', 119_000, 125_000],
+      ['1', 4400, 8000],
+      ['100000', 3_599_000, 3_605_000],
+      [new Date(systemClock.nowMs() + 600_000).toUTCString(), 580_000, 605_000],
+      ['soon', 4400, 8000],
+    ];
+    const all = await answered(cases.map(([retryAfter]) => ({ status: 503, headers: { 'retry-after': retryAfter } })));
+    for (const [i, seen] of all.entries()) {
+      expect(pause(seen)).toBeGreaterThan(cases[i]?.[1] ?? 0);
+      expect(pause(seen)).toBeLessThan(cases[i]?.[2] ?? 0);
+    }
+  });
+
+  test('a flood in the answer: its status counts, no more than 64 KiB is read, and nothing of it is kept', async () => {
+    let sent = 0;
+    receiver.answer((_, response) => {
+      response.writeHead(200);
+      const pour = () => {
+        while (!response.destroyed && response.write(Buffer.alloc(64 * 1024, 'flood'))) sent += 1;
+      };
+      response.on('drain', pour);
+      pour();
+    });
+    const seen = await after(node.store, await notify(node));
+    expect(seen.status).toBe('delivered');
+    expect(JSON.stringify(seen)).not.toContain('flood');
+    // What the sockets' buffers hold.
+    expect(sent).toBeLessThan(200);
+  });
+
+  test('a broken connection and a closed port are tried again, and the log says which', async () => {
+    receiver.answer((_, response) => void response.socket?.destroy());
+    expect(await after(node.store, await notify(node))).toMatchObject({
+      status: 'pending',
+      deliveries: [{ httpStatus: 0, error: 'broken' }],
+    });
+    const closed = await startReceiver();
+    await closed.stop();
+    expect(await after(node.store, await notify(node, closed.url))).toMatchObject({
+      status: 'pending',
+      deliveries: [{ httpStatus: 0, error: 'connect' }],
+    });
+  });
+});
+
+describe('a key', () => {
+  test('that is gone ends its notices; a secret that nobody can read is waited for', async () => {
+    const node = await openNode();
+    const { store, key, user } = node;
+    const foreign = createSecretBox(['another-secret']).seal(secret);
+    await store.apiKeys.rotateWebhookSecret(key.id, user.id, { sealed: foreign, formerUntil: systemClock.unix() + 60 });
+    const unreadable = await notify(node);
+    node.startWorker();
+    expect(await after(store, unreadable)).toMatchObject({
+      status: 'pending',
+      deliveries: [{ httpStatus: 0, error: 'secret_unreadable' }],
+    });
+    await store.apiKeys.delete(key.id, user.id);
+    expect(await after(store, await notify(node))).toMatchObject({
+      status: 'failed',
+      deliveries: [{ httpStatus: 0, error: 'key_deleted' }],
+    });
+    expect(receiver.received).toEqual([]);
+  });
+});
+
+describe('server-side request forgery', () => {
+  /** Expects that `url` is never connected to, although it once was taken. */
+  async function neverCalled(url: string, options: Parameters<typeof openNode>[0], error: string): Promise<void> {
+    const node = await openNode(options);
+    node.startWorker();
+    const seen = await after(node.store, await notify(node, url));
+    expect(seen).toMatchObject({ status: 'pending', deliveries: [{ httpStatus: 0, error }] });
+    expect(receiver.received).toEqual([]);
+  }
+  const nobody: AllowedReceivers = { names: [], ranges: [] };
+  const resolving = (...addresses: string[]) => ({
+    resolve: async () => addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),
+  });
+  const port = () => receiver.port;
+
+  test('a name that resolves to loopback', () =>
+    neverCalled(`https://hooks.example:${port()}/`, { allowed: nobody, upstream: resolving('127.0.0.1') }, 'refused'));
+  test('a name that resolves to a public and a private address (rebinding)', () =>
+    neverCalled(
+      `https://hooks.example:${port()}/`,
+      { allowed: nobody, upstream: resolving('8.8.8.8', '10.0.0.1') },
+      'refused',
+    ));
+  test.each(['169.254.169.254', '::ffff:169.254.169.254', 'fd00:ec2::254', '64:ff9b::a9fe:a9fe', 'fe80::1'])(
+    'a name that is allowed and resolves to %s',
+    (address) =>
+      neverCalled(
+        'http://hooks.lan/',
+        { allowed: { names: ['hooks.lan'], ranges: ['10.0.0.0/8'] }, upstream: resolving(address) },
+        'refused',
+      ),
+  );
+  test('a name of an allowed range that resolves to another private network', () =>
+    neverCalled(
+      'https://hooks.example/',
+      { allowed: { names: [], ranges: ['10.0.0.0/8'] }, upstream: resolving('192.168.0.1') },
+      'refused',
+    ));
+  test('a private network in NAT64 form, where its IPv4 range is allowed', () =>
+    neverCalled(
+      'https://hooks.example/',
+      { allowed: { names: [], ranges: ['10.0.0.0/8'] }, upstream: resolving('64:ff9b::10.0.0.1') },
+      'refused',
+    ));
+  test('plain http to a receiver that was allowed when the task was submitted', () =>
+    neverCalled(receiver.url, { allowed: nobody }, 'not_allowed'));
+
+  test('a redirect to the metadata service is not followed', async () => {
+    const node = await openNode();
+    node.startWorker();
+    const location = 'http://169.254.169.254/latest/meta-data/';
+    receiver.answer((_, response) => void response.writeHead(307, { location }).end());
+    expect(await after(node.store, await notify(node))).toMatchObject({
+      status: 'pending',
+      deliveries: [{ httpStatus: 307, error: '' }],
+    });
+  });
+
+  test('UPSTREAM_ALLOW_PRIVATE or not: a host allowed by name is called, at its private address', async () => {
+    const node = await openNode({ allowed: { names: ['hooks.lan'], ranges: [] }, upstream: resolving('127.0.0.1') });
+    node.startWorker();
+    expect((await after(node.store, await notify(node, `http://hooks.lan:${port()}/`))).status).toBe('delivered');
+  });
+});
+
+describe('who waits for whom', () => {
+  test('a receiver that never answers gets its few slots and holds up nobody; a stop gives everything back', async () => {
+    const node = await openNode({ hostConcurrency: 2 });
+    const silent = await startReceiver();
+    silent.answer(() => {});
+    stops.push(() => silent.stop());
+    const stuck = await Promise.all(Array.from({ length: 20 }, () => notify(node, silent.url)));
+    const worker = node.startWorker();
+    await until(() => silent.received.length === 2);
+    const others = await Promise.all(Array.from({ length: 20 }, () => notify(node)));
+    for (const taskId of others) expect((await after(node.store, taskId)).status).toBe('delivered');
+    expect(silent.received).toHaveLength(2);
+    expect(worker.stats()).toEqual({ underway: 2, delivered: 20, retried: 0, failed: 0 });
+
+    await worker.stop(50);
+    for (const taskId of stuck) {
+      const seen = await look(node.store, taskId);
+      expect(seen).toMatchObject({ status: 'pending', attempts: 0, leaseOwner: null, deliveries: [] });
+    }
+    // At least once: those under way are made again, under the same ids.
+    silent.answer((_, response) => void response.writeHead(204).end());
+    node.startWorker();
+    for (const taskId of stuck) expect((await after(node.store, taskId)).status).toBe('delivered');
+    const ids = silent.received.map(({ id }) => id);
+    expect([ids.length, new Set(ids).size]).toEqual([22, 20]);
+  });
+
+  test('three hundred notices to one fast receiver arrive, each once', async () => {
+    const node = await openNode();
+    const taskIds = await Promise.all(Array.from({ length: 300 }, () => notify(node)));
+    node.startWorker();
+    for (const taskId of taskIds) await after(node.store, taskId);
+    expect(receiver.received.map(({ payload }) => payload.data.id).sort()).toEqual(taskIds.sort());
+  });
+});
+
+test('the schedule: 5 s, 30 s, 2 min, 10 min, 30 min, 1 h, every 2 h, and a last time after 24 hours', async () => {
+  const clock = createTestClock();
+  const node = await openNode({ clock });
+  const { store } = node;
+  receiver.answer((_, response) => void response.writeHead(500).end());
+  const taskId = await notify(node);
+  const began = clock.nowMs();
+  node.startWorker();
+  const pauses: number[] = [];
+  for (let attempt = 1; ; attempt += 1) {
+    const seen = await after(store, taskId, attempt);
+    if (seen.status !== 'pending') break;
+    pauses.push((seen.nextAttemptAtMs - clock.nowMs()) / 1000);
+    clock.advance(Math.ceil((seen.nextAttemptAtMs - clock.nowMs()) / 1000));
+  }
+  const wanted = [5, 30, 120, 600, 1800, 3600, ...Array.from({ length: 10 }, () => 7200)];
+  for (const [i, seconds] of wanted.entries()) {
+    expect(pauses[i]).toBeGreaterThanOrEqual(seconds * 0.899);
+    expect(pauses[i]).toBeLessThanOrEqual(seconds * 1.101);
+  }
+  const seen = await look(store, taskId);
+  expect(seen).toMatchObject({ status: 'failed', attempts: pauses.length + 1 });
+  expect(clock.nowMs() - began).toBeGreaterThanOrEqual(DAY);
+  expect(clock.nowMs() - began).toBeLessThan(DAY + 60_000);
+  expect(new Set(receiver.received.map(({ id }) => id)).size).toBe(1);
+  // The time of the attempt is signed anew each time.
+  expect(new Set(receiver.received.map(({ headers }) => headers['webhook-timestamp'])).size).toBe(pauses.length + 1);
+}, 30_000);
