@@ -57,6 +57,12 @@ const PRESENTS_ERRORS = `error(ctx, error) {
     return { vendor: error, at: ctx.path, params: ctx.params, body: ctx.body.kind };
   },`;
 
+const VIDEO = `
+export const protocols = { proto_video: {
+  decodeRequest: ({ model, body }) => ({ kind: 'submit', model, originTaskIds: body.value.origins }),
+  render: (ctx, task) => ({ metadata: { ctx, task } }),
+} };`;
+
 export type Job = { id: string; ctx: Record<string, unknown>; [name: string]: unknown };
 
 export type NativeGateway = Awaited<ReturnType<typeof startNativeGateway>>;
@@ -92,7 +98,8 @@ export async function startNativeGateway(dialect: 'sqlite' | 'postgres') {
   const url = `http://127.0.0.1:${gateway.port}`;
   const admin: Administrator = await setUp({ ...gateway, url, setupUrl: gateway.setup_url } as never);
   await admin.call('POST', '/api/plugin/task', {
-    source: source('acme', PRESENTS_ERRORS, { models: ['acme-1', 'acme-2', 'acme-3'] }),
+    source:
+      source('acme', PRESENTS_ERRORS, { models: ['acme-1', 'acme-2', 'acme-3'], protocols: ['proto_video'] }) + VIDEO,
   });
   await admin.call('POST', '/api/plugin/task', { source: source('beta', '', { models: ['beta-1', 'acme-1'] }) });
   const addChannel = (fields: object = {}) =>

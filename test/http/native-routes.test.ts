@@ -406,6 +406,21 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         expect(await refusal(continues(other.id))).toEqual([400, 'origin_task_platform_mismatch']);
       });
 
+      test('videos build on them by the same rules, and their renderer does not see them', async () => {
+        const first = await at.submit();
+        const create = (origins: unknown) => at.send('/v1/videos', { model: 'acme-1', origins });
+        const made = await create([first.id]);
+        expect(made.status).toBe(200);
+        const seen = at.jobs.find(({ ctx }) => ctx.publicTaskId === made.body.id)?.ctx;
+        expect(seen?.originTasks).toMatchObject([{ taskId: first.id, upstreamTaskId: first.job.id }]);
+        const { metadata } = (await at.send(`/v1/videos/${made.body.id}`)).body;
+        expect(JSON.stringify(metadata)).not.toContain(first.job.id);
+        expect(await create([other.id])).toMatchObject({
+          status: 400,
+          body: { error: { code: 'origin_task_platform_mismatch' } },
+        });
+      });
+
       test('the channel that made them is the only one that is asked, also where it refuses', async () => {
         const apart = await at.addChannel({ name: 'apart', priority: 9 });
         const first = await at.submit();
