@@ -231,7 +231,13 @@ describe('from the marketplace to a serving plugin', () => {
       'plugin:paper@1.0.0',
       'plugin:paper@1.0.0',
     ]);
-    expect(rows[0]).toMatchObject({ username: 'root', detail: { source: 'Papers', source_hash: sha256(two) } });
+    expect(rows[0]).toMatchObject({
+      username: 'root',
+      detail: { source: 'Papers', before: null, after: { version: '1.1.0', source_hash: sha256(two), active: false } },
+    });
+    // The second source had the same: nothing but a new logo or remark could have changed.
+    const stored = { version: '1.0.0', source_hash: sha256(one), active: true, has_icon: true };
+    expect(rows[1]).toMatchObject({ detail: { before: stored, after: stored } });
   });
 
   test('a file that is not the announced one is not installed, and a market that changed its word is diverged', async () => {

@@ -13,6 +13,7 @@ import { answerIcon } from '../answer-icon.ts';
 import { type Kit, ok, strictObject } from '../kit.ts';
 import type { RecordAudit } from '../record-audit.ts';
 import { wrongField } from '../wrong-field.ts';
+import { auditVersion } from './describe-plugin.ts';
 import type { OptionDesk } from './options.ts';
 
 const SOURCES = 'task_plugin.marketplace_sources';
@@ -99,9 +100,8 @@ export function marketplaceRoutes(kit: Kit, { marketplace, options, audit }: Mar
             target: `plugin:${body.key}@${body.version}`,
             detail: {
               source: body.source,
-              source_hash: detail.sourceHash,
-              enabled: detail.plugin?.enabled ?? false,
-              active: detail.plugin?.active ?? false,
+              before: auditVersion(detail.before),
+              after: auditVersion(detail.plugin),
               force: body.force ?? false,
             },
           },

@@ -5,7 +5,7 @@ import { pluginErrors } from '../errors.ts';
 import { publishMeta } from '../manifest/normalize-meta.ts';
 import { type IconImage, readIcon } from '../service/check-icon.ts';
 import type { PluginService } from '../service/create-plugin-service.ts';
-import type { PluginDetail } from '../service/describe-plugins.ts';
+import type { UploadedPlugin } from '../service/upload-plugin.ts';
 import type { Manifest, PluginFault } from '../types.ts';
 import { compareEntry, isAnnounced } from './compare-entry.ts';
 import { createMarketReader, decodeText } from './fetch-file.ts';
@@ -57,7 +57,7 @@ export interface Marketplace {
   /** The logo of a plugin; `undefined` when the index names none. */
   icon(name: Omit<OfferedName, 'version'>): Promise<IconImage | undefined>;
   /** Fetches source and logo, checks their hashes and uploads them. */
-  install(request: MarketInstall): Promise<PluginDetail>;
+  install(request: MarketInstall): Promise<UploadedPlugin>;
 }
 
 type Deps = {
