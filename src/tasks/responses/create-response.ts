@@ -54,6 +54,9 @@ export async function createResponse(
       letGo();
       return { kind: 'object', replayed, response: pendingResponse(task) };
     }
+    const told = { request_id: requestId, task_id: task.taskId, plugin: task.platform, stream };
+    deps.logger.debug({ task_plugin: 'observation_start', ...told }, 'a client looks on');
+    held.push(() => deps.logger.debug({ task_plugin: 'observation_end', ...told }, 'a client looks on no longer'));
     const patience = waitAtMost(deps.clock, deps.limits.submitTimeoutMs, client.signal);
     // Whatever ends the wait gives the place back, also where nobody reads what is left to be told.
     if (patience.signal.aborted) letGo();
@@ -63,8 +66,7 @@ export async function createResponse(
     const rendering = { plugin, context: accepted.context, signal: patience.signal };
     if (stream)
       return { kind: 'stream', replayed, events: endingWith(streamResponse(deps, rendering, task), patience.end) };
-    const response = await awaitResponse(deps, rendering, task);
-    patience.end();
+    const response = await awaitResponse(deps, rendering, task).finally(patience.end);
     return { kind: 'object', replayed, response };
   } catch (error) {
     letGo();
