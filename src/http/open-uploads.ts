@@ -13,7 +13,10 @@ const SUFFIX = '.part';
 /** A file of a client, complete. */
 export type Upload = {
   size: number;
-  /** Its bytes from the beginning, as often as they are asked for; throws when the disk cannot give them. */
+  /**
+   * Its bytes from the beginning, as often as they are asked for; throws when the disk cannot give them. A chunk is good until the next is asked
+   * for.
+   */
   stream(): AsyncIterable<Uint8Array>;
 };
 
@@ -47,18 +50,17 @@ export function openUploads({ folder, logger }: { folder: string; logger: Logger
 }
 
 function createWriter(folder: string): UploadWriter {
-  const kept: Uint8Array[] = [];
-  let keptBytes = 0;
+  // One piece of memory for the whole file: thousands of short-lived ones would wait for the garbage collector as a heap of their own.
+  let memory: Uint8Array | undefined;
+  let filled = 0;
   let size = 0;
   let file: TemporaryFile | undefined;
 
-  async function flush(): Promise<void> {
+  async function flush(bytes: Uint8Array): Promise<void> {
     try {
       file ??= await createFile(folder);
-      const bytes = Buffer.concat(kept);
-      kept.length = 0;
-      keptBytes = 0;
-      await file.append(bytes);
+      await file.append(bytes.subarray(0, filled));
+      filled = 0;
     } catch (cause) {
       throw httpErrors.upload_storage({ cause, retryAfterSeconds: 60 });
     }
@@ -66,26 +68,35 @@ function createWriter(folder: string): UploadWriter {
 
   return {
     async write(chunk) {
-      kept.push(new Uint8Array(chunk));
-      keptBytes += chunk.byteLength;
+      memory ??= new Uint8Array(KEPT_BYTES);
+      for (let at = 0; at < chunk.byteLength; ) {
+        if (filled === KEPT_BYTES) await flush(memory);
+        const piece = chunk.subarray(at, at + KEPT_BYTES - filled);
+        memory.set(piece, filled);
+        filled += piece.byteLength;
+        at += piece.byteLength;
+      }
       size += chunk.byteLength;
-      if (keptBytes > KEPT_BYTES) await flush();
     },
     async end() {
-      if (!file) return { size, stream: () => each(kept) };
-      await flush();
+      const rest = memory;
+      memory = undefined;
+      if (!file) {
+        const whole = rest?.slice(0, filled) ?? new Uint8Array();
+        return { size, stream: () => once(whole) };
+      }
+      if (rest) await flush(rest);
       const { read } = file;
       return { size, stream: () => read(size) };
     },
     async remove() {
-      kept.length = 0;
       await file?.remove().catch(() => undefined);
     },
   };
 }
 
-async function* each(chunks: readonly Uint8Array[]): AsyncGenerator<Uint8Array, void, undefined> {
-  yield* chunks;
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, undefined> {
+  if (bytes.byteLength > 0) yield bytes;
 }
 
 type TemporaryFile = {
@@ -128,13 +139,13 @@ async function createFile(folder: string): Promise<TemporaryFile> {
   };
 }
 
-/** At positions of its own, so that several can read at once. */
+/** At positions of its own, so that several can read at once; always into the same memory. */
 async function* readPieces(descriptor: number, size: number): AsyncGenerator<Uint8Array, void, undefined> {
+  const memory = new Uint8Array(Math.min(READ_BYTES, size));
   for (let at = 0; at < size; ) {
-    const length = Math.min(READ_BYTES, size - at);
-    const { bytesRead, buffer } = await readAt(descriptor, new Uint8Array(length), 0, length, at);
+    const { bytesRead } = await readAt(descriptor, memory, 0, Math.min(memory.byteLength, size - at), at);
     if (bytesRead === 0) throw new Error('a file of the request has become shorter');
     at += bytesRead;
-    yield buffer.subarray(0, bytesRead);
+    yield memory.subarray(0, bytesRead);
   }
 }

@@ -1,6 +1,7 @@
 import { err, isObject, type Json, ok, type Result, randomToken } from '../kernel/index.ts';
 import { isPlaceholder, readPlaceholder } from '../plugins/index.ts';
 import type { StreamedBytes } from '../upstream/index.ts';
+import { encodeBase64 } from './encode-base64.ts';
 import type { RequestFile } from './types.ts';
 
 type Placed = { file: RequestFile; prefix: string };
@@ -60,16 +61,3 @@ const asBase64 = ({ size, stream }: RequestFile): StreamedBytes => ({
   size: Math.ceil(size / 3) * 4,
   stream: () => encodeBase64(stream()),
 });
-
-/** Three bytes become four characters, so that what a chunk has beyond a multiple of three waits for the next. */
-async function* encodeBase64(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
-  let rest = Buffer.alloc(0);
-  for await (const chunk of chunks) {
-    const bytes =
-      rest.length === 0 ? Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length) : Buffer.concat([rest, chunk]);
-    const whole = bytes.length - (bytes.length % 3);
-    rest = Buffer.from(bytes.subarray(whole));
-    if (whole > 0) yield Buffer.from(bytes.toString('base64', 0, whole), 'latin1');
-  }
-  if (rest.length > 0) yield Buffer.from(rest.toString('base64'), 'latin1');
-}

@@ -76,7 +76,7 @@ export type RequestFile = {
   /** The part's own Content-Type, as sent; may be empty. */
   mimeType: string;
   size: number;
-  /** All of its bytes, from the beginning each time; until the request is released. */
+  /** All of its bytes, from the beginning each time, until the request is released. A chunk is good until the next is asked for. */
   stream: () => AsyncIterable<Uint8Array>;
 };
 

@@ -1,6 +1,6 @@
 import type { Result } from '../kernel/index.ts';
 
-/** Bytes that are fetched when it is their turn, `size` of them; asked for anew by each attempt. */
+/** Bytes that are fetched when it is their turn, `size` of them; asked for anew by each attempt. A chunk is good until the next is asked for. */
 export type StreamedBytes = { size: number; stream: () => AsyncIterable<Uint8Array> };
 
 export type MultipartPart =

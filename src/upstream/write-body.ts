@@ -63,7 +63,7 @@ function preparePieces(pieces: readonly Piece[], contentType?: string): Result<P
     async write(request, onProgress) {
       const put = async (chunk: Uint8Array) => {
         if (request.destroyed) throw new Error('the connection is gone');
-        if (!request.write(chunk)) await drained(request);
+        await written(request, chunk);
         onProgress();
       };
       for (const piece of pieces) {
@@ -92,11 +92,9 @@ async function pump({ size, stream }: StreamedBytes, put: (chunk: Uint8Array) =>
   if (sent !== size) throw new Error('a file is not as long as announced');
 }
 
-/** Until the connection takes more, or is gone. */
-async function drained(request: ClientRequest): Promise<void> {
+/** Until the connection has taken the chunk, whose memory is then free again, or is gone. */
+async function written(request: ClientRequest, chunk: Uint8Array): Promise<void> {
   const gone = new AbortController();
-  const { signal } = gone;
-  await Promise.race([once(request, 'drain', { signal }), once(request, 'close', { signal })]).finally(() =>
-    gone.abort(),
-  );
+  const taken = new Promise<void>((resolve) => request.write(chunk, () => resolve()));
+  await Promise.race([taken, once(request, 'close', { signal: gone.signal })]).finally(() => gone.abort());
 }

@@ -11,7 +11,7 @@ const MAX_VALUE_BYTES = 1024 * 1024;
 
 export type FormLimits = { uploads: Uploads; maxFileBytes: number };
 
-/** Takes the content of one part. */
+/** Takes the content of one part, piece by piece; a piece is good until it is taken. */
 export type PartTaker = { take(bytes: Uint8Array): Promise<void>; end(): Promise<void> };
 
 export type Form = {
@@ -49,7 +49,7 @@ export function collectForm({ uploads, maxFileBytes }: FormLimits): FormCollecto
         if (textBytes > BODY_CAPS.json) {
           throw httpErrors.too_large({ message: 'The texts of the form are together larger than 16 MiB.' });
         }
-        chunks.push(bytes);
+        chunks.push(new Uint8Array(bytes));
       },
       end: async () => addValue(fields, name, decodeUtf8(Buffer.concat(chunks))),
     };

@@ -76,6 +76,7 @@ const inMemory = (body: TakenBody['body'], bytes: Uint8Array): TakenBody => ({
   release: async () => {},
 });
 
+/** The chunks, hashed on their way; each is good until the next is asked for. */
 async function* hashing(
   chunks: AsyncIterable<Uint8Array>,
   hash: { update(bytes: Uint8Array): unknown },
@@ -83,6 +84,8 @@ async function* hashing(
   for await (const chunk of chunks) {
     hash.update(chunk);
     yield chunk;
+    // Up to a mebibyte each: given back at once, since the garbage collector lets dozens of them pile up.
+    if (chunk.buffer instanceof ArrayBuffer && chunk.buffer.byteLength === chunk.byteLength) chunk.buffer.transfer(0);
   }
 }
 

@@ -1,0 +1,46 @@
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
+const PAD = '='.charCodeAt(0);
+
+/** The two characters of each twelve bits, side by side as they stand in memory. */
+const PAIRS = new Uint16Array(
+  Uint8Array.from({ length: 2 * 4096 }, (_, i) => ALPHABET.charCodeAt(i % 2 === 0 ? i >> 7 : (i >> 1) & 63)).buffer,
+);
+
+/**
+ * The Base64 text of `chunks` as bytes, piece by piece; a piece is good until the next is asked for. By hand and always into the same memory:
+ * texts of each chunk, made by the platform, would wait for the garbage collector as a heap of their own.
+ */
+export async function* encodeBase64(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+  let input = new Uint8Array();
+  let output = new Uint16Array();
+  // Three bytes become four characters: what a chunk has beyond a multiple of three waits for the next.
+  let waiting = 0;
+  for await (const chunk of chunks) {
+    const total = waiting + chunk.byteLength;
+    if (total > input.length) {
+      const larger = new Uint8Array(total);
+      larger.set(input.subarray(0, waiting));
+      input = larger;
+      output = new Uint16Array(2 * Math.ceil(total / 3));
+    }
+    input.set(chunk, waiting);
+    const threes = Math.floor(total / 3);
+    encode(input, threes, output);
+    waiting = total - 3 * threes;
+    input.copyWithin(0, 3 * threes, total);
+    if (threes > 0) yield new Uint8Array(output.buffer, 0, 4 * threes);
+  }
+  if (waiting === 0) return;
+  const last = new Uint16Array(2);
+  const bytes = Uint8Array.of(...input.subarray(0, waiting), 0, 0);
+  encode(bytes, 1, last);
+  yield new Uint8Array(last.buffer).fill(PAD, waiting + 1);
+}
+
+function encode(bytes: Uint8Array, threes: number, pairs: Uint16Array): void {
+  for (let i = 0; i < threes; i += 1) {
+    const bits = ((bytes[3 * i] ?? 0) << 16) | ((bytes[3 * i + 1] ?? 0) << 8) | (bytes[3 * i + 2] ?? 0);
+    pairs[2 * i] = PAIRS[bits >> 12] ?? 0;
+    pairs[2 * i + 1] = PAIRS[bits & 4095] ?? 0;
+  }
+}
