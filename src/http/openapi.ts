@@ -3,6 +3,7 @@ import { type AnyElysia, Elysia } from 'elysia';
 import { isObject } from '../kernel/index.ts';
 import type { AccessLevel } from './access-levels.ts';
 import { describeCodes, type PublishedCode } from './describe-codes.ts';
+import { CALLBACK_URL, WEBHOOKS } from './describe-webhooks.ts';
 import { renderDocs } from './docs-page.ts';
 import type { Kit } from './kit.ts';
 import type { ProofNeed } from './security-proof.ts';
@@ -28,6 +29,8 @@ export type OpenApiDocument = {
   openapi: string;
   info: { title: string; version: string; description: string };
   paths: Record<string, Record<string, Operation>>;
+  /** What the gateway sends. */
+  webhooks: object;
   components: Record<string, unknown>;
   /** What each code means. */
   'x-codes': PublishedCode[];
@@ -67,6 +70,7 @@ export function describeApi(app: AnyElysia, version: string): OpenApiDocument {
     openapi: '3.1.0',
     info: { title: 'Taskgate', version, description: DESCRIPTION },
     paths,
+    webhooks: WEBHOOKS,
     'x-codes': codes,
     components: {
       ...generated.components,
@@ -146,7 +150,10 @@ function complete(operation: Operation, path: string): void {
   const proof = operation['x-security-proof'];
   if (proof) addParameter(operation, describeProof(proof));
   // Every route that submits.
-  if (operation['x-limit-model-requests']) addParameter(operation, IDEMPOTENCY_KEY);
+  if (operation['x-limit-model-requests']) {
+    addParameter(operation, IDEMPOTENCY_KEY);
+    addParameter(operation, CALLBACK_URL);
+  }
   const reference = { $ref: `#/components/responses/${path.startsWith('/v1/') ? 'OpenAiFailure' : 'PanelFailure'}` };
   const known = isObject(operation.responses) ? operation.responses : {};
   const limits = describeLimits(operation);

@@ -283,6 +283,7 @@ describe('every route states who may call it', () => {
         'GET /api/task',
         'GET /api/task/{task_id}',
         'GET /api/task/{task_id}/artifacts',
+        'GET /api/task/{task_id}/webhooks',
         'GET /api/token',
         'GET /api/user/2fa/status',
         'GET /api/user/aff',
@@ -292,7 +293,9 @@ describe('every route states who may call it', () => {
         'GET /api/user/token',
         'POST /api/price/quote',
         'POST /api/task/{task_id}/cancel',
+        'POST /api/task/{task_id}/webhooks/{id}/redeliver',
         'POST /api/token',
+        'POST /api/token/{id}/webhook-secret',
         'PUT /api/token/{id}',
         'PUT /api/user/self',
       ],
@@ -492,8 +495,12 @@ describe('every route states who may call it', () => {
     const named = (operation: { parameters: { in: string; name: string }[] }) =>
       operation.parameters.map((parameter) => `${parameter.in} ${parameter.name}`);
     expect(named(paths['/v1/tasks/{taskId}/cancel'].post)).toEqual(['path taskId']);
-    expect(named(paths['/v1/tasks/{pluginKey}'].post)).toEqual(['path pluginKey', 'header Idempotency-Key']);
-    expect(named(paths['/v1/videos'].post)).toEqual(['header Idempotency-Key']);
+    expect(named(paths['/v1/tasks/{pluginKey}'].post)).toEqual([
+      'path pluginKey',
+      'header Idempotency-Key',
+      'header X-Callback-Url',
+    ]);
+    expect(named(paths['/v1/videos'].post)).toEqual(['header Idempotency-Key', 'header X-Callback-Url']);
     const { responses } = paths['/v1/tasks/{taskId}/events'].get;
     expect(Object.keys(responses['200'].content)).toEqual(['text/event-stream']);
   });

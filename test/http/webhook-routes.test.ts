@@ -152,6 +152,21 @@ describe('a submission', () => {
     expect(told.payload.data).toEqual((await panel.send(`/v1/tasks/${taskId}`, { token: key.key })).json);
   });
 
+  test('is told as the description of the API says', async () => {
+    const { webhooks, paths } = (await panel.send('/api/openapi.json')).json;
+    expect(Object.keys(webhooks)).toEqual(['task.updated', 'task.finished']);
+    for (const received of receiver.received) {
+      const { properties, required } =
+        webhooks[received.payload.type].post.requestBody.content['application/json'].schema;
+      expect(Object.keys(received.payload)).toEqual(required);
+      expect(Object.keys(received.payload.data)).toEqual(properties.data.required);
+      expect(properties.data.properties.status.enum).toContain(received.payload.data.status);
+    }
+    for (const path of ['/v1/videos', '/v1/responses', '/v1/tasks/{pluginKey}']) {
+      expect(paths[path].post.parameters).toContainEqual(expect.objectContaining({ name: 'X-Callback-Url' }));
+    }
+  });
+
   test('after a rotation carries two signatures', async () => {
     const rotated = (await as('anna', `/api/token/${key.id}/webhook-secret`, { method: 'POST' })).json.data;
     expect(rotated.former_until).toBeGreaterThan(Date.now() / 1000 + 86_000);

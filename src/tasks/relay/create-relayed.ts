@@ -14,6 +14,7 @@ import { readIdempotency } from '../idempotency/submit-once.ts';
 import { keepLease } from '../keep-lease.ts';
 import { MAX_CHANNELS } from '../submit-task.ts';
 import type { Caller, ClientRequest, TaskDeps } from '../types.ts';
+import { refuseCallback } from '../webhooks/choose-callback.ts';
 import { buildRelayBody, buildRelayRequest, pickHeaders, RELAYED_HEADERS } from './build-relay-request.ts';
 import { channelOf, findOwnObject, forwardTo } from './forward-call.ts';
 import { type RelayIntent, readRelayRequest } from './read-relay-request.ts';
@@ -46,6 +47,7 @@ type Attempt =
 export async function createRelayed(deps: TaskDeps, caller: Caller, request: RelayedRequest): Promise<RelayAnswer> {
   const { client, kind, requestId } = request;
   const intent = readRelayRequest(kind, client);
+  refuseCallback(client);
   const idempotency = readIdempotency(client);
   if (idempotency) {
     const earlier = await deps.store.idempotency.find(caller.user.id, idempotency.key, deps.clock.unix());

@@ -1,6 +1,6 @@
 import type { ApiKeyRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
-import type { Submission, TaskDeps } from '../types.ts';
+import type { ClientRequest, Submission, TaskDeps } from '../types.ts';
 import { signingKeys } from './sign-message.ts';
 
 const HEADER = 'X-Callback-Url';
@@ -37,4 +37,16 @@ function missingSecret(key: ApiKeyRecord | null): string {
   return key?.webhookSecretSealed
     ? `The webhook secret of this API key cannot be read any more. ${make}`
     : `This API key has no webhook secret, so its receiver could not tell our notices from anybody's. ${make}`;
+}
+
+/**
+ * For requests that are passed on and become no task.
+ * @throws tasks.callback_url_invalid
+ */
+export function refuseCallback({ callbackUrl }: Pick<ClientRequest, 'callbackUrl'>): void {
+  if (typeof callbackUrl !== 'string') return;
+  throw taskErrors.callback_url_invalid({
+    message: `Requests for this model are passed on to its vendor, so there is no task here whose end could be told. Leave ${HEADER} out.`,
+    param: HEADER,
+  });
 }
