@@ -139,6 +139,41 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     await store.close();
   });
 
+  test(`${dialect}: tasks and keys from before webhooks have none, and what they then get is kept`, async () => {
+    const setup = await setUp(dialect);
+    const isUnlimited = dialect === 'sqlite' ? '1' : 'true';
+    await anOldDatabase(setup, 5, [
+      addOldUser('anna'),
+      `insert into api_keys (user_id, name, key_hash, prefix, status, unlimited_quota, quota, models, allow_ips, webhook_url, created_at)
+        values (1, 'old', 'h', 'sk-old', 1, ${isUnlimited}, 0, '[]', '[]', 'https://hooks.example/', 77)`,
+      `insert into tasks (task_id, platform, user_id, api_key_id, "group", channel_id, action, status, progress, created_at, updated_at,
+        quota, properties, execution, billing) values ('task_old', 'demo', 1, 1, 'default', 1, '', 'QUEUED', '20%', 77, 77, 5, '{}', '{}', '{}')`,
+    ]);
+    expect(await migrateStore({ ...setup, dryRun: true })).toEqual(versions.slice(5));
+    const store = await openStore(setup);
+    expect(await store.tasks.byTaskId('task_old')).toMatchObject({ status: 'QUEUED', quota: 5, callbackUrl: null });
+    expect(await store.apiKeys.byId(1)).toMatchObject({
+      ...{ name: 'old', webhookUrl: 'https://hooks.example/' },
+      ...{ webhookSecretSealed: null, webhookFormerSealed: null, webhookFormerUntil: 0 },
+    });
+    await store.apiKeys.rotateWebhookSecret(1, 1, { sealed: 'sealed', formerUntil: 99 });
+    const notice = { taskId: 'task_old', userId: 1, apiKeyId: 1, url: 'https://hooks.example/', host: 'hooks.example' };
+    await store.webhooks.putFinish(
+      { ...notice, eventId: 'msg_1', event: 'task.finished', payload: {}, createdAt: 78 },
+      1000,
+    );
+    await expect(
+      store.webhooks.putFinish(
+        { ...notice, eventId: 'msg_1', event: 'task.finished', payload: {}, createdAt: 78 },
+        1000,
+      ),
+    ).rejects.toThrow();
+    await store.close();
+    const again = await openStore({ ...setup, migrate: false });
+    expect((await again.webhooks.listOfTask('task_old', { page: 1, pageSize: 9 })).total).toBe(1);
+    await again.close();
+  });
+
   test(`${dialect}: a Telegram ID of two users refuses the migration, names them and changes nothing`, async () => {
     const setup = await setUp(dialect);
     await anOldDatabase(setup, 1, [

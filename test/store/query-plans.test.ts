@@ -30,6 +30,39 @@ const claims: Query[] = [
   ['latestWithData', ({ tasks }) => tasks.latestWithData('rare', 20), 'tasks', 'tasks_answers'],
 ];
 
+/** Nearly all notices have been delivered; what is pending or under way has small indexes of its own. */
+const notice = { eventId: 'e', taskId: 't', userId: 1, apiKeyId: 1, url: '', host: '', payload: {}, createdAt: 1 };
+const webhooks: Query[] = [
+  [
+    'claim',
+    ({ webhooks }) => webhooks.claim({ ...claim, exceptHosts: ['h'] }),
+    'webhook_outbox',
+    /webhook_outbox_due.*webhook_outbox_(task|held)/s,
+  ],
+  [
+    'putFinish',
+    ({ webhooks }) => webhooks.putFinish({ ...notice, event: 'task.finished' }, 1),
+    'other',
+    /outbox_(task|due)/,
+  ],
+  [
+    'settle',
+    ({ webhooks }) =>
+      webhooks.settle(
+        { id: 7, leaseOwner: 'o', leaseSeq: 1 },
+        { status: 'delivered' },
+        { at: 1, httpStatus: 200, durationMs: 1, error: '' },
+      ),
+    'webhook_outbox',
+    /PRIMARY KEY|webhook_outbox_pkey|webhook_outbox_held/,
+  ],
+  ['releaseOwner', ({ webhooks }) => webhooks.releaseOwner('o'), 'webhook_outbox', 'webhook_outbox_held'],
+  ['expireLeases', ({ webhooks }) => webhooks.expireLeases(), 'webhook_outbox', 'webhook_outbox_held'],
+  ['byEventId', ({ webhooks }) => webhooks.byEventId('t', 'e'), 'webhook_outbox', 'webhook_outbox_event'],
+  ['deleteOld', ({ webhooks }) => webhooks.deleteOld(50, 10), 'webhook_outbox', 'webhook_outbox_created'],
+  ['depth', ({ webhooks }) => webhooks.depth(), 'webhook_outbox', 'webhook_outbox_due'],
+];
+
 const CLAIMS = 'external_identity_claims';
 
 /** Clean-up and counting come by the hour and at each login; they must not read all that is alive. */
@@ -86,6 +119,14 @@ const fill = (count: number, status: string) =>
    with recursive n(i) as (select 1 union all select i + 1 from n where i < ${count})
    select '${status}' || i, 'demo', 1, 'default', i % 10, '', '${status}', '', 1, 1, 0, '{}', '{}', '{}', i, i from n`;
 
+const fillWebhooks = [
+  `insert into webhook_outbox (event_id, task_id, user_id, api_key_id, event, url, host, payload, status, next_attempt_at, give_up_at,
+    created_at, lease_owner, lease_until)
+   with recursive n(i) as (select 1 union all select i + 1 from n where i < 30000)
+   select 'e' || i, 't' || i / 5, 1, 1, 'task.updated', '', 'h' || i % 9, '{}', case when i % 30 = 0 then 'pending' else 'delivered' end,
+    i, i, i, case when i % 300 = 0 then 'o' || i % 5 end, case when i % 300 = 0 then 1 else 0 end from n`,
+];
+
 const fillAccounts = [
   `insert into users (username, role, status, created_at, access_token, email, aff_code, inviter_id)
    with recursive n(i) as (select 1 union all select i + 1 from n where i < 3000)
@@ -128,7 +169,7 @@ describe('claims and the hourly work walk their indexes', () => {
     const file = new SqliteFile(join(dataDir, 'taskgate.db'));
     const run: RunStatement = async (text, params) =>
       file.query(text).values(...(params as (string | number | null)[]));
-    for (const query of [...claims, ...accounts]) {
+    for (const query of [...claims, ...webhooks, ...accounts]) {
       const [name, , table, index] = query;
       const plan = `${name}: ${await explained(run, 'sqlite', query)}`;
       expect(plan).toMatch(index);
@@ -149,10 +190,10 @@ describe('claims and the hourly work walk their indexes', () => {
     ] as const) {
       await sql.unsafe(fill(count, status));
     }
-    for (const text of fillAccounts) await sql.unsafe(text);
+    for (const text of [...fillWebhooks, ...fillAccounts]) await sql.unsafe(text);
     await sql.unsafe('analyze');
     const run: RunStatement = async (text, params) => (await sql.unsafe(text, params).values()) as unknown[][];
-    for (const query of [...claims, ...accounts]) {
+    for (const query of [...claims, ...webhooks, ...accounts]) {
       const [name, , table, index] = query;
       const plan = `${name}: ${await explained(run, 'postgres', query)}`;
       expect(plan).toMatch(index);
