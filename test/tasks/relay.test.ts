@@ -1,0 +1,538 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
+import { AppError, type Json, type JsonObject, newTaskId } from '../../src/kernel/index.ts';
+import type { RelayKind, RelayRecord, Store } from '../../src/store/ports/index.ts';
+import type { Caller, ClientRequest, RelayAnswer, RelayCall } from '../../src/tasks/index.ts';
+import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
+import { startSandbox } from '../plugins/support.ts';
+import { EVENTS, type RelayVendor, startRelayVendor, VIDEO } from '../support/relay-vendor.ts';
+import { until } from '../support/until.ts';
+import { addCaller, BALANCE, balanceOf, type Engine, jsonRequest, startEngine } from './harness.ts';
+
+const sandbox = startSandbox();
+afterAll(() => sandbox.close());
+
+/** 0.04 USD for a response, 0.1 USD a second for a video. */
+const BILL = 20_000;
+const SECOND = 50_000;
+
+type Told = { status: number; headers: Record<string, string>; body: JsonObject; text: string };
+
+const describeRelay = (opened: () => OpenedStore) => {
+  let engine: Engine;
+  let store: Store;
+  let vendor: RelayVendor;
+  let second: RelayVendor;
+
+  beforeAll(async () => {
+    store = opened().store;
+    engine = await startEngine(store, sandbox, { submitTimeoutMs: 2000 });
+    vendor = await startRelayVendor();
+    second = await startRelayVendor('w', { docile: true });
+    const addRelay = (to: RelayVendor, fields: object) =>
+      engine.addChannel({ name: 'relay', type: 1, key: to.key, baseUrl: to.url, taskPluginKey: undefined, ...fields });
+    await addRelay(vendor, { models: ['gpt-x', 'vid-x', 'free-x', 'moody-x'], modelMapping: { 'gpt-x': 'gpt-real' } });
+    await addRelay(second, { models: ['gpt-y', 'vid-y'], baseUrl: `${second.url}/v1` });
+    // Two channels, of which the first is taken first.
+    await addRelay(vendor, { models: ['gpt-two'], priority: 9 });
+    await addRelay(second, { models: ['gpt-two'], modelMapping: { 'gpt-two': 'gpt-second' } });
+    await addRelay(vendor, { models: ['gpt-brave'], priority: 9, settings: { retry_on_5xx: true } });
+    await addRelay(second, { models: ['gpt-brave'] });
+    await addRelay(vendor, { models: ['gpt-lost'], priority: 9, baseUrl: 'http://127.0.0.1:1' });
+    await addRelay(second, { models: ['gpt-lost'] });
+    for (const model of ['gpt-x', 'gpt-y', 'gpt-two', 'gpt-brave', 'gpt-lost']) {
+      await engine.billing.prices.save({ pluginKey: '*', model, expression: '0.04' });
+    }
+    for (const model of ['vid-x', 'vid-y']) {
+      await engine.billing.prices.save({ pluginKey: '*', model, expression: '0.1 * u("seconds")' });
+    }
+    await engine.billing.prices.save({ pluginKey: '*', model: 'moody-x', expression: 'u("mood")' });
+    await engine.tasks.start();
+  });
+  afterAll(async () => {
+    await engine.stop();
+    await vendor.stop();
+    await second.stop();
+    expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
+  });
+  afterEach(() => {
+    for (const { requests } of [vendor, second]) requests.length = 0;
+  });
+
+  const create = (
+    caller: Caller,
+    value: JsonObject,
+    change: Partial<ClientRequest> = {},
+    kind: RelayKind = kindOf(value),
+  ) =>
+    engine.tasks.relay.create(caller, {
+      kind,
+      requestId: 'request',
+      client: { ...jsonRequest(value), path: `/v1/${kind}s`, ...change },
+      headers: { 'openai-beta': 'beta=v1', 'openai-organization': 'org-of-a-client', cookie: 'a=b', 'x-api-key': 'k' },
+    });
+  const kindOf = ({ model }: JsonObject): RelayKind => (String(model).startsWith('vid') ? 'video' : 'response');
+  const forward = (caller: Caller, kind: RelayKind, id: string, call: Partial<RelayCall> = {}) =>
+    engine.tasks.relay.forward(caller.user.id, kind, id, {
+      operation: 'retrieve',
+      query: {},
+      headers: {},
+      signal: new AbortController().signal,
+      ...call,
+    });
+  const spent = async ({ user }: Caller) => BALANCE - (await balanceOf(store, user.id));
+  const usage = async ({ user }: Caller) =>
+    (await store.logs.listUsage({ userId: user.id }, { page: 1, pageSize: 50 })).items;
+  const relayOf = async (caller: Caller): Promise<RelayRecord> => {
+    const [row] = await usage(caller);
+    const relay = row && (await store.relays.byRelayId(row.taskId));
+    if (!relay) throw new Error('nothing was relayed');
+    return relay;
+  };
+
+  test('a response goes through unchanged but for credential and model, and is billed once', async () => {
+    const caller = await addCaller(store);
+    const body = {
+      model: 'gpt-x',
+      input: [{ role: 'user', content: 'Grüße 👋' }],
+      temperature: 0.1,
+      metadata: { a: null },
+    };
+    const told = await read(await create(caller, body));
+    expect(told.status).toBe(200);
+    expect(told.body).toMatchObject({ object: 'response', model: 'gpt-real', secret: body.input });
+    expect(Object.keys(told.headers)).toEqual(['content-type']);
+
+    const [seen, ...more] = vendor.requests;
+    expect(more).toEqual([]);
+    expect(seen).toMatchObject({
+      method: 'POST',
+      path: '/v1/responses',
+      query: '',
+      body: { ...body, model: 'gpt-real' },
+    });
+    const { host, 'content-length': _, ...headers } = seen?.headers ?? {};
+    expect(headers).toEqual({
+      authorization: `Bearer ${vendor.key}`,
+      'content-type': 'application/json',
+      accept: 'application/json',
+      'accept-encoding': 'identity',
+      'openai-beta': 'beta=v1',
+      'user-agent': 'taskgate',
+      connection: 'keep-alive',
+    });
+
+    expect(await spent(caller)).toBe(BILL);
+    const rows = await usage(caller);
+    expect(rows).toHaveLength(1);
+    expect(rows[0]).toMatchObject({ kind: 'settle', quota: BILL, model: 'gpt-x', pluginKey: '*' });
+    expect(rows[0]?.detail).toMatchObject({ expression: '0.04', settled: BILL, price: '*::gpt-x' });
+    const relay = await relayOf(caller);
+    expect(relay).toMatchObject({ status: 'BILLED', quota: BILL, httpStatus: 200, kind: 'response', model: 'gpt-x' });
+    expect(relay.relayId).toMatch(/^relay_\w{32}$/);
+    expect((await store.ledger.byTask(relay.relayId)).map(({ kind, amount }) => [kind, amount])).toEqual([
+      ['reserve', -BILL],
+    ]);
+    expect(await store.users.byId(caller.user.id)).toMatchObject({ usedQuota: BILL, requestCount: 1 });
+
+    const again = await read(
+      await forward(caller, 'response', String(told.body.id), { query: { include: ['a'], evil: ['1'] } }),
+    );
+    expect(again.body).toMatchObject({ id: told.body.id, progress: 100 });
+    expect(vendor.requests[1]).toMatchObject({
+      method: 'GET',
+      path: `/v1/responses/${told.body.id}`,
+      query: '?include=a',
+    });
+    expect(vendor.requests[1]?.headers.authorization).toBe(`Bearer ${vendor.key}`);
+  });
+
+  test('a form goes on with its files, to an address that is given with its version', async () => {
+    const caller = await addCaller(store);
+    const bytes = new Uint8Array(200_000).fill(7);
+    const file = {
+      ref: 'request_file:input_reference',
+      field: 'input_reference',
+      filename: 'a"b.png',
+      mimeType: 'image/png',
+    };
+    const stream = async function* () {
+      yield bytes;
+    };
+    const fields = { model: ['vid-y'], prompt: ['a cat'], seconds: ['4'], tag: ['x'] };
+    const body = { kind: 'multipart', fields, files: [{ ...file, size: bytes.length, stream }] } as const;
+    const told = await read(await create(caller, { model: 'vid-y' }, { body: body as never }));
+    expect(told.body).toMatchObject({ object: 'video', model: 'vid-y', seconds: '4' });
+    const [seen] = second.requests;
+    expect(seen).toMatchObject({ path: '/v1/videos', headers: { authorization: `Bearer ${second.key}` } });
+    expect(seen?.headers['content-type']).toStartWith('multipart/form-data; boundary=');
+    expect(seen?.body).toMatchObject({ model: 'vid-y', prompt: 'a cat', seconds: '4', tag: 'x' });
+    expect(seen?.body.input_reference).toContain(':image/png:200000');
+    expect(await spent(caller)).toBe(4 * SECOND);
+  });
+
+  const refusals: [play: string, status: number, code: string, says: RegExp][] = [
+    ['400', 400, 'bad_thing', /^no, says \[redacted\]|^no, says (?!.*sk-vendor)/],
+    ['401', 0, 'tasks.vendor_failed', /refused the credential of the channel/],
+    ['429', 429, 'rate_limit_exceeded', /slow down/],
+    ['500', 500, 'server_error', /oops/],
+    ['html', 0, 'tasks.vendor_failed', /not this API/],
+    ['redirect', 0, 'tasks.vendor_failed', /answered 307/],
+    ['broken', 0, 'tasks.vendor_unreachable', /connection/],
+    ['hang', 0, 'tasks.vendor_timeout', /2000 ms/],
+  ];
+  for (const [play, status, code, says] of refusals) {
+    test(`a vendor that answers "${play}": nothing is charged`, async () => {
+      const caller = await addCaller(store);
+      const outcome = await create(caller, { model: 'gpt-x', user: play }).then(read, (error: unknown) => error);
+      vendor.release();
+      if (outcome instanceof AppError) {
+        expect([status, outcome.code]).toEqual([0, code]);
+        expect(outcome.message).toMatch(says);
+        expect(outcome.doNotRetry).toBe(['html', 'broken', 'hang'].includes(play));
+      } else {
+        const told = outcome as Told;
+        expect(told.status).toBe(status);
+        expect(told.body.error).toMatchObject({ code, message: expect.stringMatching(says) });
+        expect(told.text).not.toContain('sk-vendor');
+        expect(told.headers['retry-after']).toBe(play === '429' ? '7' : (undefined as never));
+        expect(told.headers).not.toHaveProperty('set-cookie');
+        expect(told.headers).not.toHaveProperty('openai-organization');
+      }
+      expect(vendor.requests).toHaveLength(1);
+      expect(await spent(caller)).toBe(0);
+      const relay = await relayOf(caller);
+      expect(relay).toMatchObject({ status: 'REFUNDED', quota: 0 });
+      const lines = (await store.ledger.byTask(relay.relayId)).map(({ kind, amount }) => [kind, amount]);
+      expect(lines).toEqual([
+        ['reserve', -BILL],
+        ['refund', BILL],
+      ]);
+      expect((await usage(caller))[0]).toMatchObject({ kind: 'refund', quota: BILL });
+    });
+  }
+
+  test('what began with 2xx is billed, also where the rest does not come', async () => {
+    const caller = await addCaller(store);
+    const error = await failureOf(create(caller, { model: 'gpt-x', user: 'half' }));
+    expect(error).toMatchObject({ code: 'tasks.vendor_failed', doNotRetry: true });
+    expect(await spent(caller)).toBe(BILL);
+    expect(await relayOf(caller)).toMatchObject({ status: 'BILLED' });
+  });
+
+  const moves: [model: string, play: string, served: 'first' | 'second', firstAsked: number][] = [
+    ['gpt-two', '429', 'second', 1],
+    ['gpt-lost', '', 'second', 0],
+    ['gpt-brave', '500', 'second', 1],
+    ['gpt-brave', 'broken', 'second', 1],
+    ['gpt-two', '500', 'first', 1],
+    ['gpt-two', 'broken', 'first', 1],
+    ['gpt-two', '400', 'first', 1],
+  ];
+  for (const [model, play, served, firstAsked] of moves) {
+    test(`${model} where the first vendor plays "${play}": the ${served} answers`, async () => {
+      const caller = await addCaller(store);
+      const outcome = await create(caller, { model, user: play, input: 'x' }).then(read, (error: unknown) => error);
+      expect(vendor.requests).toHaveLength(firstAsked);
+      expect(second.requests).toHaveLength(served === 'second' ? 1 : 0);
+      expect(await spent(caller)).toBe(served === 'second' ? BILL : 0);
+      const url = served === 'second' ? second.url : vendor.url;
+      expect((await relayOf(caller)).channelId).toBe(await channelOf(model, url));
+      if (served === 'second') expect(outcome).toMatchObject({ status: 200, body: { secret: 'x' } });
+    });
+  }
+  const channelOf = async (model: string, url: string) =>
+    (await store.channels.all()).find(({ models, baseUrl }) => models.includes(model) && baseUrl === url)?.id ?? -1;
+
+  test('a stream is passed on event by event, and its response is found again', async () => {
+    const caller = await addCaller(store);
+    const answer = await create(caller, { model: 'gpt-x', stream: true, user: 'slow' });
+    expect(answer).toMatchObject({ status: 200, headers: { 'content-type': 'text/event-stream; charset=utf-8' } });
+    // Billed as soon as the vendor has begun.
+    expect(await spent(caller)).toBe(BILL);
+    const reader = streamOf(answer).getReader();
+    const first = new TextDecoder().decode((await reader.read()).value);
+    expect(first).toStartWith('event: response.created\n');
+    const id = /"id":"(resp_\w+)"/.exec(first)?.[1] ?? '';
+    // Before the client can know of it, it is his.
+    expect((await read(await forward(caller, 'response', id))).body).toMatchObject({ id });
+    vendor.release();
+    let text = first;
+    for (let next = await reader.read(); !next.done; next = await reader.read()) {
+      text += new TextDecoder().decode(next.value);
+    }
+    expect([...text.matchAll(/^event: (.*)$/gm)].map(([, type]) => type)).toEqual([...EVENTS]);
+    expect(text).toContain('Grüße');
+    expect(vendor.requests[0]).toMatchObject({ headers: { accept: 'text/event-stream' }, body: { stream: true } });
+    expect(await spent(caller)).toBe(BILL);
+  });
+
+  test('a client that leaves ends its stream at the vendor, and has paid for it', async () => {
+    const caller = await addCaller(store);
+    const { left } = vendor.streams;
+    const client = new AbortController();
+    const answer = await create(caller, { model: 'gpt-x', stream: true, user: 'slow' }, { signal: client.signal });
+    await streamOf(answer).getReader().read();
+    client.abort();
+    await until(() => vendor.streams.left === left + 1);
+    expect(await spent(caller)).toBe(BILL);
+  });
+
+  test('a client that leaves before the answer cancels nothing', async () => {
+    const caller = await addCaller(store);
+    const client = new AbortController();
+    const sent = create(caller, { model: 'gpt-x', user: 'hang' }, { signal: client.signal });
+    await until(() => vendor.requests.length === 1);
+    client.abort();
+    vendor.release();
+    const { body } = await read(await sent);
+    expect(await spent(caller)).toBe(BILL);
+    expect((await read(await forward(caller, 'response', String(body.id)))).status).toBe(200);
+  });
+
+  test('a stream that breaks at the vendor breaks for the client too', async () => {
+    const caller = await addCaller(store);
+    const answer = await create(caller, { model: 'gpt-x', stream: true, user: 'broken-stream' });
+    const all = new Response(streamOf(answer)).text();
+    expect(await all.catch(() => 'broke')).toBe('broke');
+    expect(await spent(caller)).toBe(BILL);
+  });
+
+  test('content comes by range, by condition, and without its body', async () => {
+    const caller = await addCaller(store);
+    const { body } = await read(await create(caller, { model: 'vid-x', prompt: 'a', seconds: 1 }));
+    const id = String(body.id);
+    const whole = await forward(caller, 'video', id, { operation: 'content', headers: { cookie: 'a=b' } });
+    expect(whole.headers).toMatchObject({ 'content-type': 'video/mp4', etag: '"v1"', 'accept-ranges': 'bytes' });
+    expect(new Uint8Array(await new Response(whole.body as never).arrayBuffer())).toEqual(VIDEO);
+    expect(vendor.requests.at(-1)?.path).toBe(`/v1/videos/${id}/content`);
+    expect(vendor.requests.at(-1)?.headers).not.toHaveProperty('cookie');
+    const part = await forward(caller, 'video', id, { operation: 'content', headers: { range: 'bytes=10-19' } });
+    expect(part).toMatchObject({ status: 206, headers: { 'content-range': 'bytes 10-19/3000' } });
+    expect(new Uint8Array(await new Response(part.body as never).arrayBuffer())).toEqual(VIDEO.subarray(10, 20));
+    const head = await forward(caller, 'video', id, { operation: 'content', headersOnly: true });
+    expect(head).toMatchObject({ status: 200, headers: { 'content-length': '3000' }, body: null });
+    expect(vendor.requests.at(-1)?.method).toBe('HEAD');
+    // Reading costs nothing.
+    expect(await spent(caller)).toBe(SECOND);
+    expect(await read(await forward(caller, 'video', id, { operation: 'delete' }))).toMatchObject({
+      body: { deleted: true },
+    });
+    expect(await read(await forward(caller, 'video', id))).toMatchObject({
+      status: 404,
+      body: { error: { code: 'not_found' } },
+    });
+  });
+
+  test('nobody reads, cancels, deletes or continues what another user’s request has made', async () => {
+    const owner = await addCaller(store);
+    const thief = await addCaller(store);
+    const { body } = await read(await create(owner, { model: 'gpt-x', input: 'my secret' }));
+    const id = String(body.id);
+    vendor.requests.length = 0;
+    const ids = [id, `${id}/../${id}`, `%2e%2e/${id}`, '', '.', '..', `${id}?x=1`, `${id}\0`, `${id}/input_items`];
+    for (const guess of ids) {
+      for (const operation of ['retrieve', 'cancel', 'delete', 'content'] as const) {
+        const error = await failureOf(forward(thief, 'response', guess, { operation }));
+        expect(error.code).toBe('tasks.not_found');
+        if (guess !== id)
+          expect((await failureOf(forward(owner, 'response', guess, { operation }))).code).toBe('tasks.not_found');
+      }
+    }
+    // Not even as something else.
+    expect((await failureOf(forward(owner, 'video', id))).code).toBe('tasks.not_found');
+    const rows: [JsonObject, code: string, param: string][] = [
+      [{ previous_response_id: id }, 'previous_response_not_found', 'previous_response_id'],
+      [{ conversation: 'conv_1' }, 'relay_request_invalid', 'conversation'],
+      [{ conversation: { id: 'conv_1' } }, 'relay_request_invalid', 'conversation'],
+      [{ input: [{ type: 'item_reference', id: 'msg_1' }] }, 'relay_request_invalid', 'input'],
+      [{ input: [{ id: 'msg_1' }] }, 'relay_request_invalid', 'input'],
+      [{ tools: [{ type: 'code_interpreter', container: 'cntr_1' }] }, 'relay_request_invalid', 'tools'],
+    ];
+    for (const [fields, code, param] of rows) {
+      const error = await failureOf(create(thief, { model: 'gpt-x', input: 'say it again', ...fields }));
+      expect(error).toMatchObject({ code: `tasks.${code}`, param, kind: 'invalid' });
+    }
+    const references: JsonObject[] = [{ remix_video_id: id }, { video: { id } }, { video_id: id }];
+    for (const fields of references) {
+      const error = await failureOf(create(thief, { model: 'vid-x', seconds: 1, ...fields }));
+      expect(error.code).toBe('tasks.referenced_video_not_found');
+    }
+    expect(vendor.requests).toEqual([]);
+    expect(await spent(thief)).toBe(0);
+
+    const next = { model: 'gpt-two', input: 'and?', previous_response_id: id };
+    // On the channel that has the first one, whatever the model's other channels are.
+    expect((await failureOf(create(owner, next))).code).toBe('tasks.no_available_channel');
+    expect((await read(await create(owner, { ...next, model: 'gpt-x' }))).status).toBe(200);
+    expect(vendor.requests[0]?.body.previous_response_id).toBe(id);
+    expect((await read(await forward(owner, 'response', id, { operation: 'cancel' }))).body.status).toBe('cancelled');
+    expect((await read(await forward(owner, 'response', id, { operation: 'delete' }))).body.deleted).toBe(true);
+  });
+
+  test('a vendor that gives a name again does not give the second user what is the first one’s', async () => {
+    const first = await addCaller(store);
+    const copycat = await addCaller(store);
+    const name = `resp_${newTaskId()}`;
+    await create(first, { model: 'gpt-x', user: `same ${name}`, input: 'mine' });
+    const told = await read(await create(copycat, { model: 'gpt-two', user: `same ${name}` }));
+    expect(told.body.id).toBe(name);
+    expect((await failureOf(forward(copycat, 'response', name))).code).toBe('tasks.not_found');
+    expect(engine.warnings.join('\n')).toContain('gave the name of an earlier object again');
+    // At another vendor the same name is another thing.
+    await create(copycat, { model: 'gpt-y', user: `same ${name}`, input: 'of the copycat' });
+    expect((await read(await forward(copycat, 'response', name))).body.secret).toBe('of the copycat');
+    expect((await read(await forward(first, 'response', name))).status).toBe(200);
+  });
+
+  test('an object whose channel leads elsewhere now is gone', async () => {
+    const caller = await addCaller(store);
+    const id = await engine.addChannel({
+      name: 'moving',
+      type: 1,
+      key: vendor.key,
+      baseUrl: vendor.url,
+      models: ['gpt-moving'],
+      taskPluginKey: undefined,
+    });
+    await engine.billing.prices.save({ pluginKey: '*', model: 'gpt-moving', expression: '0' });
+    const { body } = await read(await create(caller, { model: 'gpt-moving' }));
+    await engine.channels.update(id, { baseUrl: second.url, key: second.key }, { mayMoveKey: true });
+    expect((await failureOf(forward(caller, 'response', String(body.id)))).code).toBe('tasks.relay_object_gone');
+    await engine.channels.update(id, { baseUrl: vendor.url, key: vendor.key, status: 2 }, { mayMoveKey: true });
+    expect((await read(await forward(caller, 'response', String(body.id)))).status).toBe(200);
+    await engine.channels.delete(id);
+    expect((await failureOf(forward(caller, 'response', String(body.id)))).code).toBe('tasks.relay_object_gone');
+  });
+
+  const priced: [name: string, value: JsonObject, code: string, param: string | undefined][] = [
+    ['a model without a price', { model: 'free-x' }, 'billing.model_price_error', 'model'],
+    ['a fact that is no parameter of OpenAI’s', { model: 'moody-x', mood: 1 }, 'billing.model_price_error', 'mood'],
+    ['no seconds', { model: 'vid-x' }, 'billing.model_price_error', 'seconds'],
+    ['negative seconds', { model: 'vid-x', seconds: -4 }, 'billing.model_price_error', 'seconds'],
+    [
+      'seconds of a kind that a vendor may read otherwise',
+      { model: 'vid-x', seconds: '0x1' },
+      'billing.model_price_error',
+      'seconds',
+    ],
+    ['no model', { input: 'x' }, 'tasks.model_required', 'model'],
+    ['a body of another kind', { model: 'vid-x', seconds: 100_000_000 }, 'billing.insufficient_quota', undefined],
+  ];
+  for (const [name, value, code, param] of priced) {
+    test(`refused before anything is sent: ${name}`, async () => {
+      const caller = await addCaller(store);
+      const error = await failureOf(create(caller, value));
+      expect(error.code).toBe(code);
+      expect(error.param).toBe(param as string);
+      expect(vendor.requests).toEqual([]);
+      expect(await spent(caller)).toBe(0);
+      expect(await usage(caller)).toEqual([]);
+    });
+  }
+
+  const forms: [name: string, fields: Record<string, string[]>, files: string[], param: string][] = [
+    ['two models', { model: ['vid-x', 'vid-dear'], seconds: ['1'] }, [], 'model'],
+    ['a model as a file', { model: ['vid-x'], seconds: ['1'] }, ['model'], 'model'],
+    ['two lengths', { model: ['vid-x'], seconds: ['1', '60'] }, [], 'seconds'],
+    ['a length as a file', { model: ['vid-x'], seconds: ['1'] }, ['seconds'], 'seconds'],
+  ];
+  for (const [name, fields, files, param] of forms) {
+    test(`a form that means one thing here and may mean another at the vendor: ${name}`, async () => {
+      const caller = await addCaller(store);
+      const empty = async function* () {};
+      const body = {
+        kind: 'multipart',
+        fields,
+        files: files.map((field) => ({ ref: '', field, filename: 'f', mimeType: '', size: 0, stream: empty })),
+      } as const;
+      const error = await failureOf(create(caller, { model: 'vid-x' }, { body: body as never }));
+      expect(error).toMatchObject({ code: 'tasks.relay_request_invalid', param });
+      expect(vendor.requests).toEqual([]);
+    });
+  }
+
+  test('of 20 requests at once for the last money, as many are sent as can be paid', async () => {
+    const caller = await addCaller(store, 3 * BILL);
+    const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => create(caller, { model: 'gpt-x' })));
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(3);
+    expect(vendor.requests).toHaveLength(3);
+    expect(await balanceOf(store, caller.user.id)).toBe(0);
+  });
+
+  test('an Idempotency-Key stands for what was billed', async () => {
+    const caller = await addCaller(store);
+    const keyed = (value: JsonObject, idempotencyKey = 'k-1') => create(caller, value, { idempotencyKey });
+    const value = { model: 'vid-x', prompt: 'a', seconds: 2 };
+    const refused = { model: 'vid-x', prompt: '400', seconds: 2 };
+    expect((await keyed(refused)).status).toBe(400);
+    // It came to nothing: the key is free.
+    const [one, ...others] = await Promise.allSettled([keyed(value), keyed(value), keyed(value)]);
+    const answers = [one, ...others].filter(({ status }) => status === 'fulfilled');
+    for (const outcome of [one, ...others]) {
+      if (outcome?.status === 'rejected') expect(outcome.reason.code).toBe('tasks.idempotency_in_progress');
+    }
+    expect(answers.length).toBeGreaterThan(0);
+    const again = await keyed(value);
+    expect(again.replayed).toBe(true);
+    expect((await read(again)).body).toMatchObject({ object: 'video', progress: 100 });
+    expect(vendor.requests.filter(({ method, body }) => method === 'POST' && body.prompt === 'a')).toHaveLength(1);
+    expect(await spent(caller)).toBe(2 * SECOND);
+    expect((await failureOf(keyed({ ...value, seconds: 3 }))).code).toBe('tasks.idempotency_key_reused');
+    expect((await failureOf(keyed(value, 'naïve'))).code).toBe('tasks.invalid_idempotency_key');
+    const stream = { model: 'gpt-x', stream: true };
+    await new Response(streamOf(await keyed(stream, 'k-2'))).text();
+    expect((await failureOf(keyed(stream, 'k-2'))).code).toBe('tasks.idempotency_not_replayable');
+    // Another user's key is his own.
+    const other = await addCaller(store);
+    expect((await create(other, value, { idempotencyKey: 'k-1' })).replayed).toBe(false);
+  });
+
+  test('what its process left open is refunded once, and a late answer is not billed', async () => {
+    const caller = await addCaller(store);
+    const sent = create(caller, { model: 'gpt-x', user: 'hang' }, { idempotencyKey: 'late' });
+    await until(() => vendor.requests.length === 1);
+    expect(await spent(caller)).toBe(BILL);
+    await store.relays.expireLeases();
+    await until(async () => (await spent(caller)) === 0);
+    vendor.release();
+    expect(await failureOf(sent)).toMatchObject({ code: 'tasks.submission_interrupted', doNotRetry: true });
+    expect(await spent(caller)).toBe(0);
+    expect(await relayOf(caller)).toMatchObject({ status: 'REFUNDED', quota: 0 });
+    expect(engine.warnings.join('\n')).toContain('the vendor may have worked on it');
+    // Its key is free for another try.
+    expect(await store.idempotency.find(caller.user.id, 'late', 0)).toBeUndefined();
+  });
+
+  test('the relay takes what no plugin serves and a channel of its own lists', () => {
+    const { relay } = engine.tasks;
+    expect(relay.takes('response', 'gpt-x')).toBe(true);
+    expect(relay.takes('video', 'vid-x')).toBe(true);
+    expect(relay.takes('video', 'demo-video')).toBe(false);
+    expect(relay.takes('video', 'nobody-lists-this')).toBe(false);
+    expect(relay.takes('response', '')).toBe(false);
+  });
+};
+
+describeEachStore('the relay', (opened) => {
+  // Inside of it: the engine stops before its store closes.
+  describe('between clients and vendors', () => describeRelay(opened));
+});
+
+const streamOf = ({ body }: RelayAnswer): ReadableStream<Uint8Array> => {
+  if (!(body instanceof ReadableStream)) throw new Error('no stream');
+  return body;
+};
+
+async function read({ status, headers, body }: RelayAnswer): Promise<Told> {
+  const text = await new Response(body as never).text();
+  return { status, headers, text, body: JSON.parse(text) as Json as JsonObject };
+}
+
+async function failureOf(promise: Promise<unknown>): Promise<AppError> {
+  const error = await promise.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  if (!(error instanceof AppError)) throw new Error(`expected an AppError, got ${String(error)}`);
+  return error;
+}
