@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { SQL } from 'bun';
 import { findProgram } from './find-program.ts';
 
-/** A server of a test run: its URL, and its end together with all its data. */
-export type StartedService = { url: string; stop(): Promise<void> };
+/** A server of a test run: its URL, its end together with all its data, and a restart that keeps address and data. */
+export type StartedService = { url: string; stop(): Promise<void>; restart(): Promise<void> };
 
 /**
  * PostgreSQL on a free loopback port with data in a temporary folder. As root the server runs as the system user
@@ -77,24 +77,39 @@ type ServiceOptions = {
 };
 
 async function runService(command: string[], options: ServiceOptions): Promise<StartedService> {
-  const child = Bun.spawn(command, { cwd: options.folder, stdin: 'ignore', stdout: 'ignore', stderr: 'pipe' });
-  const complaint = lastLines(child.stderr);
-  const deadline = performance.now() + 30_000;
-  const stop = async (): Promise<void> => {
+  const spawn = () => Bun.spawn(command, { cwd: options.folder, stdin: 'ignore', stdout: 'ignore', stderr: 'pipe' });
+  let child = spawn();
+  const end = async (): Promise<void> => {
     child.kill(options.stopSignal);
     const patience = setTimeout(() => child.kill('SIGKILL'), 10_000);
     await child.exited;
     clearTimeout(patience);
+  };
+  const stop = async (): Promise<void> => {
+    await end();
     rmSync(options.folder, { recursive: true, force: true });
   };
-  while (!(await options.isReady().catch(() => false))) {
-    if (child.exitCode !== null || performance.now() > deadline) {
-      await stop();
-      throw new Error(`${command.join(' ')} did not start:\n${complaint()}`);
+  const becomeReady = async (): Promise<void> => {
+    const complaint = lastLines(child.stderr);
+    const deadline = performance.now() + 30_000;
+    while (!(await options.isReady().catch(() => false))) {
+      if (child.exitCode !== null || performance.now() > deadline) {
+        await stop();
+        throw new Error(`${command.join(' ')} did not start:\n${complaint()}`);
+      }
+      await Bun.sleep(50);
     }
-    await Bun.sleep(50);
-  }
-  return { url: options.url, stop };
+  };
+  await becomeReady();
+  return {
+    url: options.url,
+    stop,
+    async restart() {
+      await end();
+      child = spawn();
+      await becomeReady();
+    },
+  };
 }
 
 /** Keeps the end of what a server complains about, and its pipe empty. */

@@ -1,0 +1,74 @@
+import { ask } from '../../test/support/gateway.ts';
+
+const CLIENTS = 16;
+const PAUSE_MS = 500;
+/** A client gives a node that does not answer up after this and asks another. */
+const PATIENCE_MS = 45_000;
+/** Requests for one order after which the soak gives it up, which is a violation. */
+const MAX_REQUESTS = 100;
+
+/** What came of the task of this key, for good: only another key buys again. */
+const FINAL = new Set([
+  'vendor_busy',
+  'vendor_failed',
+  'vendor_unreachable',
+  'vendor_timeout',
+  'submission_interrupted',
+  'submission_unrecorded',
+]);
+
+export type Order = { plugin: string; model: string; prompt: string; fails: boolean; key: string; callbackUrl: string };
+/** `tasks`: every id that was answered for the order; more than one only where a repeat was answered wrongly. */
+export type Placed = { order: Order; tasks: Set<string>; answers: Map<string, number> };
+
+/** Sends the orders evenly over `spreadMs`, each to any node and again until it is taken, as a careful client does. */
+export async function placeOrders(
+  orders: readonly Order[],
+  urls: readonly string[],
+  spreadMs: number,
+): Promise<Placed[]> {
+  const placed: Placed[] = [];
+  const begun = performance.now();
+  let next = 0;
+  await Promise.all(
+    Array.from({ length: CLIENTS }, async () => {
+      for (let index = next++; index < orders.length; index = next++) {
+        const due = begun + (index / orders.length) * spreadMs;
+        await Bun.sleep(Math.max(0, due - performance.now()));
+        placed.push(await place(orders[index] as Order, index, urls));
+      }
+    }),
+  );
+  return placed;
+}
+
+async function place(order: Order, index: number, urls: readonly string[]): Promise<Placed> {
+  const { plugin, model, prompt, key, callbackUrl } = order;
+  const result: Placed = { order, tasks: new Set(), answers: new Map() };
+  let attempt = 1;
+  for (let request = 0; request < MAX_REQUESTS; request += 1) {
+    const url = urls[Math.floor(Math.random() * urls.length)];
+    const headers = { 'idempotency-key': `order-${index}-${attempt}`, 'x-callback-url': callbackUrl };
+    const answer = await Promise.race([
+      ask(`${url}/v1/tasks/${plugin}`, { token: key, body: { model, prompt, seconds: 5 }, headers }).catch(
+        () => 'no answer',
+      ),
+      Bun.sleep(PATIENCE_MS).then(() => 'too slow'),
+    ]);
+    const said = typeof answer === 'string' ? answer : codeOf(answer);
+    result.answers.set(said, (result.answers.get(said) ?? 0) + 1);
+    if (typeof answer !== 'string' && answer.status === 200) {
+      result.tasks.add(String(answer.body.id));
+      return result;
+    }
+    if (FINAL.has(said)) attempt += 1;
+    await Bun.sleep(PAUSE_MS);
+  }
+  return result;
+}
+
+function codeOf({ status, body }: { status: number; body: Record<string, unknown> }): string {
+  if (status === 200) return 'taken';
+  const { error } = body as { error?: { code?: string } };
+  return String(error?.code ?? status).replace(/^tasks[._]/, '');
+}
