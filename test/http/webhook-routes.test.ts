@@ -1,7 +1,11 @@
 /** Webhooks over HTTP: secrets and addresses of API keys, submissions of every kind, the log of deliveries and redelivery. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { createDemoVendor } from '../../src/app/demo-vendor/index.ts';
 import { systemClock } from '../../src/kernel/index.ts';
+import { temporaryFolder } from '../app/run-taskgate.ts';
+import { findProgram } from '../support/find-program.ts';
 import { until } from '../support/until.ts';
 import { type Receiver, signaturesOf, startReceiver, verified } from '../support/webhook-receiver.ts';
 import { openPanel, type PanelCaller, type Send } from './panel-caller.ts';
@@ -165,6 +169,50 @@ describe('a submission', () => {
     for (const path of ['/v1/videos', '/v1/responses', '/v1/tasks/{pluginKey}']) {
       expect(paths[path].post.parameters).toContainEqual(expect.objectContaining({ name: 'X-Callback-Url' }));
     }
+  });
+
+  test('is verified by the receivers of docs/api.md, in Node and in Python, and no forgery is', async () => {
+    const one = receiver.received.at(-1)!;
+    const lines: { what: string; headers: object; body: string; genuine: boolean }[] = [
+      { what: 'what came', headers: one.headers, body: one.body, genuine: true },
+      { what: 'another body', headers: one.headers, body: `${one.body} `, genuine: false },
+      { what: 'another id', headers: { ...one.headers, 'webhook-id': 'msg_2' }, body: one.body, genuine: false },
+      {
+        what: 'an old one',
+        headers: { ...one.headers, 'webhook-timestamp': '1700000000' },
+        body: one.body,
+        genuine: false,
+      },
+      { what: 'no headers', headers: {}, body: one.body, genuine: false },
+      {
+        what: 'a rotation',
+        headers: { ...one.headers, 'webhook-signature': `v1,AAAA ${one.headers['webhook-signature']}` },
+        body: one.body,
+        genuine: true,
+      },
+    ];
+    const folder = temporaryFolder();
+    const guide = readFileSync(new URL('../../docs/api.md', import.meta.url), 'utf8');
+    const blockOf = (language: string) => guide.split(`\`\`\`${language}\n`)[1]?.split('```')[0] ?? '';
+
+    writeFileSync(join(folder, 'receiver.mjs'), blockOf('js'));
+    const { isGenuine } = (await import(join(folder, 'receiver.mjs'))) as {
+      isGenuine: (secret: string, headers: object, body: Buffer) => boolean;
+    };
+    for (const { what, headers, body, genuine } of lines) {
+      expect([what, isGenuine(secret, headers, Buffer.from(body))]).toEqual([what, genuine]);
+    }
+
+    writeFileSync(join(folder, 'receiver.py'), blockOf('python'));
+    writeFileSync(join(folder, 'lines.json'), JSON.stringify(lines));
+    const program =
+      'import json, receiver, sys\nfor l in json.load(open("lines.json")): print(receiver.is_genuine(sys.argv[1], l["headers"], l["body"].encode()))';
+    const python = Bun.spawn([findProgram(['python3', 'python']) ?? 'python3', '-c', program, secret], {
+      cwd: folder,
+      stdout: 'pipe',
+    });
+    const judged = (await new Response(python.stdout).text()).trim().split('\n');
+    expect(judged).toEqual(lines.map(({ genuine }) => (genuine ? 'True' : 'False')));
   });
 
   test('after a rotation carries two signatures', async () => {
