@@ -31,9 +31,10 @@ import { marketSources } from './market-sources.ts';
 import { describeStatus } from './options/describe-status.ts';
 import { createOptionDesk } from './options/option-desk.ts';
 import { createOptionTests } from './options/option-tests.ts';
+import { readOptions } from './options/read-options.ts';
 import { createRiskWarning } from './options/warn-of-risks.ts';
 import { createPluginFacts } from './plugin-facts.ts';
-import { taskPublicAddress } from './public-address.ts';
+import { serverAddress, taskPublicAddress } from './public-address.ts';
 import { measurePolls, registerMetrics } from './register-metrics.ts';
 import { startCleanUp } from './run-clean-up.ts';
 import type { StopList } from './stop-list.ts';
@@ -47,7 +48,7 @@ const MAIL_GRACE_MS = 5000;
 /** How long a stop waits for polls under way before it gives their leases back. */
 const POLL_GRACE_MS = 5000;
 /** How long a stop waits for deliveries under way before it gives them to other nodes, or to the next start. */
-const WEBHOOK_GRACE_MS = 5000;
+const WEBHOOK_GRACE_MS = 3000;
 /** A claim of tasks to poll: after a dead node another one goes on with them so much later. */
 const POLL_LEASE_MS = 90_000;
 
@@ -125,16 +126,18 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
   const started = Promise.all([plugins.start(), channels.start(), billing.start(), options.start()]);
 
   const settings = () => authSettings(options, address);
+  const shared = openShared(foundation);
   const auth = createAuth({
     upstream,
     sendMail: createSendMail(),
     store,
-    ...openShared(foundation),
+    ...shared,
     clock,
     logger,
     secretBox,
     config: authConfig(config, secrets),
     settings,
+    settingsIn: async (tx) => authSettings(readOptions(await tx.options.all(), secretBox), address),
   });
   // After the listener has closed, before what it works with does.
   stops.add('mail', () => auth.mail.stop(MAIL_GRACE_MS));
@@ -172,10 +175,20 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
         user: config.protocolUserConcurrency,
         key: config.protocolKeyConcurrency,
       },
+      links: {
+        invalidPerMinute: config.artifactInvalidPerMinute,
+        downloads: {
+          node: config.artifactGlobalConcurrency,
+          address: config.artifactIpConcurrency,
+          artifact: config.artifactObjectConcurrency,
+        },
+      },
       maxFileBytes: config.maxFileMb * MIB,
     },
     cryptoSecrets: secrets.crypto,
     publicAddress: () => taskPublicAddress(options, address),
+    ownAddresses: () => [taskPublicAddress(options, address), serverAddress(options, address), address],
+    counters: shared.counters,
     onPoll: measurePolls(metrics.registry),
   });
   registerMetrics(metrics.registry, { tasks, sandbox });

@@ -10,6 +10,7 @@ export { type CleanUp, type CleanUpConfig, createCleanUp } from './clean-up/clea
 export type { AuthConfig, AuthSettings } from './config.ts';
 export { type Auth, createAuth } from './create-auth.ts';
 export { authErrors, proofErrors } from './errors.ts';
+export { addressKey } from './limits/address-key.ts';
 export type { LoginResult } from './login/complete-login.ts';
 export { tryOidc } from './oauth/try-oidc.ts';
 export { findRelyingParty } from './passkeys/relying-party.ts';

@@ -4,6 +4,7 @@
  */
 
 export { taskErrors } from './errors.ts';
+export type { LinkLimits } from './limit-links.ts';
 export type { NativeRoute } from './native/open-native-route.ts';
 export type { Content, ContentRequest } from './open-artifact.ts';
 export type { RelayCall } from './relay/forward-call.ts';

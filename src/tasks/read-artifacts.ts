@@ -1,5 +1,5 @@
 import type { JsonObject } from '../kernel/index.ts';
-import { type Artifact, type LoadedPlugin, listArtifacts } from '../plugins/index.ts';
+import { type Artifact, type HookFailure, isHostFailure, type LoadedPlugin, listArtifacts } from '../plugins/index.ts';
 import type { TaskRecord } from '../store/ports/index.ts';
 import { artifactUrl } from './artifact-links.ts';
 import { artifactContext } from './build-contexts.ts';
@@ -13,7 +13,15 @@ export async function projectArtifacts(plugin: LoadedPlugin | undefined, task: T
   if (!plugin.manifest.hasArtifacts) return [];
   const listed = await listArtifacts(plugin, artifactContext(task), {});
   if (listed.ok) return listed.value;
-  throw taskErrors.artifact_plugin_error({ cause: listed.error });
+  throw artifactHookError(listed.error);
+}
+
+/** A hook that could not be called at the moment is no fault of the plugin. Of the failure goes into the log what it says, not what the plugin printed. */
+export function artifactHookError(failure: HookFailure): Error {
+  const cause = new Error(failure.message);
+  return isHostFailure(failure)
+    ? taskErrors.artifact_plugin_unavailable({ cause })
+    : taskErrors.artifact_plugin_error({ cause });
 }
 
 /** `{task_id, artifacts:[{key, type, mimeType?, content_url}]}`; each link works without a key. */

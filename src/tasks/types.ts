@@ -2,8 +2,9 @@ import type { Billing } from '../billing/index.ts';
 import type { Channels } from '../channels/index.ts';
 import type { Clock, Json, JsonObject, Logger } from '../kernel/index.ts';
 import type { LoadedPlugin, Pin } from '../plugins/index.ts';
-import type { ApiKeyRecord, Store, TaskRecord, UserRecord } from '../store/ports/index.ts';
+import type { ApiKeyRecord, Counters, Store, TaskRecord, UserRecord } from '../store/ports/index.ts';
 import type { ServiceAccountTokens, Upstream } from '../upstream/index.ts';
+import type { LinkLimits } from './limit-links.ts';
 import type { ObservationGate, ObservationLimits } from './responses/limit-observations.ts';
 import type { TaskWatchers } from './watch-task.ts';
 import type { WebhookServices } from './webhooks/webhooks.ts';
@@ -29,6 +30,7 @@ export type TaskLimits = {
   tickJitterMs: number;
   /** TASK_PLUGIN_PROTOCOL_*_CONCURRENCY: clients that watch tasks at once. */
   observations: ObservationLimits;
+  links: LinkLimits;
   /** MAX_FILE_DOWNLOAD_MB in bytes: each file and all inlined bytes of a request together. */
   maxFileBytes: number;
 };
@@ -62,6 +64,10 @@ export type TaskServices = {
   cryptoSecrets: readonly [string, ...string[]];
   /** TaskPublicAddress, else ServerAddress; without a trailing slash. */
   publicAddress: () => string | undefined;
+  /** Every address that is known to lead to this gateway. */
+  ownAddresses: () => readonly string[];
+  /** Shared by the nodes where there is something to share them. */
+  counters: Counters;
 };
 
 /** On whose account a task runs. `group` is the key's own, else the user's. */

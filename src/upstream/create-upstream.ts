@@ -50,7 +50,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       if (asked.maxRedirects === 0 || !isRedirect(response.status, location)) return ok(response);
       response.discard();
       if (hops >= asked.maxRedirects) return err({ ...refused('The vendor redirects too often.'), notSent: false });
-      const next = followRedirect(step, response.status, location, asked.allowRedirect);
+      const next = followRedirect(step, response.status, location, asked);
       if (!next.ok) return next;
       step = next.value;
     }

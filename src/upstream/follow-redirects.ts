@@ -8,20 +8,22 @@ const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 /** What changes from one hop to the next. */
 export type Step = Pick<UpstreamRequest, 'method' | 'headers' | 'body'> & { url: URL };
 
+type RedirectRules = Pick<UpstreamRequest, 'allowRedirect' | 'headersForEveryOrigin'>;
+
 /** Whether an answer of this status, with this `Location`, sends us elsewhere. */
 export const isRedirect = (status: number, location: string | undefined): location is string =>
   REDIRECTS.has(status) && location !== undefined;
 
 /**
  * The next hop after a redirect (RFC 9110 15.4): 303, and 301 or 302 after a POST, go on as GET without body. Another origin gets
- * no header of the request and no body. Without `allowRedirect` only the same origin may be asked. Refusals are told apart from
+ * no body and, of the request's headers, those alone that may go everywhere. Without `allowRedirect` only the same origin may be asked. Refusals are told apart from
  * a request that was never sent: the vendor has answered at least once.
  */
 export function followRedirect(
   step: Step,
   status: number,
   location: string,
-  allowRedirect: UpstreamRequest['allowRedirect'],
+  { allowRedirect, headersForEveryOrigin = [] }: RedirectRules,
 ): Result<Step, UpstreamFailure> {
   const no = (message: string) => err({ ...refused(message), notSent: false });
   const target = URL.canParse(location, step.url) ? new URL(location, step.url) : undefined;
@@ -41,10 +43,17 @@ export function followRedirect(
   return ok({
     url: target,
     method: asGet ? 'GET' : step.method,
-    headers: sameOrigin ? (asGet ? withoutContentHeaders(step.headers) : step.headers) : {},
+    headers: sameOrigin
+      ? asGet
+        ? withoutContentHeaders(step.headers)
+        : step.headers
+      : only(step.headers, headersForEveryOrigin),
     body: asGet ? { kind: 'none' } : step.body,
   });
 }
+
+const only = (headers: Record<string, string>, names: readonly string[]): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => names.includes(name.toLowerCase())));
 
 const withoutContentHeaders = (headers: Record<string, string>): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !name.toLowerCase().startsWith('content-')));

@@ -97,7 +97,7 @@ export function readResponse(
       const read = await bytes();
       return read.ok ? ok(utf8.decode(read.value)) : read;
     },
-    stream() {
+    stream(onEnd = () => {}) {
       take();
       let body: ReturnType<typeof consume> | undefined;
       return new ReadableStream<Uint8Array>(
@@ -109,8 +109,14 @@ export function readResponse(
                 incoming.pause();
                 body?.deadline.suspend();
               },
-              () => controller.close(),
-              (reason) => controller.error(new Error(reason.message)),
+              () => {
+                controller.close();
+                onEnd();
+              },
+              (reason) => {
+                controller.error(new Error(reason.message));
+                onEnd();
+              },
             );
             incoming.pause();
             body.deadline.suspend();
@@ -121,6 +127,7 @@ export function readResponse(
           },
           cancel() {
             body?.cancel();
+            onEnd();
           },
         },
         { highWaterMark: 0 },

@@ -30,6 +30,8 @@ export type UpstreamRequest = {
   maxRedirects: number;
   /** Without it only the same origin is followed. No header and no body of the request go to another origin. */
   allowRedirect?: (url: URL) => boolean;
+  /** Lower-case names of headers that go to other origins too: what asks for a part of a body or for news, never a credential. */
+  headersForEveryOrigin?: readonly string[];
   /** Until the connection stands: name lookup, wait for a free connection, TCP, TLS. */
   connectTimeoutMs: number;
   /** From then, or from the last piece of a body that was sent, until the response's headers. */
@@ -51,8 +53,8 @@ export type UpstreamResponse = {
   bytes(): Promise<Result<Uint8Array, UpstreamFailure>>;
   /** The same as UTF-8; what is none is replaced. */
   text(): Promise<Result<string, UpstreamFailure>>;
-  /** For content that passes through, in the encoding that came; errors end the stream. */
-  stream(): ReadableStream<Uint8Array>;
+  /** For content that passes through, in the encoding that came; errors end the stream. `onEnd` hears once that it is over, however. */
+  stream(onEnd?: () => void): ReadableStream<Uint8Array>;
   /** Lets go of a body that nobody reads. */
   discard(): void;
 };

@@ -16,6 +16,7 @@ import {
 } from '../../src/kernel/index.ts';
 import { createPluginService } from '../../src/plugins/index.ts';
 import type { Sandbox } from '../../src/sandbox/index.ts';
+import { createMemoryCounters } from '../../src/store/index.ts';
 import type { Store, TaskRecord, UserRecord } from '../../src/store/ports/index.ts';
 import { type ClientRequest, createCallbackUrls, createTasks, type TaskLimits } from '../../src/tasks/index.ts';
 import { createServiceAccountTokens, createUpstream } from '../../src/upstream/index.ts';
@@ -86,12 +87,15 @@ export async function startEngine(store: Store, sandbox: Sandbox, limits: Partia
       tickMs: 2000,
       tickJitterMs: 0,
       observations: { node: 128, plugin: 32, user: 4, key: 2 },
+      links: { invalidPerMinute: 60, downloads: { node: 128, address: 64, artifact: 16 } },
       maxFileBytes: 1024 * 1024,
       ...limits,
     },
     onPoll: () => {},
     cryptoSecrets: ['crypto-secret-of-the-tests'],
     publicAddress: () => 'http://gateway.example',
+    ownAddresses: () => ['http://gateway.example'],
+    counters: createMemoryCounters(),
   });
   const vendor = createDemoVendor({ clock: systemClock, key: 'vendor-key-0123456789' });
   const listening = await vendor.start(0);

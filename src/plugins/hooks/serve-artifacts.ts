@@ -11,6 +11,8 @@ const MAX_BODY_BYTES = 1_048_576;
 const MAX_DATA_URL_LENGTH = 64 * 1024 * 1024;
 const ARTIFACT_KEY = /^[A-Za-z0-9][A-Za-z0-9._~-]{0,127}$/;
 const ARTIFACT_TYPES: ReadonlySet<unknown> = new Set(['video', 'audio', 'image', 'file']);
+/** The media type of RFC 2397, if any, its parameters, and the word that the data are base64. */
+const DATA_HEADER = /^data:((?:[\w!#$&^.+-]+\/[\w!#$&^.+-]+)?)(?:;[\w!#$&^.+-]+=[^;,\s]*)*;base64$/i;
 const ARTIFACT_FIELDS = new Set(['key', 'type', 'mimeType']);
 
 function readArtifact(entry: unknown): Result<Artifact, string> {
@@ -65,9 +67,14 @@ export type ContentRequest =
 function readDataUrl(url: string): Result<ContentRequest, string> {
   if (url.length > MAX_DATA_URL_LENGTH) return err('the data URL is too long');
   const comma = url.indexOf(',');
-  const header = /^data:([^;,\s]*)(?:;[^;,\s]+)*;base64$/i.exec(url.slice(0, Math.max(comma, 0)));
-  if (!header) return err('a data URL must be base64');
-  return ok({ kind: 'data', mimeType: header[1] || 'video/mp4', base64: url.slice(comma + 1) });
+  const header = DATA_HEADER.exec(url.slice(0, Math.max(comma, 0)));
+  const base64 = url.slice(comma + 1);
+  const data = base64.replace(/={1,2}$/, '');
+  const padded = data.length < base64.length;
+  // Decoders skip what is no base64; a text that is none must not become other bytes.
+  const isBase64 = !/[^A-Za-z0-9+/]/.test(data) && data.length % 4 !== 1 && (!padded || base64.length % 4 === 0);
+  if (!header || !isBase64) return err('a data URL must be base64');
+  return ok({ kind: 'data', mimeType: header[1] || 'video/mp4', base64 });
 }
 
 function readContent(value: Json | undefined, manifest: Manifest, ctx: ContentContext): Result<ContentRequest, string> {

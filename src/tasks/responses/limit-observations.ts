@@ -1,4 +1,5 @@
 import { taskErrors } from '../errors.ts';
+import { createPlaces, type Place } from '../hold-places.ts';
 
 /** Most observations at once: of this node, of one plugin's tasks, of one user, with one API key. */
 export type ObservationLimits = { node: number; plugin: number; user: number; key: number };
@@ -14,34 +15,21 @@ export type ObservationGate = {
 const RETRY_AFTER_SECONDS = 5;
 
 export function createObservationGate(limits: ObservationLimits): ObservationGate {
-  const counts = new Map<string, number>();
-  const countOf = (name: string): number => counts.get(name) ?? 0;
-
+  const places = createPlaces<Place & { whose: string }>();
   return {
     enter({ pluginKey, userId, keyId }) {
-      const places = [
+      const taken = places.take([
         { name: 'node', most: limits.node, whose: 'on this gateway' },
         { name: `plugin ${pluginKey}`, most: limits.plugin, whose: `of the plugin "${pluginKey}"` },
         { name: `user ${userId}`, most: limits.user, whose: 'of your account' },
         ...(keyId === null ? [] : [{ name: `key ${keyId}`, most: limits.key, whose: 'with this API key' }]),
-      ];
-      const full = places.find(({ name, most }) => countOf(name) >= most);
-      if (full) {
-        throw taskErrors.rate_limit_exceeded({
-          message: `Too many tasks ${full.whose} are waited for at once: at most ${full.most}. Try again when one has ended.`,
-          retryAfterSeconds: RETRY_AFTER_SECONDS,
-        });
-      }
-      for (const { name } of places) counts.set(name, countOf(name) + 1);
-      let left = false;
-      return () => {
-        if (left) return;
-        left = true;
-        for (const { name } of places) {
-          if (countOf(name) > 1) counts.set(name, countOf(name) - 1);
-          else counts.delete(name);
-        }
-      };
+      ]);
+      if (!taken.full) return taken.leave;
+      const { whose, most } = taken.full;
+      throw taskErrors.rate_limit_exceeded({
+        message: `Too many tasks ${whose} are waited for at once: at most ${most}. Try again when one has ended.`,
+        retryAfterSeconds: RETRY_AFTER_SECONDS,
+      });
     },
   };
 }

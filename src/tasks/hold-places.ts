@@ -1,0 +1,31 @@
+/** A thing that only so many may do at once, by a name that stands for whoever shares the limit. */
+export type Place = { name: string; most: number };
+
+/** Counts on this node who is at something at the same time. */
+export type Places<P extends Place> = {
+  /** Takes all of `places` and gives a function that gives them back, once; or names the first that is full, and takes none. */
+  take(places: readonly P[]): { full: P } | { full?: undefined; leave: () => void };
+};
+
+export function createPlaces<P extends Place>(): Places<P> {
+  const counts = new Map<string, number>();
+  const countOf = (name: string): number => counts.get(name) ?? 0;
+
+  return {
+    take(places) {
+      const full = places.find(({ name, most }) => countOf(name) >= most);
+      if (full) return { full };
+      for (const { name } of places) counts.set(name, countOf(name) + 1);
+      let left = false;
+      const leave = () => {
+        if (left) return;
+        left = true;
+        for (const { name } of places) {
+          if (countOf(name) > 1) counts.set(name, countOf(name) - 1);
+          else counts.delete(name);
+        }
+      };
+      return { leave };
+    },
+  };
+}

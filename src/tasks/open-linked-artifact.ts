@@ -1,0 +1,58 @@
+import { AppError } from '../kernel/index.ts';
+import { verifyCapability } from './artifact-links.ts';
+import { taskErrors } from './errors.ts';
+import type { LinkGate } from './limit-links.ts';
+import { type Content, type ContentRequest, openArtifact } from './open-artifact.ts';
+import type { TaskDeps } from './types.ts';
+
+/** An artifact and what its link says to be allowed to. */
+export type ArtifactLink = {
+  taskId: string;
+  artifactKey: string;
+  /** Every value of `access` in the link: exactly one is valid. */
+  access: readonly string[];
+  /** The client's address, as limits count it. */
+  address: string;
+};
+
+const MAX_TASK_ID = 191;
+const MAX_ARTIFACT_KEY = 128;
+
+/**
+ * Content for whoever has the link. The link is verified before anything is read. Any trouble after that, with the task, its owner,
+ * its plugin or its vendor, is the same `tasks.artifact_not_found`: a link tells strangers nothing but its own content. Throws
+ * `tasks.artifact_access_limited` as well.
+ */
+export async function openLinkedArtifact(
+  deps: TaskDeps,
+  gate: LinkGate,
+  link: ArtifactLink,
+  client: ContentRequest,
+): Promise<Content> {
+  const { taskId, artifactKey, address } = link;
+  if (!isGenuine(deps.cryptoSecrets, link)) {
+    await gate.countInvalid(address);
+    throw taskErrors.artifact_not_found();
+  }
+  const leave = gate.enter({ address, artifact: `${taskId}/${artifactKey}` });
+  let streams = false;
+  try {
+    const task = await deps.store.tasks.byTaskId(taskId);
+    const owner = task && (await deps.store.users.byId(task.userId));
+    if (!task || owner?.status !== 1) throw taskErrors.artifact_not_found();
+    const content = await openArtifact(deps, task, artifactKey, { ...client, onStreamEnd: leave });
+    streams = content.body instanceof ReadableStream;
+    return content;
+  } catch (error) {
+    throw error instanceof AppError ? taskErrors.artifact_not_found({ cause: error }) : error;
+  } finally {
+    if (!streams) leave();
+  }
+}
+
+function isGenuine(secrets: readonly string[], { taskId, artifactKey, access }: ArtifactLink): boolean {
+  const [presented] = access;
+  if (presented === undefined || access.length > 1) return false;
+  if (taskId.length > MAX_TASK_ID || artifactKey.length > MAX_ARTIFACT_KEY) return false;
+  return verifyCapability(secrets, taskId, artifactKey, presented);
+}
