@@ -1,6 +1,6 @@
 import { ask } from '../../test/support/gateway.ts';
 
-const CLIENTS = 16;
+const CLIENTS = 48;
 const PAUSE_MS = 500;
 /** A client gives a node that does not answer up after this and asks another. */
 const PATIENCE_MS = 45_000;

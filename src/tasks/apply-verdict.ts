@@ -2,6 +2,7 @@ import type { TaskChange, TaskRecord, TaskStatus } from '../store/ports/index.ts
 import type { Verdict } from './ask-vendor.ts';
 import { finishTask, leaseOf } from './finish-task.ts';
 import { nextPollDelayMs } from './poll-schedule.ts';
+import { traceEvent } from './trace-event.ts';
 import type { TaskDeps } from './types.ts';
 import { recordTransition } from './webhooks/record-transition.ts';
 
@@ -25,6 +26,7 @@ const FINAL_GRACE_MS = 10 * 60_000;
  */
 export async function applyVerdict(deps: TaskDeps, task: TaskRecord, verdict: Verdict, final: boolean): Promise<void> {
   const polls = task.polls + 1;
+  traceEvent(deps.logger, 'poll_result', undefined, describeVerdict(task, verdict));
   switch (verdict.kind) {
     case 'succeeded':
       await finishTask(
@@ -126,6 +128,15 @@ async function countFailure(
       detail: text,
     });
   });
+}
+
+/** Without the vendor's and the plugin's own words, which may hold anything. */
+function describeVerdict({ taskId, platform, channelId }: TaskRecord, verdict: Verdict) {
+  const told = { task_id: taskId, plugin: platform, channel_id: channelId, result: verdict.kind };
+  if (verdict.kind === 'running') return { ...told, status: verdict.status, progress: verdict.progress };
+  if (verdict.kind === 'counted' || verdict.kind === 'failed')
+    return { ...told, class: verdict.class, http_status: verdict.httpStatus };
+  return told;
 }
 
 function mayBeAskedYet({ clock, limits }: TaskDeps, task: TaskRecord): boolean {

@@ -1,4 +1,5 @@
 import type { Lease, TaskChange, TaskRecord } from '../store/ports/index.ts';
+import { traceEvent } from './trace-event.ts';
 import type { TaskDeps } from './types.ts';
 import { recordTransition } from './webhooks/record-transition.ts';
 
@@ -55,8 +56,13 @@ export async function finishTask(
     else await billing.refund(tx, task, bill, reason);
     return true;
   });
-  if (ended) deps.watchers.changed(task.taskId);
-  else if (succeeded) await noteLateSuccess(deps, task.taskId, 'the vendor reported success');
+  if (ended) {
+    // A task without the vendor's id was still being submitted.
+    const requestId = task.upstreamTaskId === '' ? task.execution.requestId : undefined;
+    const told = { task_id: task.taskId, status: ending.status, reserved: task.quota, billed: bill.quota };
+    traceEvent(deps.logger, 'settlement', requestId, told);
+    deps.watchers.changed(task.taskId);
+  } else if (succeeded) await noteLateSuccess(deps, task.taskId, 'the vendor reported success');
   return ended;
 }
 

@@ -1,3 +1,4 @@
+import { AppError } from '../kernel/index.ts';
 import type { Pin } from '../plugins/index.ts';
 import type { TaskChange, TaskRecord } from '../store/ports/index.ts';
 import { applyVerdict } from './apply-verdict.ts';
@@ -6,6 +7,7 @@ import { taskErrors } from './errors.ts';
 import { finishTask, leaseOf } from './finish-task.ts';
 import { keepFailure } from './keep-failure.ts';
 import { longestPollDelayMs } from './poll-schedule.ts';
+import { traceEvent } from './trace-event.ts';
 import type { TaskDeps } from './types.ts';
 
 /** A claim is renewed when this part of it has passed, before its task is asked for and while that takes. */
@@ -23,6 +25,11 @@ const SUSPECT_AFTER = 3;
 const SWEEP_EVERY_MS = 30_000;
 const SWEEP_BATCH = 100;
 const INTERRUPTED_EVERY_MS = 5_000;
+/** What a vendor has answered is written again while the database is away, 14 s in all; then the task is asked anew when its claim runs out. */
+const WRITE_PAUSES_MS = [500, 1000, 2500, 5000, 5000];
+
+/** The codes of a store that may answer again. */
+const AWAY: ReadonlySet<string> = new Set(['store.unavailable', 'store.outcome_unknown']);
 
 type Waiting = { task: TaskRecord; claimedAtMs: number; final: boolean };
 /** `full`: left out of claims until half of what waits has been asked. */
@@ -62,6 +69,8 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
     const claimedAtMs = clock.monotonicMs();
     const touched = new Set<number>();
     for (const task of tasks) {
+      const told = { task_id: task.taskId, plugin: task.platform, channel_id: task.channelId };
+      traceEvent(logger, 'poll_claim', undefined, { ...told, poll: task.polls + 1, last: final });
       laneOf(task.channelId).waiting.push({ task, claimedAtMs, final });
       touched.add(task.channelId);
     }
@@ -159,10 +168,23 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
       }
     }
     await Promise.all(
-      group.map((entry, index) =>
-        applyVerdict(deps, entry.task, verdicts[index] ?? { kind: 'uncounted', why: 'no answer' }, entry.final),
-      ),
+      group.map((entry, index) => record(entry, verdicts[index] ?? { kind: 'uncounted', why: 'no answer' })),
     );
+  }
+
+  /** The claim's number decides whether a write counts, so that one whose commit was not answered may be made again. */
+  async function record({ task, final }: Waiting, verdict: Verdict): Promise<void> {
+    for (const pauseMs of WRITE_PAUSES_MS) {
+      try {
+        return await applyVerdict(deps, task, verdict, final);
+      } catch (error) {
+        const isAway = error instanceof AppError && AWAY.has(error.code);
+        if (!isAway || stopping.signal.aborted) throw error;
+        logger.warn({ err: error, task_id: task.taskId }, 'an answer of a vendor could not be stored; trying again');
+        await clock.sleep(pauseMs, stopping.signal);
+      }
+    }
+    await applyVerdict(deps, task, verdict, final);
   }
 
   /** Drops claims that ran out while they waited for a slot and renews those that are about to. */

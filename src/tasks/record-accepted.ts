@@ -9,6 +9,7 @@ import { type Ending, finishTask, leaseOf, noteLateSuccess } from './finish-task
 import { firstPollDelayMs } from './poll-schedule.ts';
 import type { Prepared } from './prepare-submission.ts';
 import type { SendOutcome } from './send-submission.ts';
+import { traceEvent } from './trace-event.ts';
 import { MAX_SNAPSHOT_BYTES, snapshotBytes, trimSnapshot } from './trim-data.ts';
 import type { Submission, TaskDeps } from './types.ts';
 import { recordTransition } from './webhooks/record-transition.ts';
@@ -53,6 +54,8 @@ export async function recordAccepted(
   if (!(await persist(deps, task, result.taskId, write))) {
     throw taskErrors.submission_interrupted({ doNotRetry: true });
   }
+  const told = { task_id: task.taskId, status: ending?.ending.status ?? running.status };
+  traceEvent(deps.logger, 'persist', submission.requestId, told);
   if (!ending) {
     deps.watchers.changed(task.taskId);
     return { ...task, ...running };

@@ -3,6 +3,7 @@ import { type ParsedSubmission, parseSubmitResponse } from '../plugins/index.ts'
 import { taskErrors } from './errors.ts';
 import { retryAfterMs } from './poll-schedule.ts';
 import type { Prepared } from './prepare-submission.ts';
+import { traceEvent } from './trace-event.ts';
 import type { Submission, TaskDeps } from './types.ts';
 
 export type SendOutcome =
@@ -12,7 +13,14 @@ export type SendOutcome =
 
 /** The one upstream call of an attempt, and what the plugin makes of the answer. */
 export async function sendSubmission(deps: TaskDeps, submission: Submission, prepared: Prepared): Promise<SendOutcome> {
+  const { requestId } = submission;
+  const told = { task_id: prepared.context.publicTaskId, channel_id: prepared.channel.id };
+  traceEvent(deps.logger, 'submit_start', requestId, told);
+  const began = deps.clock.monotonicMs();
   const sent = await deps.upstream.request(prepared.request);
+  const ms = Math.round(deps.clock.monotonicMs() - began);
+  const came = sent.ok ? { status: sent.value.status } : { failure: sent.error.kind };
+  traceEvent(deps.logger, 'submit_end', requestId, { ...told, ...came, ms });
   if (!sent.ok) {
     const { kind, notSent, message } = sent.error;
     if (kind === 'refused')
@@ -36,6 +44,7 @@ export async function sendSubmission(deps: TaskDeps, submission: Submission, pre
     { statusCode: status, headers, body },
     { secrets: prepared.credential.secrets },
   );
+  traceEvent(deps.logger, 'parse', requestId, { ...told, ok: parsed.ok });
   if (parsed.ok) return { kind: 'accepted', result: parsed.value };
   // A 2xx is never sent again, whatever the plugin says: the vendor may be working on the job.
   const make =

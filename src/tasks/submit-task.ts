@@ -7,6 +7,7 @@ import { keepLease, SUBMIT_LEASE_MS } from './keep-lease.ts';
 import { inputOf, type Prepared, prepareSubmission } from './prepare-submission.ts';
 import { recordAccepted } from './record-accepted.ts';
 import { sendSubmission } from './send-submission.ts';
+import { traceEvent } from './trace-event.ts';
 import type { Submission, TaskDeps } from './types.ts';
 import { chooseCallback } from './webhooks/choose-callback.ts';
 
@@ -20,7 +21,12 @@ export const IDEMPOTENCY_SECONDS = 24 * 3600;
  * A crash in between leaves a NOT_START row whose lease runs out; it is then ended and refunded, never sent again.
  */
 export async function submitTask(deps: TaskDeps, submission: Submission): Promise<TaskRecord> {
-  const { plugin } = submission;
+  const { plugin, requestId } = submission;
+  if (submission.surface.startsWith('proto_')) {
+    const { surface, generation, intent } = submission;
+    const pinned = { protocol: surface, plugin: plugin.key, version: plugin.version, generation, model: intent.model };
+    traceEvent(deps.logger, 'protocol_pin', requestId, pinned);
+  }
   if (plugin.suspended()) {
     const message = `The plugin "${plugin.key}" had to be stopped too often and takes no new tasks for a few minutes.`;
     throw taskErrors.plugin_unavailable({ message, retryAfterSeconds: 60 });
@@ -34,6 +40,8 @@ export async function submitTask(deps: TaskDeps, submission: Submission): Promis
     const channel = pick(deps, submission, tried);
     if (!channel) break;
     tried.push(channel.id);
+    const told = { task_id: taskId, plugin: plugin.key, channel_id: channel.id };
+    traceEvent(deps.logger, 'channel_choice', requestId, { ...told, attempt: tried.length });
     let prepared: Prepared;
     try {
       prepared = await prepareSubmission(deps, submission, channel, taskId);
@@ -44,6 +52,7 @@ export async function submitTask(deps: TaskDeps, submission: Submission): Promis
       if (task) await failSubmission(deps, await asStored(deps, task), error);
       throw error;
     }
+    traceEvent(deps.logger, 'reservation', requestId, { ...told, quota: task.quota });
     const held = leaseOf(task);
     const lease = keepLease(deps, taskId, (forMs) => deps.store.tasks.renew(held, forMs));
     try {

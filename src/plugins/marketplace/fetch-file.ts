@@ -68,6 +68,7 @@ export function createMarketReader(deps: {
     logger.debug(
       {
         task_plugin: 'marketplace_fetch',
+        request_id: 'SYSTEM',
         source: source.name,
         file: what,
         ...(file.ok ? { bytes: file.value.byteLength } : { failure: file.error }),

@@ -128,7 +128,10 @@ export function createRegistry(deps: Deps): Registry {
       status.currentGeneration = number;
       status.generationPublishedAt = publishedAt;
       const plugins = [...next.values()].map(({ plugin }) => `${plugin.key}@${plugin.version}`);
-      logger.debug({ task_plugin: 'rebuild', generation: number, plugins }, 'plugin generation published');
+      logger.debug(
+        { task_plugin: 'rebuild', request_id: 'SYSTEM', generation: number, plugins },
+        'plugin generation published',
+      );
     }
     const pluginErrorCount = Object.keys(pluginErrors).length;
     const revision = databaseRevision(snapshot);

@@ -16,6 +16,7 @@ import { hookError } from '../prepare-submission.ts';
 import { resolveOriginTasks } from '../resolve-origin-tasks.ts';
 import { submittedObject, taskView } from '../show-task.ts';
 import { submitTask } from '../submit-task.ts';
+import { traceEvent } from '../trace-event.ts';
 import type { Caller, ClientRequest, TaskDeps } from '../types.ts';
 
 export type NativeCall = {
@@ -39,6 +40,8 @@ type Owned = { plugin: LoadedPlugin; route: PluginRoute; generation: number };
 export async function answerNativeRequest(deps: TaskDeps, owned: Owned, call: NativeCall): Promise<NativeAnswer> {
   const { plugin, route } = owned;
   const { request } = call;
+  const told = { plugin: plugin.key, version: plugin.version, generation: owned.generation };
+  traceEvent(deps.logger, 'route_match', call.requestId, { ...told, route: route.path, type: route.type });
   if (route.type === 'query') {
     const [task] = await lookUp(deps, owned, call, [request.params[route.taskIdParam] ?? '']);
     return { body: task ? await present(owned, call, taskView(task)) : null, replayed: false };

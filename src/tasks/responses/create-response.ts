@@ -8,6 +8,7 @@ import { submitOnce } from '../idempotency/submit-once.ts';
 import { hookError } from '../prepare-submission.ts';
 import { resolveOriginTasks } from '../resolve-origin-tasks.ts';
 import { submitTask } from '../submit-task.ts';
+import { traceEvent } from '../trace-event.ts';
 import type { Caller, ClientRequest, Idempotency, TaskDeps } from '../types.ts';
 import { waitAtMost } from '../wait-at-most.ts';
 import { awaitResponse, streamResponse } from './follow-response.ts';
@@ -54,9 +55,9 @@ export async function createResponse(
       letGo();
       return { kind: 'object', replayed, response: pendingResponse(task) };
     }
-    const told = { request_id: requestId, task_id: task.taskId, plugin: task.platform, stream };
-    deps.logger.debug({ task_plugin: 'observation_start', ...told }, 'a client looks on');
-    held.push(() => deps.logger.debug({ task_plugin: 'observation_end', ...told }, 'a client looks on no longer'));
+    const told = { task_id: task.taskId, plugin: task.platform, stream };
+    traceEvent(deps.logger, 'observation_start', requestId, told);
+    held.push(() => traceEvent(deps.logger, 'observation_end', requestId, told));
     const patience = waitAtMost(deps.clock, deps.limits.submitTimeoutMs, client.signal);
     // Whatever ends the wait gives the place back, also where nobody reads what is left to be told.
     if (patience.signal.aborted) letGo();
