@@ -154,6 +154,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
       secretBox,
       updateEveryMs: config.webhookUpdateSeconds * 1000,
       hostConcurrency: config.webhookHostConcurrency,
+      attemptMs: config.webhookTimeoutSeconds * 1000,
     },
     channels,
     billing,

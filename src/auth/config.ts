@@ -1,4 +1,5 @@
 import type { Result } from '../kernel/index.ts';
+import type { Repositories } from '../store/ports/index.ts';
 
 /** What an administrator sets while the gateway runs; asked anew at every use. */
 export type AuthSettings = {
@@ -102,6 +103,9 @@ type ModelRequestNumbers = {
   /** Requests that succeeded; at least 1. */
   success: number;
 };
+
+/** The same as it is stored at this moment: for a verdict that a copy from a moment ago could spoil. */
+export type SettingsIn = (tx: Repositories) => Promise<AuthSettings>;
 
 /** What the auth room is told by the configuration. Durations are seconds unless a name says otherwise. */
 export type AuthConfig = {

@@ -11,7 +11,7 @@ import { createRotateWebhookSecret, type NewWebhookSecret } from './api-keys/rot
 import type { ApiKeyFields } from './api-keys/validate-api-key.ts';
 import { createAuthenticateOptional, createAuthenticatePanel } from './authenticate-panel.ts';
 import { createChangeSecurity } from './change-security.ts';
-import type { AuthConfig, AuthSettings } from './config.ts';
+import type { AuthConfig, AuthSettings, SettingsIn } from './config.ts';
 import { deriveSessionKeys } from './derive-keys.ts';
 import { orUnavailable } from './errors.ts';
 import { createFlows } from './flows/flows.ts';
@@ -85,6 +85,7 @@ export type AuthDeps = {
   sendMail: SendMail;
   config: AuthConfig;
   settings: () => AuthSettings;
+  settingsIn: SettingsIn;
 };
 
 /**

@@ -8,10 +8,12 @@ import { describeRisks } from '../../src/app/options/describe-risks.ts';
 import { describeStatus } from '../../src/app/options/describe-status.ts';
 import { OPTION_KEYS, type OptionKey, ruleOf } from '../../src/app/options/option-catalogue.ts';
 import { createOptionDesk } from '../../src/app/options/option-desk.ts';
+import { readOptions } from '../../src/app/options/read-options.ts';
 import { rootHasOtherWayIn } from '../../src/auth/index.ts';
 import type { OptionDesk, OptionView } from '../../src/http/index.ts';
 import { createSecretBox, type Logger, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
+import { openAuth } from '../auth/harness.ts';
 import { addUser, describeEachStore } from '../contract/each-store.ts';
 import { openRaw } from '../contract/open-raw.ts';
 import { until } from '../support/until.ts';
@@ -322,6 +324,43 @@ describeEachStore(
       expect(await refused(desk, { 'passkey.enabled': 'false' })).toEqual(LOCKED);
       expect(await refused(desk, { ServerAddress: 'https://moved.example' })).toEqual(LOCKED);
       await put(desk, { PasswordLoginEnabled: 'true', 'passkey.enabled': 'false' });
+    });
+
+    test('root is not locked out by two changes at once: passwords here, the provider there', async () => {
+      const { store } = opened();
+      const { desk } = await startNode(store);
+      const root = await addUser(store, 0, { role: 100 });
+      const box = createSecretBox([SECRET]);
+      const settingsOf = (stored: Awaited<ReturnType<Store['options']['all']>>) =>
+        authSettings(readOptions(stored, box), 'http://localhost:3000');
+      // A node that no notice has reached yet.
+      const { oauth } = openAuth(store, {
+        settings: () => settingsOf([]),
+        settingsIn: async (tx) => settingsOf(await tx.options.all()),
+      });
+      const { id, slug } = await oauth.providers.create({
+        slug: 'acme',
+        name: 'Acme',
+        client_id: 'id',
+        authorization_endpoint: 'https://acme.example/authorize',
+        token_endpoint: 'https://acme.example/token',
+        user_info_endpoint: 'https://acme.example/me',
+      });
+      await store.identities.claim({ provider: slug, subject: '42', userId: root.id, createdAt: 1 });
+
+      await put(desk, { PasswordLoginEnabled: 'false' });
+      await expect(oauth.providers.update(id, { enabled: false })).rejects.toMatchObject({ code: 'auth.last_way_in' });
+
+      for (let round = 0; round < 5; round += 1) {
+        await put(desk, { PasswordLoginEnabled: 'true' });
+        await oauth.providers.update(id, { enabled: true });
+        await Promise.allSettled([
+          desk.change(asList({ PasswordLoginEnabled: 'false' })),
+          oauth.providers.update(id, { enabled: false }),
+        ]);
+        const byPassword = settingsOf(await store.options.all()).passwordLogin;
+        expect(byPassword || (await oauth.providers.get(id)).enabled).toBe(true);
+      }
     });
 
     const HOSTS: [secret: OptionKey, address: OptionKey, here: string, there: string][] = [

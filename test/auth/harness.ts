@@ -120,11 +120,14 @@ export function openAuth(
     logger?: Logger;
     config?: Partial<AuthConfig>;
     settings?: () => AuthSettings;
+    /** Left out: what `settings` gives. */
+    settingsIn?: Parameters<typeof createAuth>[0]['settingsIn'];
     /** Where mails go; nowhere unless given. */
     sendMail?: SendMail;
   } = {},
 ): Auth {
   const config = testConfig(options.config);
+  const settings = options.settings ?? (() => testSettings());
   return createAuth({
     upstream: createUpstream({ allowPrivate: false, clock: systemClock, logger: silentLogger }),
     sendMail: options.sendMail ?? (async () => ({ steps: [] })),
@@ -136,7 +139,8 @@ export function openAuth(
     logger: options.logger ?? silentLogger,
     secretBox: createSecretBox(config.cryptoSecrets),
     config,
-    settings: options.settings ?? (() => testSettings()),
+    settings,
+    settingsIn: options.settingsIn ?? (async () => settings()),
   });
 }
 

@@ -52,6 +52,7 @@ export async function withAccounts<T>(input: CommandInput, work: (accounts: Acco
       secretBox,
       config: authConfig(config, secrets),
       settings: () => authSettings(options, ''),
+      settingsIn: async (tx) => authSettings(readOptions(await tx.options.all(), secretBox), ''),
     });
     const desk = createOptionDesk({
       store,

@@ -1,6 +1,6 @@
 import type { Logger } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
-import type { AuthSettings } from '../config.ts';
+import type { AuthSettings, SettingsIn } from '../config.ts';
 import { authErrors } from '../errors.ts';
 import { MAIL_PROVIDER } from '../mail/mail-address.ts';
 import { requireSession } from '../require-session.ts';
@@ -38,8 +38,13 @@ const BUILT_IN: Record<string, string> = {
   wechat: 'WeChat',
 };
 
-export function createBindings(deps: { store: Store; logger: Logger; settings: () => AuthSettings }): Bindings {
-  const { store, logger, settings } = deps;
+export function createBindings(deps: {
+  store: Store;
+  logger: Logger;
+  settings: () => AuthSettings;
+  settingsIn: SettingsIn;
+}): Bindings {
+  const { store, logger, settings, settingsIn } = deps;
 
   return {
     async list({ user }) {
@@ -68,7 +73,7 @@ export function createBindings(deps: { store: Store; logger: Logger; settings: (
         const bound = (await tx.identities.list(user.id)).find((identity) => identity.provider === provider);
         if (!holder || !bound || provider === MAIL_PROVIDER) throw authErrors.binding_not_found();
         await tx.identities.release(user.id, provider);
-        if (!(await hasWayIn(tx, holder, settings()))) throw authErrors.last_way_in();
+        if (!(await hasWayIn(tx, holder, await settingsIn(tx)))) throw authErrors.last_way_in();
         return bound.subject;
       });
       logger.info({ userId: user.id, sid, provider }, 'identity unbound');

@@ -1,7 +1,7 @@
 import type { Clock, SecretBox } from '../../kernel/index.ts';
 import type { NewOAuthProvider, OAuthProviderRecord, Store } from '../../store/ports/index.ts';
 import { openProvider, type Upstream } from '../../upstream/index.ts';
-import type { AuthSettings } from '../config.ts';
+import type { SettingsIn } from '../config.ts';
 import { authErrors, invalidField } from '../errors.ts';
 import { canRootEnter } from '../users/has-way-in.ts';
 import { describeProvider, type ProviderView, SECRET_MASK, toFields, toRecord } from './describe-provider.ts';
@@ -70,9 +70,9 @@ export function createCustomProviders(deps: {
   clock: Clock;
   upstream: Upstream;
   secretBox: SecretBox;
-  settings: () => AuthSettings;
+  settingsIn: SettingsIn;
 }): CustomProviders {
-  const { store, clock, upstream, secretBox, settings } = deps;
+  const { store, clock, upstream, secretBox, settingsIn } = deps;
 
   const find = async (id: number): Promise<OAuthProviderRecord> => {
     const record = (await store.providers.all()).find((provider) => provider.id === id);
@@ -122,10 +122,10 @@ export function createCustomProviders(deps: {
         const fields = validateProvider({ ...former, ...given(change) });
         if (before.clientSecretSealed !== '' && !sealed.clientSecretSealed) refuseForeignSecret(former, fields);
         refuseOtherPeople(former, fields, { identities: await tx.identities.countProvider(before.slug), force });
-        const rootCouldEnter = await canRootEnter(tx, settings());
+        const rootCouldEnter = await canRootEnter(tx, settingsIn);
         const after = await tx.providers.update(id, { ...toRecord(fields), ...sealed, updatedAt: clock.unix() });
         if (!after) throw authErrors.provider_not_found();
-        if (rootCouldEnter && !(await canRootEnter(tx, settings()))) throw rootLockedOut();
+        if (rootCouldEnter && !(await canRootEnter(tx, settingsIn))) throw rootLockedOut();
         return { before, after };
       });
       return { before: describe(before), after: describe(after) };

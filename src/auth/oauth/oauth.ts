@@ -1,7 +1,7 @@
 import type { Clock, Logger, SecretBox } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import type { Upstream } from '../../upstream/index.ts';
-import type { AuthSettings } from '../config.ts';
+import type { AuthSettings, SettingsIn } from '../config.ts';
 import type { Flows } from '../flows/flows.ts';
 import type { CompleteLogin } from '../login/complete-login.ts';
 import type { BindIdentity } from '../users/bind-identity.ts';
@@ -27,6 +27,7 @@ export function createOAuth(deps: {
   upstream: Upstream;
   secretBox: SecretBox;
   settings: () => AuthSettings;
+  settingsIn: SettingsIn;
   flows: Flows;
   completeLogin: CompleteLogin;
   bindIdentity: BindIdentity;

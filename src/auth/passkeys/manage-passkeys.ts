@@ -1,6 +1,6 @@
 import type { Store } from '../../store/ports/index.ts';
 import type { ChangeSecurity } from '../change-security.ts';
-import type { AuthSettings } from '../config.ts';
+import type { AuthSettings, SettingsIn } from '../config.ts';
 import { authErrors } from '../errors.ts';
 import type { SecurityProofs } from '../proofs/security-proofs.ts';
 import { requireSession } from '../require-session.ts';
@@ -33,10 +33,11 @@ export interface ManagePasskeys {
 export function createManagePasskeys(deps: {
   store: Store;
   settings: () => AuthSettings;
+  settingsIn: SettingsIn;
   proofs: SecurityProofs;
   changeSecurity: ChangeSecurity;
 }): ManagePasskeys {
-  const { store, settings, proofs, changeSecurity } = deps;
+  const { store, settings, settingsIn, proofs, changeSecurity } = deps;
   const list = async ({ user }: PanelPrincipal) => {
     const rpId = relyingPartyId(settings());
     return (await store.passkeys.list(user.id)).map((passkey) => describePasskey(passkey, rpId));
@@ -63,9 +64,10 @@ export function createManagePasskeys(deps: {
         async write(tx) {
           // First, since it holds off every other change of the account until this one is through.
           const moved = await tx.users.moveAuthVersion(user.id, user.authVersion);
-          const couldEnter = await hasWayIn(tx, user, settings());
+          const now = await settingsIn(tx);
+          const couldEnter = await hasWayIn(tx, user, now);
           await (id === undefined ? tx.passkeys.deleteAll(user.id) : tx.passkeys.delete(id, user.id));
-          if (couldEnter && !(await hasWayIn(tx, user, settings()))) throw authErrors.last_way_in();
+          if (couldEnter && !(await hasWayIn(tx, user, now))) throw authErrors.last_way_in();
           return moved;
         },
       });
