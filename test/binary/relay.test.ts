@@ -1,0 +1,199 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import OpenAI, { toFile } from 'openai';
+import {
+  type Administrator,
+  ask,
+  freePort,
+  type Gateway,
+  runCommand,
+  setUp,
+  startGateway,
+  until,
+} from '../support/gateway.ts';
+import { EVENTS, type RelayVendor, startRelayVendor, VIDEO } from '../support/relay-vendor.ts';
+
+/** 0.04 USD. */
+const BILL = 20_000;
+const SECOND = 50_000;
+
+describe('the relay of the executable', () => {
+  let gateway: Gateway;
+  let options: Parameters<typeof startGateway>[0];
+  let vendor: RelayVendor;
+  let admin: Administrator;
+  let key: string;
+  let client: OpenAI;
+
+  beforeAll(async () => {
+    vendor = await startRelayVendor();
+    options = { port: await freePort() };
+    gateway = await startGateway(options);
+    options.dataDir = gateway.dataDir;
+    admin = await setUp(gateway);
+    await admin.call('POST', '/api/channel', {
+      name: 'relay',
+      type: 1,
+      key: vendor.key,
+      base_url: vendor.url,
+      models: ['gpt-x', 'vid-x', 'demo-video'],
+      model_mapping: { 'gpt-x': 'gpt-real' },
+    });
+    await admin.call('PUT', '/api/price', { plugin_key: '*', model: 'gpt-x', expression: '0.04' });
+    await admin.call('PUT', '/api/price', { plugin_key: '*', model: 'vid-x', expression: '0.1 * u("seconds")' });
+    key = await admin.createKey();
+    client = new OpenAI({ apiKey: key, baseURL: `${gateway.url}/v1`, maxRetries: 0 });
+  }, 60_000);
+  afterAll(async () => {
+    await gateway?.stop();
+    await vendor?.stop();
+  });
+
+  const paid = async (work: () => Promise<unknown>): Promise<number> => {
+    const before = await admin.quota();
+    await work();
+    return before - (await admin.quota());
+  };
+  const errorOf = (promise: Promise<unknown>) =>
+    promise.then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+
+  test('the official client makes, reads, streams, continues, cancels and deletes responses', async () => {
+    const spent = await paid(async () => {
+      const made = await client.responses.create({ model: 'gpt-x', input: 'hello' });
+      expect(made).toMatchObject({ object: 'response', model: 'gpt-real', status: 'completed' });
+      expect(await client.responses.retrieve(made.id)).toMatchObject({ id: made.id });
+      const types: string[] = [];
+      const stream = await client.responses.create({
+        model: 'gpt-x',
+        input: 'go on',
+        previous_response_id: made.id,
+        stream: true,
+      });
+      for await (const event of stream) types.push(event.type);
+      expect(types).toEqual([...EVENTS]);
+      expect(vendor.requests.at(-1)?.body).toMatchObject({ model: 'gpt-real', previous_response_id: made.id });
+      expect(await client.responses.cancel(made.id)).toMatchObject({ status: 'cancelled' });
+      await client.responses.delete(made.id);
+      expect(await errorOf(client.responses.retrieve(made.id))).toBeInstanceOf(OpenAI.NotFoundError);
+    });
+    expect(spent).toBe(2 * BILL);
+  });
+
+  test('the official client makes a video from a file, polls and downloads it', async () => {
+    const model = 'vid-x' as OpenAI.VideoCreateParams['model'];
+    const image = await toFile(new Uint8Array(100_000), 'start.png', { type: 'image/png' });
+    const spent = await paid(async () => {
+      const made = await client.videos.create({ model, prompt: 'a cat', seconds: '4', input_reference: image });
+      expect(made).toMatchObject({ object: 'video', status: 'queued', model: 'vid-x' });
+      expect(vendor.requests.at(-1)?.body).toMatchObject({ input_reference: 'start.png:image/png:100000' });
+      expect(await client.videos.retrieve(made.id)).toMatchObject({ status: 'completed', progress: 100 });
+      const content = await client.videos.downloadContent(made.id);
+      expect(new Uint8Array(await content.arrayBuffer())).toEqual(VIDEO);
+
+      const address = `${gateway.url}/v1/videos/${made.id}/content`;
+      const authorization = `Bearer ${key}`;
+      const part = await fetch(address, { headers: { authorization, range: 'bytes=5-9' } });
+      expect([part.status, part.headers.get('content-range')]).toEqual([206, 'bytes 5-9/3000']);
+      expect(part.headers.get('content-security-policy')).toContain('sandbox');
+      const head = await fetch(address, { method: 'HEAD', headers: { authorization } });
+      expect([head.status, head.headers.get('content-length')]).toEqual([200, '3000']);
+      await client.videos.delete(made.id);
+    });
+    expect(spent).toBe(4 * SECOND);
+  });
+
+  test('the vendor’s own errors are of the client’s classes; nothing of the channel shows', async () => {
+    const rows: [play: string, kind: new (...args: never[]) => Error, status: number][] = [
+      ['400', OpenAI.BadRequestError, 400],
+      ['429', OpenAI.RateLimitError, 429],
+      ['500', OpenAI.InternalServerError, 500],
+      ['401', OpenAI.InternalServerError, 502],
+    ];
+    for (const [play, kind, status] of rows) {
+      const body = { model: 'gpt-x', user: play };
+      expect(await errorOf(client.responses.create(body))).toBeInstanceOf(kind);
+      const answer = await ask(`${gateway.url}/v1/responses`, {
+        token: key,
+        body,
+        headers: { 'x-request-id': 'mine-1' },
+      });
+      expect([answer.status, answer.headers.get('x-request-id')]).toEqual([status, 'mine-1']);
+      for (const name of ['set-cookie', 'openai-organization']) expect(answer.headers.has(name)).toBe(false);
+      expect(JSON.stringify(answer.body)).not.toContain('sk-vendor');
+    }
+    const nobody = await ask(`${gateway.url}/v1/responses`, { token: key, body: { model: 'nobody-has-this' } });
+    expect([nobody.status, (nobody.body.error as { code: string }).code]).toEqual([404, 'model_not_found']);
+    expect(gateway.log()).not.toContain('sk-vendor');
+  });
+
+  test('a plugin’s model stays the plugin’s, whatever a relay lists', async () => {
+    const before = vendor.requests.length;
+    const answer = await ask(`${gateway.url}/v1/videos`, { token: key, body: { model: 'demo-video', prompt: 'a' } });
+    // The demo plugin has no channel here.
+    expect([answer.status, (answer.body.error as { code: string }).code]).toEqual([503, 'no_available_channel']);
+    expect(vendor.requests.length).toBe(before);
+  });
+
+  test('another user finds nothing, by no way', async () => {
+    const made = await client.responses.create({ model: 'gpt-x', input: 'mine' });
+    const video = await ask(`${gateway.url}/v1/videos`, { token: key, body: { model: 'vid-x', seconds: 1 } });
+    const { id } = await admin.call<{ id: number }>('POST', '/api/user', {
+      username: 'thief',
+      password: 'a thief’s word 1',
+    });
+    const login = await ask(`${gateway.url}/api/user/login`, {
+      body: { username: 'thief', password: 'a thief’s word 1' },
+    });
+    const session = (login.body.data as { access_token: string }).access_token;
+    const token = await ask(`${gateway.url}/api/token`, { token: session, body: { name: 'x', unlimited_quota: true } });
+    const stolen = (token.body.data as { key: string }).key;
+    await admin.call('POST', '/api/user/manage', { id, action: 'add_quota', mode: 'add', value: 1_000_000 });
+    const before = vendor.requests.length;
+    const rows: [method: string, path: string, status: number, body?: object][] = [
+      ['GET', `/v1/responses/${made.id}`, 404],
+      ['GET', `/v1/responses/${made.id}?stream=true`, 404],
+      ['POST', `/v1/responses/${made.id}/cancel`, 404],
+      ['DELETE', `/v1/responses/${made.id}`, 404],
+      ['GET', `/v1/videos/${video.body.id}`, 404],
+      ['GET', `/v1/videos/${video.body.id}/content`, 404],
+      ['DELETE', `/v1/videos/${video.body.id}`, 404],
+      ['GET', `/v1/responses/..%2Fresponses%2F${made.id}`, 404],
+      ['POST', '/v1/responses', 400, { model: 'gpt-x', previous_response_id: made.id }],
+    ];
+    for (const [method, path, status, body] of rows) {
+      const answer = await ask(`${gateway.url}${path}`, { method, token: stolen, ...(body ? { body } : {}) });
+      expect([path, answer.status]).toEqual([path, status]);
+    }
+    expect(vendor.requests.length).toBe(before);
+  });
+
+  test('killed before the answer: refunded. Killed amid a stream: billed. The ledger adds up', async () => {
+    const balance = await admin.quota();
+    const seen = vendor.requests.length;
+    const body = (user: string, stream = false) => ({ model: 'gpt-x', user, stream });
+    const send = (value: object) =>
+      fetch(`${gateway.url}/v1/responses`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: JSON.stringify(value),
+      });
+    const waiting = send(body('hang')).catch(() => undefined);
+    const streaming = (await send(body('slow', true))).body?.getReader();
+    const first = new TextDecoder().decode((await streaming?.read())?.value);
+    await until('the vendor has both', () => vendor.requests.length === seen + 2);
+    expect(await admin.quota()).toBe(balance - 2 * BILL);
+    await gateway.kill();
+    await waiting;
+    await streaming?.cancel().catch(() => undefined);
+
+    gateway = await startGateway(options);
+    await until('the unanswered one is refunded', async () => (await admin.quota()) === balance - BILL);
+    expect(gateway.log()).toContain('the vendor may have worked on it');
+    const id = /"id":"(resp_\w+)"/.exec(first)?.[1] ?? '';
+    expect((await ask(`${gateway.url}/v1/responses/${id}`, { token: key })).status).toBe(200);
+    vendor.release();
+    expect(await runCommand(gateway, ['doctor', '--json'])).toMatchObject({ code: 0 });
+  });
+});
