@@ -125,6 +125,14 @@ export const TASK_VARIABLES = {
     kind: integer(0, 3600),
     default: 5,
   }),
+  webhookTimeoutSeconds: variable({
+    env: 'WEBHOOK_TIMEOUT_SECONDS',
+    group: 'webhooks',
+    doc: 'How long a receiver may take for one delivery, from the connection to the end of its answer.',
+    // Standard Webhooks asks for 15 to 30 seconds.
+    kind: integer(1, 60),
+    default: 15,
+  }),
   webhookHostConcurrency: variable({
     env: 'WEBHOOK_HOST_CONCURRENCY',
     group: 'webhooks',

@@ -71,6 +71,7 @@ export async function startEngine(store: Store, sandbox: Sandbox, limits: Partia
       secretBox,
       updateEveryMs: 0,
       hostConcurrency: 8,
+      attemptMs: 15_000,
     },
     channels,
     billing,

@@ -57,6 +57,7 @@ async function openNode(
     allowed?: AllowedReceivers;
     upstream?: Partial<UpstreamOptions>;
     hostConcurrency?: number;
+    attemptMs?: number;
   } = {},
 ) {
   const { clock = systemClock, allowed = LOOPBACK } = options;
@@ -76,7 +77,7 @@ async function openNode(
       ...{ store, clock, upstream, logger: silentLogger, nodeId: newUuid() },
       webhooks: {
         ...{ upstream, secretBox, urls: createCallbackUrls(allowed) },
-        ...{ updateEveryMs: 0, hostConcurrency: options.hostConcurrency ?? 8 },
+        ...{ updateEveryMs: 0, hostConcurrency: options.hostConcurrency ?? 8, attemptMs: options.attemptMs ?? 15_000 },
       },
     });
     worker.start();
@@ -322,6 +323,22 @@ describe('who waits for whom', () => {
     for (const taskId of stuck) expect((await after(node.store, taskId)).status).toBe('delivered');
     const ids = silent.received.map(({ id }) => id);
     expect([ids.length, new Set(ids).size]).toEqual([22, 20]);
+  });
+
+  test('an answer that does not come, or never ends, is waited for no longer than the timeout', async () => {
+    const node = await openNode({ attemptMs: 400 });
+    node.startWorker();
+    receiver.answer((_, response) => {
+      response.writeHead(500);
+      const drip = setInterval(() => response.write('.'), 50);
+      response.on('close', () => clearInterval(drip));
+    });
+    const dripping = await after(node.store, await notify(node));
+    expect(dripping).toMatchObject({ status: 'pending', deliveries: [{ httpStatus: 500, error: '' }] });
+    receiver.answer(() => {});
+    const silent = await after(node.store, await notify(node));
+    expect(silent).toMatchObject({ status: 'pending', deliveries: [{ httpStatus: 0, error: 'timeout' }] });
+    for (const { deliveries } of [dripping, silent]) expect(deliveries[0]?.durationMs).toBeGreaterThanOrEqual(395);
   });
 
   test('three hundred notices to one fast receiver arrive, each once', async () => {

@@ -4,8 +4,6 @@ import type { TaskDeps } from '../types.ts';
 import { MAX_RETRY_AFTER_MS, retryDelayMs } from './retry-schedule.ts';
 import { signatureHeaders, signingKeys } from './sign-message.ts';
 
-/** One attempt, from the name lookup to the last byte of the answer (Standard Webhooks asks for 15 to 30 s). */
-export const ATTEMPT_MS = 15_000;
 /** Of an answer's body, which nobody reads. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 
@@ -26,6 +24,7 @@ export async function deliverWebhook(
   cutting: AbortController,
 ): Promise<Attempt | undefined> {
   const { clock, store, webhooks } = deps;
+  const { attemptMs } = webhooks;
   const at = clock.unix();
   const started = clock.monotonicMs();
   const end = (outcome: WebhookOutcome, httpStatus: number, error = ''): Attempt => {
@@ -47,7 +46,7 @@ export async function deliverWebhook(
 
   const body = JSON.stringify(notice.payload);
   const cut = (): Cut | undefined => (cutting.signal.aborted ? cutting.signal.reason : undefined);
-  const timer = setTimeout(() => cutting.abort('timeout' satisfies Cut), ATTEMPT_MS);
+  const timer = setTimeout(() => cutting.abort('timeout' satisfies Cut), attemptMs);
   try {
     const answered = await webhooks.upstream.request({
       url: notice.url,
@@ -59,9 +58,9 @@ export async function deliverWebhook(
       body: { kind: 'text', text: body },
       privateHosts: webhooks.urls.privateHosts(checked.value),
       maxRedirects: 0,
-      connectTimeoutMs: ATTEMPT_MS,
-      headersTimeoutMs: ATTEMPT_MS,
-      idleTimeoutMs: ATTEMPT_MS,
+      connectTimeoutMs: attemptMs,
+      headersTimeoutMs: attemptMs,
+      idleTimeoutMs: attemptMs,
       maxResponseBytes: MAX_ANSWER_BYTES,
       signal: cutting.signal,
     });

@@ -1,6 +1,6 @@
 import type { WebhookRecord } from '../../store/ports/index.ts';
 import type { TaskDeps } from '../types.ts';
-import { ATTEMPT_MS, type Attempt, deliverWebhook } from './deliver-webhook.ts';
+import { type Attempt, deliverWebhook } from './deliver-webhook.ts';
 
 /** Pause between two looks at the outbox when nothing is due. */
 const TICK_MS = 250;
@@ -10,8 +10,6 @@ const CLAIM = 32;
 const ROUNDS = 4;
 /** Attempts under way and claimed notices at once: so many that slow receivers at a few dozen hosts leave room for the others. */
 const CAPACITY = 512;
-/** A claim outlives its attempt and the rounds before it: a host is offered again only when none of its notices waits. */
-const LEASE_MS = (ROUNDS + 2) * ATTEMPT_MS;
 
 /** Longest wait for attempts that were cut short. */
 const CUT_MS = 1000;
@@ -35,6 +33,9 @@ export function createWebhookWorker(deps: Deps): WebhookWorker {
   const lanes = new Map<string, Lane>();
   const underway = new Set<AbortController>();
   const counts = { delivered: 0, retried: 0, failed: 0 };
+  const { attemptMs } = webhooks;
+  // A claim outlives its attempt and the rounds before it: a host is offered again only when none of its notices waits.
+  const leaseForMs = (ROUNDS + 2) * attemptMs;
   const batch = Math.min(CLAIM, ROUNDS * webhooks.hostConcurrency);
   let stopping = false;
   let held = 0;
@@ -56,7 +57,7 @@ export function createWebhookWorker(deps: Deps): WebhookWorker {
   async function claim(limit: number): Promise<number> {
     try {
       const exceptHosts = [...lanes].filter(([, lane]) => isBusy(lane)).map(([host]) => host);
-      const notices = await store.webhooks.claim({ owner, limit, leaseForMs: LEASE_MS, exceptHosts });
+      const notices = await store.webhooks.claim({ owner, limit, leaseForMs, exceptHosts });
       const claimedAtMs = clock.monotonicMs();
       held += notices.length;
       for (const notice of notices) laneOf(notice.host).waiting.push({ notice, claimedAtMs });
@@ -102,7 +103,7 @@ export function createWebhookWorker(deps: Deps): WebhookWorker {
 
   async function attempt({ notice, claimedAtMs }: Claimed): Promise<void> {
     // Another node may take it at any moment: it is theirs.
-    if (clock.monotonicMs() - claimedAtMs > LEASE_MS - 2 * ATTEMPT_MS) return;
+    if (clock.monotonicMs() - claimedAtMs > leaseForMs - 2 * attemptMs) return;
     const cutting = new AbortController();
     underway.add(cutting);
     try {

@@ -18,6 +18,8 @@ export type WebhookServices = {
   updateEveryMs: number;
   /** WEBHOOK_HOST_CONCURRENCY: requests at once to one host. */
   hostConcurrency: number;
+  /** WEBHOOK_TIMEOUT_SECONDS: one attempt, from the name lookup to the last byte of the answer. */
+  attemptMs: number;
 };
 
 /** A notice with the attempts made so far, the earliest first. */
