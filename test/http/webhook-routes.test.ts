@@ -134,23 +134,32 @@ describe('a submission', () => {
     expect([refused.status, refused.json.error.code]).toEqual([400, 'callback_url_invalid']);
   });
 
+  const video = task('a cat [duration=0]');
+  const form = () => {
+    const data = new FormData();
+    for (const [name, value] of Object.entries(video)) data.append(name, value);
+    return data;
+  };
+  const response = { model: 'demo-video', input: 'a cat [duration=0]', background: true };
   test.each([
-    ['/v1/tasks/demo', 'json'],
-    ['/v1/videos', 'json'],
-    ['/v1/videos', 'form'],
-  ])('to %s (%s) is told to the end, with the object of GET /v1/tasks/:id', async (path, kind) => {
-    let taskId: string;
-    if (kind === 'json') {
-      const submitted = await submit(path, task('a cat [duration=0]'), { 'x-callback-url': receiver.url });
-      expect(submitted.status).toBe(200);
-      taskId = submitted.json.id;
-    } else {
-      const form = new FormData();
-      for (const [name, value] of Object.entries(task('a cat [duration=0]'))) form.append(name, value);
-      const headers = { authorization: `Bearer ${key.key}`, 'x-callback-url': receiver.url };
-      const url = `http://127.0.0.1:${panel.gateway.port}${path}`;
-      taskId = ((await (await fetch(url, { method: 'POST', headers, body: form })).json()) as { id: string }).id;
-    }
+    ['the generic API', '/v1/tasks/demo', () => JSON.stringify(video)],
+    ['OpenAI’s videos', '/v1/videos', () => JSON.stringify(video)],
+    ['OpenAI’s videos as a form', '/v1/videos', form],
+    ['OpenAI’s responses', '/v1/responses', () => JSON.stringify(response)],
+    ["the vendor's own address", '/demo/v1/videos', () => JSON.stringify(video)],
+  ])('to %s is told to the end, with the object of GET /v1/tasks/:id', async (_name, path, body) => {
+    const sent = body();
+    const submitted = await fetch(`http://127.0.0.1:${panel.gateway.port}${path}`, {
+      method: 'POST',
+      headers: {
+        ...{ authorization: `Bearer ${key.key}`, 'x-callback-url': receiver.url },
+        ...(typeof sent === 'string' ? { 'content-type': 'application/json' } : {}),
+      },
+      body: sent,
+    });
+    expect(submitted.status).toBe(200);
+    const answer = (await submitted.json()) as { id: string; metadata?: { task_id?: string } };
+    const taskId = answer.metadata?.task_id ?? answer.id;
     const told = await finished(taskId);
     expect(verified(told, secret)).toBe(1);
     expect(told.payload.data).toEqual((await panel.send(`/v1/tasks/${taskId}`, { token: key.key })).json);
