@@ -2,6 +2,7 @@ import type { JsonObject } from '../kernel/index.ts';
 import type { TaskRecord } from '../store/ports/index.ts';
 import type { Observer } from './responses/limit-observations.ts';
 import { hasEnded, taskObject } from './show-task.ts';
+import { traceEvent } from './trace-event.ts';
 import type { TaskDeps } from './types.ts';
 import { waitAtMost } from './wait-at-most.ts';
 import { watchTask } from './watch-task.ts';
@@ -19,8 +20,15 @@ export function followTask(
   { taskId, platform, userId }: TaskRecord,
   keyId: Observer['keyId'],
   left: AbortSignal,
+  requestId: string,
 ): AsyncIterableIterator<TaskEvent, undefined> {
-  const leave = deps.observations.enter({ pluginKey: platform, userId, keyId });
+  const exit = deps.observations.enter({ pluginKey: platform, userId, keyId });
+  const told = { task_id: taskId, plugin: platform, stream: true };
+  traceEvent(deps.logger, 'observation_start', requestId, told);
+  const leave = () => {
+    exit();
+    traceEvent(deps.logger, 'observation_end', requestId, told);
+  };
   const patience = waitAtMost(deps.clock, deps.limits.submitTimeoutMs, left);
   patience.signal.addEventListener('abort', leave, { once: true });
   if (patience.signal.aborted) leave();

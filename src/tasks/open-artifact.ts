@@ -9,9 +9,11 @@ import { canonicalHost, type UpstreamFailure, type UpstreamRequest, type Upstrea
 import { artifactContext } from './build-contexts.ts';
 import { CONNECT_TIMEOUT_MS, MAX_REDIRECTS } from './build-upstream-request.ts';
 import { taskErrors } from './errors.ts';
+import { leadsHere } from './own-addresses.ts';
 import { retryAfterMs } from './poll-schedule.ts';
-import { projectArtifacts } from './read-artifacts.ts';
+import { artifactHookError, projectArtifacts } from './read-artifacts.ts';
 import { type Credential, resolveCredential } from './resolve-credential.ts';
+import { traceEvent } from './trace-event.ts';
 import type { TaskDeps } from './types.ts';
 
 /** The headers of a client that reach the vendor: those that ask for a part or for news. */
@@ -37,6 +39,9 @@ export type ContentRequest = {
   /** Lower-case names; only the safe ones are used. */
   headers: Record<string, string>;
   signal: AbortSignal;
+  /** Called when a body that is a stream has ended, was cut, or is wanted no longer. */
+  onStreamEnd?: () => void;
+  requestId: string;
 };
 export type Content = {
   status: number;
@@ -59,6 +64,8 @@ export async function openArtifact(
     const artifacts = await projectArtifacts(plugin, task);
     const artifact = artifacts.find(({ key, type }) => (artifactKey === null ? type === 'video' : key === artifactKey));
     if (!artifact) throw taskErrors.artifact_not_found();
+    const told = { task_id: task.taskId, plugin: plugin.key, artifact: artifact.key, method: client.method };
+    traceEvent(deps.logger, 'artifact_request', client.requestId, told);
     const channel = deps.channels.find(task.channelId) ?? (await deps.store.channels.byId(task.channelId));
     if (!channel) throw taskErrors.artifact_gone({ message: 'The channel of this task was deleted.' });
     const safeHeaders = pickHeaders(client.headers);
@@ -68,7 +75,7 @@ export async function openArtifact(
     const sent = await deps.upstream.request(contentRequest(deps, plugin, channel, described, client, safeHeaders));
     if (!sent.ok) throw contentFailure(sent.error);
     if (sent.value.status === 401) credential.refused();
-    return passThrough(deps, sent.value, client.method);
+    return passThrough(deps, sent.value, client);
   } finally {
     pin.release();
   }
@@ -96,8 +103,10 @@ async function describe(
   if (built.error.kind === 'thrown' && built.error.message.includes('artifact_not_found')) {
     throw taskErrors.artifact_not_found();
   }
-  if (built.error.kind === 'invalid_result') throw taskErrors.artifact_request_rejected({ cause: built.error });
-  throw taskErrors.artifact_plugin_error({ cause: built.error });
+  if (built.error.kind === 'invalid_result') {
+    throw taskErrors.artifact_request_rejected({ cause: new Error(built.error.message) });
+  }
+  throw artifactHookError(built.error);
 }
 
 function contentRequest(
@@ -109,9 +118,8 @@ function contentRequest(
   safeHeaders: Record<string, string>,
 ): UpstreamRequest {
   const { url, method, headers, body, credentialless } = described;
-  const own = deps.publicAddress();
-  const target = new URL(url);
-  if (own && target.host === new URL(own).host && target.pathname.startsWith('/v1/')) {
+  const own = deps.ownAddresses();
+  if (leadsHere(own, new URL(url))) {
     throw taskErrors.artifact_request_rejected({ message: 'The artifact address points back at this gateway.' });
   }
   const lowered = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
@@ -123,7 +131,9 @@ function contentRequest(
     body: body === undefined ? { kind: 'none' } : { kind: 'text', text: body },
     privateHosts: [canonicalHost(new URL(channel.baseUrl))],
     maxRedirects: MAX_REDIRECTS,
-    allowRedirect: (hop) => credentialless || allowsHost(plugin.manifest, channel.baseUrl, hop),
+    allowRedirect: (hop) =>
+      !leadsHere(own, hop) && (credentialless || allowsHost(plugin.manifest, channel.baseUrl, hop)),
+    headersForEveryOrigin: CLIENT_HEADERS,
     connectTimeoutMs: CONNECT_TIMEOUT_MS,
     headersTimeoutMs: HEADERS_TIMEOUT_MS,
     idleTimeoutMs: IDLE_TIMEOUT_MS,
@@ -132,7 +142,7 @@ function contentRequest(
   };
 }
 
-async function passThrough(deps: TaskDeps, response: UpstreamResponse, method: 'GET' | 'HEAD'): Promise<Content> {
+async function passThrough(deps: TaskDeps, response: UpstreamResponse, client: ContentRequest): Promise<Content> {
   const { status } = response;
   if (![200, 206, 304, 416].includes(status)) {
     response.discard();
@@ -149,12 +159,13 @@ async function passThrough(deps: TaskDeps, response: UpstreamResponse, method: '
     const value = response.headers[name]?.[0];
     if (value !== undefined) headers[name] = value;
   }
-  if (method === 'HEAD' || status === 304) {
+  if (client.method === 'HEAD' || status === 304) {
     response.discard();
     return { status, headers, body: null };
   }
   const length = Number(headers['content-length'] ?? Number.POSITIVE_INFINITY);
-  return { status, headers, body: length <= WHOLE_BODY_BYTES ? await readWhole(response) : response.stream() };
+  const whole = length <= WHOLE_BODY_BYTES;
+  return { status, headers, body: whole ? await readWhole(response) : response.stream(client.onStreamEnd) };
 }
 
 async function readWhole(response: UpstreamResponse): Promise<Uint8Array> {

@@ -97,25 +97,29 @@ export function videoObject(task: TaskRecord): JsonObject {
   };
 }
 
-/** Top-level members that a renderer may give; every other one is removed: identity and lifecycle are the host's. */
-const RENDERED = ['expires_at', 'seconds', 'size', 'remixed_from_video_id', 'error', 'metadata'] as const;
+const isText = (value: Json | undefined): value is string => typeof value === 'string' && value !== '';
 
-/** The plugin's rendering as a standard video object: the host's members win, `url` entries leave the metadata. */
+/**
+ * The plugin's rendering as a standard video object. Identity, lifecycle and times are the host's; of what a renderer may add, the
+ * members that the standard has, each in the form that clients expect: what has another is left out like what is unknown.
+ */
 export function renderedVideo(task: TaskRecord, rendered: JsonObject): JsonObject {
-  const out: JsonObject = {};
-  for (const name of RENDERED) {
-    const value = rendered[name];
-    if (value !== undefined && value !== null) out[name] = value;
-  }
-  if (out.seconds !== undefined) out.seconds = String(out.seconds);
-  if (isObject(out.metadata)) {
-    const entries = Object.entries(out.metadata).filter(([name]) => name.toLowerCase() !== 'url');
-    if (entries.length > 0) out.metadata = Object.fromEntries(entries);
-    else delete out.metadata;
-  } else delete out.metadata;
+  const { expires_at, seconds, size, remixed_from_video_id, error, metadata } = rendered;
   const own = videoObject(task);
+  const out: JsonObject = { ...own };
+  if (typeof expires_at === 'number' && expires_at > 0) out.expires_at = Math.trunc(expires_at);
+  if (typeof seconds === 'number' || isText(seconds)) out.seconds = String(seconds);
+  if (isText(size)) out.size = size;
+  if (isText(remixed_from_video_id)) out.remixed_from_video_id = remixed_from_video_id;
   // A plugin's own wording of a failure may stand; an error on a task that has not failed may not.
-  if (task.status === 'FAILURE' && isObject(out.error)) delete own.error;
-  if (task.status !== 'FAILURE') delete out.error;
-  return { ...out, ...own };
+  if (isObject(own.error) && isObject(error)) {
+    const { code, message } = error;
+    out.error = { ...own.error, ...(isText(code) ? { code } : {}), ...(isText(message) ? { message } : {}) };
+  }
+  if (isObject(metadata)) {
+    // Where the vendor keeps the video is not for clients: they fetch its content here.
+    const entries = Object.entries(metadata).filter(([name]) => name.toLowerCase() !== 'url');
+    if (entries.length > 0) out.metadata = Object.fromEntries(entries);
+  }
+  return out;
 }

@@ -2,14 +2,15 @@ import type { Quote } from '../billing/index.ts';
 import type { JsonObject } from '../kernel/index.ts';
 import { renderVideo } from '../plugins/index.ts';
 import type { LedgerEntryRecord, Page, Paged, TaskEventRecord, TaskRecord } from '../store/ports/index.ts';
-import { verifyCapability } from './artifact-links.ts';
 import { protocolContext } from './build-contexts.ts';
 import { cancelTask } from './cancel-task.ts';
 import { taskErrors } from './errors.ts';
 import { followTask, type TaskEvent } from './follow-task.ts';
 import { type SubmittedTask, submitOnce } from './idempotency/submit-once.ts';
+import { createLinkGate } from './limit-links.ts';
 import { type OpenedNativeRoute, openNativeRoute } from './native/open-native-route.ts';
 import { type Content, type ContentRequest, openArtifact } from './open-artifact.ts';
+import { type ArtifactLink, openLinkedArtifact } from './open-linked-artifact.ts';
 import { ownTasks } from './own-tasks.ts';
 import { createPollEngine, type PollEngine } from './poll-engine.ts';
 import { quoteRequest, type RequestToQuote } from './quote-request.ts';
@@ -48,7 +49,12 @@ export type Tasks = {
    * `GET /v1/tasks/:id/events`, until the client has `left`. Throws `tasks.task_not_found`, and `tasks.rate_limit_exceeded` where too many
    * are observed already.
    */
-  follow(caller: Caller, taskId: string, left: AbortSignal): Promise<AsyncIterableIterator<TaskEvent, undefined>>;
+  follow(
+    caller: Caller,
+    taskId: string,
+    left: AbortSignal,
+    requestId: string,
+  ): Promise<AsyncIterableIterator<TaskEvent, undefined>>;
   /** The caller's own task, ended. Throws `tasks.task_not_found`, `tasks.task_finished`, `tasks.cancel_unsupported`. */
   cancel(userId: number, taskId: string): Promise<TaskRecord>;
   /** Ends everything that clients wait for here, now and from now on: the gateway stops. */
@@ -61,11 +67,8 @@ export type Tasks = {
   retrieveResponse(userId: number, id: string, request: ClientRequest): Promise<JsonObject>;
   artifacts(task: TaskRecord): Promise<JsonObject>;
   content(task: TaskRecord, artifactKey: string | null, request: ContentRequest): Promise<Content>;
-  /**
-   * Content for a capability link: any trouble with task, owner or key is the same `tasks.artifact_not_found`. The link is verified
-   * before anything is read.
-   */
-  contentByLink(taskId: string, artifactKey: string, access: string, request: ContentRequest): Promise<Content>;
+  /** The same for whoever has a link. Any trouble is `tasks.artifact_not_found`, too much of it `tasks.artifact_access_limited`. */
+  contentByLink(link: ArtifactLink, request: ContentRequest): Promise<Content>;
   list(filter: TaskFilter, page: Page): Promise<Paged<TaskRecord>>;
   detail(taskId: string, userId: number | null): Promise<TaskDetail>;
   /** Notices to clients; they start and stop apart from polling. */
@@ -74,9 +77,6 @@ export type Tasks = {
   readonly relay: Relay;
 };
 
-const MAX_TASK_ID = 191;
-const MAX_ARTIFACT_KEY = 128;
-
 export function createTasks(services: TaskServices): Tasks {
   const { store, clock, logger, limits } = services;
   const watchers = createTaskWatchers({ store, clock, logger, ...limits });
@@ -84,6 +84,7 @@ export function createTasks(services: TaskServices): Tasks {
   const deps: TaskDeps = { ...services, watchers, observations };
   const engine = createPollEngine(deps);
   const relay = createRelay(deps);
+  const links = createLinkGate(services.counters, limits.links);
 
   return {
     webhooks: createWebhooks(deps),
@@ -117,8 +118,8 @@ export function createTasks(services: TaskServices): Tasks {
       return task;
     },
 
-    async follow({ user, key }, taskId, left) {
-      return followTask(deps, await this.own(user.id, taskId), key?.id ?? null, left);
+    async follow({ user, key }, taskId, left, requestId) {
+      return followTask(deps, await this.own(user.id, taskId), key?.id ?? null, left, requestId);
     },
     async cancel(userId, taskId) {
       return cancelTask(deps, await this.own(userId, taskId));
@@ -151,15 +152,7 @@ export function createTasks(services: TaskServices): Tasks {
     artifacts: (task) => describeArtifacts(deps, task),
     content: (task, artifactKey, request) => openArtifact(deps, task, artifactKey, request),
 
-    async contentByLink(taskId, artifactKey, access, request) {
-      const tooLong = taskId.length > MAX_TASK_ID || artifactKey.length > MAX_ARTIFACT_KEY;
-      if (tooLong || !verifyCapability(deps.cryptoSecrets, taskId, artifactKey, access))
-        throw taskErrors.artifact_not_found();
-      const task = await store.tasks.byTaskId(taskId);
-      const owner = task && (await store.users.byId(task.userId));
-      if (!task || owner?.status !== 1) throw taskErrors.artifact_not_found();
-      return openArtifact(deps, task, artifactKey, request);
-    },
+    contentByLink: (link, request) => openLinkedArtifact(deps, links, link, request),
 
     list: (filter, page) => store.tasks.list(filter, page),
 

@@ -1,4 +1,6 @@
-import type { Content, ContentRequest } from '../../tasks/index.ts';
+import { type ApiPrincipal, addressKey } from '../../auth/index.ts';
+import { AppError } from '../../kernel/index.ts';
+import type { Content, ContentRequest, Tasks } from '../../tasks/index.ts';
 
 /** What a browser may do with a vendor's bytes on our own origin: show or play them, nothing else (as in new-api). */
 const SAFETY_HEADERS = {
@@ -9,12 +11,42 @@ const SAFETY_HEADERS = {
 };
 
 /** The client's side of a content request; its disconnect ends the vendor's transfer. */
-export function contentRequest(request: Request, headersOnly: boolean): ContentRequest {
+function contentRequest(request: Request, requestId: string, headersOnly: boolean): ContentRequest {
   return {
+    requestId,
     method: headersOnly ? 'HEAD' : 'GET',
     headers: Object.fromEntries(request.headers),
     signal: request.signal,
   };
+}
+
+/** What a route that takes an API key or a link knows of a request for an artifact. */
+export type ContentScope = {
+  request: Request;
+  api: ApiPrincipal | undefined;
+  origin: { ip: string };
+  requestId: string;
+  headersOnly: boolean;
+};
+
+/**
+ * An artifact for whoever has its link, else what `byKey` answers the owner of an API key. A link decides alone: with one that is
+ * not valid, a key that comes along opens nothing.
+ */
+export async function sendContent(
+  { request, api, origin, requestId, headersOnly }: ContentScope,
+  artifact: { taskId: string; artifactKey: string },
+  tasks: Tasks,
+  byKey: (api: ApiPrincipal, client: ContentRequest) => Promise<Response>,
+): Promise<Response> {
+  const client = contentRequest(request, requestId, headersOnly);
+  const access = new URL(request.url).searchParams.getAll('access');
+  if (access.length > 0) {
+    const link = { ...artifact, access, address: addressKey(origin.ip) };
+    return contentResponse(await tasks.contentByLink(link, client));
+  }
+  if (api) return byKey(api, client);
+  throw new AppError('auth.api_key_missing', 'unauthenticated', 'An API key or a signed artifact link is needed.');
 }
 
 export const contentResponse = (content: Content): Response =>

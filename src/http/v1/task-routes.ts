@@ -1,12 +1,11 @@
 import { Elysia } from 'elysia';
 import type { ApiPrincipal } from '../../auth/index.ts';
-import { AppError } from '../../kernel/index.ts';
 import { type Caller, submittedObject, type Tasks, taskObject } from '../../tasks/index.ts';
 import type { Kit } from '../kit.ts';
 import { REPLAYED } from '../response-headers.ts';
 import type { FormLimits } from './collect-form.ts';
 import { readClientRequest, requestedModel } from './read-client-request.ts';
-import { contentRequest, contentResponse } from './send-content.ts';
+import { type ContentScope, contentResponse, sendContent } from './send-content.ts';
 import { sendEvents } from './send-events.ts';
 
 export type V1Deps = FormLimits & {
@@ -23,26 +22,10 @@ export const callerOf = (api: ApiPrincipal): Caller => ({ user: api.user, key: a
 export function taskRoutes(kit: Kit, deps: V1Deps) {
   const { tasks } = deps;
 
-  type ContentScope = {
-    request: Request;
-    params: { taskId: string; key: string };
-    api: ApiPrincipal | undefined;
-    headersOnly: boolean;
-  };
-
-  async function sendArtifact({ request, params, api, headersOnly }: ContentScope): Promise<Response> {
-    const client = contentRequest(request, headersOnly);
-    const access = new URL(request.url).searchParams.getAll('access');
-    // A capability that is there decides alone: an invalid one never falls back to a key.
-    if (access.length > 0) {
-      const presented = access.length === 1 ? (access[0] ?? '') : '';
-      return contentResponse(await tasks.contentByLink(params.taskId, params.key, presented, client));
-    }
-    if (!api)
-      throw new AppError('auth.api_key_missing', 'unauthenticated', 'An API key or a signed artifact link is needed.');
-    const task = await tasks.own(api.user.id, params.taskId);
-    return contentResponse(await tasks.content(task, params.key, client));
-  }
+  const sendArtifact = ({ params, ...scope }: ContentScope & { params: { taskId: string; key: string } }) =>
+    sendContent(scope, { taskId: params.taskId, artifactKey: params.key }, tasks, async (api, client) =>
+      contentResponse(await tasks.content(await tasks.own(api.user.id, params.taskId), params.key, client)),
+    );
 
   return new Elysia({ name: 'v1-tasks', tags: ['Tasks'] })
     .use(kit)
@@ -68,8 +51,8 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
     })
     .get(
       '/v1/tasks/:taskId/events',
-      async ({ request, params, api, log, keepOpen }) => {
-        const events = await tasks.follow(callerOf(api), params.taskId, request.signal);
+      async ({ request, params, api, requestId, log, keepOpen }) => {
+        const events = await tasks.follow(callerOf(api), params.taskId, request.signal, requestId);
         keepOpen();
         const onFailure = (error: unknown) => log.warn({ err: error, task_id: params.taskId }, 'an event stream broke');
         return sendEvents(request.signal, events, { heartbeatMs: deps.heartbeatMs, onFailure });

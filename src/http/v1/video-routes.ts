@@ -7,28 +7,25 @@ import type { Kit } from '../kit.ts';
 import { REPLAYED } from '../response-headers.ts';
 import { createRelayed, forwardRelayed, orRelayed } from './answer-relayed.ts';
 import { readClientRequest, requestedModel } from './read-client-request.ts';
-import { contentRequest, contentResponse } from './send-content.ts';
+import { type ContentScope, contentResponse, sendContent } from './send-content.ts';
 import { callerOf, type V1Deps } from './task-routes.ts';
+
+/** A link to an artifact of this key opens this address too (as in new-api). */
+const LINKED_ARTIFACT = 'video';
 
 /** OpenAI's video API over plugins that claim `proto_video`, and over the relay for other models. */
 export function videoRoutes(kit: Kit, deps: V1Deps) {
   const { tasks } = deps;
 
-  type ContentScope = {
-    request: Request;
-    params: { task_id: string };
-    api: ApiPrincipal;
-    headersOnly: boolean;
-    keepOpen: () => void;
-  };
-  const sendVideo = async ({ request, params, api, headersOnly, keepOpen }: ContentScope): Promise<Response> => {
+  type VideoScope = ContentScope & { params: { task_id: string }; keepOpen: () => void };
+  const sendVideo = ({ params, keepOpen, ...scope }: VideoScope): Promise<Response> => {
+    const { request, headersOnly } = scope;
     const id = params.task_id;
-    return orRelayed(
-      async () => {
-        const task = await ownVideo(tasks, api, id);
-        return contentResponse(await tasks.content(task, null, contentRequest(request, headersOnly)));
-      },
-      () => forwardRelayed(tasks, 'video', { request, api, keepOpen }, id, { operation: 'content', headersOnly }),
+    return sendContent(scope, { taskId: id, artifactKey: LINKED_ARTIFACT }, tasks, (api, client) =>
+      orRelayed(
+        async () => contentResponse(await tasks.content(await ownVideo(tasks, api, id), null, client)),
+        () => forwardRelayed(tasks, 'video', { request, api, keepOpen }, id, { operation: 'content', headersOnly }),
+      ),
     );
   };
 
@@ -66,8 +63,14 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
       },
       { apiKey: true, detail: { summary: 'Read a video' } },
     )
-    .get('/v1/videos/:task_id/content', sendVideo, { apiKey: true, detail: { summary: 'Download a video' } })
-    .head('/v1/videos/:task_id/content', sendVideo, { apiKey: true, detail: { summary: 'Headers of a video' } });
+    .get('/v1/videos/:task_id/content', sendVideo, {
+      apiKeyOrCapability: true,
+      detail: { summary: 'Download a video; takes Range and conditional headers' },
+    })
+    .head('/v1/videos/:task_id/content', sendVideo, {
+      apiKeyOrCapability: true,
+      detail: { summary: 'Headers of a video' },
+    });
 }
 
 /** One's own task in the words of this surface: what is not there is `not_found`. */

@@ -1,0 +1,151 @@
+/** OpenAI's video API over a plugin: what is made of its rendering, and what is fetched. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { type ArtifactGateway, FILE, startArtifactGateway } from './artifact-harness.ts';
+
+let world: ArtifactGateway;
+beforeAll(async () => {
+  world = await startArtifactGateway();
+}, 60_000);
+afterAll(() => world.stop());
+
+async function create(body: object | FormData) {
+  const form = body instanceof FormData;
+  const response = await fetch(`${world.url}/v1/videos`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${world.key}`, ...(form ? {} : { 'content-type': 'application/json' }) },
+    body: form ? body : JSON.stringify({ model: 'acme-1', ...body }),
+  });
+  return { status: response.status, json: (await response.json()) as Record<string, unknown> };
+}
+const retrieve = (id: unknown) => world.get(`/v1/videos/${id}`, { token: world.key });
+
+const host = (id: unknown, status = 'completed') => ({
+  id,
+  object: 'video',
+  model: 'acme-1',
+  status,
+  progress: 100,
+  created_at: expect.any(Number),
+  completed_at: expect.any(Number),
+});
+
+describe('creation', () => {
+  test('by JSON', async () => {
+    const { status, json } = await create({ prompt: 'a boat' });
+    expect([status, json]).toEqual([200, host(json.id)]);
+    expect(json.id).toMatch(/^task_\w{32}$/);
+  });
+
+  test('by multipart, with a file', async () => {
+    const form = new FormData();
+    form.set('model', 'acme-1');
+    form.set('prompt', 'a boat');
+    form.set('input_reference', new File(['pixels'], 'a.png', { type: 'image/png' }));
+    const { status, json } = await create(form);
+    expect([status, json]).toEqual([200, host(json.id)]);
+  });
+
+  test('two plugins serve one address, each its own models', async () => {
+    const [one, other] = [await create({}), await create({ model: 'gone-1' })];
+    const platform = async (id: unknown) => (await world.get(`/v1/tasks/${id}`, { token: world.key })).json.platform;
+    expect([await platform(one.json.id), await platform(other.json.id)]).toEqual(['acme', 'gone']);
+    const nobodys = await create({ model: 'unheard-of' });
+    expect([nobodys.status, nobodys.json.error]).toMatchObject([404, { code: 'model_not_found' }]);
+  });
+
+  test('a channel’s own name for a model is served, and stays the model of the video', async () => {
+    await world.admin.createChannel(world.vendor.url, {
+      models: ['house-name'],
+      model_mapping: { 'house-name': 'acme-1' },
+      task_plugin_key: 'acme',
+    });
+    const { status, json } = await create({ model: 'house-name' });
+    expect([status, json.model]).toEqual([200, 'house-name']);
+    expect((await retrieve(json.id)).json.model).toBe('house-name');
+  });
+});
+
+describe('retrieval', () => {
+  const claimed = {
+    id: 'job-1',
+    task_id: 'job-1',
+    object: 'film',
+    status: 'queued',
+    progress: 3,
+    created_at: 1,
+    completed_at: 2,
+    model: 'another',
+  };
+  test.each<[string, object, object]>([
+    ['nothing', {}, {}],
+    ['identity, lifecycle and times, which are the host’s', claimed, {}],
+    ['what the standard does not have', { url: 'https://x', video_url: 'https://x', quality: 'high' }, {}],
+    [
+      'what it has',
+      { seconds: '8', size: '1280x720', expires_at: 1_900_000_000, remixed_from_video_id: 'video_1' },
+      { seconds: '8', size: '1280x720', expires_at: 1_900_000_000, remixed_from_video_id: 'video_1' },
+    ],
+    ['seconds as a number', { seconds: 8 }, { seconds: '8' }],
+    ['other forms', { seconds: {}, size: 7, expires_at: 'soon', remixed_from_video_id: 1, metadata: 'none' }, {}],
+    ['nulls', { seconds: null, size: null, expires_at: null, error: null, metadata: null }, {}],
+    [
+      'metadata with addresses of the vendor',
+      { metadata: { url: 'https://x', URL: 'https://x', Url: 'https://x', seed: 7 } },
+      { metadata: { seed: 7 } },
+    ],
+    ['metadata of addresses alone', { metadata: { url: 'https://x' } }, {}],
+    ['an error of a task that succeeded', { error: { code: 'x', message: 'y' } }, {}],
+  ])('of %s', async (_name, rendered, shown) => {
+    const { json } = await create({ rendered });
+    expect((await retrieve(json.id)).json).toEqual({ ...host(json.id), ...shown });
+  });
+
+  const told = { code: 'task_failed', message: 'the vendor gave up' };
+  test.each<[string, unknown, object]>([
+    ['nothing', undefined, told],
+    ['its own words', { code: 'moderated', message: 'No cats.' }, { code: 'moderated', message: 'No cats.' }],
+    ['half of them', { message: 'No cats.' }, { code: 'task_failed', message: 'No cats.' }],
+    ['no error object', 'No cats.', told],
+  ])('of a failure about which the plugin says %s', async (_name, error, shown) => {
+    const { json } = await create({ end: 'FAILURE', rendered: { error } });
+    expect((await retrieve(json.id)).json).toEqual({ ...host(json.id, 'failed'), error: shown });
+  });
+
+  test('works where the plugin cannot render', async () => {
+    const { json } = await create({ render_throws: true });
+    const answer = await retrieve(json.id);
+    expect([answer.status, answer.json]).toEqual([200, host(json.id)]);
+  });
+
+  test.each(['', '/content'])('of an unknown id%s is 404 not_found', async (path) => {
+    const answer = await retrieve(`task_unknown${path}`);
+    expect([answer.status, answer.code]).toEqual([404, 'not_found']);
+  });
+});
+
+describe('content', () => {
+  test('is the first artifact of type video', async () => {
+    const list = [
+      { key: 'poster', type: 'image' },
+      { key: 'main', type: 'video' },
+    ];
+    const { json } = await create({ list });
+    const path = `/v1/videos/${json.id}/content`;
+    const whole = await world.get(path, { token: world.key });
+    expect([whole.status, Buffer.compare(whole.bytes, FILE)]).toEqual([200, 0]);
+    const part = await world.get(path, { token: world.key, headers: { range: 'bytes=0-9' } });
+    expect([part.status, part.bytes.length]).toEqual([206, 10]);
+    const head = await world.get(path, { token: world.key, method: 'HEAD' });
+    expect([head.status, head.headers.get('content-length'), head.bytes.length]).toEqual([200, '100000', 0]);
+    expect((await world.get(path)).status).toBe(401);
+  });
+
+  test.each<[string, object, number, string]>([
+    ['of a task without a video', { list: [{ key: 'song', type: 'audio' }] }, 404, 'artifact_not_found'],
+    ['of a task that failed', { end: 'FAILURE' }, 409, 'artifact_not_ready'],
+  ])('%s', async (_name, answer, status, code) => {
+    const { json } = await create(answer);
+    const refused = await world.get(`/v1/videos/${json.id}/content`, { token: world.key });
+    expect([refused.status, refused.code]).toEqual([status, code]);
+  });
+});
