@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { AppError, type Json, type JsonObject, newTaskId } from '../../src/kernel/index.ts';
-import type { RelayKind, RelayRecord, Store } from '../../src/store/ports/index.ts';
+import type { RelayKind, RelayRecord, Repositories, Store } from '../../src/store/ports/index.ts';
 import type { Caller, ClientRequest, RelayAnswer, RelayCall } from '../../src/tasks/index.ts';
+import { createObjectFinder } from '../../src/tasks/relay/remember-object.ts';
 import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
 import { EVENTS, type RelayVendor, startRelayVendor, VIDEO } from '../support/relay-vendor.ts';
@@ -505,6 +506,59 @@ const describeRelay = (opened: () => OpenedStore) => {
     // Its key is free for another try.
     expect(await store.idempotency.find(caller.user.id, 'late', 0)).toBeUndefined();
   });
+
+  test('a bill whose commit is not answered, and one that fails at first, is written once', async () => {
+    const trouble: ('lost' | 'failed')[] = [];
+    const store2: Store = {
+      ...store,
+      async transaction<T>(work: (tx: Repositories) => Promise<T>): Promise<T> {
+        const now = trouble.shift();
+        if (now === 'failed') throw new Error('the store fails');
+        const value = await store.transaction(work);
+        if (now === 'lost') throw new Error('the answer of a commit is lost');
+        return value;
+      },
+    };
+    const node = await startEngine(store2, sandbox);
+    const caller = await addCaller(store);
+    const sent = node.tasks.relay.create(caller, {
+      kind: 'response',
+      requestId: 'request',
+      client: { ...jsonRequest({ model: 'gpt-x', user: 'hang' }), path: '/v1/responses' },
+      headers: {},
+    });
+    await until(() => vendor.requests.length === 1);
+    trouble.push('failed', 'lost');
+    vendor.release();
+    expect((await read(await sent)).status).toBe(200);
+    expect(trouble).toEqual([]);
+    expect(await spent(caller)).toBe(BILL);
+    expect(await usage(caller)).toHaveLength(1);
+    await node.stop();
+  });
+
+  const chunks: [name: string, cut: (bytes: Uint8Array) => Uint8Array[]][] = [
+    ['byte by byte', (bytes) => [...bytes].map((_, i) => bytes.subarray(i, i + 1))],
+    ['at once', (bytes) => [bytes]],
+  ];
+  for (const [name, cut] of chunks) {
+    test(`the response of a stream is found, whatever its line ends, when it comes ${name}`, () => {
+      for (const end of ['\n', '\r', '\r\n']) {
+        const lines = [
+          'event: response.created',
+          'data: {"no',
+          'data:[1]',
+          'data: {"response":{"id":"resp_ü1"}}',
+          '',
+          'data: {"response":{"id":"x"}}',
+          '',
+        ];
+        const find = createObjectFinder();
+        const found = cut(new TextEncoder().encode(lines.join(end))).map(find);
+        expect(found.filter((id) => id !== undefined)).toEqual(['resp_ü1']);
+      }
+    });
+  }
 
   test('the relay takes what no plugin serves and a channel of its own lists', () => {
     const { relay } = engine.tasks;

@@ -8,6 +8,7 @@ export const OBJECT_ID = /^[A-Za-z0-9_][A-Za-z0-9._:~-]{0,190}$/;
 
 /** Where no event has named the object by then, none will. */
 const MAX_BEGINNING = 16 * 1024 * 1024;
+const LINE_END = /\r\n|\r|\n/;
 const STORE_TRIES = 4;
 const STORE_PAUSE_MS = 250;
 
@@ -23,24 +24,31 @@ export function objectIdOf(text: string): string | undefined {
  */
 export function createObjectFinder(): (chunk: Uint8Array) => string | undefined {
   const decoder = new TextDecoder();
-  let line = '';
+  let begun: string[] = [];
   let seen = 0;
   let over = false;
+
+  /** The lines that end in this chunk; a long one is put together once. */
+  function takeLines(chunk: Uint8Array): string[] {
+    const text = decoder.decode(chunk, { stream: true });
+    begun.push(text);
+    if (!LINE_END.test(text)) return [];
+    const lines = begun.join('').split(LINE_END);
+    begun = lines.splice(-1);
+    return lines;
+  }
+
   return (chunk) => {
     if (over) return undefined;
     seen += chunk.byteLength;
-    line += decoder.decode(chunk, { stream: true });
-    // Only the last line can go on in the next chunk.
-    const lines = line.split(/\r\n|\r|\n/);
-    line = lines.pop() ?? '';
-    for (const text of lines) {
-      const event = text.startsWith('data:') ? parseJson(text.slice('data:'.length)) : undefined;
+    over = seen > MAX_BEGINNING;
+    for (const line of takeLines(chunk)) {
+      const event = line.startsWith('data:') ? parseJson(line.slice('data:'.length)) : undefined;
       const response = isObject(event) ? event.response : undefined;
       if (!isObject(response) || typeof response.id !== 'string') continue;
       over = true;
       return response.id;
     }
-    over = seen > MAX_BEGINNING;
     return undefined;
   };
 }
