@@ -22,7 +22,7 @@ export type AuditEntry = {
   detail: JsonObject;
 };
 
-type Account = { userId: number; username: string };
+export type Account = { userId: number; username: string };
 
 /** A signed-in user, the account that the set-up link made, one that has registered itself, or the owner of a mailed link. */
 export type Actor = { panel: PanelPrincipal } | { setup: Account } | { registered: Account } | { mailedLink: Account };

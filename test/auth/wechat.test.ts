@@ -61,7 +61,7 @@ for (const dialect of DIALECTS) {
     }
     const beginLogin = async () => (await auth.wechat.beginLogin()).flow_token;
     const logIn = async (code: string, flowToken?: string, origin = ORIGIN) =>
-      auth.wechat.logIn({ code, flowToken: flowToken ?? (await beginLogin()), origin });
+      (await auth.wechat.logIn({ code, flowToken: flowToken ?? (await beginLogin()), origin })).login;
     const beginBinding = async (principal: PanelPrincipal) => (await auth.wechat.beginBinding(principal)).flow_token;
     const bind = (principal: PanelPrincipal, flowToken: string, code: string) =>
       auth.wechat.bind(principal, { code, flowToken, origin: ORIGIN });

@@ -512,6 +512,10 @@ for (const [database, count] of [
         const newcomer = personOf(await wechatLogin(code));
         expect(newcomer.username).toMatch(/^wechat_\d+$/);
         expect(personOf(await wechatLogin(code)).id).toBe(newcomer.id);
+        const { items } = await admin.call<{ items: Record<string, unknown>[] }>('GET', '/api/audit?page_size=5');
+        expect(items.filter(({ action }) => action === 'user.register')).toMatchObject([
+          { username: newcomer.username, detail: { provider: 'wechat' } },
+        ]);
 
         const people: Person[] = [];
         for (let i = 0; i < 50; i += 1) people.push(personOf(await wechatLogin(newCode(`openid-of-newcomer-${i}`))));

@@ -1,14 +1,14 @@
 import { type SecretBox, sanitizeMessage } from '../../kernel/index.ts';
 import type { Repositories, Store } from '../../store/ports/index.ts';
 import type { FlowBinding, Flows } from '../flows/flows.ts';
-import type { CompleteLogin, LoginResult } from '../login/complete-login.ts';
+import type { CompleteLogin } from '../login/complete-login.ts';
 import type { SessionPrincipal } from '../require-session.ts';
 import type { PanelPrincipal, RequestOrigin } from '../types.ts';
 import type { BindIdentity } from '../users/bind-identity.ts';
 import type { FindProvider } from './find-provider.ts';
 import { type FlowSecrets, openSecrets } from './flow-secrets.ts';
 import { type ExternalIdentity, providerFailed } from './identity-provider.ts';
-import type { FindOrMakeOwner } from './own-identity.ts';
+import type { FindOrMakeOwner, OwnerLogin } from './own-identity.ts';
 
 export type OAuthReturn = {
   /** Whoever asks, where somebody does. */
@@ -24,7 +24,7 @@ export type OAuthReturn = {
 };
 
 export type OAuthResult =
-  | { action: 'login'; login: LoginResult }
+  | ({ action: 'login' } & OwnerLogin)
   | { action: 'bind'; principal: SessionPrincipal; subject: string };
 
 /**
@@ -64,7 +64,7 @@ export function createFinishOAuth(deps: {
 
   async function logIn(answer: OAuthReturn, identity: ExternalIdentity, secrets: FlowSecrets): Promise<OAuthResult> {
     const { provider, origin, state } = answer;
-    const login = await findOrMakeOwner({ provider, identity, affCode: secrets.affCode }, (proven) =>
+    const done = await findOrMakeOwner({ provider, identity, affCode: secrets.affCode }, (proven) =>
       completeLogin({
         proven,
         method: `oauth:${provider}`,
@@ -73,7 +73,7 @@ export function createFinishOAuth(deps: {
         within: async (tx) => void (await flows.consume(tx, state, 'oauth', { provider, intent: 'login' })),
       }),
     );
-    return { action: 'login', login };
+    return { action: 'login', ...done };
   }
 
   return async (answer) => {

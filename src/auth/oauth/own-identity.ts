@@ -2,9 +2,10 @@ import { AppError, type Clock, type Logger, randomBelow, sanitizeMessage } from 
 import type { Repositories, UserRecord } from '../../store/ports/index.ts';
 import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
-import type { ProvenLogin } from '../login/complete-login.ts';
+import type { LoginResult, ProvenLogin } from '../login/complete-login.ts';
 import { MAIL_PROVIDER, readMailAddress } from '../mail/mail-address.ts';
 import type { OpenAccount } from '../registration/open-account.ts';
+import type { Registered } from '../registration/register.ts';
 import { USER_ENABLED } from '../sessions/check-session.ts';
 import { isUsername } from '../users/validate-account.ts';
 import type { ExternalIdentity } from './identity-provider.ts';
@@ -16,10 +17,13 @@ export type IdentifiedPerson = { provider: string; identity: ExternalIdentity; a
  * found by the identity alone, never by an address. Rejects with `auth.user_disabled`, and with `auth.registration_disabled` where
  * nobody owns it and new accounts are not made.
  */
-export type FindOrMakeOwner = <T>(
+export type FindOrMakeOwner = (
   person: IdentifiedPerson,
-  complete: (proven: ProvenLogin['proven']) => Promise<T>,
-) => Promise<T>;
+  complete: (proven: ProvenLogin['proven']) => Promise<LoginResult>,
+) => Promise<OwnerLogin>;
+
+/** A login, and the account where it was made for it. */
+export type OwnerLogin = { login: LoginResult; made: Registered | undefined };
 
 /** So often somebody else may take the identity, the name or the address between our look and our claim. */
 const ATTEMPTS = 4;
@@ -72,9 +76,10 @@ export function createFindOrMakeOwner(deps: {
     };
     for (let attempt = 1; ; attempt += 1) {
       try {
-        const completed = await complete(proven);
-        if (made) logger.info({ userId: made.id, provider }, 'account created by a provider');
-        return completed;
+        const login = await complete(proven);
+        if (!made) return { login, made };
+        logger.info({ userId: made.id, provider }, 'account created by a provider');
+        return { login, made: { userId: made.id, username: made.username } };
       } catch (error) {
         if (!(error instanceof AppError) || !TAKEN_MEANWHILE.includes(error.code)) throw error;
         if (attempt === ATTEMPTS) throw authErrors.changed_meanwhile({ cause: error });

@@ -1,8 +1,8 @@
 import type { Store } from '../../store/ports/index.ts';
 import type { AuthSettings } from '../config.ts';
 import type { FlowBinding, Flows, FlowTicket } from '../flows/flows.ts';
-import type { CompleteLogin, LoginResult } from '../login/complete-login.ts';
-import type { FindOrMakeOwner } from '../oauth/own-identity.ts';
+import type { CompleteLogin } from '../login/complete-login.ts';
+import type { FindOrMakeOwner, OwnerLogin } from '../oauth/own-identity.ts';
 import { requireSession, type SessionPrincipal } from '../require-session.ts';
 import { rememberSession } from '../sessions/origin-session.ts';
 import type { PanelPrincipal, RequestOrigin } from '../types.ts';
@@ -19,7 +19,7 @@ export type WeChatAnswer = { code: string; flowToken: string; origin: RequestOri
 export interface WeChat {
   beginLogin(): Promise<FlowTicket>;
   /** Rejects as `FindOrMakeOwner` and with a limit of session issuance too. */
-  logIn(answer: WeChatAnswer): Promise<LoginResult>;
+  logIn(answer: WeChatAnswer): Promise<OwnerLogin>;
   /** Rejects with `auth.session_required` and `auth.identity_taken` too. */
   beginBinding(principal: PanelPrincipal): Promise<FlowTicket>;
   /** In the session that began it alone. Rejects as `BindIdentity` too. */

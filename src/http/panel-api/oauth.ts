@@ -2,6 +2,7 @@ import { Elysia, t } from 'elysia';
 import type { Auth } from '../../auth/index.ts';
 import type { Clock } from '../../kernel/index.ts';
 import { createAnswerLogin } from '../answer-login.ts';
+import { auditNewcomer } from '../audit-newcomer.ts';
 import { guardNavigation } from '../guard-navigation.ts';
 import { type Kit, ok, strictObject } from '../kit.ts';
 import type { RecordAudit } from '../record-audit.ts';
@@ -56,7 +57,10 @@ export function oauthRoutes(kit: Kit, deps: { auth: Auth; audit: RecordAudit; co
           error: query.error,
           errorDescription: query.error_description,
         });
-        if (done.action === 'login') return answerLogin(done.login, cookie);
+        if (done.action === 'login') {
+          await auditNewcomer(audit, done.made, { provider: params.provider, origin });
+          return answerLogin(done.login, cookie);
+        }
         const { principal: panel, subject } = done;
         const detail = { after: { provider: params.provider, subject } };
         await audit({ panel, origin }, { action: 'user.identity.bind', target: `user:${panel.user.id}`, detail });

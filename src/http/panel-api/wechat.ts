@@ -2,6 +2,7 @@ import { Elysia, t } from 'elysia';
 import type { Auth } from '../../auth/index.ts';
 import type { Clock } from '../../kernel/index.ts';
 import { createAnswerLogin } from '../answer-login.ts';
+import { auditNewcomer } from '../audit-newcomer.ts';
 import { guardNavigation } from '../guard-navigation.ts';
 import { type Kit, ok, strictObject } from '../kit.ts';
 import type { RecordAudit } from '../record-audit.ts';
@@ -29,7 +30,9 @@ export function wechatRoutes(
       '/api/oauth/wechat',
       async ({ request, query, origin, cookie }) => {
         guardNavigation(request.headers);
-        return answerLogin(await wechat.logIn({ code: query.code, flowToken: query.state, origin }), cookie);
+        const { login, made } = await wechat.logIn({ code: query.code, flowToken: query.state, origin });
+        await auditNewcomer(deps.audit, made, { provider: 'wechat', origin });
+        return answerLogin(login, cookie);
       },
       {
         public: true,
