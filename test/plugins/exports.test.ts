@@ -190,6 +190,35 @@ const table: [name: string, source: string, ...faults: string[]][] = [
     '/fetchMode required',
     'exports/renderers removed_name',
   ],
+  [
+    'a bad website and no buildQueryRequest',
+    without('buildQueryRequest').replace('"apiVersion"', '"website":"ftp://acme.example","apiVersion"'),
+    '/website website.format',
+    'exports/buildQueryRequest export.required',
+  ],
+  [
+    'a bad route and no hooks of a claim',
+    pluginSource({
+      ...submitRoute,
+      routes: [{ ...submitRoute.routes[0], path: '/api/x' }],
+      protocols: ['openai_video'],
+    }),
+    '/routes/0/path route.reserved',
+    'exports/protocols/proto_video/decodeRequest export.required',
+    'exports/protocols/proto_video/render export.required',
+  ],
+  [
+    'a bad claim, a route without its hook',
+    pluginSource({ ...submitRoute, protocols: ['proto_image'] }, 'export const native = { take() {} };'),
+    '/protocols/0 protocol.bare.value',
+    'exports/native/show export.required',
+  ],
+  [
+    'a bad key and claims without hooks',
+    pluginSource({ key: 'É', ...responses(['stream']) }, hooks('proto_responses', 'decodeRequest')),
+    '/key key.format',
+    'exports/protocols/proto_responses/renderEvents export.required',
+  ],
   ['a top level that throws', `${pluginSource()}\nthrow new Error('no');`, 'source.compile'],
   [
     'no meta',

@@ -1,8 +1,9 @@
 import type { ExportShape } from '../../sandbox/index.ts';
-import type { Manifest, PluginFault, ProtocolName } from '../types.ts';
+import type { PluginFault, ProtocolName } from '../types.ts';
 import { makeFault } from './faults.ts';
 import { PROTOCOL_SPELLINGS } from './protocol-aliases.ts';
 import { REMOVED_EXPORTS } from './removed-names.ts';
+import type { ExportDemands } from './sound-parts.ts';
 
 type Shapes = Record<string, ExportShape>;
 
@@ -59,17 +60,20 @@ export function checkBaseExports(exports: Shapes): PluginFault[] {
 }
 
 /** The exports that the manifest's modes, routes and protocols ask for, and protocol hooks that nothing asks for. */
-export function checkModeExports(manifest: Manifest, exports: Shapes): PluginFault[] {
+export function checkModeExports({ fetchMode, routes, protocols }: ExportDemands, exports: Shapes): PluginFault[] {
   const faults: PluginFault[] = [];
-  for (const name of BY_FETCH_MODE[manifest.fetchMode]) {
-    faults.push(...needFunction(exports, name, `exports/${name}`, `fetchMode "${manifest.fetchMode}" needs it`));
+  for (const name of fetchMode ? BY_FETCH_MODE[fetchMode] : []) {
+    faults.push(...needFunction(exports, name, `exports/${name}`, `fetchMode "${fetchMode}" needs it`));
   }
-  faults.push(...checkNative(manifest, own(exports, 'native')));
-  faults.push(...checkProtocolHooks(manifest, own(exports, 'protocols')));
+  if (routes) faults.push(...checkNative(routes, own(exports, 'native')));
+  if (protocols) faults.push(...checkProtocolHooks(protocols, own(exports, 'protocols')));
   return faults;
 }
 
-function checkNative(manifest: Manifest, native: ExportShape | undefined): PluginFault[] {
+type Routes = NonNullable<ExportDemands['routes']>;
+type Claims = NonNullable<ExportDemands['protocols']>;
+
+function checkNative(routes: Routes, native: ExportShape | undefined): PluginFault[] {
   if (native && native.type !== 'object') {
     return [makeFault('exports/native', 'export.object', 'must be an object of functions')];
   }
@@ -77,7 +81,7 @@ function checkNative(manifest: Manifest, native: ExportShape | undefined): Plugi
   const errorHook = own(native?.members, 'error');
   if (errorHook) faults.push(...checkFunction(errorHook, 'exports/native/error'));
   const names = new Map<string, string>();
-  for (const route of manifest.routes) {
+  for (const route of routes) {
     const label = `${route.method} ${route.path}`;
     if (!names.has(route.render)) names.set(route.render, `route ${label} renders with it`);
     if (route.decode !== undefined && !names.has(route.decode))
@@ -88,9 +92,9 @@ function checkNative(manifest: Manifest, native: ExportShape | undefined): Plugi
 }
 
 /** Hooks by protocol and the reason each is needed; a member that is not here is used by nothing. */
-function wantedHooks(manifest: Manifest): Record<ProtocolName, Map<string, string> | undefined> {
-  const video = manifest.protocols.find((claim) => claim.name === 'proto_video');
-  const responses = manifest.protocols.find((claim) => claim.name === 'proto_responses');
+function wantedHooks(claims: Claims): Record<ProtocolName, Map<string, string> | undefined> {
+  const video = claims.find((claim) => claim.name === 'proto_video');
+  const responses = claims.find((claim) => claim.name === 'proto_responses');
   const wanted = new Map<string, string>([['decodeRequest', 'proto_responses needs it']]);
   if (responses?.supports.includes('stream')) wanted.set('renderEvents', '"stream" is supported');
   if (responses?.supports.some((mode) => mode !== 'stream'))
@@ -106,14 +110,14 @@ function wantedHooks(manifest: Manifest): Record<ProtocolName, Map<string, strin
   };
 }
 
-function checkProtocolHooks(manifest: Manifest, protocols: ExportShape | undefined): PluginFault[] {
+function checkProtocolHooks(claims: Claims, protocols: ExportShape | undefined): PluginFault[] {
   if (protocols && protocols.type !== 'object') {
     return [makeFault('exports/protocols', 'export.object', 'must be an object by protocol')];
   }
   const faults: PluginFault[] = [];
   const members = protocols?.members ?? {};
   const known = new Set<string>();
-  for (const [name, hooks] of Object.entries(wantedHooks(manifest)) as [
+  for (const [name, hooks] of Object.entries(wantedHooks(claims)) as [
     ProtocolName,
     Map<string, string> | undefined,
   ][]) {

@@ -5,6 +5,7 @@ import { checkManifest } from '../manifest/check-manifest.ts';
 import { createSchemaCheck } from '../manifest/compile-schema.ts';
 import { makeFault } from '../manifest/faults.ts';
 import type { RuleId } from '../manifest/rules.ts';
+import { soundParts } from '../manifest/sound-parts.ts';
 import type { Manifest, PluginFault } from '../types.ts';
 import { checkSource } from './check-source.ts';
 import { createLocator } from './locate-fault.ts';
@@ -62,11 +63,11 @@ export function createCompiler(sandbox: Sandbox): Compiler {
       return err({ kind: 'faults', faults: [{ ...fault, ...position }] });
     }
     const { exports, meta } = inspected.value;
-    const base = checkBaseExports(exports);
     const manifest = checkManifest(meta, exports, checkSchema);
-    if (!manifest.ok) return err({ kind: 'faults', faults: [...manifest.error, ...base].map(createLocator(program)) });
-    const all = [...base, ...checkModeExports(manifest.value, exports)];
-    if (all.length > 0) return err({ kind: 'faults', faults: all.map(createLocator(program)) });
+    const demands = manifest.ok ? manifest.value : soundParts(meta, exports, manifest.error);
+    const missing = [...checkBaseExports(exports), ...checkModeExports(demands, exports)];
+    const all = manifest.ok ? missing : [...manifest.error, ...missing];
+    if (!manifest.ok || all.length > 0) return err({ kind: 'faults', faults: all.map(createLocator(program)) });
     return ok({ source, sourceHash, manifest: manifest.value, exports });
   }
 
