@@ -62,7 +62,7 @@ export type { VersionDiff } from './service/diff-versions.ts';
 export type { DryRun, DryRunOutcome } from './service/dry-run.ts';
 export type { ActivationPreview } from './service/preview-activation.ts';
 export type { PluginUpload } from './service/upload-plugin.ts';
-export type { CompiledPlugin as FactoryPlugin } from './source/compile-plugin.ts';
+export { type CompiledPlugin as FactoryPlugin, createCompiler } from './source/compile-plugin.ts';
 export type {
   CallOptions,
   Generation,

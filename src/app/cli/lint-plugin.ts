@@ -1,4 +1,4 @@
-import { type LintReport, lintPlugin } from '../../plugins/index.ts';
+import { createCompiler, type LintReport, lintPlugin } from '../../plugins/index.ts';
 import { answer, type CommandInput, EXIT, type ExitCode } from './command.ts';
 import { countOf } from './count-of.ts';
 import { describeFault } from './describe-fault.ts';
@@ -10,8 +10,9 @@ type FileReport = LintReport & { file: string };
 export async function run(input: CommandInput): Promise<ExitCode> {
   const sources = input.positionals.map((file) => ({ file, source: readText(file) }));
   const files = await withSandbox(async (sandbox) => {
+    const compiler = createCompiler(sandbox);
     const reports: FileReport[] = [];
-    for (const { file, source } of sources) reports.push({ file, ...(await lintPlugin(source, sandbox)) });
+    for (const { file, source } of sources) reports.push({ file, ...(await lintPlugin(source, sandbox, compiler)) });
     return reports;
   });
   const ok = files.every((report) => report.ok);

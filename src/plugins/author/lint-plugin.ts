@@ -1,5 +1,6 @@
 import type { Sandbox } from '../../sandbox/index.ts';
 import { checkSource } from '../source/check-source.ts';
+import type { Compiler } from '../source/compile-plugin.ts';
 import { createLocator } from '../source/locate-fault.ts';
 import type { PluginFault } from '../types.ts';
 import { findWarnings } from './lint-warnings.ts';
@@ -13,9 +14,12 @@ export type LintReport = {
   warnings: PluginFault[];
 };
 
-/** All that an upload would refuse, and what it would accept but should not. Trouble with the sandbox is a fault of rule `sandbox`. */
-export async function lintPlugin(source: string, sandbox: Sandbox): Promise<LintReport> {
-  const opened = await openPlugin(source, sandbox);
+/**
+ * All that an upload would refuse, and what it would accept but should not. Trouble with the sandbox is a fault of rule `sandbox`. `compiler`: as for
+ * `openPlugin`.
+ */
+export async function lintPlugin(source: string, sandbox: Sandbox, compiler?: Compiler): Promise<LintReport> {
+  const opened = await openPlugin(source, sandbox, compiler);
   if (!opened.ok) return { ok: false, faults: opened.error, warnings: [] };
   const { manifest } = opened.value;
   const { program } = checkSource(source);

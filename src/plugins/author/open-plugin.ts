@@ -1,7 +1,7 @@
 import { err, type Json, ok, type Result } from '../../kernel/index.ts';
 import type { ExportShape, HookOutcome, Sandbox, SandboxFailure } from '../../sandbox/index.ts';
 import { modulePath } from '../registry/load-plugin.ts';
-import { createCompiler } from '../source/compile-plugin.ts';
+import { type Compiler, createCompiler } from '../source/compile-plugin.ts';
 import type { Manifest, PluginFault } from '../types.ts';
 
 /** Arguments and result of a call, in bytes: as for a hook that carries bodies. */
@@ -15,9 +15,16 @@ export type OpenPlugin = {
   call(path: readonly string[], args: readonly Json[], unixNow?: number): Promise<Result<HookOutcome, SandboxFailure>>;
 };
 
-/** Compiles a source, or gives its faults. Trouble with the sandbox is a fault of rule `sandbox`. */
-export async function openPlugin(source: string, sandbox: Sandbox): Promise<Result<OpenPlugin, PluginFault[]>> {
-  const compiled = await createCompiler(sandbox).compile(source);
+/**
+ * Compiles a source, or gives its faults. Trouble with the sandbox is a fault of rule `sandbox`. Who opens several gives them one `compiler` of
+ * this sandbox: the rules are made ready once then.
+ */
+export async function openPlugin(
+  source: string,
+  sandbox: Sandbox,
+  compiler: Compiler = createCompiler(sandbox),
+): Promise<Result<OpenPlugin, PluginFault[]>> {
+  const compiled = await compiler.compile(source);
   if (!compiled.ok) {
     const { error } = compiled;
     return err(error.kind === 'faults' ? error.faults : [{ path: 'source', rule: 'sandbox', message: error.message }]);

@@ -5,6 +5,7 @@ import type { Sandbox } from '../../sandbox/index.ts';
 import { openPlugin } from '../author/open-plugin.ts';
 import { pointer } from '../manifest/faults.ts';
 import { readIcon } from '../service/check-icon.ts';
+import { createCompiler } from '../source/compile-plugin.ts';
 import { compareEntry } from './compare-entry.ts';
 import { decodeText, MARKET_FILE_BYTES } from './fetch-file.ts';
 import { readIndex } from './read-index.ts';
@@ -24,6 +25,7 @@ export async function checkFolder(folder: string, sandbox: Sandbox): Promise<Che
   const root = resolve(folder);
   const base = pathToFileURL(`${root}${sep}${INDEX}`);
   const faults: MarketFault[] = [];
+  const compiler = createCompiler(sandbox);
   const none = (message: string): CheckedMarket => {
     faults.push({ file: INDEX, path: 'source', rule: 'market.index', message });
     return { faults, name: '', plugins: 0, versions: 0 };
@@ -54,7 +56,7 @@ export async function checkFolder(folder: string, sandbox: Sandbox): Promise<Che
       faults.push({ file, path: 'source', rule: 'market.file', message: text.error });
       return;
     }
-    const opened = await openPlugin(text.value, sandbox);
+    const opened = await openPlugin(text.value, sandbox, compiler);
     if (!opened.ok) faults.push(...opened.error.map((fault) => ({ ...fault, file })));
     else {
       const differences = compareEntry(plugin, version, opened.value.manifest);

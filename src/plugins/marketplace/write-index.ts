@@ -5,6 +5,7 @@ import { isObject, sha256Hex } from '../../kernel/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
 import { openPlugin } from '../author/open-plugin.ts';
 import { readIcon } from '../service/check-icon.ts';
+import { createCompiler } from '../source/compile-plugin.ts';
 import type { Manifest, PluginFault } from '../types.ts';
 import { decodeText, MARKET_FILE_BYTES } from './fetch-file.ts';
 import { findSources } from './find-sources.ts';
@@ -36,6 +37,7 @@ export async function writeIndex(
   const faults: MarketFault[] = [];
   const earlier = readEarlier({ folder, out, faults });
   const found: Published[] = [];
+  const compiler = createCompiler(sandbox);
   for (const { path, named } of findSources(folder)) {
     const fault = (rule: string, message: string, hint: string) =>
       faults.push({ file: path, path: 'meta', rule, message, hint });
@@ -45,7 +47,7 @@ export async function writeIndex(
       fault('market.file', text.error, 'Save it as UTF-8.');
       continue;
     }
-    const opened = await openPlugin(text.value, sandbox);
+    const opened = await openPlugin(text.value, sandbox, compiler);
     if (!opened.ok) {
       faults.push(...opened.error.map((each) => ({ ...each, file: path })));
       continue;
