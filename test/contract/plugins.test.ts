@@ -56,6 +56,18 @@ describeEachStore('plugins', (opened) => {
     expect(await store.plugins.byVersion(key, '1.0.3')).toMatchObject({ enabled: true });
   });
 
+  test('when all versions of a key are taken from service none serves, a later one neither', async () => {
+    const { store } = opened();
+    const [key, other] = [newKey(), newKey()];
+    for (const name of [key, other]) await store.plugins.insert(plugin(name, '1.0.0'));
+    expect([await store.plugins.deactivate(key), await store.plugins.deactivate(key)]).toEqual([true, false]);
+    await store.plugins.insert(plugin(key, '2.0.0'));
+    expect(await serving(store, key)).toEqual([]);
+    expect(await serving(store, other)).toEqual(['1.0.0']);
+    await store.plugins.activate(key, '2.0.0');
+    expect(await serving(store, key)).toEqual(['2.0.0']);
+  });
+
   test('when the serving version is deleted the newest that remains serves', async () => {
     const { store } = opened();
     const key = newKey();

@@ -200,6 +200,63 @@ describe('management of plugins', () => {
     });
   });
 
+  describe("activation of the factory's plugin", () => {
+    const mine = (version: string) => ({
+      source: demoSource.replace("version: '1.0.0'", `version: '${version}'`).replaceAll("'demo-video'", "'demo-two'"),
+    });
+    const layer = () => service.current().plugins.get('demo')?.layer;
+
+    test('takes the stored versions from service, later uploads too, until one is activated', async () => {
+      await service.upload(mine('7.0.0'));
+      expect(layer()).toBe('database');
+      expect(await service.preview('demo', 'factory')).toMatchObject({ from: { version: '7.0.0' }, conflict: null });
+      const change = await service.activate('demo', 'factory');
+      expect(change).toMatchObject({ before: { version: '7.0.0', active: true }, after: null });
+      expect(layer()).toBe('factory');
+      expect((await service.list()).find(({ key }) => key === 'demo')).toMatchObject({
+        source: 'factory',
+        version: '1.0.0',
+        active: true,
+        runtimeStatus: 'registered',
+      });
+      expect((await service.upload(mine('8.0.0'))).plugin?.active).toBe(false);
+      expect((await service.versions('demo')).map(({ active }) => active)).toEqual([false, false]);
+      expect(layer()).toBe('factory');
+      await service.deleteVersion('demo', '8.0.0');
+      expect(layer()).toBe('factory');
+      expect((await refusal(service.narrow('demo', null))).message).toContain('activate a version first');
+      await service.setEnabled('demo', false);
+      expect(layer()).toBeUndefined();
+      await service.activate('demo', 'factory');
+      expect(layer()).toBe('factory');
+      expect(await service.activate('demo', '7.0.0')).toMatchObject({ before: null, after: { version: '7.0.0' } });
+      expect(serving('demo')).toBe('7.0.0');
+    });
+
+    test('is refused where it could not serve, and where nothing ships under the key', async () => {
+      await service.upload(mine('7.0.0'));
+      await service.upload(at('1.0.0', { models: ['demo-video'], protocols: ['proto_video'] }, VIDEO_HOOKS));
+      expect((await refusal(service.activate('demo', 'factory'))).details).toMatchObject({ with: 'acme' });
+      expect((await service.preview('demo', 'factory')).conflict).toMatchObject({ with: 'acme' });
+      expect(serving('demo')).toBe('7.0.0');
+      expect((await refusal(service.activate('acme', 'factory'))).code).toBe('plugins.not_found');
+      expect(serving()).toBe('1.0.0');
+    });
+  });
+
+  test('a notice to other nodes that fails leaves the change, which is told as made', async () => {
+    const mute = async () => {
+      throw new Error('no connection');
+    };
+    const node = makeService({ ...store, publish: mute }, sandbox, demo);
+    await node.start();
+    expect((await node.upload(at('1.0.0'))).plugin?.active).toBe(true);
+    await store.channels.insert(channel());
+    expect(await node.setEnabled('acme', false, { cascade: true })).toMatchObject({ disabledChannels: [1] });
+    expect(node.current().plugins.has('acme')).toBe(false);
+    await node.stop();
+  });
+
   describe('switching off', () => {
     test('that is refused leaves every channel as it was', async () => {
       await service.upload(at('1.0.0'));
@@ -279,6 +336,38 @@ describe('management of plugins', () => {
   });
 
   describe('narrowing', () => {
+    test('is taken over by a version that was there before it, without models that this one does not have', async () => {
+      await service.upload(claiming('acme', '1.0.0'));
+      await service.upload(at('2.0.0', { key: 'acme', models: ['acme-2', 'acme-3'] }));
+      await service.upload(at('3.0.0', { key: 'acme', models: ['acme-4'] }));
+      await service.narrow('acme', ['acme-2']);
+      expect((await service.preview('acme', '2.0.0')).narrowedModels).toEqual({
+        before: ['acme-2'],
+        after: ['acme-2'],
+      });
+      const change = await service.activate('acme', '2.0.0');
+      expect(change).toMatchObject({ before: { narrowedModels: ['acme-2'] }, after: { narrowedModels: ['acme-2'] } });
+      expect(service.current().plugins.get('acme')?.manifest.models).toEqual(['acme-2']);
+      expect((await service.versions('acme')).map(({ narrowedModels }) => narrowedModels)).toEqual([
+        null,
+        ['acme-2'],
+        ['acme-2'],
+      ]);
+      // Its own narrowing counts, whatever serves now.
+      await service.narrow('acme', ['acme-3']);
+      expect((await service.preview('acme', '1.0.0')).narrowedModels).toEqual({
+        before: ['acme-3'],
+        after: ['acme-2'],
+      });
+      // Nothing is left of it: the version serves nothing that nobody has allowed.
+      expect((await service.preview('acme', '3.0.0')).narrowedModels).toEqual({ before: ['acme-3'], after: [] });
+      expect((await service.upload(at('4.0.0', { models: ['acme-3', 'acme-4'] }))).plugin?.narrowedModels).toEqual([
+        'acme-3',
+      ]);
+      await service.narrow('acme', null);
+      expect((await service.preview('acme', '3.0.0')).narrowedModels).toEqual({ before: null, after: null });
+    });
+
     test('solves a conflict, counts at once, and is shown everywhere', async () => {
       await service.upload(claiming('acme', '1.0.0'));
       expect((await refusal(service.upload(claiming('rival', '1.0.0', ['acme-2'])))).code).toBe('plugins.conflict');

@@ -109,6 +109,7 @@ export const describePreview = (preview: ActivationPreview) => ({
   to: describeSource(preview.to),
   hosts: preview.hosts,
   models: preview.models,
+  narrowed_models: preview.narrowedModels,
   routes: preview.routes,
   protocols: {
     added: preview.protocols.added.map(describeClaim),

@@ -45,11 +45,11 @@ export function pluginReviewRoutes(kit: Kit, { plugins, billing }: ReviewDeps) {
       },
       {
         root: true,
-        body: strictObject({ version: version('A stored version.') }),
+        body: strictObject({ version: version('A stored version, or factory: what ships with the gateway.') }),
         detail: {
           summary: 'What an activation would change',
           description:
-            'Against what serves now: hosts, models, routes, protocols, channel types, usage facts; prices of models that go away (orphaned), that read facts which are no longer declared (undeclared) and models that have none (unpriced); channels that would serve less; the conflict that would refuse it. replay reads the last 20 stored answers with both versions and marks those whose status changes.',
+            'Against what serves now: hosts, models, the models that it is narrowed to (narrowed_models; null: all), routes, protocols, channel types, usage facts; prices of models that go away (orphaned), that read facts which are no longer declared (undeclared) and models that have none (unpriced); channels that would serve less; the conflict that would refuse it. replay reads the last 20 stored answers with both versions and marks those whose status changes.',
         },
       },
     )

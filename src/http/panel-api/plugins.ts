@@ -28,7 +28,7 @@ const uploadOptions = {
   detail: {
     summary: 'Upload a plugin version',
     description:
-      'The first version of a key serves at once, later ones wait to be activated. The same version with the same source changes remark, icon and enabled only. Refused, and nothing changes: PLUGIN_INVALID (422, details.errors: every fault with path, rule, message, hint, line, column), PLUGIN_ICON_INVALID (422), PLUGIN_CONFLICT (409, details.with), PLUGIN_VERSION_EXISTS (409: the version is stored with another source), PLUGIN_IN_USE (409), PLUGIN_UNAVAILABLE (503).',
+      'The only stored version of a key serves at once, later ones wait to be activated. The same version with the same source changes remark, icon and enabled only. Refused, and nothing changes: PLUGIN_INVALID (422, details.errors: every fault with path, rule, message, hint, line, column), PLUGIN_ICON_INVALID (422), PLUGIN_CONFLICT (409, details.with), PLUGIN_VERSION_EXISTS (409: the version is stored with another source), PLUGIN_IN_USE (409), PLUGIN_UNAVAILABLE (503).',
   },
 } as const;
 
@@ -117,18 +117,20 @@ export function pluginRoutes(kit: Kit, { plugins, audit }: { plugins: PluginServ
           {
             action: 'plugin.activate',
             target: `plugin:${key}`,
-            detail: { before: auditVersion(before), after: auditVersion(after) },
+            detail: { before: auditVersion(before), after: auditVersion(after) ?? { serving: 'factory' } },
           },
         );
         return ok(null);
       },
       {
         root: true,
-        body: strictObject({ version: t.String({ minLength: 1, maxLength: 200 }) }),
+        body: strictObject({
+          version: t.String({ minLength: 1, maxLength: 200, description: 'A stored version, or factory.' }),
+        }),
         detail: {
-          summary: 'Let a stored version serve, forwards or back',
+          summary: 'Let a stored version serve, forwards or back, or what ships with the gateway',
           description:
-            'Enables it as well. Requests that have begun end on the version that they began with. PLUGIN_INVALID, PLUGIN_CONFLICT: nothing changes.',
+            'Enables it as well. A version that is not narrowed takes over the narrowing of the one that it replaces, but for models that it does not have. With factory the stored versions stay and none of them is active, later uploads included, until one is activated. Requests that have begun end on the version that they began with. PLUGIN_INVALID, PLUGIN_CONFLICT: nothing changes.',
         },
       },
     )
@@ -180,7 +182,7 @@ export function pluginRoutes(kit: Kit, { plugins, audit }: { plugins: PluginServ
           {
             action: 'plugin.narrow',
             target: `plugin:${key}@${after.version}`,
-            detail: { before: before?.narrowedModels ?? null, after: after.narrowedModels },
+            detail: { before: before.narrowedModels, after: after.narrowedModels },
           },
         );
         return ok(describeVersion(after));
@@ -198,7 +200,7 @@ export function pluginRoutes(kit: Kit, { plugins, audit }: { plugins: PluginServ
         detail: {
           summary: 'Narrow the models of the active version',
           description:
-            'Its protocol claims and routes serve these models only; later uploads of the key begin with the same. PLUGIN_INVALID: a name is no model of it. PLUGIN_CONFLICT: another plugin has one of them.',
+            'Its protocol claims and routes serve these models only; later uploads of the key and versions activated in its place take it over. PLUGIN_INVALID: a name is no model of it. PLUGIN_CONFLICT: another plugin has one of them.',
         },
       },
     )

@@ -58,7 +58,16 @@ export function refuseConflict(
 /** Rebuilds here and tells the other nodes. */
 export async function applyChange(ctx: ServiceContext): Promise<void> {
   await ctx.registry.rebuild();
-  await ctx.store.publish('plugins');
+  await announce(ctx, 'plugins');
+}
+
+/** Tells the other nodes of what is stored already. A notice that fails takes nothing back: they read the database again by themselves. */
+export async function announce({ store, logger }: ServiceContext, topic: 'plugins' | 'channels'): Promise<void> {
+  try {
+    await store.publish(topic);
+  } catch (error) {
+    logger.warn({ topic, err: error }, 'a stored change could not be announced; other nodes follow at SYNC_FREQUENCY');
+  }
 }
 
 /** The row of a version, or `plugins.not_found`. */
@@ -74,8 +83,8 @@ type PluginRows = Pick<Repositories, 'plugins'>;
 export const activeRow = async (store: PluginRows, key: string): Promise<PluginRecord | undefined> =>
   (await store.plugins.versions(key)).find((row) => row.active);
 
-/** The name under which comparisons and trials find what ships with the gateway. */
-const FACTORY = 'factory';
+/** The name under which comparisons, trials and activations find what ships with the gateway. */
+export const FACTORY = 'factory';
 
 /** A source under its key: a stored version, or what ships with the gateway. */
 export type FoundSource = { row: PluginRecord; factory?: undefined } | { row?: undefined; factory: CompiledPlugin };

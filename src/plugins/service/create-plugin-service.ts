@@ -5,6 +5,7 @@ import { createRegistry, type RuntimeStatus } from '../registry/create-registry.
 import { createDevelopment, type Development } from '../registry/develop-plugin.ts';
 import { type CompiledPlugin, createCompiler } from '../source/compile-plugin.ts';
 import type { Generation, HookCall, Manifest, Pin } from '../types.ts';
+import { type Activation, activateVersion } from './activate-version.ts';
 import type { IconImage } from './check-icon.ts';
 import { compileOrThrow, type ServiceContext } from './context.ts';
 import { type Deletion, deleteVersion } from './delete-version.ts';
@@ -19,9 +20,9 @@ import {
 } from './describe-plugins.ts';
 import { diffVersions, type VersionDiff } from './diff-versions.ts';
 import { type DryRun, type DryRunOutcome, dryRunHook } from './dry-run.ts';
-import { narrowModels } from './narrow-models.ts';
+import { type Narrowing, narrowModels } from './narrow-models.ts';
 import { type ActivationPreview, previewActivation } from './preview-activation.ts';
-import { activateVersion, type Switch, setPluginEnabled, type VersionChange } from './switch-plugin.ts';
+import { type Switch, setPluginEnabled } from './switch-plugin.ts';
 import { createTurns } from './take-turns.ts';
 import { type PluginUpload, type UploadedPlugin, uploadPlugin } from './upload-plugin.ts';
 
@@ -39,13 +40,15 @@ export interface PluginService extends Development {
   detail(key: string, version?: string): Promise<PluginDetail>;
   versions(key: string): Promise<PluginVersion[]>;
   icon(key: string, version?: string): Promise<IconImage | undefined>;
-  activate(key: string, version: string): Promise<VersionChange>;
+  /** A stored version by number, or `factory`. */
+  activate(key: string, version: string): Promise<Activation>;
   setEnabled(key: string, enabled: boolean, options?: { cascade?: boolean; force?: boolean }): Promise<Switch>;
   /** `null`: all models of the manifest. */
-  narrow(key: string, models: readonly string[] | null): Promise<VersionChange>;
+  narrow(key: string, models: readonly string[] | null): Promise<Narrowing>;
   deleteVersion(key: string, version: string, options?: { force?: boolean }): Promise<Deletion>;
   /** Versions by number, or `factory`. */
   diff(key: string, from: string, to: string): Promise<VersionDiff>;
+  /** A stored version by number, or `factory`. */
   preview(key: string, version: string): Promise<ActivationPreview>;
   dryRun(key: string, run: DryRun): Promise<DryRunOutcome>;
   runtimeStatus(): RuntimeStatus;

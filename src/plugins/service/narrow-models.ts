@@ -8,22 +8,24 @@ import {
   refuseConflict,
   type ServiceContext,
 } from './context.ts';
-import { toVersion } from './describe-plugins.ts';
-import type { VersionChange } from './switch-plugin.ts';
+import { type PluginVersion, toVersion } from './describe-plugins.ts';
+
+/** The active version before and after. */
+export type Narrowing = { before: PluginVersion; after: PluginVersion };
 
 /**
- * Lets the active version of a key serve some of its models only; `null`: all of them again. Later uploads of the key begin with the same
- * narrowing. Throws `plugins.invalid` for models that the version does not have, `plugins.conflict` when another plugin has what would be claimed.
+ * Lets the active version of a key serve some of its models only; `null`: all of them again. Later uploads of the key and versions that are
+ * activated in its place take the narrowing over. Throws `plugins.invalid` for models that the version does not have, `plugins.conflict` when another plugin has what would be claimed.
  */
 export async function narrowModels(
   ctx: ServiceContext,
   key: string,
   models: readonly string[] | null,
-): Promise<VersionChange> {
+): Promise<Narrowing> {
   const row = await activeRow(ctx.store, key);
   if (!row) {
     const message = ctx.registry.factory().has(key)
-      ? `Plugin ${key} ships with the gateway and has no stored version to narrow. Upload its source first.`
+      ? `Plugin ${key} has no active stored version to narrow: what ships with the gateway counts. Upload its source or activate a version first.`
       : `There is no plugin ${key}.`;
     throw pluginErrors.not_found({ message });
   }

@@ -2,8 +2,9 @@ import type { ChannelRecord } from '../../store/ports/index.ts';
 import { type Conflict, preflight } from '../registry/build-index.ts';
 import { loadPlugin } from '../registry/load-plugin.ts';
 import type { Layer, Manifest } from '../types.ts';
+import { findActivatable, narrowingOf } from './activate-version.ts';
 import { compareManifests, type ManifestChanges } from './compare-manifests.ts';
-import { compileOrThrow, rowOf, type ServiceContext } from './context.ts';
+import { activeRow, compileFound, type ServiceContext } from './context.ts';
 import { boundChannels } from './describe-plugins.ts';
 import { type ReplayedTask, replayTasks } from './replay-tasks.ts';
 
@@ -20,6 +21,8 @@ export type ActivationPreview = ManifestChanges & {
   /** What serves now, `null` when nothing does. */
   from: { version: string; sourceHash: string; layer: Layer } | null;
   to: { version: string; sourceHash: string };
+  /** The models that the active version is narrowed to, and those that the new one would be; `null`: all of them. */
+  narrowedModels: { before: string[] | null; after: string[] | null };
   /** The serving and the new side of what prices hang on. */
   priced: { before: PricedPart | null; after: PricedPart };
   channels: AffectedChannel[];
@@ -29,13 +32,16 @@ export type ActivationPreview = ManifestChanges & {
 };
 
 /**
- * What would change if a stored version were activated now. Writes nothing and asks no vendor. Throws `plugins.not_found`, `plugins.invalid`,
+ * What would change if a stored version, or `factory`, were activated now. Writes nothing and asks no vendor. Throws `plugins.not_found`, `plugins.invalid`,
  * `plugins.unavailable`.
  */
 export async function previewActivation(ctx: ServiceContext, key: string, version: string): Promise<ActivationPreview> {
-  const row = await rowOf(ctx, key, version);
-  const compiled = await compileOrThrow(ctx, row.source, row);
-  const candidate = loadPlugin({ ...ctx, compiled, layer: 'database', narrowedModels: row.narrowedModels });
+  const found = await findActivatable(ctx, key, version);
+  const active = await activeRow(ctx.store, key);
+  const compiled = await compileFound(ctx, found);
+  const narrowedModels = found.row ? narrowingOf(found.row.narrowedModels, active, compiled) : null;
+  const layer = found.row ? 'database' : 'factory';
+  const candidate = loadPlugin({ ...ctx, compiled, layer, narrowedModels });
   const { plugins } = ctx.registry.current();
   const serving = plugins.get(key);
   const { manifest } = candidate;
@@ -46,8 +52,9 @@ export async function previewActivation(ctx: ServiceContext, key: string, versio
   const changes = compareManifests(serving?.manifest, manifest);
   return {
     from: serving ? { version: serving.version, sourceHash: serving.sourceHash, layer: serving.layer } : null,
-    to: { version: row.version, sourceHash: row.sourceHash },
+    to: { version: candidate.version, sourceHash: candidate.sourceHash },
     ...changes,
+    narrowedModels: { before: active?.narrowedModels ?? null, after: narrowedModels },
     priced: { before: serving ? pricedPart(serving.manifest) : null, after: pricedPart(manifest) },
     channels: affectedChannels(channels, key, serving?.manifest, changes),
     conflict: preflight(plugins.values(), candidate) ?? null,

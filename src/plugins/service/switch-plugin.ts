@@ -2,27 +2,8 @@ import type { ChannelRecord, Repositories } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
 import { readSnapshot, setFactoryEnabled } from '../registry/choose-sources.ts';
 import type { Manifest } from '../types.ts';
-import { activeRow, applyChange, compileFound, findSource, refuseConflict, type ServiceContext } from './context.ts';
-import { boundChannels, type PluginVersion, toVersion } from './describe-plugins.ts';
-
-/** Versions before and after; `null` where there was none. */
-export type VersionChange = { before: PluginVersion | null; after: PluginVersion };
-
-/** Makes a stored version the serving one, forwards or back. Throws before anything changes when it is broken or in conflict. */
-export async function activateVersion(ctx: ServiceContext, key: string, version: string): Promise<VersionChange> {
-  const found = await findSource(ctx, key, version);
-  if (!found.row) throw pluginErrors.not_found({ message: `There is no stored version ${version} of plugin ${key}.` });
-  refuseConflict(ctx, await compileFound(ctx, found), 'database', found.row.narrowedModels);
-  const change = await ctx.store.transaction(async (tx) => {
-    const before = await activeRow(tx, key);
-    const activated = await tx.plugins.activate(key, version);
-    const after = await tx.plugins.byVersion(key, version);
-    if (!activated || !after) throw pluginErrors.not_found();
-    return { before: before ? toVersion(before) : null, after: toVersion(after) };
-  });
-  await applyChange(ctx);
-  return change;
-}
+import { announce, applyChange, compileFound, findSource, refuseConflict, type ServiceContext } from './context.ts';
+import { boundChannels } from './describe-plugins.ts';
 
 const manifestOf = (ctx: ServiceContext, key: string): Manifest | undefined =>
   ctx.registry.current().plugins.get(key)?.manifest ?? ctx.registry.factory().get(key)?.manifest;
@@ -84,7 +65,7 @@ export async function setPluginEnabled(
     return { channels, inFlightCount: await tx.tasks.countUnfinished({ platform: key }) };
   });
   await applyChange(ctx);
-  if (changed.channels.length > 0) await ctx.store.publish('channels');
+  if (changed.channels.length > 0) await announce(ctx, 'channels');
   return {
     pluginEnabled: enabled,
     disabledChannels: changed.channels.map(({ id }) => id),

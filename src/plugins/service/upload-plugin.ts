@@ -3,6 +3,7 @@ import type { PluginRecord } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
 import { checkSource } from '../source/check-source.ts';
 import type { CompiledPlugin } from '../source/compile-plugin.ts';
+import { narrowingOf } from './activate-version.ts';
 import { readIcon } from './check-icon.ts';
 import {
   activeRow,
@@ -34,7 +35,7 @@ export type PluginUpload = {
 export type UploadedPlugin = PluginDetail & { before: PluginVersion | null };
 
 /**
- * Checks a source and stores it as a version; the first version of a key becomes active at once, later ones wait to be activated.
+ * Checks a source and stores it as a version; the only version of a key becomes active at once, later ones wait to be activated.
  * The same version with the same source only updates remark, icon and `enabled`. Nothing changes when it throws: `plugins.invalid`,
  * `plugins.icon_invalid`, `plugins.conflict`, `plugins.version_exists`, `plugins.in_use`, `plugins.unavailable`.
  */
@@ -62,7 +63,9 @@ export async function uploadPlugin(ctx: ServiceContext, upload: PluginUpload): P
   const { key, version } = compiled.manifest;
   const existing = await ctx.store.plugins.byVersion(key, version);
   if (existing && existing.sourceHash !== sourceHash) throw versionExists(key, version);
-  const narrowedModels = (existing ?? (await activeRow(ctx.store, key)))?.narrowedModels ?? null;
+  const narrowedModels = existing
+    ? existing.narrowedModels
+    : narrowingOf(null, await activeRow(ctx.store, key), compiled);
   const enabled = upload.enabled ?? existing?.enabled ?? true;
   if (enabled && !force) refuseConflict(ctx, compiled, 'database', narrowedModels);
 

@@ -46,7 +46,7 @@ export interface ChannelStore {
 
 export type NewPlugin = Omit<PluginRecord, 'id' | 'active'>;
 export interface PluginStore {
-  /** `undefined` when (key, version) exists. The first version of a key becomes active in the same statement or transaction. */
+  /** `undefined` when (key, version) exists. The only version of a key becomes active in the same statement or transaction. */
   insert(plugin: NewPlugin): Promise<PluginRecord | undefined>;
   byVersion(key: string, version: string): Promise<PluginRecord | undefined>;
   /** All versions of a key, the newest first. */
@@ -55,6 +55,8 @@ export interface PluginStore {
   active(): Promise<PluginRecord[]>;
   /** Makes one version active and enabled and every other of its key inactive. False when the version is unknown. */
   activate(key: string, version: string): Promise<boolean>;
+  /** Makes every version of a key inactive. False when none was active. */
+  deactivate(key: string): Promise<boolean>;
   update(
     id: number,
     change: Partial<Pick<PluginRecord, 'enabled' | 'remark' | 'icon' | 'narrowedModels'>>,

@@ -2,7 +2,7 @@ import { and, asc, desc, eq, ne } from 'drizzle-orm';
 import type { PluginStore } from '../ports/index.ts';
 import { type Context, isEmpty } from './context.ts';
 
-/** `insert`, `activate` and `delete` take several statements: outside a transaction the store gives them one of their own. */
+/** `insert`, `activate`, `deactivate` and `delete` take several statements: outside a transaction the store gives them one of their own. */
 export function createPluginStore({ db, tables, lock }: Context): PluginStore {
   const { taskPlugins: plugins } = tables;
   const isVersion = (key: string, version: string) => and(eq(plugins.key, key), eq(plugins.version, version));
@@ -13,10 +13,11 @@ export function createPluginStore({ db, tables, lock }: Context): PluginStore {
   return {
     async insert(plugin) {
       await lockKey(plugin.key);
-      const serving = await db.select({ id: plugins.id }).from(plugins).where(isActive(plugin.key));
+      // Versions of which none is active were taken from service on purpose: another one does not change that.
+      const stored = await db.select({ id: plugins.id }).from(plugins).where(eq(plugins.key, plugin.key)).limit(1);
       const [row] = await db
         .insert(plugins)
-        .values({ ...plugin, active: serving.length === 0 })
+        .values({ ...plugin, active: stored.length === 0 })
         .onConflictDoNothing({ target: [plugins.key, plugins.version] })
         .returning();
       return row;
@@ -41,6 +42,16 @@ export function createPluginStore({ db, tables, lock }: Context): PluginStore {
         .where(and(isActive(key), ne(plugins.id, target.id)));
       await db.update(plugins).set({ active: true, enabled: true }).where(eq(plugins.id, target.id));
       return true;
+    },
+
+    async deactivate(key) {
+      await lockKey(key);
+      const changed = await db
+        .update(plugins)
+        .set({ active: false })
+        .where(isActive(key))
+        .returning({ id: plugins.id });
+      return changed.length > 0;
     },
 
     async update(id, change) {
