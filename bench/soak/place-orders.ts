@@ -2,6 +2,7 @@ import { ask } from '../../test/support/gateway.ts';
 
 const CLIENTS = 48;
 const PAUSE_MS = 500;
+const TELL_EVERY_MS = 15_000;
 /** A client gives a node that does not answer up after this and asks another. */
 const PATIENCE_MS = 45_000;
 /** Requests for one order after which the soak gives it up, which is a violation. */
@@ -26,9 +27,11 @@ export async function placeOrders(
   orders: readonly Order[],
   urls: readonly string[],
   spreadMs: number,
+  tell: (count: number) => void,
 ): Promise<Placed[]> {
   const placed: Placed[] = [];
   const begun = performance.now();
+  const telling = setInterval(() => tell(placed.length), TELL_EVERY_MS);
   let next = 0;
   await Promise.all(
     Array.from({ length: CLIENTS }, async () => {
@@ -38,7 +41,7 @@ export async function placeOrders(
         placed.push(await place(orders[index] as Order, index, urls));
       }
     }),
-  );
+  ).finally(() => clearInterval(telling));
   return placed;
 }
 

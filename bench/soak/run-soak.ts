@@ -49,7 +49,9 @@ export async function runSoak(plan: SoakPlan, say: (line: string) => void): Prom
     const restarting = restartDatabase(postgres, plan.seconds, () => say(`${passed()} s: PostgreSQL restarted`));
     try {
       const orders = Array.from({ length: plan.tasks }, (_, index) => makeOrder(index, [...receivers.values()]));
-      const placed = await placeOrders(orders, nodes.urls, plan.seconds * 1000);
+      const placed = await placeOrders(orders, nodes.urls, plan.seconds * 1000, (count) =>
+        say(`${passed()} s: ${count} orders placed, ${nodes.counts.kills} kills`),
+      );
       say(`${passed()} s: ${placed.length} orders placed, ${nodes.counts.kills} kills`);
       await restarting;
       playing.abort();

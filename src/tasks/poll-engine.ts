@@ -128,7 +128,7 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
   }
 
   async function pollGroup(pin: Pin, channelId: number, claimed: Waiting[]): Promise<void> {
-    const group = await keepOwned(claimed);
+    const group = await endNameless(await keepOwned(claimed));
     for (const entry of group) underway.add(entry);
     try {
       await pollOwned(pin, channelId, group);
@@ -185,6 +185,13 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
       }
     }
     await applyVerdict(deps, task, verdict, final);
+  }
+
+  /** Without the vendor's id there is nothing to ask for. */
+  async function endNameless(group: Waiting[]): Promise<Waiting[]> {
+    const isNameless = ({ task }: Waiting) => task.upstreamTaskId.trim() === '';
+    for (const { task } of group.filter(isNameless)) await endTask(task, "the vendor's id of the task is not known");
+    return group.filter((entry) => !isNameless(entry));
   }
 
   /** Drops claims that ran out while they waited for a slot and renews those that are about to. */
