@@ -1,5 +1,5 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join, relative, resolve } from 'node:path';
 import { provideServices } from '../test/support/provide-services.ts';
 import { buildExecutable } from './build.ts';
@@ -8,7 +8,7 @@ import { addCounts, type Counts, formatCounts, readCounts } from './test-counts.
 
 /**
  * npm test [-- files or folders]: builds what is stale, provides PostgreSQL, Redis and Chromium, runs the tests and ends with
- * one line of counts. Files run side by side in processes of their own. Those of the sandbox and those named
+ * one line of counts. Files run side by side in processes of their own, one more than there are cores: many wait. Those of the sandbox and those named
  * `*.serial.test.ts` measure time or memory and run afterwards, one by one on an otherwise idle machine; those of the sandbox in a
  * process that holds nothing of others.
  */
@@ -31,7 +31,10 @@ async function main(args: string[]): Promise<number> {
 
   const folder = mkdtempSync(join(tmpdir(), 'taskgate-tests-'));
   const lanes = [
-    { files: files.filter((file) => !isSerial(file)), flags: ['--parallel'] },
+    {
+      files: longestFirst(files.filter((file) => !isSerial(file))),
+      flags: [`--parallel=${availableParallelism() + 1}`],
+    },
     { files: files.filter(isOfSandbox), flags: ['--parallel=1'] },
     { files: files.filter((file) => isSerial(file) && !isOfSandbox(file)), flags: ['--parallel=1'] },
   ];
@@ -66,6 +69,12 @@ async function main(args: string[]): Promise<number> {
   console.log(formatCounts(counts));
   return counts.failed > 0 || interrupted ? 1 : 0;
 }
+
+/** Files that start executables or a browser take a minute, the others seconds: last of all, one of them would run alone. */
+const longestFirst = (files: readonly string[]): string[] => {
+  const isLong = (file: string): boolean => /^test\/(binary|factory|panel)\//.test(file);
+  return [...files.filter(isLong), ...files.filter((file) => !isLong(file))];
+};
 
 const isOfSandbox = (file: string): boolean => file.startsWith('test/sandbox/');
 
