@@ -360,6 +360,8 @@ describe('every route states who may call it', () => {
       ],
       operator: ['GET /metrics'],
       apiKey: [
+        'DELETE /v1/responses/{response_id}',
+        'DELETE /v1/videos/{task_id}',
         'GET /api/log/token',
         'GET /api/usage/token',
         'GET /v1/responses/{response_id}',
@@ -367,16 +369,17 @@ describe('every route states who may call it', () => {
         'GET /v1/tasks/{taskId}/artifacts',
         'GET /v1/tasks/{taskId}/events',
         'GET /v1/videos/{task_id}',
-        'GET /v1/videos/{task_id}/content',
-        'HEAD /v1/videos/{task_id}/content',
         'POST /v1/responses',
+        'POST /v1/responses/{response_id}/cancel',
         'POST /v1/tasks/{pluginKey}',
         'POST /v1/tasks/{taskId}/cancel',
         'POST /v1/videos',
       ],
       apiKeyOrCapability: [
         'GET /v1/tasks/{taskId}/artifacts/{key}/content',
+        'GET /v1/videos/{task_id}/content',
         'HEAD /v1/tasks/{taskId}/artifacts/{key}/content',
+        'HEAD /v1/videos/{task_id}/content',
       ],
     });
   });
