@@ -40,7 +40,7 @@ afterAll(async () => {
 
 const openTask = () => store.tasks.insert(newTask({ userId: caller.user.id }));
 const follow = (task: TaskRecord, left = new AbortController().signal, by = caller) =>
-  engine.tasks.follow(by, task.taskId, left);
+  engine.tasks.follow(by, task.taskId, left, 'request');
 const change = (task: TaskRecord, to: Parameters<Store['tasks']['amend']>[1]) => store.tasks.amend(leaseOf(task), to);
 
 describe('following a task', () => {
@@ -109,7 +109,12 @@ describe('following a task', () => {
     const task = await openTask();
     for (let i = 0; i < 3; i += 1) {
       const got: string[] = [];
-      for await (const { event } of await short.tasks.follow(caller, task.taskId, new AbortController().signal))
+      for await (const { event } of await short.tasks.follow(
+        caller,
+        task.taskId,
+        new AbortController().signal,
+        'request',
+      ))
         got.push(event);
       expect(got).toEqual(['task.updated']);
     }

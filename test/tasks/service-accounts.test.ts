@@ -103,6 +103,7 @@ const describeChannel = (opened: () => OpenedStore) => {
     const task = await ended(opened().store, (await submit()).taskId);
     expect(task.status).toBe('SUCCESS');
     const content = await engine.tasks.content(task, null, {
+      requestId: 'request',
       method: 'GET',
       headers: {},
       signal: new AbortController().signal,
