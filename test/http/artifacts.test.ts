@@ -73,7 +73,7 @@ describe('the list', () => {
     expect(Object.keys(await world.links(id))).toEqual(['newer']);
     expect((await world.get(content(id), { token: world.key })).code).toBe('artifact_not_found');
 
-    await world.admin.call('POST', '/api/plugin/task/gone/status?force=true', { enabled: false });
+    await world.admin.call('POST', '/api/plugin/task/gone/status?cascade=true', { enabled: false });
     const refused = await list(id);
     expect([refused.status, refused.code]).toEqual([503, 'artifact_plugin_unavailable']);
     const fetched = await world.get(content(id, 'newer'), { token: world.key });
