@@ -83,6 +83,7 @@ describe('admin reset-password', () => {
         reset_factors: true,
         two_factor: false,
         password_login_switched_on: false,
+        password_login: true,
       },
     ]);
     expect((await panel.send('/api/user/self', { token: pat })).json.code).toBe('AUTH_UNAUTHORIZED');
@@ -137,7 +138,9 @@ describe('admin reset-password', () => {
     const shut = await logIn('root');
     expect([shut.status, shut.json.code]).toEqual([403, 'AUTH_METHOD_DISABLED']);
 
-    expect((await reset(dataDir, 'ada')).out).not.toContain('is on again');
+    const { out } = await reset(dataDir, 'ada');
+    expect(out).not.toContain('is on again');
+    expect(out).toContain('signing in with a password is off: the new one is of use once root has switched');
     expect((await logIn('ada')).status).toBe(403);
     expect((await reset(dataDir, 'root', '--reset-factors')).out).toContain(
       'signing in with a password was off and is on again',

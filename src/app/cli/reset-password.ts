@@ -19,7 +19,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
       ...(opened ? { password_login_switched_on: true } : {}),
     };
     await audit({ action: 'user.password_reset', userId: done.userId, detail });
-    return { ...done, opened };
+    return { ...done, opened, passwordLogin: await isPasswordLoginOn(options) };
   });
   const lines = [`password of "${reset.username}" set; all its sessions have ended`];
   if (resetFactors) {
@@ -29,6 +29,10 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   if (reset.opened)
     lines.push(
       'signing in with a password was off and is on again; a running gateway follows within SYNC_FREQUENCY seconds',
+    );
+  if (!reset.passwordLogin)
+    lines.push(
+      'signing in with a password is off: the new one is of use once root has switched PasswordLoginEnabled on',
     );
   if (reset.twoFactor) lines.push('signing in still asks for a second factor; --reset-factors removes it');
   answer(
@@ -40,11 +44,15 @@ export async function run(input: CommandInput): Promise<ExitCode> {
       reset_factors: resetFactors,
       two_factor: reset.twoFactor,
       password_login_switched_on: reset.opened,
+      password_login: reset.passwordLogin,
     },
     lines.join('\n'),
   );
   return EXIT.ok;
 }
+
+const isPasswordLoginOn = async (options: OptionDesk): Promise<boolean> =>
+  (await options.list()).some(({ key, value }) => key === 'PasswordLoginEnabled' && value === 'true');
 
 /** True when it was off. */
 async function switchOnPasswords(options: OptionDesk): Promise<boolean> {
