@@ -44,7 +44,11 @@ export async function openLinkedArtifact(
     streams = content.body instanceof ReadableStream;
     return content;
   } catch (error) {
-    throw error instanceof AppError ? taskErrors.artifact_not_found({ cause: error }) : error;
+    if (!(error instanceof AppError)) throw error;
+    // What the client is not told the operator is.
+    const told = { task_id: taskId, artifact: artifactKey, code: error.code, request_id: client.requestId };
+    deps.logger.info(told, 'a download by link failed');
+    throw taskErrors.artifact_not_found({ cause: error });
   } finally {
     if (!streams) leave();
   }

@@ -299,6 +299,10 @@ describe('links', () => {
       const refused = await world.get(video, { address: '203.0.113.20' });
       expect([refused.status, refused.code]).toEqual([404, 'artifact_not_found']);
     }
+    // The operator is told.
+    for (const code of ['upstream_error', 'gone', 'plugin_error', 'request_rejected']) {
+      await world.gateway.logged(`tasks.artifact_${code}`);
+    }
   });
 
   test('of a disabled owner lead nowhere until he is enabled again', async () => {

@@ -20,6 +20,16 @@ function contentRequest(request: Request, requestId: string, headersOnly: boolea
   };
 }
 
+const BYTES = { content: { '*/*': { schema: { type: 'string', format: 'binary' } } } } as const;
+
+/** The answers of a content route, for the description of the interface. */
+export const CONTENT_ANSWERS = {
+  '200': { description: 'The bytes as the vendor sends them; above 1 MiB without Content-Length', ...BYTES },
+  '206': { description: 'The part that Range asked for', ...BYTES },
+  '304': { description: 'What the client has is still good' },
+  '416': { description: 'There is no such part' },
+} as const;
+
 /** What a route that takes an API key or a link knows of a request for an artifact. */
 export type ContentScope = {
   request: Request;

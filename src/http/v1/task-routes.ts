@@ -5,7 +5,7 @@ import type { Kit } from '../kit.ts';
 import { REPLAYED } from '../response-headers.ts';
 import type { FormLimits } from './collect-form.ts';
 import { readClientRequest, requestedModel } from './read-client-request.ts';
-import { type ContentScope, contentResponse, sendContent } from './send-content.ts';
+import { CONTENT_ANSWERS, type ContentScope, contentResponse, sendContent } from './send-content.ts';
 import { sendEvents } from './send-events.ts';
 
 export type V1Deps = FormLimits & {
@@ -84,7 +84,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
     )
     .get('/v1/tasks/:taskId/artifacts/:key/content', sendArtifact, {
       apiKeyOrCapability: true,
-      detail: { summary: 'Fetch an artifact; takes Range and conditional headers' },
+      detail: { summary: 'Fetch an artifact; takes Range and conditional headers', responses: CONTENT_ANSWERS },
     })
     .head('/v1/tasks/:taskId/artifacts/:key/content', sendArtifact, {
       apiKeyOrCapability: true,

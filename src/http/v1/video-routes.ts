@@ -7,7 +7,7 @@ import type { Kit } from '../kit.ts';
 import { REPLAYED } from '../response-headers.ts';
 import { createRelayed, forwardRelayed, orRelayed } from './answer-relayed.ts';
 import { readClientRequest, requestedModel } from './read-client-request.ts';
-import { type ContentScope, contentResponse, sendContent } from './send-content.ts';
+import { CONTENT_ANSWERS, type ContentScope, contentResponse, sendContent } from './send-content.ts';
 import { callerOf, type V1Deps } from './task-routes.ts';
 
 /** A link to an artifact of this key opens this address too (as in new-api). */
@@ -65,7 +65,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
     )
     .get('/v1/videos/:task_id/content', sendVideo, {
       apiKeyOrCapability: true,
-      detail: { summary: 'Download a video; takes Range and conditional headers' },
+      detail: { summary: 'Download a video; takes Range and conditional headers', responses: CONTENT_ANSWERS },
     })
     .head('/v1/videos/:task_id/content', sendVideo, {
       apiKeyOrCapability: true,
