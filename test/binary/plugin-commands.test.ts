@@ -28,6 +28,13 @@ const plugin = (...argv: string[]): Promise<CommandResult> =>
 
 type Event = Record<string, unknown>;
 
+/** Commands that go on are ended whatever a test finds. */
+const children: Bun.Subprocess[] = [];
+afterAll(async () => {
+  for (const child of children) child.kill('SIGKILL');
+  await Promise.all(children.map(({ exited }) => exited));
+});
+
 /** A command that goes on: its answers as JSON so far, and an end by Ctrl-C. */
 function keepRunning(argv: readonly string[], options: { stdin?: string; env?: Record<string, string> } = {}) {
   const child = Bun.spawn([BINARY, 'plugin', ...argv, '--json'], {
@@ -37,6 +44,7 @@ function keepRunning(argv: readonly string[], options: { stdin?: string; env?: R
     stdout: 'pipe',
     stderr: 'pipe',
   });
+  children.push(child);
   let out = '';
   const reading = (async () => {
     const decoder = new TextDecoder();
@@ -376,11 +384,15 @@ describe('plugin dev', () => {
       ],
       { stdin: `${key}\n`, env: { TMPDIR: scratch } },
     );
-    const { address, api_key } = await own.wait('it is ready', ({ event }) => event === 'ready');
-    expect((await submit(address, api_key, 'ecran-video')).status).toBe(200);
-    await own.wait('the poll is read', ({ hook }) => hook === 'parseTaskResult');
-    expect(await own.interrupt()).toMatchObject({ code: 0 });
-    await vendor.stop(true);
+    try {
+      const { address, api_key } = await own.wait('it is ready', ({ event }) => event === 'ready');
+      expect((await submit(address, api_key, 'ecran-video')).status).toBe(200);
+      await own.wait('the poll is read', ({ hook }) => hook === 'parseTaskResult');
+      expect(await own.interrupt()).toMatchObject({ code: 0 });
+    } finally {
+      await own.interrupt();
+      await vendor.stop(true);
+    }
     expect(seen[0]).toBe(`Bearer ${key}`);
     for (const secret of [key, 'tok-0123456789abcdef', 'abcdef123456', 'cookie-of-the-vendor']) {
       expect(own.text()).not.toContain(secret);
@@ -389,6 +401,10 @@ describe('plugin dev', () => {
     expect(await plugin('test', 'ecran.js', '--fixture', 'vendor.fixture.json')).toMatchObject({ code: 0 });
     const refused = await plugin('dev', 'ecran.js', '--base-url', 'http://127.0.0.1:1');
     expect([refused.code, refused.err.includes('--key-stdin')]).toEqual([2, true]);
+    for (const address of ['ftp://127.0.0.1', 'api.example.com']) {
+      const { code, err } = await plugin('dev', 'ecran.js', '--base-url', address);
+      expect([code, err.includes(`--base-url: read "${address}"`)]).toEqual([2, true]);
+    }
   });
 
   test('it touches no folder that is not its own, and starts nothing with a broken plugin', async () => {

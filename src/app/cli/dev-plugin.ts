@@ -110,6 +110,11 @@ async function openVendor(input: CommandInput): Promise<Vendor> {
     const vendor = await createDemoVendor({ clock: systemClock, key }).start(0);
     return { baseUrl: vendor.url, key, isDemo: true, stop: vendor.stop };
   }
+  if (!/^https?:$/.test(URL.parse(baseUrl)?.protocol ?? ''))
+    throw new UsageError(
+      `--base-url: read "${baseUrl}"; allowed: an address that begins with http:// or https://`,
+      'plugin dev',
+    );
   const typed = fromStdin ? await input.io.readStdin() : await askSecret(`Key of the vendor at ${baseUrl}: `);
   const key = typed?.replace(/\r?\n$/, '');
   if (!key)
