@@ -115,7 +115,7 @@ function normalize(fields) {
   if (given(fields.reference_images)) {
     const list = Array.isArray(fields.reference_images) ? fields.reference_images : [fields.reference_images];
     if (list.length > MAX_REFERENCES) throw new Error(`At most ${MAX_REFERENCES} reference_images are taken.`);
-    order.reference_images = list.map((item) => imageOf(item, 'reference_images'));
+    if (list.length > 0) order.reference_images = list.map((item) => imageOf(item, 'reference_images'));
   }
   return order;
 }
@@ -134,12 +134,14 @@ function orderOf(ctx) {
   return order;
 }
 
-/** The fields of a JSON or multipart body; files by the name of their field, repeated ones are reference images. */
+/** The fields of a JSON or multipart body; files by the name of their field. Reference images may be repeated, as files, texts or both. */
 function fieldsOf(body) {
   if (body.kind === 'json' && isObject(body.value)) return body.value;
   if (body.kind !== 'form' && body.kind !== 'multipart') throw new Error('Please send a JSON object or a form.');
   const fields = {};
-  for (const [name, values] of Object.entries(body.fields)) fields[name] = values[0];
+  for (const [name, values] of Object.entries(body.fields)) {
+    fields[name] = name === 'reference_images' ? values.filter(isText) : values[0];
+  }
   for (const { ref, field, mimeType } of body.kind === 'multipart' ? body.files : []) {
     const file = { file: ref, mimeType };
     if (field === 'reference_images') fields[field] = [...(fields[field] || []), file];

@@ -76,7 +76,7 @@ const DEFAULT_MODEL = 'kling-v1';
 const DEFAULT_SECONDS = 5;
 const MAX_IMAGE_BYTES = 10 * 1024 * 1024;
 /** Fields of the vendor that go to it as they are. */
-const PASSED = ['negative_prompt', 'cfg_scale', 'camera_control', 'static_mask', 'dynamic_masks'];
+const PASSED = ['negative_prompt', 'cfg_scale'];
 /** A token is made for each request; it only has to outlive that. */
 const TOKEN_SECONDS = 1800;
 const CLOCK_SKEW_SECONDS = 5;
@@ -121,6 +121,18 @@ function shapeOf(size) {
   return { ratio, mode: Math.min(width, height) > 720 ? 'pro' : 'std' };
 }
 
+/** A value with parts, which a form holds as JSON text. */
+function jsonOf(value, name, isSound, what) {
+  let read = value;
+  try {
+    if (typeof value === 'string') read = JSON.parse(value);
+  } catch {
+    throw new Error(`${name} is no JSON: in a form it is the text of ${what}.`);
+  }
+  if (!isSound(read)) throw new Error(`${name} is ${what}.`);
+  return read;
+}
+
 function oneOf(value, known, name) {
   if (!known.includes(value)) throw new Error(`${name} is one of ${known.join(', ')}.`);
   return value;
@@ -145,6 +157,13 @@ function normalize(fields) {
   if (isText(fields.prompt)) order.prompt = fields.prompt;
   for (const name of PASSED) if (given(fields[name])) order[name] = fields[name];
   if (given(order.cfg_scale)) order.cfg_scale = Number(order.cfg_scale);
+  if (given(fields.camera_control)) {
+    order.camera_control = jsonOf(fields.camera_control, 'camera_control', isObject, 'a JSON object');
+  }
+  if (given(fields.dynamic_masks)) {
+    order.dynamic_masks = jsonOf(fields.dynamic_masks, 'dynamic_masks', Array.isArray, 'a JSON list');
+  }
+  if (given(fields.static_mask)) order.static_mask = imageOf(fields.static_mask, 'static_mask');
   if (given(image)) order.image = imageOf(image, 'image');
   if (given(tail)) order.image_tail = imageOf(tail, 'image_tail');
   return order;
@@ -173,7 +192,7 @@ export function buildSubmitRequest(ctx) {
   const body = { model_name: model, ...order, ...(fromImage ? {} : { aspect_ratio: ratio }) };
   // Models without sound do not know the field.
   if (sound === 'on') body.sound = sound;
-  for (const name of ['image', 'image_tail']) {
+  for (const name of ['image', 'image_tail', 'static_mask']) {
     if (isObject(body[name]))
       body[name] = { __fileRef: body[name].file, encoding: 'base64', maxBytes: MAX_IMAGE_BYTES };
   }
