@@ -215,26 +215,31 @@ describe('two nodes on PostgreSQL', () => {
 test('a node that dies while the vendor has the order: the repeat is told so, and nothing is bought twice', async () => {
   const dataDir = temporaryFolder();
   const first = await startGateway({ dataDir, env: ENV });
-  const admin = await setUp(first);
-  await admin.createChannel(vendor.url);
-  await admin.call('PUT', '/api/price', PRICE);
-  const key = await admin.createKey();
-  const quota = await admin.quota();
-  const { creates } = await vendor.stats();
-  const headers = { 'idempotency-key': 'before the crash' };
-  const body = { ...ORDER, prompt: 'a boat [delay=30]' };
-  const cut = ask(`${first.url}/v1/tasks/demo`, { token: key, body, headers }).catch(() => undefined);
-  await until('the vendor has the order', async () => (await vendor.stats()).creates === (creates as number) + 1);
-  await first.kill();
-  await cut;
-  const second = await startGateway({ dataDir, port: first.port, env: ENV });
-  const repeat = await ask(`${second.url}/v1/tasks/demo`, { token: key, body, headers });
-  expect([repeat.status, repeat.body.error]).toMatchObject([503, { code: 'submission_interrupted' }]);
-  expect(repeat.headers.get('x-should-retry')).toBe('false');
-  expect((await vendor.stats()).creates).toBe((creates as number) + 1);
-  const back = (
-    await ask(`${second.url}/api/user/login`, { body: { username: 'root', password: 'correct horse battery' } })
-  ).body.data as { user: { quota: number } };
-  expect(back.user.quota).toBe(quota);
-  await second.stop();
+  let second: Gateway | undefined;
+  try {
+    const admin = await setUp(first);
+    await admin.createChannel(vendor.url);
+    await admin.call('PUT', '/api/price', PRICE);
+    const key = await admin.createKey();
+    const quota = await admin.quota();
+    const { creates } = await vendor.stats();
+    const headers = { 'idempotency-key': 'before the crash' };
+    const body = { ...ORDER, prompt: 'a boat [delay=30]' };
+    const cut = ask(`${first.url}/v1/tasks/demo`, { token: key, body, headers }).catch(() => undefined);
+    await until('the vendor has the order', async () => (await vendor.stats()).creates === (creates as number) + 1);
+    await first.kill();
+    await cut;
+    second = await startGateway({ dataDir, port: first.port, env: ENV });
+    const repeat = await ask(`${second.url}/v1/tasks/demo`, { token: key, body, headers });
+    expect([repeat.status, repeat.body.error]).toMatchObject([503, { code: 'submission_interrupted' }]);
+    expect(repeat.headers.get('x-should-retry')).toBe('false');
+    expect((await vendor.stats()).creates).toBe((creates as number) + 1);
+    const back = (
+      await ask(`${second.url}/api/user/login`, { body: { username: 'root', password: 'correct horse battery' } })
+    ).body.data as { user: { quota: number } };
+    expect(back.user.quota).toBe(quota);
+  } finally {
+    await first.kill();
+    await second?.stop();
+  }
 }, 60_000);

@@ -213,10 +213,13 @@ describe('what lies around', () => {
           ({ status }) => status === 200,
           () => false,
         );
-      await until(`the gateway of ${script} is ready`, isReady);
-      for (let i = 0; i < 5; i++) expect((await ask(`${url}/v1/tasks/x`)).status).toBe(401);
-      for (const pid of [child.pid, ...childrenOf(child.pid)]) process.kill(pid, 'SIGTERM');
-      await child.exited;
+      try {
+        await until(`the gateway of ${script} is ready`, isReady);
+        for (let i = 0; i < 5; i++) expect((await ask(`${url}/v1/tasks/x`)).status).toBe(401);
+      } finally {
+        for (const pid of [child.pid, ...childrenOf(child.pid)]) process.kill(pid, 'SIGTERM');
+        await child.exited;
+      }
       await until('the port is free again', async () => !(await isReady()));
     }
   });

@@ -227,19 +227,22 @@ describe('two nodes without a shared cache', () => {
     // Nodes that know the limit from their start on.
     const options = { databaseUrl: nodes.a.databaseUrl };
     const fresh = await Promise.all([startGateway(options), startGateway(options)]);
-    for (const node of fresh) {
-      const statuses: number[] = [];
-      for (let i = 0; i < 2; i += 1) statuses.push((await submit(node.url, key, { model: 'no-such-model' })).status);
-      for (let i = 0; i < 3; i += 1) statuses.push((await submit(node.url, key, {})).status);
-      expect(statuses.map((status) => (status === 200 || status === 429 ? status : 'failed'))).toEqual([
-        'failed',
-        'failed',
-        200,
-        200,
-        429,
-      ]);
+    try {
+      for (const node of fresh) {
+        const statuses: number[] = [];
+        for (let i = 0; i < 2; i += 1) statuses.push((await submit(node.url, key, { model: 'no-such-model' })).status);
+        for (let i = 0; i < 3; i += 1) statuses.push((await submit(node.url, key, {})).status);
+        expect(statuses.map((status) => (status === 200 || status === 429 ? status : 'failed'))).toEqual([
+          'failed',
+          'failed',
+          200,
+          200,
+          429,
+        ]);
+      }
+    } finally {
+      await Promise.all(fresh.map((node) => node.stop()));
     }
-    await Promise.all(fresh.map((node) => node.stop()));
   }, 60_000);
 });
 

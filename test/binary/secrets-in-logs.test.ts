@@ -98,8 +98,9 @@ async function useEverything(node: Gateway, seen: Seen): Promise<void> {
 
   // Proofs, and what they open.
   const vendor = await startVendor();
-  const channel = await admin.createChannel(vendor.url, { key: note('vendor key', VENDOR_KEY) });
-  await vendor.stop();
+  const channel = await admin
+    .createChannel(vendor.url, { key: note('vendor key', VENDOR_KEY) })
+    .finally(() => vendor.stop());
   const prove = async (scope: string, backupCode: string | undefined) =>
     note(
       'security proof',
