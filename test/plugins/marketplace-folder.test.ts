@@ -147,6 +147,15 @@ describe('a broken folder', () => {
     rmSync(broken, { recursive: true });
   });
 
+  test('a logo that is a link is refused: a gateway that mirrors the folder would not follow it', async () => {
+    const linked = temporaryFolder();
+    put(linked, 'acme/1.0.0.js', first);
+    put(linked, 'logos/drawn.svg', SVG);
+    symlinkSync('../logos/drawn.svg', join(linked, 'acme/acme.svg'));
+    expect((await build(linked)).faults).toMatchObject([{ file: 'acme/acme.svg', path: 'icon', rule: 'market.icon' }]);
+    rmSync(linked, { recursive: true });
+  });
+
   test('check names what a gateway would skip, hide or refuse', async () => {
     const odd = temporaryFolder();
     put(odd, 'acme/1.0.0.js', first);

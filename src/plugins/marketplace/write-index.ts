@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, lstatSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { isObject, sha256Hex } from '../../kernel/index.ts';
@@ -160,7 +160,14 @@ function findIcon({ file, manifest: { key } }: Published, place: Place): { path:
   ] as const) {
     const icon = join(dirname(file), `${key}.${ending}`).replaceAll(sep, '/');
     const path = join(place.folder, icon);
-    if (!existsSync(path)) continue;
+    const entry = lstatSync(path, { throwIfNoEntry: false });
+    if (!entry) continue;
+    // As for sources: what is published lies in the folder, and a mirror gives nothing else.
+    if (!entry.isFile()) {
+      const hint = 'Put the image itself there; links are not followed.';
+      place.faults.push({ file: icon, path: 'icon', rule: 'market.icon', message: 'is no regular file', hint });
+      return undefined;
+    }
     const bytes = readFileSync(path);
     const image = readIcon(`data:${mimeType};base64,${bytes.toString('base64')}`);
     if (!image.ok) place.faults.push({ file: icon, path: 'icon', rule: 'market.icon', message: image.error });
