@@ -1,6 +1,8 @@
 import { cpus, loadavg } from 'node:os';
 import { performance } from 'node:perf_hooks';
+import { benchContent } from '../bench/content.ts';
 import { benchHookCalls } from '../bench/hook-call.ts';
+import { benchObservers } from '../bench/observers.ts';
 import { benchPolling } from '../bench/polling.ts';
 import { benchRequests } from '../bench/requests.ts';
 import type { Row } from '../bench/row.ts';
@@ -20,6 +22,8 @@ const PARTS: Record<string, () => Promise<Row[]>> = {
   sessions: benchSessions,
   normal: () => benchSubmissions('NORMAL'),
   full: () => benchSubmissions('FULL'),
+  content: benchContent,
+  observers: benchObservers,
   polling: benchPolling,
 };
 

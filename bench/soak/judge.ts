@@ -23,6 +23,7 @@ export async function isQuiet(databaseUrl: string): Promise<boolean> {
 /** Reads the database, the vendor's own count and what the receivers got, and says which rules were broken. */
 export async function judge(
   gateway: Gateway,
+  ordered: number,
   placed: readonly Placed[],
   vendor: NoisyVendor,
   receivers: ReadonlyMap<number, Notices>,
@@ -39,11 +40,12 @@ export async function judge(
   const byId = new Map(tasks.map((task) => [task.task_id, task]));
 
   const answered = placed.filter((order) => order.tasks.size === 1);
-  say(
-    'every order was taken',
-    `${answered.length} of ${placed.length}`,
-    placed.filter((order) => order.tasks.size !== 1).map(({ answers }) => JSON.stringify([...answers])),
-  );
+  say('every order was taken', `${answered.length} of ${ordered}`, [
+    ...(placed.length < ordered
+      ? [`${ordered - placed.length} were not sent: the machine is too slow, or --seconds too short`]
+      : []),
+    ...placed.filter((order) => order.tasks.size !== 1).map(({ answers }) => JSON.stringify([...answers])),
+  ]);
 
   const lost = answered.flatMap(({ order, tasks: [id = ''] }) => {
     const task = byId.get(id);

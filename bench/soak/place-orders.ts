@@ -22,7 +22,10 @@ export type Order = { plugin: string; model: string; prompt: string; fails: bool
 /** `tasks`: every id that was answered for the order; more than one only where a repeat was answered wrongly. */
 export type Placed = { order: Order; tasks: Set<string>; answers: Map<string, number> };
 
-/** Sends the orders evenly over `spreadMs`, each to any node and again until it is taken, as a careful client does. */
+/**
+ * Sends the orders evenly over `spreadMs`, each to any node and again until it is taken, as a careful client does. What a slow machine has not
+ * begun after twice that time is left out.
+ */
 export async function placeOrders(
   orders: readonly Order[],
   urls: readonly string[],
@@ -35,7 +38,7 @@ export async function placeOrders(
   let next = 0;
   await Promise.all(
     Array.from({ length: CLIENTS }, async () => {
-      for (let index = next++; index < orders.length; index = next++) {
+      for (let index = next++; index < orders.length && performance.now() < begun + 2 * spreadMs; index = next++) {
         const due = begun + (index / orders.length) * spreadMs;
         await Bun.sleep(Math.max(0, due - performance.now()));
         placed.push(await place(orders[index] as Order, index, urls));

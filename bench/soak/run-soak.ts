@@ -62,6 +62,7 @@ export async function runSoak(plan: SoakPlan, say: (line: string) => void): Prom
       say(`${passed()} s: judging`);
       const rules = await judge(
         first,
+        plan.tasks,
         placed,
         vendor,
         new Map([...receivers].map(([id, { notices: own }]) => [id, own])),
