@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import type { Json } from '../../src/kernel/index.ts';
 import type { TaskRecord } from '../../src/store/ports/index.ts';
 import { artifactCapability, artifactUrl, verifyCapability } from '../../src/tasks/artifact-links.ts';
+import { leadsHere } from '../../src/tasks/own-addresses.ts';
 import { firstPollDelayMs, nextPollDelayMs, retryAfterMs } from '../../src/tasks/poll-schedule.ts';
 import { renderedVideo, replacePrivateIds, taskView, videoObject } from '../../src/tasks/show-task.ts';
 import { trimSnapshot } from '../../src/tasks/trim-data.ts';
@@ -151,4 +152,23 @@ describe('artifact capabilities', () => {
     test(`a capability ${name} is refused`, () =>
       expect(verifyCapability(['secret'], taskId, key, presented)).toBe(false));
   }
+});
+
+test.each<[string, boolean]>([
+  ['https://gate.example/prefix/v1/tasks/x', true],
+  ['http://GATE.example./prefix/v1/tasks/x', true],
+  ['https://gate.example:443/prefix//v1/videos/x', true],
+  ['https://gate.example/prefi%78/v1/tasks/x', true],
+  ['https://gate.example/v1/tasks/x', false],
+  ['https://gate.example:8443/prefix/v1/tasks/x', false],
+  ['https://gate.example.com/prefix/v1/tasks/x', false],
+  ['https://gate.example/prefix/files/v1', false],
+  ['http://127.8.9.1:3000/v1/tasks/x', true],
+  ['http://[::1]:3000/v1/tasks/x', true],
+  ['http://[::ffff:127.0.0.1]:3000/v1/tasks/x', true],
+  ['http://2130706433:3000/v1/tasks/x', true],
+  ['http://127.0.0.1:3001/v1/tasks/x', false],
+])('download that leads back to the gateway: %s %p', (url, here) => {
+  const own = ['https://gate.example/prefix', 'http://localhost:3000', '', 'nonsense'];
+  expect(leadsHere(own, new URL(url))).toBe(here);
 });
