@@ -289,6 +289,28 @@ describe('what serves', () => {
     ]);
   });
 
+  test('goes back to the plugin that ships with the gateway, and later uploads wait', async () => {
+    const own = (version: string) => ({ source: acme(version, { key: 'demo', models: ['demo-own'] }) });
+    await send('', own('9.0.0'));
+    await send('/demo/models', { models: ['demo-own'] }, 'PUT');
+    const preview = await send('/demo/preview', { version: 'factory' });
+    expect(preview.json.data).toMatchObject({
+      from: { version: '9.0.0', layer: 'override' },
+      narrowed_models: { before: ['demo-own'], after: null },
+    });
+    expect((await send('/demo/activate', { version: 'factory' })).json).toMatchObject({ success: true, data: null });
+    expect((await send('', own('9.1.0'))).json.data.plugin.active).toBe(false);
+    const [listed] = (await send('')).json.data.filter(({ key }: { key: string }) => key === 'demo');
+    expect(listed).toMatchObject({ source: 'factory', active: true, runtime_status: 'registered' });
+    expect((await send('/demo')).json.data).toMatchObject({ plugin: null, layer: 'factory' });
+    const [row] = await panel.audit('plugin.activate');
+    expect(row).toMatchObject({
+      target: 'plugin:demo',
+      detail: { before: { version: '9.0.0' }, after: { serving: 'factory' } },
+    });
+    expect((await send('/acme/activate', { version: 'factory' })).json.code).toBe('PLUGIN_NOT_FOUND');
+  });
+
   test('is compared and previewed with its prices before it changes', async () => {
     const usageSchema = { seconds: { type: 'number', unit: 'second' } };
     const source = (version: string, change: object) => acme(version, { key: 'priced', ...change });
