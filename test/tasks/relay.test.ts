@@ -347,6 +347,7 @@ const describeRelay = (opened: () => OpenedStore) => {
       [{ conversation: { id: 'conv_1' } }, 'relay_request_invalid', 'conversation'],
       [{ input: [{ type: 'item_reference', id: 'msg_1' }] }, 'relay_request_invalid', 'input'],
       [{ input: [{ id: 'msg_1' }] }, 'relay_request_invalid', 'input'],
+      [{ input: [{ type: 'image_generation_call', id: 'ig_1' }] }, 'relay_request_invalid', 'input'],
       [{ tools: [{ type: 'code_interpreter', container: 'cntr_1' }] }, 'relay_request_invalid', 'tools'],
     ];
     for (const [fields, code, param] of rows) {
@@ -360,6 +361,21 @@ const describeRelay = (opened: () => OpenedStore) => {
     }
     expect(vendor.requests).toEqual([]);
     expect(await spent(thief)).toBe(0);
+
+    // One's own in front does not let another's in behind it.
+    const own = (await read(await create(thief, { model: 'vid-x', seconds: 1 }))).body.id as string;
+    const other = (await read(await create(owner, { model: 'vid-x', seconds: 1 }))).body.id as string;
+    const paid = await spent(thief);
+    vendor.requests.length = 0;
+    for (const fields of [
+      { remix_video_id: own, video_id: other },
+      { video: { id: other }, video_id: own },
+    ]) {
+      const error = await failureOf(create(thief, { model: 'vid-x', seconds: 1, ...fields }));
+      expect(error.code).toBe('tasks.referenced_video_not_found');
+    }
+    expect(vendor.requests).toEqual([]);
+    expect(await spent(thief)).toBe(paid);
 
     const next = { model: 'gpt-two', input: 'and?', previous_response_id: id };
     // On the channel that has the first one, whatever the model's other channels are.
@@ -436,6 +452,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     ['a model as a file', { model: ['vid-x'], seconds: ['1'] }, ['model'], 'model'],
     ['two lengths', { model: ['vid-x'], seconds: ['1', '60'] }, [], 'seconds'],
     ['a length as a file', { model: ['vid-x'], seconds: ['1'] }, ['seconds'], 'seconds'],
+    ['a member of another’s video', { model: ['vid-x'], seconds: ['1'], 'video[id]': ['v'] }, [], 'video[id]'],
   ];
   for (const [name, fields, files, param] of forms) {
     test(`a form that means one thing here and may mean another at the vendor: ${name}`, async () => {

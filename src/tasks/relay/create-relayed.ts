@@ -109,19 +109,23 @@ const pick = (
     ...(only === undefined ? {} : { only }),
   });
 
-/** The channel of the object that the request builds on, which is the caller's own or does not exist for him. */
+/** The one channel of all objects that the request builds on, each of which is the caller's own or does not exist for him. */
 async function pinnedChannel(
   deps: TaskDeps,
   { user }: Caller,
-  { kind, reference }: RelayIntent,
+  { kind, references }: RelayIntent,
 ): Promise<number | undefined> {
-  if (!reference) return undefined;
-  const { param, objectId } = reference;
-  const object = await findOwnObject(deps, user.id, kind, objectId);
-  const channel = object && (await channelOf(deps, object));
-  if (channel) return channel.id;
-  const make = kind === 'response' ? taskErrors.previous_response_not_found : taskErrors.referenced_video_not_found;
-  throw make({ param });
+  let only: number | undefined;
+  for (const { param, objectId } of references) {
+    const object = await findOwnObject(deps, user.id, kind, objectId);
+    const channel = object && (await channelOf(deps, object));
+    if (!channel || (only !== undefined && only !== channel.id)) {
+      const make = kind === 'response' ? taskErrors.previous_response_not_found : taskErrors.referenced_video_not_found;
+      throw make({ param });
+    }
+    only = channel.id;
+  }
+  return only;
 }
 
 function quoteFor(deps: TaskDeps, { user, group }: Caller, intent: RelayIntent, channel: ChannelRecord): Quote {

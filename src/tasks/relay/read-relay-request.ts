@@ -12,9 +12,11 @@ export type RelayIntent = {
   stream: boolean;
   /** What a price may ask for by `u()`. */
   facts: JsonObject;
-  /** An object of the vendor on which the request builds; it must be the caller's own. */
-  reference: { param: string; objectId: string } | undefined;
+  /** The objects of the vendor on which the request builds; each must be the caller's own. */
+  references: Reference[];
 };
+
+type Reference = { param: string; objectId: string };
 
 /** The usage facts of relayed requests, by the names of OpenAI's own parameters. */
 const FACTS = ['seconds', 'n'] as const;
@@ -45,16 +47,25 @@ export function readRelayRequest(kind: RelayKind, request: ClientRequest): Relay
     model,
     stream: kind === 'response' && values.stream === true,
     facts: Object.fromEntries(FACTS.flatMap((name) => quantity(name, values[name]))),
-    reference: REFERENCES[kind].flatMap((param) => referenceOf(param, values[param]))[0],
+    references: REFERENCES[kind].flatMap((param) => referenceOf(param, values[param])),
   };
 }
 
-/** A part that comes twice could mean one thing here and another at the vendor; so could a file under the name of a field. */
+/**
+ * A part that comes twice could mean one thing here and another at the vendor; so could a file under the name of a field, and `video[id]`, which
+ * forms write for a member.
+ */
 function singleValues(
   kind: RelayKind,
   { fields, files }: Extract<ClientRequest['body'], { kind: 'multipart' }>,
 ): JsonObject {
   const names = ['model', ...FACTS, ...REFERENCES[kind]];
+  const member = [...Object.keys(fields), ...files.map(({ field }) => field)].find((field) =>
+    names.some((name) => field.startsWith(`${name}[`)),
+  );
+  if (member !== undefined) {
+    throw taskErrors.relay_request_invalid({ message: 'Send this member in a JSON body.', param: member });
+  }
   for (const name of names) {
     const isFile = files.some(({ field }) => field === name) && name !== 'video';
     if ((fields[name]?.length ?? 0) > 1 || isFile) {
@@ -69,7 +80,7 @@ function quantity(name: string, value: Json | undefined): [string, number][] {
   return [[name, Number(value)]];
 }
 
-function referenceOf(param: string, value: Json | undefined): { param: string; objectId: string }[] {
+function referenceOf(param: string, value: Json | undefined): Reference[] {
   const id = isObject(value) ? value.id : value;
   // A `video` that is a text is an address or the video itself.
   if (typeof id !== 'string' || (param === 'video' && !isObject(value))) return [];
@@ -90,7 +101,9 @@ function refuseSharedState({ conversation, input, tools }: JsonObject): void {
   if (Array.isArray(tools) && tools.some(namesContainer)) throw refuse('tools', 'Containers');
 }
 
-/** Its `type` may be left out: then only the id is there. */
+/** Its `type` may be left out: then only the id is there. An image without its data stands for the stored one. */
 const isItemReference = (item: Json): boolean =>
   isObject(item) &&
-  (item.type === 'item_reference' || ((item.type ?? null) === null && item.content === undefined && 'id' in item));
+  (item.type === 'item_reference' ||
+    (item.type === 'image_generation_call' && typeof item.result !== 'string') ||
+    ((item.type ?? null) === null && item.content === undefined && 'id' in item));
