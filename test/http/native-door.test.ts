@@ -8,6 +8,7 @@ import { AppError, silentLogger } from '../../src/kernel/index.ts';
 import { reservedBy } from '../../src/plugins/routes/route-paths.ts';
 import type { NativeRoute, Tasks } from '../../src/tasks/index.ts';
 import { temporaryFolder } from '../app/run-taskgate.ts';
+import { until } from '../support/until.ts';
 import { call, openKit } from './kit-harness.ts';
 
 let opened = 0;
@@ -140,6 +141,32 @@ test('flood without a key: two refusals at once go to plugins, the others are an
   );
   expect(asked).toBe(3);
   expect((await post('/acme/x', 'sk-bad')).json).toBe('in other words');
+});
+
+test('slow upload: a connection may idle only once the whole body is there', async () => {
+  let kept = 0;
+  let asked = false;
+  let finish = () => {};
+  const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      controller.enqueue(new TextEncoder().encode('{"a"'));
+      finish = () => {
+        controller.enqueue(new TextEncoder().encode(':1}'));
+        controller.close();
+      };
+    },
+    pull() {
+      asked = true;
+    },
+  });
+  const headers = { authorization: 'Bearer sk-good', 'content-type': 'application/json' };
+  const request = new Request('http://gateway.local/acme/x', { method: 'POST', headers, body });
+  const answered = app.handle(request, { address: '203.0.113.9', keepOpen: () => (kept += 1) });
+  await until(() => asked);
+  expect(kept).toBe(0);
+  finish();
+  expect((await answered).status).toBe(200);
+  expect(kept).toBe(1);
 });
 
 describe('the limit of model requests', () => {

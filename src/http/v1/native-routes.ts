@@ -68,8 +68,9 @@ export function createNativeRoutes(deps: NativeDeps): FindNative {
       },
       async answer(asked, scope) {
         if (opened.type === 'query') refuseBody(asked);
-        else scope.keepOpen();
         client = await readClientRequest(asked, opened.params, deps);
+        // Not before: whoever stops in the middle of a body is cut off.
+        if (opened.type !== 'query') scope.keepOpen();
         // HEAD is answered as GET is, and plugins need not know of it.
         if (scope.headersOnly) client = { ...client, method: 'GET' };
         try {
