@@ -123,6 +123,15 @@ async function createFile(folder: string): Promise<TemporaryFile> {
     () => true,
     () => false,
   );
+  let isClosed = false;
+  const reading = new Set<Promise<unknown>>();
+  /** A vendor that answers early may still be sent the file: the system gives the number of a closed one to the next, which is somebody else's. */
+  async function readOpen(memory: Uint8Array, length: number, at: number): Promise<number> {
+    if (isClosed) throw new Error('the file of the request is gone');
+    const read = readAt(descriptor, memory, 0, length, at);
+    reading.add(read);
+    return (await read.finally(() => reading.delete(read))).bytesRead;
+  }
   return {
     async append(bytes) {
       for (let at = 0; at < bytes.byteLength; ) {
@@ -131,8 +140,11 @@ async function createFile(folder: string): Promise<TemporaryFile> {
         at += bytesWritten;
       }
     },
-    read: (size) => readPieces(descriptor, size),
+    read: (size) => readPieces(readOpen, size),
     async remove() {
+      if (isClosed) return;
+      isClosed = true;
+      await Promise.allSettled(reading);
       await closeFile(descriptor);
       if (!isNameless) await rm(path, { force: true });
     },
@@ -140,10 +152,13 @@ async function createFile(folder: string): Promise<TemporaryFile> {
 }
 
 /** At positions of its own, so that several can read at once; always into the same memory. */
-async function* readPieces(descriptor: number, size: number): AsyncGenerator<Uint8Array, void, undefined> {
+async function* readPieces(
+  read: (memory: Uint8Array, length: number, at: number) => Promise<number>,
+  size: number,
+): AsyncGenerator<Uint8Array, void, undefined> {
   const memory = new Uint8Array(Math.min(READ_BYTES, size));
   for (let at = 0; at < size; ) {
-    const { bytesRead } = await readAt(descriptor, memory, 0, Math.min(memory.byteLength, size - at), at);
+    const bytesRead = await read(memory, Math.min(memory.byteLength, size - at), at);
     if (bytesRead === 0) throw new Error('a file of the request has become shorter');
     at += bytesRead;
     yield memory.subarray(0, bytesRead);
