@@ -42,7 +42,8 @@ export async function finishTask(
     ...bill,
   };
   const ended = await store.transaction(async (tx) => {
-    if (!(await tx.tasks.advance(lease, final, null))) return false;
+    // The amount that is given back or settled was read before: a move to another price whose commit comes late has changed it.
+    if (!(await tx.tasks.advance({ ...lease, reserved: task.quota }, final, null))) return false;
     const event = { taskId: task.taskId, at: now, status: ending.status };
     const cause = succeeded ? {} : { class: ending.class ?? '', httpStatus: ending.httpStatus ?? 0 };
     await tx.tasks.addEvent({ ...event, kind: 'transition', detail: reason, ...cause });

@@ -42,7 +42,7 @@ describeEachStore('relayed requests', (opened) => {
     const { relays } = store();
     const relay = await relays.open(newRelay());
     expect(relay).toMatchObject({ status: 'OPEN', quota: 250_000, billing, httpStatus: 0, finishedAt: 0 });
-    const claim = { relayId: relay.relayId, by: owner };
+    const claim = { relayId: relay.relayId, by: owner, reserved: 250_000 };
     expect(await relays.end({ ...claim, by: { owner: 'node-b' } }, billed)).toBe(false);
     expect(await relays.end({ ...claim, by: 'anyone_after_expiry' }, refunded)).toBe(false);
     expect(await relays.renew(relay.relayId, 'node-b', 1)).toBe(false);
@@ -52,8 +52,11 @@ describeEachStore('relayed requests', (opened) => {
     const change = { channelId: 4, quota: 100_000, billing: other, leaseForMs: 60_000 };
     expect(await relays.move(relay.relayId, 'node-a', change)).toBe(true);
     expect(await relays.byRelayId(relay.relayId)).toMatchObject({ channelId: 4, quota: 100_000, billing: other });
-    expect(await relays.end(claim, billed)).toBe(true);
-    for (const ending of [billed, refunded]) expect(await relays.end(claim, ending)).toBe(false);
+    // Who has not heard of the move must not give back another amount than is reserved.
+    expect(await relays.end(claim, billed)).toBe(false);
+    const moved = { ...claim, reserved: 100_000 };
+    expect(await relays.end(moved, billed)).toBe(true);
+    for (const ending of [billed, refunded]) expect(await relays.end(moved, ending)).toBe(false);
     expect(await relays.renew(relay.relayId, 'node-a', 60_000)).toBe(false);
     expect(await relays.move(relay.relayId, 'node-a', change)).toBe(false);
     expect(await relays.byRelayId(relay.relayId)).toMatchObject({ status: 'BILLED', httpStatus: 200, finishedAt: 101 });
@@ -67,7 +70,7 @@ describeEachStore('relayed requests', (opened) => {
     const found = async () => (await relays.interrupted(100)).map(({ relayId }) => relayId);
     await until(async () => (await found()).includes(dead.relayId));
     expect(await found()).not.toContain(held.relayId);
-    const claim = { relayId: dead.relayId, by: 'anyone_after_expiry' } as const;
+    const claim = { relayId: dead.relayId, by: 'anyone_after_expiry', reserved: 250_000 } as const;
     const ends = await Promise.all([1, 2, 3].map(() => relays.end(claim, refunded)));
     expect(ends.filter(Boolean)).toHaveLength(1);
     expect(await relays.end({ ...claim, by: owner }, billed)).toBe(false);
@@ -123,7 +126,7 @@ describeEachStore('relayed requests', (opened) => {
     const wrong = async () =>
       (await ledger.imbalances(100)).tasks.filter(({ taskId }) => taskId === relay.relayId).map(({ quota }) => quota);
     expect(await wrong()).toEqual([]);
-    await relays.end({ relayId: relay.relayId, by: owner }, refunded);
+    await relays.end({ relayId: relay.relayId, by: owner, reserved: 250_000 }, refunded);
     expect(await wrong()).toEqual([0]);
     await ledger.post({ ...mine, taskId: relay.relayId, kind: 'refund', attempt: 0, amount: 250_000 });
     expect(await wrong()).toEqual([]);

@@ -167,8 +167,9 @@ const describeCrashes = (opened: () => OpenedStore) => {
       await sound();
     });
 
-    test('after the move to a channel of another price: the refund gives back what is reserved now', async () => {
-      const engine = await start({}, losing(2));
+    /** A submission that moves to a channel of another price, by a commit whose answer is lost. */
+    const submitMoving = async (over: Store) => {
+      const engine = await start({}, over);
       const busy = serveVendor(() => new Response('{}', { status: 429 }));
       // The upstream name decides where the client's has no price of its own.
       await engine.billing.prices.save({ pluginKey: '*', model: 'dear', expression: '0.5 * u("seconds")' });
@@ -178,7 +179,24 @@ const describeCrashes = (opened: () => OpenedStore) => {
       const { caller, sent, balance } = await submit(engine, { model: 'alias' });
       await expect(sent).rejects.toThrow('lost');
       const [task] = (await store.tasks.list({ userId: caller.user.id }, { page: 1, pageSize: 1 })).items;
-      expect(task?.status).toBe('FAILURE');
+      return { task: task as TaskRecord, balance };
+    };
+
+    test('after the move to a channel of another price: the refund gives back what is reserved now', async () => {
+      const { task, balance } = await submitMoving(losing(2));
+      expect(task.status).toBe('FAILURE');
+      expect(await balance()).toBe(BALANCE);
+      await sound();
+    });
+
+    test('after such a move, while the row cannot be read either: nothing is given back until its amount is known', async () => {
+      const over = losing(2);
+      const unreadable = { ...over.tasks, byTaskId: () => Promise.reject(new Error('away')) };
+      const { task, balance } = await submitMoving({ ...over, tasks: unreadable });
+      expect(task.status).toBe('NOT_START');
+      await store.tasks.renew(leaseOf(task), -1);
+      await (await start()).tasks.start();
+      expect((await ended(store, task.taskId)).failReason).toBe('submission interrupted');
       expect(await balance()).toBe(BALANCE);
       await sound();
     });
@@ -211,7 +229,7 @@ const describeCrashes = (opened: () => OpenedStore) => {
     const old = async (minutes: number) => {
       const task = await store.tasks.insert(newTask({ channelId, platform: 'not-loaded', userId: caller.user.id }));
       const submitTime = Math.floor(Date.now() / 1000) - minutes * 60;
-      await store.tasks.advance(leaseOf(task), { status: 'SUBMITTED', submitTime }, 60_000);
+      await store.tasks.advance(leaseOf(task), { status: 'SUBMITTED', upstreamTaskId: 'job_1', submitTime }, 60_000);
       return task.taskId;
     };
     const [justNow, longAgo] = [await old(61), await old(180)];

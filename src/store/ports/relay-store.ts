@@ -48,8 +48,11 @@ export type RelayObject = {
   createdAt: number;
 };
 
-/** Who ends a request: the node that waits for its answer, or whoever finds that its lease has run out. */
-export type RelayClaim = { relayId: string; by: { owner: string } | 'anyone_after_expiry' };
+/**
+ * Who ends a request: the node that waits for its answer, or whoever finds that its lease has run out. `reserved`: what he takes its quota to
+ * be, which a move to another channel may have changed meanwhile.
+ */
+export type RelayClaim = { relayId: string; by: { owner: string } | 'anyone_after_expiry'; reserved: number };
 
 export interface RelayStore {
   open(relay: NewRelay): Promise<RelayRecord>;
@@ -62,7 +65,7 @@ export interface RelayStore {
     owner: string,
     change: Pick<RelayRecord, 'channelId' | 'quota' | 'billing'> & { leaseForMs: number },
   ): Promise<boolean>;
-  /** Ends an open request. False when it is not open, or not the caller's to end: nothing was written. */
+  /** Ends an open request. False when it is not open, not the caller's to end or another amount is reserved: nothing was written. */
   end(
     claim: RelayClaim,
     ending: Pick<RelayRecord, 'quota' | 'billing' | 'httpStatus' | 'finishedAt'> & {

@@ -87,8 +87,9 @@ export type NewTask = Pick<
 /**
  * Proof of a claim. Every write under a claim matches it and a status that is not terminal. `runOut`: somebody else's claim, which must
  * have run out and not been renewed; an empty `leaseOwner` then stands for one that was ended.
+ * `reserved`: the task's quota must still be this, or the lease counts as lost: a move to another price may be under way.
  */
-export type Lease = { taskId: string; leaseOwner: string; leaseSeq: number; runOut?: boolean };
+export type Lease = { taskId: string; leaseOwner: string; leaseSeq: number; runOut?: boolean; reserved?: number };
 
 export type TaskChange = Partial<
   Pick<

@@ -63,7 +63,7 @@ export function createRelayStore({ db, tables, nowMs, now }: Context): RelayStor
       return moved.length === 1;
     },
 
-    async end({ relayId, by }, ending) {
+    async end({ relayId, by, reserved }, ending) {
       const mayEnd =
         by === 'anyone_after_expiry'
           ? and(eq(requests.relayId, relayId), isOpen, hasRunOut)
@@ -71,7 +71,7 @@ export function createRelayStore({ db, tables, nowMs, now }: Context): RelayStor
       const ended = await db
         .update(requests)
         .set({ ...ending, leaseUntilMs: 0 })
-        .where(mayEnd)
+        .where(and(mayEnd, eq(requests.quota, reserved)))
         .returning({ id: requests.id })
         .prepare()
         .execute(now());

@@ -89,11 +89,13 @@ export function createTaskStore(context: Context): TaskStore {
     nextPollInMs = 0,
   ): Promise<boolean> {
     const fields = (Object.keys(change) as (keyof TaskChange)[]).filter((field) => change[field] !== undefined).sort();
-    const { runOut = false } = lease;
-    const shape = [runOut, ...fields, ...Object.keys(extra)].join();
+    const { runOut = false, reserved } = lease;
+    const shape = [runOut, reserved !== undefined, ...fields, ...Object.keys(extra)].join();
     let query = writes.get(shape);
     if (!query) {
-      query = prepareWrite(fields, { ...extra, updatedAt: nowSeconds }, runOut ? hasRunOut : isHeld);
+      const claimed = runOut ? hasRunOut : isHeld;
+      const condition = reserved === undefined ? claimed : and(claimed, eq(tasks.quota, at('reserved')));
+      query = prepareWrite(fields, { ...extra, updatedAt: nowSeconds }, condition);
       writes.set(shape, query);
     }
     return (await query.execute({ ...change, ...lease, nextPollInMs, ...now() })).length === 1;

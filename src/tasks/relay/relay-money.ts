@@ -102,7 +102,8 @@ function writeBill(deps: TaskDeps, relay: RelayRecord, httpStatus: number): Prom
   const bill = billing.finalBill(asTask(relay));
   return store.transaction(async (tx) => {
     const ending = { ...bill, status: 'BILLED' as const, httpStatus, finishedAt: clock.unix() };
-    if (!(await tx.relays.end({ relayId: relay.relayId, by: { owner: nodeId } }, ending))) return false;
+    if (!(await tx.relays.end({ relayId: relay.relayId, by: { owner: nodeId }, reserved: relay.quota }, ending)))
+      return false;
     await billing.settle(tx, asTask(relay), bill);
     return true;
   });
@@ -122,7 +123,7 @@ export async function refundRelay(
       const stored = (await tx.relays.byRelayId(relay.relayId)) ?? relay;
       const bill = billing.noBill(asTask(stored));
       const ending = { ...bill, status: 'REFUNDED' as const, httpStatus, finishedAt: clock.unix() };
-      if (!(await tx.relays.end({ relayId: relay.relayId, by }, ending))) return false;
+      if (!(await tx.relays.end({ relayId: relay.relayId, by, reserved: stored.quota }, ending))) return false;
       // What came to nothing may be asked for again.
       await tx.idempotency.free(stored.userId, stored.relayId);
       await billing.refund(tx, asTask(stored), bill, reason);
