@@ -104,11 +104,14 @@ const describeCancelling = (opened: () => OpenedStore) => {
     const recovering = startEngine(await opened().openAnother(), sandbox);
     const other = await recovering;
     engines.push(other);
-    const attempts = tasks.flatMap(({ user, row }) =>
-      [engine, other, engine, other].map((node) => node.tasks.cancel(user.id, row.taskId)),
+    // Heard at once: some are refused before the recovery has begun.
+    const attempts = Promise.allSettled(
+      tasks.flatMap(({ user, row }) =>
+        [engine, other, engine, other].map((node) => node.tasks.cancel(user.id, row.taskId)),
+      ),
     );
     await other.tasks.start();
-    const outcomes = await Promise.allSettled(attempts);
+    const outcomes = await attempts;
     for (const [i, { row, balance, lines }] of tasks.entries()) {
       const task = (await ended(store, row.taskId)) as TaskRecord;
       const won = outcomes.slice(i * 4, i * 4 + 4).filter(({ status }) => status === 'fulfilled').length;
