@@ -30,7 +30,8 @@ export async function forwardRelayed(
   id: string,
   call: Pick<RelayCall, 'operation' | 'headersOnly'>,
 ): Promise<Response> {
-  keepOpen();
+  // A download is never still for long, and the place of a client who does not read it is given to others.
+  if (call.operation !== 'content') keepOpen();
   const { query } = readAddress(request);
   const headers = Object.fromEntries(request.headers);
   return relayedResponse(
