@@ -35,6 +35,7 @@ export function sendOnce(
   let settled = false;
   let request: ClientRequest;
   let socket: Socket | undefined;
+  let isBodySent = false;
 
   const settle = (result: Result<Answer, HopFailure>) => {
     if (settled) return;
@@ -82,6 +83,10 @@ export function sendOnce(
     if (settled) incoming.destroy();
     // Until a reader is there, errors have nobody to go to.
     incoming.on('error', () => {});
+    // After a whole answer nobody wants the rest of the body: else a vendor that stops reading would keep the connection for ever.
+    incoming.once('end', () => {
+      if (!isBodySent) request.destroy();
+    });
     settle(ok({ incoming, request }));
   });
   request.on('socket', (assigned: Socket) => {
@@ -99,6 +104,9 @@ export function sendOnce(
     hop.signal?.addEventListener('abort', onAbort, { once: true });
     hop.body
       .write(request, () => deadline?.extend())
+      .then(() => {
+        isBodySent = true;
+      })
       .catch(() => {
         // An answer that came before the body's end stands (a vendor may refuse an upload early).
         if (!settled) fail(failure('broken', !mayBeSent(), 'The body of the request could not be sent.'));

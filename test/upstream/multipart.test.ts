@@ -171,6 +171,29 @@ describe('multipart', () => {
     expect(produced).toBeLessThan(64 * 1024 * 1024);
   });
 
+  test('early answer: a vendor that answers and stops reading holds neither the file nor the connection', async () => {
+    let over = false;
+    server = await startRawServer(() => {}, {
+      onConnection: (socket) =>
+        socket.once('data', () => {
+          socket.pause();
+          socket.write(reply('no', '', '413 Too Large'));
+        }),
+    });
+    upstream = testUpstream();
+    async function* stream() {
+      try {
+        for (;;) yield new Uint8Array(65536);
+      } finally {
+        over = true;
+      }
+    }
+    const part = { name: 'f', filename: 'x', contentType: 'video/mp4', size: 512 * 1024 * 1024, stream };
+    const result = await send(server.url, [part]);
+    expect(result.ok && (await result.value.text())).toEqual({ ok: true, value: 'no' });
+    await until(() => over, 'the file is let go');
+  });
+
   test('an upload that keeps going is not timed out by the wait for the answer', async () => {
     const { url } = await start();
     const stream = () =>
