@@ -260,10 +260,8 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
   stops.add('webhooks', () => tasks.webhooks.stop(WEBHOOK_GRACE_MS));
   // Before the listener opens: on SQLite the start of polling ends the leases of an earlier process, and a submission that had
   // come in by then would lose its own.
-  if (config.updateTask) {
-    await tasks.start();
-    stops.add('polling', () => tasks.stop(POLL_GRACE_MS));
-  }
+  await tasks.start({ poll: config.updateTask });
+  stops.add('polling', () => tasks.stop(POLL_GRACE_MS));
 
   return {
     listen() {

@@ -8,7 +8,7 @@ export const TASK_VARIABLES = {
   updateTask: variable({
     env: 'UPDATE_TASK',
     group: 'tasks',
-    doc: 'Whether this node polls running tasks.',
+    doc: 'Whether this node polls running tasks. Submissions that died half-way are ended and refunded in any case.',
     kind: boolean,
     default: true,
   }),

@@ -36,7 +36,8 @@ type Waiting = { task: TaskRecord; claimedAtMs: number; final: boolean };
 type Lane = { waiting: Waiting[]; running: number; full: boolean };
 
 export type PollEngine = {
-  start(): void;
+  /** Without `poll` it only ends and refunds interrupted submissions. */
+  start(options: { poll: boolean }): void;
   /** Stops claiming, waits for what is under way up to `graceMs`, and gives every claim back. */
   stop(graceMs: number): Promise<void>;
   stats(): { running: number; waiting: number; polls: number };
@@ -296,11 +297,12 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
   }
 
   return {
-    start() {
+    start({ poll }) {
+      loops.push(every(INTERRUPTED_EVERY_MS, 'ending interrupted submissions', endInterrupted));
+      if (!poll) return;
       loops.push(
         claimLoop(),
         every(renewAfterMs / 2, 'renewing claims', renewUnderway),
-        every(INTERRUPTED_EVERY_MS, 'ending interrupted submissions', endInterrupted),
         every(SWEEP_EVERY_MS, 'the sweep of old tasks', sweep),
       );
     },

@@ -29,8 +29,10 @@ export type TaskFilter = { userId?: number; status?: string; platform?: string; 
 export type TaskDetail = { task: TaskRecord; events: TaskEventRecord[]; ledger: LedgerEntryRecord[] };
 
 export type Tasks = {
-  /** Takes back what an earlier process of the same SQLite database held, and starts polling. */
-  start(): Promise<void>;
+  /**
+   * Takes back what an earlier process of the same SQLite database held, ends what died half-way, and polls running tasks unless `poll` is false.
+   */
+  start(options?: { poll?: boolean }): Promise<void>;
   /** Stops polling and gives the leases back. */
   stop(graceMs: number): Promise<void>;
   stats(): ReturnType<PollEngine['stats']>;
@@ -89,13 +91,13 @@ export function createTasks(services: TaskServices): Tasks {
   return {
     webhooks: createWebhooks(deps),
     relay,
-    async start() {
+    async start({ poll = true } = {}) {
       if (store.dialect === 'sqlite') {
         const freed = await store.tasks.expireAllLeases();
         if (freed > 0) deps.logger.info({ tasks: freed }, 'leases of an earlier process were ended');
       }
       await relay.start();
-      engine.start();
+      engine.start({ poll });
     },
     async stop(graceMs) {
       await Promise.all([engine.stop(graceMs), relay.stop()]);

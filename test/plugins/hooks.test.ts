@@ -482,6 +482,7 @@ describe('parseSubmitResponse', () => {
     [{ taskId: 'up', clientResponse: {} }, 'clientResponse is not allowed'],
     [{ taskId: ' ' }, 'taskId must be a string that is not blank'],
     [{ taskId: 7 }, 'taskId must be a string that is not blank'],
+    [{ taskId: 'job\u0000' }, 'taskId must not contain control characters'],
     [{ taskId: 'up', immediate: 'SUCCESS' }, 'immediate must be a task result'],
     [null, 'the plugin returned no submit result'],
   ])('refuses %j', async (body, message) => {

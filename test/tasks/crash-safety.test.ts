@@ -72,29 +72,32 @@ const describeCrashes = (opened: () => OpenedStore) => {
     expect((await store.tasks.claimDue({ ...claim, owner: 'b' })).map(({ taskId }) => taskId)).toEqual([task.taskId]);
   });
 
-  test('a task that cannot be ended does not keep others from ending', async () => {
-    const engine = await start();
-    const caller = await addCaller(store);
-    const interrupted = async (userId: number, reserved: boolean) => {
-      const task = newTask({ userId, quota: 700, leaseOwner: 'a dead node', leaseForMs: -1 });
-      await store.transaction(async (tx) => {
-        await tx.tasks.insert(task);
-        if (reserved) {
-          const { taskId } = task;
-          await tx.ledger.reserve({ userId, apiKeyId: null, taskId, attempt: 1, amount: 700, at: 1 });
-        }
-      });
-      return task.taskId;
-    };
-    // Its refund has nobody to go to: the store refuses it every time.
-    const broken = await interrupted(999_999, false);
-    const others = await Promise.all([1, 2, 3].map(() => interrupted(caller.user.id, true)));
-    await engine.tasks.start();
-    for (const taskId of others) expect((await ended(store, taskId, 4000)).status).toBe('FAILURE');
-    expect(await balanceOf(store, caller.user.id)).toBe(BALANCE);
-    expect((await store.tasks.byTaskId(broken))?.status).toBe('NOT_START');
-    expect(engine.warnings.join()).toContain(broken);
-  });
+  test.each([{ poll: true }, { poll: false }])(
+    'a task that cannot be ended does not keep others from ending, %p',
+    async (options) => {
+      const engine = await start();
+      const caller = await addCaller(store);
+      const interrupted = async (userId: number, reserved: boolean) => {
+        const task = newTask({ userId, quota: 700, leaseOwner: 'a dead node', leaseForMs: -1 });
+        await store.transaction(async (tx) => {
+          await tx.tasks.insert(task);
+          if (reserved) {
+            const { taskId } = task;
+            await tx.ledger.reserve({ userId, apiKeyId: null, taskId, attempt: 1, amount: 700, at: 1 });
+          }
+        });
+        return task.taskId;
+      };
+      // Its refund has nobody to go to: the store refuses it every time.
+      const broken = await interrupted(999_999, false);
+      const others = await Promise.all([1, 2, 3].map(() => interrupted(caller.user.id, true)));
+      await engine.tasks.start(options);
+      for (const taskId of others) expect((await ended(store, taskId, 4000)).status).toBe('FAILURE');
+      expect(await balanceOf(store, caller.user.id)).toBe(BALANCE);
+      expect((await store.tasks.byTaskId(broken))?.status).toBe('NOT_START');
+      expect(engine.warnings.join()).toContain(broken);
+    },
+  );
 
   test('a channel that is tried next begins with a whole submit lease', async () => {
     const engine = await start();

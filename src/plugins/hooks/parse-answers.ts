@@ -35,6 +35,8 @@ export function parseSubmitResponse(
     const { taskId, taskData, immediate } = value;
     if (typeof taskId !== 'string' || taskId.trim() === '') return err('taskId must be a string that is not blank');
     if (taskId.length > MAX_TASK_ID) return err(`taskId must have at most ${MAX_TASK_ID} characters`);
+    // It goes into addresses and a column of text: PostgreSQL takes no NUL.
+    if (/\p{Cc}/u.test(taskId)) return err('taskId must not contain control characters');
     const submission: ParsedSubmission = { taskId, state: readState(value) };
     if (taskData !== undefined) submission.taskData = taskData as Json;
     if (immediate !== undefined && immediate !== null) {
