@@ -367,10 +367,11 @@ const describeRelay = (opened: () => OpenedStore) => {
     const other = (await read(await create(owner, { model: 'vid-x', seconds: 1 }))).body.id as string;
     const paid = await spent(thief);
     vendor.requests.length = 0;
-    for (const fields of [
+    const mixed: JsonObject[] = [
       { remix_video_id: own, video_id: other },
       { video: { id: other }, video_id: own },
-    ]) {
+    ];
+    for (const fields of mixed) {
       const error = await failureOf(create(thief, { model: 'vid-x', seconds: 1, ...fields }));
       expect(error.code).toBe('tasks.referenced_video_not_found');
     }
