@@ -144,7 +144,7 @@ describe('the sources', () => {
       ['Mirror', 'Papers', undefined],
       ['Outside', '', 'The file is not under MARKETPLACE_DIR, the only folder that is read.'],
     ]);
-    expect(gateway.log()).toMatch(/"task_plugin":"marketplace_fetch","source":"Gone".*"msg":"marketplace fetch"/);
+    expect(gateway.log()).toMatch(/"task_plugin":"marketplace_fetch",.*"source":"Gone".*"msg":"marketplace fetch"/);
   });
 
   test('nobody but root asks', async () => {
