@@ -318,9 +318,8 @@ export function parseSubmitResponse() {}
 export const parseTaskResult = () => ({});
 export const buildQueryRequest = 1;`;
   const { faults } = await lintPlugin(source, sandbox);
-  expect(faults.map(({ path, line, column }) => `${path} ${line}:${column}`)).toEqual(['/models/1 2:3']);
-  const fixed = await lintPlugin(source.replace("'a'];", "'b'];"), sandbox);
-  expect(fixed.faults.map(({ path, line, column }) => `${path} ${line}:${column}`)).toEqual([
+  expect(faults.map(({ path, line, column }) => `${path} ${line}:${column}`)).toEqual([
+    '/models/1 2:3',
     'exports/buildQueryRequest 9:14',
     'exports/native/error 3:18',
   ]);
