@@ -154,8 +154,10 @@ describe('a secret', () => {
     ];
     for (const { text } of answers) expect(text).not.toContain(CLEAR);
     expect(panel.gateway.log()).not.toContain(CLEAR);
-    for (const file of readdirSync(panel.gateway.dataDir)) {
-      expect([file, readFileSync(join(panel.gateway.dataDir, file)).includes(CLEAR)]).toEqual([file, false]);
+    for (const entry of readdirSync(panel.gateway.dataDir, { withFileTypes: true, recursive: true })) {
+      if (!entry.isFile()) continue;
+      const file = join(entry.parentPath, entry.name);
+      expect([file, readFileSync(file).includes(CLEAR)]).toEqual([file, false]);
     }
   });
 });

@@ -84,6 +84,7 @@ const RESERVED_NAMESPACES = [
 const HOST_ROUTES = [
   '/v1/responses',
   '/v1/responses/:response_id',
+  '/v1/responses/:response_id/cancel',
   '/v1/videos',
   '/v1/videos/:task_id',
   '/v1/videos/:task_id/content',
