@@ -9,6 +9,7 @@ import type { Row } from '../bench/row.ts';
 import { benchSessions } from '../bench/sessions.ts';
 import { benchStart } from '../bench/start.ts';
 import { benchSubmissions } from '../bench/submissions.ts';
+import { benchTransfers } from '../bench/transfers.ts';
 import { buildExecutable } from './build.ts';
 
 /**
@@ -23,6 +24,7 @@ const PARTS: Record<string, () => Promise<Row[]>> = {
   normal: () => benchSubmissions('NORMAL'),
   full: () => benchSubmissions('FULL'),
   content: benchContent,
+  memory: benchTransfers,
   observers: benchObservers,
   polling: benchPolling,
 };

@@ -143,7 +143,7 @@ export const TASK_VARIABLES = {
   maxFileMb: variable({
     env: 'MAX_FILE_DOWNLOAD_MB',
     group: 'artifacts',
-    doc: 'Largest uploaded file, and most bytes inlined into one vendor request, in MB.',
+    doc: 'Largest uploaded file, and most bytes inlined into one vendor request, in MB. The files of one request together: four times as much.',
     kind: integer(1, 4096),
     default: 64,
   }),

@@ -6,7 +6,9 @@ import { BODY_CAPS, isJsonType, mediaType, parseJsonBody, readBody, streamBody }
 import { addValue, type FormLimits, readUrlencoded } from './collect-form.ts';
 import { readMultipart } from './read-multipart.ts';
 
-/** Room for the fields and the framing around the files of a multipart body. */
+/** A multipart body may be so many times as large as its largest file. */
+const MAX_FILES_TOTAL = 4;
+/** Room for the fields and the framing around the files. */
 const MULTIPART_OVERHEAD = 1024 * 1024;
 
 type TakenBody = Pick<ClientRequest, 'body' | 'bodySha256' | 'release'>;
@@ -61,7 +63,7 @@ async function takeBody(request: Request, limits: FormLimits): Promise<TakenBody
   }
   if (type === 'multipart/form-data') {
     const hash = createHash('sha256');
-    const body = hashing(streamBody(request, limits.maxFileBytes + MULTIPART_OVERHEAD), hash);
+    const body = hashing(streamBody(request, MAX_FILES_TOTAL * limits.maxFileBytes + MULTIPART_OVERHEAD), hash);
     const { fields, files, release } = await readMultipart(body, request.headers.get('content-type') ?? '', limits);
     return { body: { kind: 'multipart', fields, files }, bodySha256: hash.digest('hex'), release };
   }
