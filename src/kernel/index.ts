@@ -15,7 +15,6 @@ export {
   sha256Hex,
 } from './crypto.ts';
 export { AppError, defineErrors, type ErrorKind } from './errors.ts';
-export { giveBack } from './give-back.ts';
 export {
   jitter,
   newMessageId,
