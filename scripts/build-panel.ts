@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+import type { BunPlugin } from 'bun';
 import type { PanelFile } from '../src/http/panel-manifest.ts';
 import { hashInputs, isFresh, root, writeWhole } from './hash-inputs.ts';
 
@@ -64,6 +65,7 @@ async function bundle(): Promise<{ html: string; assets: Asset[] }> {
     publicPath: '/',
     naming: { entry: '[name].[ext]', chunk: 'assets/[name]-[hash].[ext]', asset: 'assets/[name]-[hash].[ext]' },
     define: { 'process.env.NODE_ENV': '"production"' },
+    plugins: [languageFiles],
     throw: true,
   });
   let html = '';
@@ -75,6 +77,27 @@ async function bundle(): Promise<{ html: string; assets: Asset[] }> {
   }
   return { html, assets: assets.sort((a, b) => (a.name < b.name ? -1 : 1)) };
 }
+
+/** Every JSON file of the folder is a language: each a chunk of its own, with its name at hand before it is loaded. */
+const languageFiles: BunPlugin = {
+  name: 'languages',
+  setup(build) {
+    const folder = join(root, 'src/panel/i18n');
+    build.onResolve({ filter: /^panel:languages$/ }, () => ({ path: 'languages', namespace: 'panel' }));
+    build.onLoad({ filter: /^languages$/, namespace: 'panel' }, () => {
+      const entries = readdirSync(folder)
+        .filter((name) => name.endsWith('.json'))
+        .sort()
+        .map((file) => {
+          const path = join(folder, file);
+          const texts = JSON.parse(readFileSync(path, 'utf8')) as Record<string, string>;
+          const [name, tag] = [JSON.stringify(texts['language.name']), JSON.stringify(texts['language.tag'])];
+          return `${JSON.stringify(file.slice(0, -5))}: { name: ${name}, tag: ${tag}, load: () => import(${JSON.stringify(path)}) }`;
+        });
+      return { contents: `export const languages = { ${entries.join(', ')} };`, loader: 'js' };
+    });
+  },
+};
 
 function typeOf(name: string): string {
   const type = contentTypes[name.split('.').pop() ?? ''];

@@ -80,7 +80,8 @@ test('the panel signs in, survives a reload by its cookie alone, and signs out',
   expect(second?.value).not.toBe(first?.value);
   expect(second?.value.split('.')[0]).toBe(first?.value.split('.')[0] ?? '');
 
-  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByRole('button', { name: /^Account of / }).click();
+  await page.getByRole('menuitem', { name: 'Sign out' }).click();
   await page.waitForURL(/sign-in/);
   expect(await page.context().cookies(`${panel}/api/user/auth/refresh`)).toEqual([]);
   expect(await statusOf(first?.value.split('.')[0] ?? '')).toBe('revoked');

@@ -3,7 +3,18 @@ import { type TOTP, URI } from 'otpauth';
 import type { Page } from 'playwright-core';
 import { insecureHost } from '../support/browser.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
-import { alert, findBarriers, findOverflow, heading, password, screens, see, stored, usePanel } from './harness.ts';
+import {
+  alert,
+  findBarriers,
+  findOverflow,
+  heading,
+  password,
+  screens,
+  see,
+  signOut,
+  stored,
+  usePanel,
+} from './harness.ts';
 
 const { start, startSetUp, open, gateways } = usePanel();
 
@@ -55,7 +66,7 @@ describe('from the terminal’s link to signing out', () => {
       ['svc_refresh', true, 'Strict'],
     ]);
 
-    await page.getByRole('button', { name: 'Sign out' }).click();
+    await signOut(page);
     await heading(page, 'Sign in').waitFor();
     expect(await context.cookies(`${gateway.url}/api/user/auth/refresh`)).toEqual([]);
     await page.goto(`${gateway.url}/`);
@@ -95,7 +106,7 @@ describe('from the terminal’s link to signing out', () => {
     await heading(page, 'Hello, root').waitFor();
     await page.getByRole('button', { name: 'Copy' }).click();
     await page.getByText('Copied').waitFor({ state: 'attached' });
-    await page.getByRole('button', { name: 'Sign out' }).click();
+    await signOut(page);
     await heading(page, 'Sign in').waitFor();
   });
 
@@ -184,7 +195,7 @@ describe('sessions', () => {
     const second = await context.newPage();
     await second.goto(gateway.url);
     await heading(second, 'Hello, root').waitFor();
-    await page.getByRole('button', { name: 'Sign out' }).click();
+    await signOut(page);
     await heading(second, 'Sign in').waitFor();
   });
 

@@ -86,3 +86,9 @@ export async function findBarriers(page: Page): Promise<string[]> {
 /** How many pixels the page is wider than its screen. */
 export const findOverflow = (page: Page): Promise<number> =>
   page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+
+/** By the menu at the top, which carries the account's name. */
+export async function signOut(page: Page): Promise<void> {
+  await page.getByRole('button', { name: /^Account of / }).click();
+  await page.getByRole('menuitem', { name: 'Sign out' }).click();
+}

@@ -1,17 +1,24 @@
 import { describe, expect, test } from 'bun:test';
-import { en } from '../../src/panel/i18n/en.ts';
-import { zh } from '../../src/panel/i18n/zh.ts';
+import { Glob } from 'bun';
+import en from '../../src/panel/i18n/en.json';
 import { describeDevice } from '../../src/panel/pages/home/describe-device.ts';
 import { objectToPassword, objectToUsername } from '../../src/panel/pages/setup/check-account.ts';
 import { readSetupToken } from '../../src/panel/pages/setup/read-setup-token.ts';
 import { safeRedirect } from '../../src/panel/session/safe-redirect.ts';
 
+const languages = await Promise.all(
+  [...new Glob('*.json').scanSync(`${import.meta.dir}/../../src/panel/i18n`)].map(async (file) => {
+    const { default: texts } = (await import(`../../src/panel/i18n/${file}`)) as { default: Record<string, string> };
+    return [file, texts] as const;
+  }),
+);
+
 describe('languages', () => {
-  test('have the same texts with the same placeholders', () => {
+  test.each(languages)('%s has the same texts with the same placeholders', (_file, texts) => {
     const placeholders = (text: string) => [...text.matchAll(/\{\{(\w+)\}\}/g)].map((match) => match[1]).sort();
-    expect(Object.keys(zh).sort()).toEqual(Object.keys(en).sort());
+    expect(Object.keys(texts).sort()).toEqual(Object.keys(en).sort());
     for (const [key, text] of Object.entries(en)) {
-      expect([key, placeholders(zh[key as keyof typeof en])]).toEqual([key, placeholders(text)]);
+      expect([key, placeholders(texts[key] ?? '')]).toEqual([key, placeholders(text)]);
     }
   });
 });

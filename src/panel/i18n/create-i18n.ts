@@ -1,6 +1,6 @@
 import { createInstance, type i18n } from 'i18next';
 import { initReactI18next } from 'react-i18next';
-import { type Language, languages, preferredLanguage, rememberLanguage } from './languages.ts';
+import { languages, preferredLanguage, rememberLanguage } from './languages.ts';
 import type { Texts } from './texts.ts';
 
 declare module 'i18next' {
@@ -25,18 +25,24 @@ export async function createI18n(): Promise<i18n> {
     nsSeparator: false,
     // React escapes.
     interpolation: { escapeValue: false },
-    resources: { [language]: { panel: await languages[language].load() } },
+    resources: { [language]: { panel: await loadTexts(language) } },
   });
-  document.documentElement.lang = languages[language].htmlLang;
+  document.documentElement.lang = languages[language]?.tag ?? language;
   return instance;
 }
 
 /** Loads a language, changes to it and remembers the choice. */
-export async function changeLanguage(instance: i18n, language: Language): Promise<void> {
+export async function changeLanguage(instance: i18n, language: string): Promise<void> {
   if (!instance.hasResourceBundle(language, 'panel')) {
-    instance.addResourceBundle(language, 'panel', await languages[language].load());
+    instance.addResourceBundle(language, 'panel', await loadTexts(language));
   }
   await instance.changeLanguage(language);
-  document.documentElement.lang = languages[language].htmlLang;
+  document.documentElement.lang = languages[language]?.tag ?? language;
   rememberLanguage(language);
+}
+
+async function loadTexts(language: string): Promise<Texts> {
+  const file = languages[language];
+  if (file === undefined) throw new Error(`No texts for the language ${language}`);
+  return (await file.load()).default;
 }

@@ -1,27 +1,28 @@
-import type { Texts } from './texts.ts';
+import { languages } from 'panel:languages';
 
-export type Language = 'en' | 'zh';
+export { languages };
 
-/** Each language is a chunk of its own: only the one in use is loaded. */
-export const languages: Record<Language, { name: string; htmlLang: string; load(): Promise<Texts> }> = {
-  en: { name: 'English', htmlLang: 'en', load: async () => (await import('./en.ts')).en },
-  zh: { name: '简体中文', htmlLang: 'zh-CN', load: async () => (await import('./zh.ts')).zh },
-};
-
+const fallback = 'en';
 const storageKey = 'taskgate.language';
 
 /** The language chosen earlier, else the browser's first one that we have, else English. */
-export function preferredLanguage(): Language {
+export function preferredLanguage(): string {
   const stored = readStored();
   const wanted = [...(stored === null ? [] : [stored]), ...navigator.languages];
-  for (const tag of wanted) {
-    const short = tag.toLowerCase().split('-')[0];
-    if (short === 'en' || short === 'zh') return short;
-  }
-  return 'en';
+  return wanted.map(findLanguage).find((language) => language !== undefined) ?? fallback;
 }
 
-export function rememberLanguage(language: Language): void {
+/** By its exact tag, else by the primary one: `zh-TW` reads `zh` where there is nothing nearer. */
+function findLanguage(wanted: string): string | undefined {
+  const tag = wanted.toLowerCase();
+  const names = Object.keys(languages);
+  return (
+    names.find((name) => name.toLowerCase() === tag || languages[name]?.tag.toLowerCase() === tag) ??
+    names.find((name) => name.toLowerCase() === tag.split('-')[0])
+  );
+}
+
+export function rememberLanguage(language: string): void {
   try {
     localStorage.setItem(storageKey, language);
   } catch {

@@ -1,4 +1,4 @@
-import type { en } from './en.ts';
+import type en from './en.json';
 
 /** The keys of all texts, and what one language file holds. */
 export type TextKey = keyof typeof en;

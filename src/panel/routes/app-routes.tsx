@@ -1,7 +1,8 @@
 import { lazy, Suspense } from 'react';
 import { Route, Routes } from 'react-router';
 import { MissingPage } from '../pages/missing-page.tsx';
-import { RequireSession, WhenAnonymous } from '../session/guards.tsx';
+import { RequireRole, RequireSession, WhenAnonymous } from '../session/guards.tsx';
+import { roles } from '../shell/sections.ts';
 import { FullPageLoader } from '../ui/full-page.tsx';
 
 // Each page is a chunk of its own.
@@ -15,6 +16,7 @@ const NewPasswordPage = lazy(async () => ({
   default: (await import('../pages/accounts/new-password-page.tsx')).NewPasswordPage,
 }));
 const OAuthPage = lazy(async () => ({ default: (await import('../pages/oauth/oauth-page.tsx')).OAuthPage }));
+const AppFrame = lazy(async () => ({ default: (await import('../shell/app-frame.tsx')).AppFrame }));
 const HomePage = lazy(async () => ({ default: (await import('../pages/home/home-page.tsx')).HomePage }));
 
 export function AppRoutes() {
@@ -42,13 +44,16 @@ export function AppRoutes() {
         <Route path="/user/reset" element={<NewPasswordPage />} />
         <Route path="/oauth/:provider" element={<OAuthPage />} />
         <Route
-          path="/"
           element={
             <RequireSession>
-              <HomePage />
+              <AppFrame />
             </RequireSession>
           }
-        />
+        >
+          <Route path="/" element={<HomePage />} />
+          <Route element={<RequireRole role={roles.admin} />}>{/* administrators */}</Route>
+          <Route element={<RequireRole role={roles.root} />}>{/* root */}</Route>
+        </Route>
         <Route path="*" element={<MissingPage />} />
       </Routes>
     </Suspense>

@@ -1,12 +1,14 @@
 import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useEffect } from 'react';
 import { useTranslation } from 'react-i18next';
-import { Navigate, useLocation, useSearchParams } from 'react-router';
+import { Navigate, Outlet, useLocation, useSearchParams } from 'react-router';
 import { describeError } from '../api/describe-error.ts';
+import { MissingPage } from '../pages/missing-page.tsx';
 import { FullPageLoader, FullPageMessage } from '../ui/full-page.tsx';
 import { hasSessionHint } from './read-hint.ts';
 import { safeRedirect } from './safe-redirect.ts';
 import { useSession, useSessionSnapshot } from './session-context.tsx';
+import { useRole } from './use-role.ts';
 
 /** Pages of signed-in people. The server decides: without a session in memory it is always asked. */
 export function RequireSession({ children }: { children: ReactNode }) {
@@ -43,6 +45,13 @@ export function WhenAnonymous({ children }: { children: ReactNode }) {
 
   if (phase === 'signed_in') return <Navigate to={safeRedirect(params.get('redirect'))} replace />;
   return worthAsking && error === null ? <FullPageLoader /> : children;
+}
+
+/**
+ * Pages of administrators and root. The server refuses everybody else anyway: this only spares the others a page full of refusals.
+ */
+export function RequireRole({ role }: { role: number }) {
+  return useRole() >= role ? <Outlet /> : <MissingPage />;
 }
 
 function useRestore(wanted: boolean): { error: Error | null; retry(): void } {

@@ -1,7 +1,7 @@
 import { ActionIcon, type MantineColorScheme, Menu, useMantineColorScheme } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { changeLanguage } from '../i18n/create-i18n.ts';
-import { type Language, languages } from '../i18n/languages.ts';
+import { languages } from '../i18n/languages.ts';
 import type { TextKey } from '../i18n/texts.ts';
 import { IconContrast, IconGlobe } from './icons.tsx';
 
@@ -24,12 +24,9 @@ export function PageControls() {
           </ActionIcon>
         </Menu.Target>
         <Menu.Dropdown>
-          <Menu.RadioGroup
-            value={i18n.language}
-            onChange={(value: string) => void changeLanguage(i18n, value as Language)}
-          >
-            {Object.entries(languages).map(([language, { name, htmlLang }]) => (
-              <Menu.RadioItem key={language} value={language} lang={htmlLang}>
+          <Menu.RadioGroup value={i18n.language} onChange={(value: string) => void changeLanguage(i18n, value)}>
+            {Object.entries(languages).map(([language, { name, tag }]) => (
+              <Menu.RadioItem key={language} value={language} lang={tag}>
                 {name}
               </Menu.RadioItem>
             ))}

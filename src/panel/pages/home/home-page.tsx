@@ -8,7 +8,6 @@ import { CopyField } from '../../ui/copy-field.tsx';
 import { FailureNotice } from '../../ui/failure-notice.tsx';
 import { PageHeading } from '../../ui/page-heading.tsx';
 import { describeDevice } from './describe-device.ts';
-import { HomeHeader } from './home-header.tsx';
 import classes from './home-page.module.css';
 import { Identities } from './identities.tsx';
 
@@ -35,8 +34,7 @@ export function HomePage() {
 
   return (
     <div className={classes.page}>
-      <HomeHeader />
-      <main className={classes.main}>
+      <div className={classes.main}>
         <PageHeading
           title={t('home.title')}
           heading={t('home.heading', { name: user.display_name || user.username })}
@@ -62,7 +60,7 @@ export function HomePage() {
           <SessionFacts session={bundle.session} />
           {status.data && <Identities user={user} status={status.data} />}
         </div>
-      </main>
+      </div>
       {status.data && (
         <Text component="footer" className={classes.footer} c="dimmed" size="xs">
           {t('home.version', { version: status.data.version })}

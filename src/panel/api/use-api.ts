@@ -1,0 +1,72 @@
+import {
+  keepPreviousData,
+  type UseMutationResult,
+  type UseQueryResult,
+  useMutation,
+  useQuery,
+  useQueryClient,
+} from '@tanstack/react-query';
+import { useSession } from '../session/session-context.tsx';
+import type { ApiRequest } from './send-request.ts';
+
+type UseApiOptions = {
+  /** Asks only while true. */
+  enabled?: boolean;
+  /** Asks again after so many ms, while the tab is in view. */
+  refreshMs?: number | false;
+};
+
+/**
+ * Reads `path` with the session. The former page stays while the next one of a list is on its way. What a change makes stale is named by
+ * the beginnings of paths (see `useChange`).
+ */
+export function useApi<T>(path: string, { enabled = true, refreshMs = false }: UseApiOptions = {}): UseQueryResult<T> {
+  const session = useSession();
+  return useQuery({
+    queryKey: ['api', path],
+    queryFn: () => session.send<T>({ method: 'GET', path }),
+    enabled,
+    refetchInterval: refreshMs,
+    placeholderData: keepPreviousData,
+  });
+}
+
+type UseChangeOptions<Variables, T> = {
+  request(variables: Variables): ApiRequest;
+  /** Beginnings of the paths that are read anew afterwards; the change is pending until they are. */
+  stale?: readonly string[];
+  onSuccess?(answer: T, variables: Variables): void;
+  onError?(error: Error, variables: Variables): void;
+};
+
+/** Sends a change, then reads anew what it made stale. */
+export function useChange<Variables, T = unknown>({
+  request,
+  stale = [],
+  onSuccess,
+  onError,
+}: UseChangeOptions<Variables, T>): UseMutationResult<T, Error, Variables> {
+  const session = useSession();
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (variables: Variables) => session.send<T>(request(variables)),
+    onSuccess: async (answer, variables) => {
+      await queries.invalidateQueries({
+        predicate: ({ queryKey: [kind, path] }) =>
+          kind === 'api' && typeof path === 'string' && stale.some((beginning) => path.startsWith(beginning)),
+      });
+      onSuccess?.(answer, variables);
+    },
+    ...(onError === undefined ? {} : { onError }),
+  });
+}
+
+/** `path` with a query of those values that are not empty. */
+export function withQuery(path: string, values: Readonly<Record<string, string | number | null | undefined>>): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(values)) {
+    if (value !== null && value !== undefined && value !== '') query.set(name, String(value));
+  }
+  const text = query.toString();
+  return text === '' ? path : `${path}?${text}`;
+}

@@ -1,0 +1,51 @@
+import { Avatar, Menu, UnstyledButton } from '@mantine/core';
+import { IconLogout, IconShieldLock, IconUser } from '@tabler/icons-react';
+import { useMutation } from '@tanstack/react-query';
+import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
+import { useSession, useSessionSnapshot } from '../session/session-context.tsx';
+import classes from './account-menu.module.css';
+
+/** Who is signed in, and the way out. */
+export function AccountMenu() {
+  const { t } = useTranslation();
+  const session = useSession();
+  const { bundle } = useSessionSnapshot();
+  const signOut = useMutation({ mutationFn: () => session.signOut() });
+  if (bundle === null) return null;
+  const name = bundle.user.display_name || bundle.user.username;
+  return (
+    <Menu position="bottom-end" width={240} closeOnItemClick>
+      <Menu.Target>
+        <UnstyledButton className={classes.button} aria-label={t('nav.accountMenu', { name })}>
+          <Avatar size={30} radius="xl" color="gate" name={name} aria-hidden="true">
+            {[...name][0]?.toUpperCase()}
+          </Avatar>
+          <span className={classes.name}>{name}</span>
+        </UnstyledButton>
+      </Menu.Target>
+      <Menu.Dropdown>
+        {signOut.isError && (
+          <p className={classes.failed} role="alert">
+            {t('home.signOutFailed')}
+          </p>
+        )}
+        <Menu.Item component={Link} to="/profile" leftSection={<IconUser size={17} stroke={1.6} />}>
+          {t('nav.profile')}
+        </Menu.Item>
+        <Menu.Item component={Link} to="/security" leftSection={<IconShieldLock size={17} stroke={1.6} />}>
+          {t('nav.security')}
+        </Menu.Item>
+        <Menu.Divider />
+        <Menu.Item
+          closeMenuOnClick={false}
+          disabled={signOut.isPending}
+          leftSection={<IconLogout size={17} stroke={1.6} />}
+          onClick={() => signOut.mutate()}
+        >
+          {t('home.signOut')}
+        </Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}

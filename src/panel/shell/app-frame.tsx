@@ -1,0 +1,66 @@
+import { Burger, Drawer } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import { Notifications } from '@mantine/notifications';
+import { Suspense, useEffect } from 'react';
+import { useTranslation } from 'react-i18next';
+import { Outlet, useLocation } from 'react-router';
+import { BrandMark } from '../ui/brand-mark.tsx';
+import { ConfirmProvider } from '../ui/confirm.tsx';
+import { CrashBoundary } from '../ui/crash-boundary.tsx';
+import { FullPageLoader } from '../ui/full-page.tsx';
+import { PageControls } from '../ui/page-controls.tsx';
+import { AccountMenu } from './account-menu.tsx';
+import classes from './app-frame.module.css';
+import { SideNavigation } from './side-navigation.tsx';
+
+/** The frame of all pages after sign-in: where one can go at the side, who one is at the top. */
+export function AppFrame() {
+  const { t } = useTranslation();
+  const { pathname } = useLocation();
+  const [isOpen, { toggle, close }] = useDisclosure(false);
+  useEffect(close, [pathname]);
+  return (
+    <ConfirmProvider>
+      <a className={classes.skip} href="#content">
+        {t('nav.skip')}
+      </a>
+      <div className={classes.frame}>
+        <aside className={classes.side}>
+          <div className={classes.brand}>
+            <BrandMark />
+          </div>
+          <SideNavigation />
+        </aside>
+        <div className={classes.body}>
+          <header className={classes.bar}>
+            <div className={classes.small}>
+              <Burger opened={isOpen} onClick={toggle} size="sm" aria-label={t('nav.open')} aria-expanded={isOpen} />
+              <BrandMark />
+            </div>
+            <div className={classes.controls}>
+              <PageControls />
+              <AccountMenu />
+            </div>
+          </header>
+          <main id="content" tabIndex={-1} className={classes.content}>
+            <CrashBoundary key={pathname}>
+              <Suspense fallback={<FullPageLoader />}>
+                <Outlet />
+              </Suspense>
+            </CrashBoundary>
+          </main>
+        </div>
+      </div>
+      <Drawer
+        opened={isOpen}
+        onClose={close}
+        size={280}
+        title={<BrandMark />}
+        closeButtonProps={{ 'aria-label': t('app.close') }}
+      >
+        <SideNavigation />
+      </Drawer>
+      <Notifications position="bottom-right" />
+    </ConfirmProvider>
+  );
+}

@@ -1,0 +1,63 @@
+import {
+  IconAdjustments,
+  IconBuildingStore,
+  IconChartBar,
+  IconClipboardList,
+  IconCoin,
+  IconFlask,
+  IconHome,
+  IconKey,
+  IconListDetails,
+  IconPlug,
+  IconRoute,
+  IconServer,
+  IconShieldLock,
+  IconUser,
+  IconUsers,
+  type TablerIcon,
+} from '@tabler/icons-react';
+import type { TextKey } from '../i18n/texts.ts';
+
+/** Roles as the API counts them: users 1, administrators 10, root 100. */
+export const roles = { user: 1, admin: 10, root: 100 } as const;
+
+export type SectionEntry = { path: string; text: TextKey; icon: TablerIcon; role: number };
+
+/** What the panel's navigation offers, in its order; entries above one's role are left out. */
+export const sections: readonly { text: TextKey | null; entries: readonly SectionEntry[] }[] = [
+  {
+    text: null,
+    entries: [
+      { path: '/', text: 'nav.home', icon: IconHome, role: roles.user },
+      { path: '/tasks', text: 'nav.tasks', icon: IconListDetails, role: roles.user },
+      { path: '/playground', text: 'nav.playground', icon: IconFlask, role: roles.user },
+      { path: '/keys', text: 'nav.keys', icon: IconKey, role: roles.user },
+      { path: '/usage', text: 'nav.usage', icon: IconChartBar, role: roles.user },
+    ],
+  },
+  {
+    text: 'nav.account',
+    entries: [
+      { path: '/profile', text: 'nav.profile', icon: IconUser, role: roles.user },
+      { path: '/security', text: 'nav.security', icon: IconShieldLock, role: roles.user },
+    ],
+  },
+  {
+    text: 'nav.gateway',
+    entries: [
+      { path: '/channels', text: 'nav.channels', icon: IconRoute, role: roles.admin },
+      { path: '/plugins', text: 'nav.plugins', icon: IconPlug, role: roles.root },
+      { path: '/marketplace', text: 'nav.marketplace', icon: IconBuildingStore, role: roles.root },
+      { path: '/prices', text: 'nav.prices', icon: IconCoin, role: roles.root },
+      { path: '/users', text: 'nav.users', icon: IconUsers, role: roles.admin },
+    ],
+  },
+  {
+    text: 'nav.operation',
+    entries: [
+      { path: '/settings', text: 'nav.settings', icon: IconAdjustments, role: roles.root },
+      { path: '/audit', text: 'nav.audit', icon: IconClipboardList, role: roles.root },
+      { path: '/system', text: 'nav.system', icon: IconServer, role: roles.root },
+    ],
+  },
+];

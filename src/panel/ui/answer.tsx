@@ -1,0 +1,46 @@
+import { Button, Skeleton, Stack } from '@mantine/core';
+import type { UseQueryResult } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
+import { FailureNotice } from './failure-notice.tsx';
+
+type AnswerProps<T> = {
+  query: UseQueryResult<T>;
+  /** Stands in while the first answer is on its way; a few grey lines by default. */
+  pending?: ReactNode;
+  children(data: T): ReactNode;
+};
+
+/** What a query gave: its data, or what went wrong with a way to try again, or a quiet placeholder. Old data stays in view. */
+export function Answer<T>({ query, pending, children }: AnswerProps<T>) {
+  const { t } = useTranslation();
+  if (query.data !== undefined) {
+    return (
+      <>
+        {query.isError && <FailureNotice error={query.error} />}
+        {children(query.data)}
+      </>
+    );
+  }
+  if (query.isError) {
+    return (
+      <Stack gap="sm" align="flex-start">
+        <FailureNotice error={query.error} />
+        <Button variant="default" onClick={() => void query.refetch()} loading={query.isFetching}>
+          {t('app.retry')}
+        </Button>
+      </Stack>
+    );
+  }
+  return (
+    <div role="status" aria-label={t('app.loading')}>
+      {pending ?? (
+        <Stack gap={12} aria-hidden="true">
+          <Skeleton h={18} w="60%" />
+          <Skeleton h={18} />
+          <Skeleton h={18} w="80%" />
+        </Stack>
+      )}
+    </div>
+  );
+}

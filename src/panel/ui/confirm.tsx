@@ -1,0 +1,91 @@
+import { Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
+import { createContext, type ReactNode, useCallback, useContext, useRef, useState } from 'react';
+import { useTranslation } from 'react-i18next';
+
+export type Question = {
+  title: string;
+  /** What will happen, and what cannot be undone. */
+  text: ReactNode;
+  /** Of the button that does it: a verb, never "OK". */
+  action: string;
+  /** Has to be typed first, where the loss is great. */
+  typed?: string;
+  /** false for a step that destroys nothing. */
+  destructive?: boolean;
+};
+
+export type Confirm = (question: Question) => Promise<boolean>;
+
+const ConfirmContext = createContext<Confirm>(async () => false);
+
+/** Asks before something is done that cannot be undone. Resolves to whether it shall be done. */
+export const useConfirm = (): Confirm => useContext(ConfirmContext);
+
+export function ConfirmProvider({ children }: { children: ReactNode }) {
+  const { t } = useTranslation();
+  const [question, setQuestion] = useState<Question | null>(null);
+  const [isOpen, setOpen] = useState(false);
+  const [typed, setTyped] = useState('');
+  const settle = useRef<(answer: boolean) => void>(() => {});
+
+  const confirm = useCallback<Confirm>((next) => {
+    settle.current(false);
+    setTyped('');
+    setQuestion(next);
+    setOpen(true);
+    return new Promise((resolve) => {
+      settle.current = resolve;
+    });
+  }, []);
+
+  const answer = (value: boolean): void => {
+    setOpen(false);
+    settle.current(value);
+  };
+  const isBlocked = question?.typed !== undefined && typed.trim() !== question.typed;
+
+  return (
+    <ConfirmContext value={confirm}>
+      {children}
+      <Modal
+        opened={isOpen}
+        onClose={() => answer(false)}
+        title={question?.title}
+        centered
+        closeButtonProps={{ 'aria-label': t('app.close') }}
+      >
+        <form
+          onSubmit={(event) => {
+            event.preventDefault();
+            if (!isBlocked) answer(true);
+          }}
+        >
+          <Stack gap="lg">
+            <Text size="sm" component="div" lh={1.6}>
+              {question?.text}
+            </Text>
+            {question?.typed !== undefined && (
+              <TextInput
+                label={t('confirm.type', { text: question.typed })}
+                value={typed}
+                onChange={(event) => setTyped(event.currentTarget.value)}
+                spellCheck={false}
+                autoCapitalize="none"
+                autoComplete="off"
+                data-autofocus
+              />
+            )}
+            <Group justify="flex-end" gap="sm">
+              <Button variant="default" onClick={() => answer(false)}>
+                {t('app.cancel')}
+              </Button>
+              <Button type="submit" color={question?.destructive === false ? undefined : 'red'} disabled={isBlocked}>
+                {question?.action}
+              </Button>
+            </Group>
+          </Stack>
+        </form>
+      </Modal>
+    </ConfirmContext>
+  );
+}

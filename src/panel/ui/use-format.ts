@@ -1,0 +1,79 @@
+import { useMemo } from 'react';
+import { useTranslation } from 'react-i18next';
+
+/** 500,000 units of quota are one US dollar. */
+export const quotaPerUsd = 500_000;
+
+export type Format = {
+  number(value: number): string;
+  /** A share of one as per cent. */
+  percent(share: number): string;
+  /** Quota as dollars; amounts below a cent keep the digits that matter. */
+  money(quota: number): string;
+  /** Unix seconds as date and time of the reader's place. */
+  time(seconds: number): string;
+  /** Unix seconds as a date. */
+  date(seconds: number): string;
+  /** Unix seconds as "3 minutes ago" or "in 2 days". */
+  ago(seconds: number, now?: number): string;
+  /** A length of time in seconds, in its largest fitting unit or two. */
+  duration(seconds: number): string;
+  bytes(count: number): string;
+};
+
+const steps: readonly [Intl.RelativeTimeFormatUnit, number][] = [
+  ['year', 31_536_000],
+  ['month', 2_592_000],
+  ['day', 86_400],
+  ['hour', 3600],
+  ['minute', 60],
+];
+
+/** Numbers, money and times as the reader's language writes them. */
+export function useFormat(): Format {
+  const { i18n } = useTranslation();
+  return useMemo(() => createFormat(i18n.language), [i18n.language]);
+}
+
+export function createFormat(language: string): Format {
+  const plain = new Intl.NumberFormat(language);
+  const share = new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 1 });
+  const usd = { style: 'currency', currency: 'USD', currencyDisplay: 'narrowSymbol' } as const;
+  const coarse = new Intl.NumberFormat(language, usd);
+  const fine = new Intl.NumberFormat(language, { ...usd, maximumSignificantDigits: 3 });
+  const dateTime = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'short' });
+  const day = new Intl.DateTimeFormat(language, { dateStyle: 'medium' });
+  const relative = new Intl.RelativeTimeFormat(language, { numeric: 'auto' });
+  const unit = (name: string, value: number): string =>
+    new Intl.NumberFormat(language, {
+      style: 'unit',
+      unit: name,
+      unitDisplay: 'short',
+      maximumFractionDigits: value < 10 ? 1 : 0,
+    }).format(value);
+  return {
+    number: (value) => plain.format(value),
+    percent: (value) => share.format(value),
+    money: (quota) => {
+      const dollars = quota / quotaPerUsd;
+      return dollars !== 0 && Math.abs(dollars) < 0.1 ? fine.format(dollars) : coarse.format(dollars);
+    },
+    time: (seconds) => dateTime.format(new Date(seconds * 1000)),
+    date: (seconds) => day.format(new Date(seconds * 1000)),
+    ago: (seconds, now = Date.now() / 1000) => {
+      const distance = seconds - now;
+      const [name, size] = steps.find(([, length]) => Math.abs(distance) >= length) ?? ['second', 1];
+      return relative.format(Math.trunc(distance / size), name);
+    },
+    duration: (seconds) => {
+      if (seconds < 90) return unit('second', seconds);
+      if (seconds < 5400) return unit('minute', seconds / 60);
+      return seconds < 172_800 ? unit('hour', seconds / 3600) : unit('day', seconds / 86_400);
+    },
+    bytes: (count) => {
+      if (count < 1024) return unit('byte', count);
+      if (count < 1024 ** 2) return unit('kilobyte', count / 1024);
+      return count < 1024 ** 3 ? unit('megabyte', count / 1024 ** 2) : unit('gigabyte', count / 1024 ** 3);
+    },
+  };
+}
