@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { newRelayId, newTaskId } from '../../src/kernel/index.ts';
-import type { NewRelay, RelayObject, Store } from '../../src/store/ports/index.ts';
+import type { NewRelay, RelayObject, RelayPartKind, Store } from '../../src/store/ports/index.ts';
 import { until } from '../support/until.ts';
 import { addUser, describeEachStore } from './each-store.ts';
 
@@ -115,6 +115,52 @@ describeEachStore('relayed requests', (opened) => {
     expect(await relays.ownObject(1, 'response', 'resp_same')).toEqual(later);
     expect(await relays.objectOf(first.relayId)).toEqual(first);
     expect(await relays.objectOf(newRelayId())).toBeUndefined();
+  });
+
+  test('parts of answers are found by their owner, and are not the object that a request made', async () => {
+    const { relays } = store();
+    const relayId = newRelayId();
+    const part = { vendor: 'v.example', userId: 1, channelId: 3, relayId, createdAt: 100 };
+    const parts: RelayObject<RelayPartKind>[] = [
+      { ...part, kind: 'item', objectId: 'rs_1' },
+      { ...part, kind: 'item', objectId: 'rs_2' },
+      { ...part, kind: 'container', objectId: 'cntr_1' },
+    ];
+    await relays.addParts(parts);
+    expect(await relays.objectOf(relayId)).toBeUndefined();
+    // Whoever names them again, and however often: they stay whose they are.
+    await relays.addParts([...parts, { ...part, kind: 'item', objectId: 'rs_1', userId: 2 }]);
+    await relays.addParts([]);
+    expect(await relays.ownParts(1, 'item', ['rs_2', 'rs_1', 'rs_3', 'cntr_1'])).toHaveLength(2);
+    expect(await relays.ownParts(1, 'container', ['cntr_1'])).toEqual([parts[2] as RelayObject<RelayPartKind>]);
+    expect(await relays.ownParts(2, 'item', ['rs_1'])).toEqual([]);
+    expect(await relays.ownParts(1, 'item', [])).toEqual([]);
+  });
+
+  test('are deleted when they are old, but never open ones', async () => {
+    const { relays } = store();
+    const open = await relays.open(newRelay({ createdAt: 1 }));
+    const old: string[] = [];
+    for (const finishedAt of [5, 6, 50]) {
+      const { relayId } = await relays.open(newRelay({ createdAt: 1 }));
+      await relays.end({ relayId, by: owner, reserved: 250_000 }, { ...billed, finishedAt });
+      old.push(relayId);
+    }
+    expect([await relays.deleteEnded(10, 1), await relays.deleteEnded(10, 9), await relays.deleteEnded(10, 9)]).toEqual([
+      1, 1, 0,
+    ]);
+    expect(await Promise.all(old.map(async (id) => (await relays.byRelayId(id)) !== undefined))).toEqual([
+      false,
+      false,
+      true,
+    ]);
+    expect(await relays.byRelayId(open.relayId)).toBeDefined();
+
+    const made = { kind: 'video', vendor: 'v.example', userId: 1, channelId: 3, relayId: newRelayId() } as const;
+    for (const createdAt of [5, 6, 50]) await relays.addObject({ ...made, objectId: `video_old${createdAt}`, createdAt });
+    expect([await relays.deleteObjects(10, 1), await relays.deleteObjects(10, 9)]).toEqual([1, 1]);
+    expect(await relays.ownObject(1, 'video', 'video_old6')).toBeUndefined();
+    expect(await relays.ownObject(1, 'video', 'video_old50')).toBeDefined();
   });
 
   test('the ledger check adds up their lines as it does those of tasks', async () => {

@@ -111,6 +111,9 @@ const accounts: Query[] = [
   ['byRelayId', ({ relays }) => relays.byRelayId('relay_7'), 'relay_requests', 'relay_requests_relay_id'],
   ['ownObject', ({ relays }) => relays.ownObject(7, 'video', 'video_7'), 'relay_objects', 'relay_objects_name'],
   ['objectOf', ({ relays }) => relays.objectOf('relay_7'), 'relay_objects', 'relay_objects_relay'],
+  ['ownParts', ({ relays }) => relays.ownParts(7, 'item', ['rs_7', 'rs_8']), 'relay_objects', 'relay_objects_name'],
+  ['deleteEnded', ({ relays }) => relays.deleteEnded(50, 10), 'relay_requests', 'relay_requests_ended'],
+  ['deleteObjects', ({ relays }) => relays.deleteObjects(50, 10), 'relay_objects', 'relay_objects_created'],
 ];
 
 const fill = (count: number, status: string) =>

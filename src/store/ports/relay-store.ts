@@ -35,11 +35,14 @@ export type NewRelay = Omit<RelayRecord, 'id' | 'status' | 'httpStatus' | 'lease
   leaseForMs: number;
 };
 
+/** What an answer names beside the object that it is: an item of its output, the container in which a tool ran. */
+export type RelayPartKind = 'item' | 'container';
+
 /** What a vendor made for a relayed request. */
-export type RelayObject = {
+export type RelayObject<Kind extends RelayKind | RelayPartKind = RelayKind> = {
   /** As the vendor named it; unique among all that its host has made of this kind. */
   objectId: string;
-  kind: RelayKind;
+  kind: Kind;
   /** The vendor's canonical host. */
   vendor: string;
   userId: number;
@@ -78,8 +81,16 @@ export interface RelayStore {
   expireLeases(): Promise<number>;
   /** False when the vendor has given this name before, to whomever: then nothing was written. */
   addObject(object: RelayObject): Promise<boolean>;
+  /** The same for parts of answers; a name that was given before stays whose it is. */
+  addParts(parts: readonly RelayObject<RelayPartKind>[]): Promise<void>;
   /** The user's own object of this name, the latest where several vendors gave him the same. */
   ownObject(userId: number, kind: RelayKind, objectId: string): Promise<RelayObject | undefined>;
-  /** What a request has made. */
+  /** Those of the names that are the user's own parts, in no order. */
+  ownParts(userId: number, kind: RelayPartKind, names: readonly string[]): Promise<RelayObject<RelayPartKind>[]>;
+  /** What a request has made, its parts left aside. */
   objectOf(relayId: string): Promise<RelayObject | undefined>;
+  /** Deletes about `limit` requests that ended at or before `endedUntil` (Unix seconds); gives how many. */
+  deleteEnded(endedUntil: number, limit: number): Promise<number>;
+  /** The same for objects and parts made at or before `createdUntil`. */
+  deleteObjects(createdUntil: number, limit: number): Promise<number>;
 }

@@ -1,11 +1,12 @@
-import { and, asc, desc, eq, getTableColumns, sql } from 'drizzle-orm';
-import type { RelayStore } from '../ports/index.ts';
+import { and, asc, desc, eq, getTableColumns, inArray, lte, sql } from 'drizzle-orm';
+import type { RelayKind, RelayObject, RelayPartKind, RelayStore } from '../ports/index.ts';
 import { type Context, lazy } from './context.ts';
 
-/** A literal and not a parameter, so that the partial index of open requests applies. */
+/** A literal and not a parameter, so that the partial indexes of open and of ended requests apply. */
 const OPEN = sql.raw(`'OPEN'`);
+const KINDS: RelayKind[] = ['response', 'video'];
 
-export function createRelayStore({ db, tables, nowMs, now }: Context): RelayStore {
+export function createRelayStore({ db, tables, nowMs, now, amongRows }: Context): RelayStore {
   const { relayRequests: requests, relayObjects: objects } = tables;
   const { id: _, ...objectColumns } = getTableColumns(objects);
   const at = sql.placeholder;
@@ -90,6 +91,10 @@ export function createRelayStore({ db, tables, nowMs, now }: Context): RelayStor
       return added.length === 1;
     },
 
+    async addParts(parts) {
+      if (parts.length > 0) await db.insert(objects).values([...parts]).onConflictDoNothing();
+    },
+
     async ownObject(userId, kind, objectId) {
       const [row] = await db
         .select(objectColumns)
@@ -97,12 +102,45 @@ export function createRelayStore({ db, tables, nowMs, now }: Context): RelayStor
         .where(and(eq(objects.objectId, objectId), eq(objects.kind, kind), eq(objects.userId, userId)))
         .orderBy(desc(objects.id))
         .limit(1);
-      return row;
+      return row as RelayObject | undefined;
+    },
+
+    async ownParts(userId, kind, names) {
+      if (names.length === 0) return [];
+      const rows = await db
+        .select(objectColumns)
+        .from(objects)
+        .where(and(inArray(objects.objectId, [...names]), eq(objects.kind, kind), eq(objects.userId, userId)));
+      return rows as RelayObject<RelayPartKind>[];
     },
 
     async objectOf(relayId) {
-      const [row] = await db.select(objectColumns).from(objects).where(eq(objects.relayId, relayId)).limit(1);
-      return row;
+      const [row] = await db
+        .select(objectColumns)
+        .from(objects)
+        .where(and(eq(objects.relayId, relayId), inArray(objects.kind, KINDS)))
+        .limit(1);
+      return row as RelayObject | undefined;
+    },
+
+    async deleteEnded(endedUntil, limit) {
+      const isOld = and(sql`${requests.status} <> ${OPEN}`, lte(requests.finishedAt, endedUntil));
+      const rows = sql`select ${requests.id} from ${requests} where ${isOld} order by ${requests.finishedAt} limit ${limit}`;
+      const gone = await db
+        .delete(requests)
+        .where(and(amongRows(requests.id, rows), isOld))
+        .returning({ id: requests.id });
+      return gone.length;
+    },
+
+    async deleteObjects(createdUntil, limit) {
+      const isOld = lte(objects.createdAt, createdUntil);
+      const rows = sql`select ${objects.id} from ${objects} where ${isOld} order by ${objects.createdAt} limit ${limit}`;
+      const gone = await db
+        .delete(objects)
+        .where(and(amongRows(objects.id, rows), isOld))
+        .returning({ id: objects.id });
+      return gone.length;
     },
   };
 }

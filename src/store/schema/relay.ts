@@ -1,4 +1,4 @@
-import type { BillingSnapshot, RelayKind, RelayStatus } from '../ports/index.ts';
+import type { BillingSnapshot, RelayKind, RelayPartKind, RelayStatus } from '../ports/index.ts';
 import type { Kit } from './kits.ts';
 
 /** What type-1 channels pass on. Times are Unix seconds where the property's name does not end in `Ms`. */
@@ -26,7 +26,7 @@ export const defineRelay = (kit: Kit) => ({
   relayObjects: kit.table('relay_objects', {
     id: kit.id(),
     objectId: kit.text('object_id').notNull(),
-    kind: kit.text('kind').$type<RelayKind>().notNull(),
+    kind: kit.text('kind').$type<RelayKind | RelayPartKind>().notNull(),
     vendor: kit.text('vendor').notNull(),
     userId: kit.big('user_id').notNull(),
     channelId: kit.big('channel_id').notNull(),
