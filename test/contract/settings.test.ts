@@ -111,9 +111,35 @@ describeEachStore('channels, prices, options, nodes and logs', (opened) => {
       createdAt: 1,
     };
     await store.logs.addAudit(audit);
-    await store.logs.addAudit({ ...audit, userId: user.id, action: 'channel.create' });
-    const page = await store.logs.listAudit({ page: 1, pageSize: 10 });
-    expect(page.items.map(({ action }) => action)).toEqual(['channel.create', 'user.create']);
-    expect(page.items[1]).toMatchObject(audit);
+    await store.logs.addAudit({
+      ...audit,
+      userId: user.id,
+      username: 'Ada_1',
+      action: 'channel.create',
+      target: 'channel:1',
+      createdAt: 5,
+    });
+    const page = { page: 1, pageSize: 10 };
+    const audits = await store.logs.listAudit({}, page);
+    expect(audits.items.map(({ action }) => action)).toEqual(['channel.create', 'user.create']);
+    expect(audits.items[1]).toMatchObject(audit);
+
+    const found: [Parameters<typeof store.logs.listAudit>[0], string[]][] = [
+      [{ user: 'aDA_' }, ['channel.create']],
+      [{ user: 'a%1' }, []],
+      [{ user: 'adaX1' }, []],
+      [{ action: 'user' }, ['user.create']],
+      [{ action: 'create' }, []],
+      [{ target: 'channel:1' }, ['channel.create']],
+      [{ target: 'channel' }, []],
+      [{ since: 5 }, ['channel.create']],
+      [{ until: 4 }, ['user.create']],
+      [{ since: 1, until: 5 }, ['channel.create', 'user.create']],
+      [{ since: 2, until: 4 }, []],
+    ];
+    for (const [filter, actions] of found) {
+      const { total, items } = await store.logs.listAudit(filter, page);
+      expect([filter, total, items.map(({ action }) => action)]).toEqual([filter, actions.length, actions]);
+    }
   });
 });

@@ -307,6 +307,7 @@ describe('every route states who may call it', () => {
         'DELETE /api/user/{id}/reset_passkey',
         'DELETE /api/user/{id}/token',
         'GET /api/channel',
+        'GET /api/channel/choices',
         'GET /api/channel/{id}',
         'GET /api/user',
         'GET /api/user/search',

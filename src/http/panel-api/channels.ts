@@ -2,11 +2,14 @@ import { Elysia, t } from 'elysia';
 import type { Auth, PanelPrincipal } from '../../auth/index.ts';
 import type { ChannelChange, ChannelInput, Channels, SavedChannel } from '../../channels/index.ts';
 import type { JsonObject } from '../../kernel/index.ts';
+import type { PluginService } from '../../plugins/index.ts';
 import { isRoot } from '../authorize-request.ts';
 import { type Kit, ok, strictObject, whole } from '../kit.ts';
 import { paged, pageQuery, readId, readPage } from '../paging.ts';
 import type { RecordAudit } from '../record-audit.ts';
 import { readProof } from '../security-proof.ts';
+import { readChannelChoices } from './channel-choices.ts';
+import type { OptionDesk } from './options.ts';
 
 const optional = {
   base_url: t.Optional(t.String({ description: "Empty: the plugin's default address." })),
@@ -36,7 +39,10 @@ const updateBody = strictObject({
 });
 
 /** Channels: accounts at vendors. */
-export function channelRoutes(kit: Kit, deps: { auth: Auth; channels: Channels; audit: RecordAudit }) {
+export function channelRoutes(
+  kit: Kit,
+  deps: { auth: Auth; channels: Channels; plugins: PluginService; options: OptionDesk; audit: RecordAudit },
+) {
   const { auth, channels, audit } = deps;
 
   const requireKeyProof = (panel: PanelPrincipal, proof: string | undefined) =>
@@ -60,6 +66,14 @@ export function channelRoutes(kit: Kit, deps: { auth: Auth; channels: Channels; 
       },
       { admin: true, query: strictObject(pageQuery), detail: { summary: 'Channels' } },
     )
+    .get('/api/channel/choices', async () => ok(await readChannelChoices(deps)), {
+      admin: true,
+      detail: {
+        summary: 'What a channel can be made of: plugins and groups',
+        description:
+          'models are those that the plugin serves, base_url is empty where it has no address of its own. credential: key, or service_account for the JSON file of one.',
+      },
+    })
     .get('/api/channel/:id', async ({ params }) => ok(describeChannel(await channels.get(readId(params.id)))), {
       admin: true,
       detail: { summary: 'A channel, without its key' },

@@ -1,8 +1,8 @@
-import { Elysia } from 'elysia';
+import { Elysia, t } from 'elysia';
 import type { JsonObject } from '../../kernel/index.ts';
 import { isAdmin } from '../authorize-request.ts';
 import { type Kit, ok, strictObject } from '../kit.ts';
-import { paged, pageQuery, readPage } from '../paging.ts';
+import { paged, pageQuery, readPage, readWhole } from '../paging.ts';
 import type { AuditRow } from '../record-audit.ts';
 
 type Page = { page: number; pageSize: number };
@@ -22,10 +22,22 @@ type UsageRow = {
   createdAt: number;
 };
 
+type AuditFilter = { user?: string; action?: string; target?: string; since?: number; until?: number };
+
+const part = (description: string) => t.Optional(t.String({ maxLength: 200, description }));
+/** Texts, since they come from an address. */
+const auditQuery = {
+  user: part('A part of the name that the actor had then.'),
+  action: part('An action or its beginning: channel, user.delete.'),
+  target: part('Exactly, such as channel:3.'),
+  since: part('Unix seconds.'),
+  until: part('Unix seconds.'),
+};
+
 /** What is kept of the past: usage and administration. */
 export type RecordsSource = {
   listUsage(filter: { userId?: number; apiKeyId?: number }, page: Page): Promise<Paged<UsageRow>>;
-  listAudit(page: Page): Promise<Paged<AuditRow & { id: number }>>;
+  listAudit(filter: AuditFilter, page: Page): Promise<Paged<AuditRow & { id: number }>>;
 };
 
 export function recordRoutes(kit: Kit, { records }: { records: RecordsSource }) {
@@ -53,11 +65,30 @@ export function recordRoutes(kit: Kit, { records }: { records: RecordsSource }) 
       '/api/audit',
       async ({ query }) => {
         const page = readPage(query);
-        const { total, items } = await records.listAudit(page);
+        const { total, items } = await records.listAudit(readAuditFilter(query), page);
         return ok(paged(page, { total, items: items.map(describeAudit) }));
       },
-      { root: true, query: strictObject(pageQuery), detail: { summary: 'Who changed what, from where' } },
+      {
+        root: true,
+        query: strictObject({ ...pageQuery, ...auditQuery }),
+        detail: { summary: 'Who changed what, from where', description: 'The latest first.' },
+      },
     );
+}
+
+/** The last second of the year 9999. */
+const LATEST = 253_402_300_799;
+
+/** An empty text asks for nothing, as a form sends it. @throws http.validation_failed */
+function readAuditFilter(query: { [Field in keyof typeof auditQuery]?: string }): AuditFilter {
+  const { user, action, target, since, until } = query;
+  return {
+    ...(user ? { user } : {}),
+    ...(action ? { action } : {}),
+    ...(target ? { target } : {}),
+    ...(since ? { since: readWhole('since', since, 0, LATEST) } : {}),
+    ...(until ? { until: readWhole('until', until, 0, LATEST) } : {}),
+  };
 }
 
 /** Which price it was may tell the vendor's name of the model, and is for administrators, as the channel is. */

@@ -271,11 +271,24 @@ export interface PriceStore {
   delete(pluginKey: string, model: string): Promise<boolean>;
 }
 
+export type AuditFilter = {
+  /** A part of the name that the actor had then, in any case. */
+  user?: string;
+  /** The beginning of an action: `channel`, `user.delete`. */
+  action?: string;
+  /** Exactly: `channel:3`. */
+  target?: string;
+  /** Unix seconds, both included. */
+  since?: number;
+  until?: number;
+};
+
 export interface LogStore {
   addUsage(row: Omit<UsageLogRecord, 'id'>): Promise<void>;
   listUsage(filter: { userId?: number; apiKeyId?: number }, page: Page): Promise<Paged<UsageLogRecord>>;
   addAudit(row: Omit<AuditRecord, 'id'>): Promise<void>;
-  listAudit(page: Page): Promise<Paged<AuditRecord>>;
+  /** The latest first. */
+  listAudit(filter: AuditFilter, page: Page): Promise<Paged<AuditRecord>>;
 }
 
 export interface OptionStore {

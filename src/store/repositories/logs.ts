@@ -1,6 +1,6 @@
-import { and, desc, eq } from 'drizzle-orm';
+import { and, desc, eq, gte, lte, sql } from 'drizzle-orm';
 import type { LogStore } from '../ports/index.ts';
-import { type Context, countAll, paged } from './context.ts';
+import { type Context, countAll, escapeLike, paged } from './context.ts';
 
 export function createLogStore({ db, tables: { usageLogs, auditLogs } }: Context): LogStore {
   return {
@@ -22,9 +22,19 @@ export function createLogStore({ db, tables: { usageLogs, auditLogs } }: Context
       await db.insert(auditLogs).values(row);
     },
 
-    listAudit: (page) =>
-      paged(page, db.select({ total: countAll() }).from(auditLogs), (limit, offset) =>
-        db.select().from(auditLogs).orderBy(desc(auditLogs.id)).limit(limit).offset(offset),
-      ),
+    listAudit({ user, action, target, since, until }, page) {
+      const filter = and(
+        user === undefined
+          ? undefined
+          : sql`lower(${auditLogs.username}) like lower(${`%${escapeLike(user)}%`}) escape '!'`,
+        action === undefined ? undefined : sql`${auditLogs.action} like ${`${escapeLike(action)}%`} escape '!'`,
+        target === undefined ? undefined : eq(auditLogs.target, target),
+        since === undefined ? undefined : gte(auditLogs.createdAt, since),
+        until === undefined ? undefined : lte(auditLogs.createdAt, until),
+      );
+      return paged(page, db.select({ total: countAll() }).from(auditLogs).where(filter), (limit, offset) =>
+        db.select().from(auditLogs).where(filter).orderBy(desc(auditLogs.id)).limit(limit).offset(offset),
+      );
+    },
   };
 }
