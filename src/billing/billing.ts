@@ -44,6 +44,8 @@ export type Billing = {
   /** The same of a frozen expression. */
   readsFacts(billing: BillingSnapshot): boolean;
   groupRatio(group: string): number;
+  /** Whether a model without a price may be used, by administrators or by others. */
+  takesUnpriced(isAdmin: boolean): boolean;
   /** Throws `billing.model_price_error` for a missing fact, a bad result or a model without price. */
   quote(request: QuoteRequest): Quote;
   /**
@@ -99,6 +101,11 @@ export function createBilling(deps: {
     return Object.hasOwn(ratios, group) ? (ratios[group] ?? 1) : 1;
   };
 
+  const takesUnpriced = (isAdmin: boolean) => {
+    const { unpriced } = deps.settings();
+    return unpriced === 'everyone' || (unpriced === 'admins' && isAdmin);
+  };
+
   /** What was wrong with the facts; a missing one is told with those that the plugin declares. */
   const unpriceable = (pluginKey: string, { message, missingFact }: PriceFault) => {
     if (missingFact === undefined) return billingErrors.model_price_error({ message });
@@ -117,6 +124,7 @@ export function createBilling(deps: {
   return {
     prices,
     groupRatio,
+    takesUnpriced,
     async start() {
       await prices.load();
       unsubscribe = store.subscribe((topic) => {
@@ -138,8 +146,7 @@ export function createBilling(deps: {
       const price = prices.find(request.pluginKey, request.model, request.upstreamModel);
       const base = { facts: request.facts, groupRatio: ratio, model: request.model, action: request.action };
       if (!price) {
-        const { unpriced } = deps.settings();
-        if (unpriced === 'nobody' || (unpriced === 'admins' && !request.isAdmin)) {
+        if (!takesUnpriced(request.isAdmin)) {
           throw billingErrors.model_price_error({
             message: `The model "${request.model}" has no price. An administrator can set one under Prices.`,
             param: 'model',

@@ -5,3 +5,4 @@
 export { type ChannelChange, type Channels, createChannels, type SavedChannel } from './channels.ts';
 export { type ChannelInput, mapModel, type PluginFacts, RELAY_TYPE } from './check-channel.ts';
 export { channelErrors } from './errors.ts';
+export { serves } from './pick-channel.ts';

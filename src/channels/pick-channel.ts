@@ -38,7 +38,8 @@ export function pickChannel(channels: readonly ChannelRecord[], request: PickReq
 const isDrivenBy = (channel: ChannelRecord, pluginKey: string, channelTypes: readonly number[]): boolean =>
   channel.type === TASK_PLUGIN_TYPE ? channel.taskPluginKey === pluginKey : channelTypes.includes(channel.type);
 
-const serves = (channel: ChannelRecord, request: PickRequest): boolean =>
+/** Whether a channel may serve a request. */
+export const serves = (channel: ChannelRecord, request: PickRequest): boolean =>
   channel.status === 1 &&
   (request.only === undefined || channel.id === request.only) &&
   !request.except.includes(channel.id) &&

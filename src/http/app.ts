@@ -1,4 +1,4 @@
-import { Elysia } from 'elysia';
+import { type AnyElysia, Elysia } from 'elysia';
 import { type Auth, assertKeyAllows } from '../auth/index.ts';
 import type { Billing, OfferedModel } from '../billing/index.ts';
 import type { Channels } from '../channels/index.ts';
@@ -24,6 +24,7 @@ import { type OperationDeps, operationRoutes } from './panel-api/operation.ts';
 import { type OptionDesk, type OptionTests, optionRoutes } from './panel-api/options.ts';
 import { passkeyRoutes } from './panel-api/passkeys.ts';
 import { personalTokenRoutes } from './panel-api/personal-token.ts';
+import { playgroundRoutes } from './panel-api/playground.ts';
 import { pluginReviewRoutes } from './panel-api/plugin-reviews.ts';
 import { pluginRoutes } from './panel-api/plugins.ts';
 import { priceQuoteRoutes } from './panel-api/price-quotes.ts';
@@ -118,12 +119,23 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
   return { handle, listen: (options) => listen(handle, options) };
 }
 
-function joinRoutes(kit: Kit, deps: HttpDeps & { audit: RecordAudit; v1: V1Deps }) {
-  const { clock, v1 } = deps;
+type JoinDeps = HttpDeps & { audit: RecordAudit; v1: V1Deps };
+
+function joinRoutes(kit: Kit, deps: JoinDeps) {
+  const routes: AnyElysia = new Elysia({ normalize: false });
+  const { v1 } = deps;
+  for (const join of [joinAccounts, joinAdministration, joinTasks, joinOperation]) routes.use(join(kit, deps));
+  for (const join of [taskRoutes, videoRoutes, responseRoutes, relayRoutes]) routes.use(join(kit, v1));
+  // The document describes these two routes as well.
+  return routes.use(openApiRoutes(kit, () => describeApi(routes, deps.version)));
+}
+
+const joinAccounts = (kit: Kit, deps: JoinDeps) => {
+  const { clock, auth } = deps;
   const cookies = createSessionCookies({ secure: deps.config.secureCookies });
-  const routes = new Elysia({ normalize: false })
+  return new Elysia({ normalize: false })
     .use(setupRoutes(kit, deps))
-    .use(signInRoutes(kit, { auth: deps.auth, cookies, clock }))
+    .use(signInRoutes(kit, { auth, cookies, clock }))
     .use(registrationRoutes(kit, deps))
     .use(mailCodeRoutes(kit, deps))
     .use(accountRoutes(kit, deps))
@@ -131,32 +143,46 @@ function joinRoutes(kit: Kit, deps: HttpDeps & { audit: RecordAudit; v1: V1Deps 
     .use(twoFactorRoutes(kit, deps))
     .use(personalTokenRoutes(kit, deps))
     .use(userSessionRoutes(kit, deps))
-    .use(userRoutes(kit, deps))
     .use(passkeyRoutes(kit, { ...deps, cookies }))
     .use(oauthRoutes(kit, { ...deps, cookies }))
-    .use(oauthProviderRoutes(kit, deps))
     .use(telegramRoutes(kit, { ...deps, cookies }))
     .use(wechatRoutes(kit, { ...deps, cookies }))
-    .use(apiKeyRoutes(kit, deps))
+    .use(apiKeyRoutes(kit, deps));
+};
+
+const joinAdministration = (kit: Kit, deps: JoinDeps) =>
+  new Elysia({ normalize: false })
+    .use(userRoutes(kit, deps))
+    .use(oauthProviderRoutes(kit, deps))
     .use(channelRoutes(kit, deps))
     .use(pluginRoutes(kit, deps))
     .use(pluginReviewRoutes(kit, deps))
     .use(marketplaceRoutes(kit, deps))
     .use(priceRoutes(kit, deps))
     .use(priceQuoteRoutes(kit, deps))
+    .use(optionRoutes(kit, deps));
+
+const joinTasks = (kit: Kit, deps: JoinDeps) =>
+  new Elysia({ normalize: false })
     .use(panelTaskRoutes(kit, deps))
+    .use(playgroundRoutes(kit, { ...deps, heartbeatMs: deps.config.heartbeatMs }))
     .use(webhookRoutes(kit, deps))
     .use(recordRoutes(kit, deps))
-    .use(keyUsageRoutes(kit, deps))
-    .use(optionRoutes(kit, deps))
-    .use(operationRoutes(kit, { ...deps, startedAt: clock.unix() }))
-    .use(createHealth({ kit, checks: deps.readiness, clock, logger: deps.logger }))
-    .use(createMetricsRoute({ kit, metrics: deps.metrics }));
-  // `use` adds to the same instance; the type of the panel's client, which calls none of what follows, does not grow by it.
-  for (const join of [taskRoutes, videoRoutes, responseRoutes, relayRoutes]) routes.use(join(kit, v1));
-  // For the same reason the document describes these two routes as well.
-  return routes.use(openApiRoutes(kit, () => describeApi(routes, deps.version)));
-}
+    .use(keyUsageRoutes(kit, deps));
 
-/** The type of all routes, for the panel's typed client. */
-export type Routes = ReturnType<typeof joinRoutes>;
+const joinOperation = (kit: Kit, deps: JoinDeps) =>
+  new Elysia({ normalize: false })
+    .use(operationRoutes(kit, { ...deps, startedAt: deps.clock.unix() }))
+    .use(createHealth({ kit, checks: deps.readiness, clock: deps.clock, logger: deps.logger }))
+    .use(createMetricsRoute({ kit, metrics: deps.metrics }));
+
+/**
+ * The routes that the panel calls, for its typed client. One type of all of them would be too deep for the compiler, so each group has its
+ * own; what API clients call is not part of it.
+ */
+export type Routes = {
+  '~Routes': ReturnType<typeof joinAccounts>['~Routes'] &
+    ReturnType<typeof joinAdministration>['~Routes'] &
+    ReturnType<typeof joinTasks>['~Routes'] &
+    ReturnType<typeof joinOperation>['~Routes'];
+};

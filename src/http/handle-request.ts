@@ -146,12 +146,16 @@ export function createRequestHandler(door: FrontDoor): (request: Request, peer: 
       scope,
     );
     if (route.perUser && scope.panel) await door.limits.user(scope.panel.user.id, route.perUser);
-    if (route.modelRequest && scope.api) return countModelRequest(scope.api, () => run(request));
+    const payer = scope.api ?? (scope.panel && { user: scope.panel.user, group: scope.panel.user.group });
+    if (route.modelRequest && payer) return countModelRequest(payer, () => run(request));
     return run(request);
   }
 
-  async function countModelRequest(api: ApiPrincipal, answer: () => Promise<Response>): Promise<Response> {
-    const recordSuccess = await door.limits.modelRequests(api.user.id, api.group);
+  async function countModelRequest(
+    payer: Pick<ApiPrincipal, 'user' | 'group'>,
+    answer: () => Promise<Response>,
+  ): Promise<Response> {
+    const recordSuccess = await door.limits.modelRequests(payer.user.id, payer.group);
     const response = await answer();
     // A replay is the answer to a request that has been counted.
     if (response.status < 400 && !response.headers.has(REPLAYED)) await recordSuccess();

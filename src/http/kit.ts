@@ -55,7 +55,7 @@ export function createKit(scopes: RequestScopes) {
       perUser: (scope: UserLimitScope) => ({ detail: { 'x-limit-per-user': scope } as object }),
       /** Takes a Security Proof in a header; the handler reads and checks it. */
       proof: (need: ProofNeed) => ({ detail: { 'x-security-proof': need } as object }),
-      /** Counted by the user's limit of model requests, on every route by which an API client submits a task. */
+      /** Counted by the user's limit of model requests, on every route by which a task is submitted. */
       modelRequest: { detail: { 'x-limit-model-requests': true } as object },
       operator: { parse: leaveUnread, detail: access('operator') },
       apiKey: { parse: leaveUnread, detail: access('apiKey'), resolve: ({ request }) => apiOf(request) },

@@ -152,7 +152,8 @@ function complete(operation: Operation, path: string): void {
   // Every route that submits.
   if (operation['x-limit-model-requests']) {
     addParameter(operation, IDEMPOTENCY_KEY);
-    addParameter(operation, CALLBACK_URL);
+    // Notices are signed with a secret of the API key's.
+    if (operation['x-access'] === 'apiKey') addParameter(operation, CALLBACK_URL);
   }
   const reference = { $ref: `#/components/responses/${path.startsWith('/v1/') ? 'OpenAiFailure' : 'PanelFailure'}` };
   const known = isObject(operation.responses) ? operation.responses : {};

@@ -59,8 +59,8 @@ export function indexRoutes(app: AnyElysia): RouteIndex {
       throw new Error(`The route ${method} ${path} counts per user where no user is known, or in no known scope.`);
     }
     const modelRequest = readDetail(hooks.detail, 'x-limit-model-requests') === true;
-    if (modelRequest && access !== 'apiKey') {
-      throw new Error(`The route ${method} ${path} counts model requests but needs no API key.`);
+    if (modelRequest && access !== 'apiKey' && !isPanelLevel(access)) {
+      throw new Error(`The route ${method} ${path} counts model requests where no user is known.`);
     }
     return {
       method,

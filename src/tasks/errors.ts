@@ -60,6 +60,11 @@ export const taskErrors = defineErrors('tasks', {
   referenced_video_not_found: ['invalid', 'There is no video with this id to build on.'],
   task_finished: ['conflict', 'The task has ended, so there is nothing to cancel.'],
   task_cancelled: ['conflict', 'The task was cancelled before the vendor took it.'],
+  task_running: ['conflict', 'The task has not ended. Wait for its end before you ask for it again.'],
+  request_not_kept: [
+    'conflict',
+    'The request of this task cannot be repeated: it had files, built on earlier tasks, is too large, or was made before requests were kept. Send it anew.',
+  ],
   cancel_unsupported: ['conflict', 'The task cannot be cancelled.'],
   rate_limit_exceeded: ['rate_limited', 'Too many active task observations.'],
   response_form_invalid: ['invalid', 'stream and background must be true or false.'],

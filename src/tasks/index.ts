@@ -4,13 +4,15 @@
  */
 
 export { taskErrors } from './errors.ts';
+export type { RequestManner } from './json-request.ts';
 export type { LinkLimits } from './limit-links.ts';
+export type { CallableModel, RequestSchema } from './list-models.ts';
 export type { NativeRoute } from './native/open-native-route.ts';
 export type { Content, ContentRequest } from './open-artifact.ts';
 export type { RelayCall } from './relay/forward-call.ts';
 export type { RelayAnswer } from './relay/relay-answers.ts';
 export type { ResponseAnswer } from './responses/create-response.ts';
-export { submittedObject, taskObject, videoObject } from './show-task.ts';
+export { hasEnded, submittedObject, taskObject, videoObject } from './show-task.ts';
 export { createTasks, type TaskDetail, type TaskFilter, type Tasks } from './tasks.ts';
 export type { Caller, ClientRequest, RequestBody, RequestFile, TaskLimits } from './types.ts';
 export { type AllowedReceivers, createCallbackUrls, shownUrl } from './webhooks/callback-urls.ts';

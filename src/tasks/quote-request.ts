@@ -1,6 +1,7 @@
 import type { Quote } from '../billing/index.ts';
 import { type JsonObject, newTaskId } from '../kernel/index.ts';
 import { taskErrors } from './errors.ts';
+import { jsonRequest } from './json-request.ts';
 import { prepareSubmission } from './prepare-submission.ts';
 import { localCredential } from './resolve-credential.ts';
 import type { Caller, Submission, TaskDeps } from './types.ts';
@@ -32,17 +33,7 @@ export async function quoteRequest(
       requestId,
       plugin,
       generation: pin.generation.number,
-      request: {
-        method: 'POST',
-        path: `/v1/tasks/${pluginKey}`,
-        params: {},
-        query: {},
-        contentType: 'application/json',
-        accept: 'application/json',
-        body: { kind: 'json', value },
-        bodySha256: '',
-        release: async () => {},
-      },
+      request: jsonRequest(`/v1/tasks/${pluginKey}`, value),
       intent: { model, action, requestBody: value },
     };
     return (await prepareSubmission(deps, submission, channel, newTaskId(), localCredential)).quote;

@@ -8,11 +8,11 @@ export const publicStatus = (status: TaskStatus): TaskStatus => (status === 'NOT
 export const hasEnded = ({ status }: { status: TaskStatus }): boolean => status === 'SUCCESS' || status === 'FAILURE';
 
 /** The answer to a generic submission and to `GET /v1/tasks/:id`. */
-export function taskObject(task: TaskRecord): JsonObject {
+export function taskObject(task: TaskRecord) {
   return {
     id: task.taskId,
     task_id: task.taskId,
-    object: 'task',
+    object: 'task' as const,
     platform: task.platform,
     model: task.properties.originModelName,
     action: task.action,

@@ -4,6 +4,7 @@ import { taskErrors } from './errors.ts';
 import { finishTask, leaseOf } from './finish-task.ts';
 import { keepFailure } from './keep-failure.ts';
 import { keepLease, SUBMIT_LEASE_MS } from './keep-lease.ts';
+import { keptRequest } from './kept-request.ts';
 import { inputOf, type Prepared, prepareSubmission } from './prepare-submission.ts';
 import { recordAccepted } from './record-accepted.ts';
 import { sendSubmission } from './send-submission.ts';
@@ -98,6 +99,7 @@ async function openTask(
   const { caller, plugin, intent, idempotency } = submission;
   const { quota, snapshot } = prepared.quote;
   const owner = { taskId, userId: caller.user.id, apiKeyId: caller.key?.id ?? null };
+  const kept = keptRequest(submission);
   return deps.store.transaction(async (tx) => {
     const createdAt = deps.clock.unix();
     const { userId } = owner;
@@ -123,6 +125,7 @@ async function openTask(
         generation: submission.generation,
         surface: submission.surface,
         ...(submission.background ? { background: true } : {}),
+        ...(kept ? { request: kept } : {}),
       },
       billing: snapshot,
       callbackUrl,

@@ -7,7 +7,9 @@ import { cancelTask } from './cancel-task.ts';
 import { taskErrors } from './errors.ts';
 import { followTask, type TaskEvent } from './follow-task.ts';
 import { type SubmittedTask, submitOnce } from './idempotency/submit-once.ts';
+import { jsonRequest, type RequestManner } from './json-request.ts';
 import { createLinkGate } from './limit-links.ts';
+import { type CallableModel, listModels } from './list-models.ts';
 import { type OpenedNativeRoute, openNativeRoute } from './native/open-native-route.ts';
 import { type Content, type ContentRequest, openArtifact } from './open-artifact.ts';
 import { type ArtifactLink, openLinkedArtifact } from './open-linked-artifact.ts';
@@ -19,6 +21,7 @@ import { createRelay, type Relay } from './relay/relay.ts';
 import { createResponse, type ResponseAnswer } from './responses/create-response.ts';
 import { createObservationGate } from './responses/limit-observations.ts';
 import { retrieveResponse } from './responses/retrieve-response.ts';
+import { retryTask } from './retry-task.ts';
 import { renderedVideo, taskView, videoObject } from './show-task.ts';
 import { submitGeneric, submitVideo } from './submit-surfaces.ts';
 import type { Caller, ClientRequest, TaskDeps, TaskServices } from './types.ts';
@@ -39,6 +42,18 @@ export type Tasks = {
   queueDepth(): Promise<{ unfinished: number; due: number; latestLatenessMs: number }>;
   /** `POST /v1/tasks/:pluginKey`: the whole JSON body is the plugin's request body. */
   submitGeneric(caller: Caller, requestId: string, pluginKey: string, request: ClientRequest): Promise<SubmittedTask>;
+  /** The same for a JSON body that was read already, of somebody who needs no API key. */
+  submitBody(
+    caller: Caller,
+    requestId: string,
+    pluginKey: string,
+    body: JsonObject,
+    manner: RequestManner,
+  ): Promise<SubmittedTask>;
+  /** The caller's own ended task once more, as a new one. Throws `tasks.task_running`, `tasks.request_not_kept`. */
+  retry(caller: Caller, requestId: string, taskId: string, manner: RequestManner): Promise<SubmittedTask>;
+  /** Every model that the caller may ask a plugin for. */
+  models(caller: Caller): CallableModel[];
   /** What a request would be reserved for. Nothing is sent, written or charged. */
   quote(caller: Caller, requestId: string, request: RequestToQuote): Promise<Quote>;
   /** `POST /v1/videos`. Throws `tasks.model_not_found` when no plugin claims the model. */
@@ -48,11 +63,11 @@ export type Tasks = {
   /** The caller's own task. Throws `tasks.task_not_found`, also for a task of somebody else. */
   own(userId: number, taskId: string): Promise<TaskRecord>;
   /**
-   * `GET /v1/tasks/:id/events`, until the client has `left`. Throws `tasks.task_not_found`, and `tasks.rate_limit_exceeded` where too many
-   * are observed already.
+   * `GET /v1/tasks/:id/events`, until the client has `left`; of whichever task, where `anyTask` says so. Throws `tasks.task_not_found`, and
+   * `tasks.rate_limit_exceeded` where too many are observed already.
    */
   follow(
-    caller: Caller,
+    caller: Omit<Caller, 'group'> & { anyTask?: boolean },
     taskId: string,
     left: AbortSignal,
     requestId: string,
@@ -108,6 +123,15 @@ export function createTasks(services: TaskServices): Tasks {
       submitOnce(deps, caller, request, (idempotency) =>
         submitGeneric(deps, caller, requestId, pluginKey, request, idempotency),
       ),
+    submitBody(caller, requestId, pluginKey, body, manner) {
+      return this.submitGeneric(caller, requestId, pluginKey, jsonRequest(`/v1/tasks/${pluginKey}`, body, manner));
+    },
+    retry: async (caller, requestId, taskId, manner) => {
+      const [task] = (await ownTasks(deps, caller.user.id, [taskId])) ?? [];
+      if (!task) throw taskErrors.task_not_found();
+      return retryTask(deps, caller, requestId, task, manner);
+    },
+    models: (caller) => listModels(deps, caller),
     quote: (caller, requestId, request) => quoteRequest(deps, caller, requestId, request),
     submitVideo: (caller, requestId, request) =>
       submitOnce(deps, caller, request, (idempotency) => submitVideo(deps, caller, requestId, request, idempotency)),
@@ -120,8 +144,9 @@ export function createTasks(services: TaskServices): Tasks {
       return task;
     },
 
-    async follow({ user, key }, taskId, left, requestId) {
-      return followTask(deps, await this.own(user.id, taskId), key?.id ?? null, left, requestId);
+    async follow({ user, key, anyTask = false }, taskId, left, requestId) {
+      const task = anyTask ? (await this.detail(taskId, null)).task : await this.own(user.id, taskId);
+      return followTask(deps, { ...task, userId: user.id }, key?.id ?? null, left, requestId);
     },
     async cancel(userId, taskId) {
       return cancelTask(deps, await this.own(userId, taskId));

@@ -280,9 +280,11 @@ describe('every route states who may call it', () => {
       user: [
         'DELETE /api/token/{id}',
         'GET /api/log',
+        'GET /api/model',
         'GET /api/task',
         'GET /api/task/{task_id}',
         'GET /api/task/{task_id}/artifacts',
+        'GET /api/task/{task_id}/events',
         'GET /api/task/{task_id}/webhooks',
         'GET /api/token',
         'GET /api/user/2fa/status',
@@ -292,7 +294,10 @@ describe('every route states who may call it', () => {
         'GET /api/user/self',
         'GET /api/user/token',
         'POST /api/price/quote',
+        'POST /api/task',
+        'POST /api/task/quote',
         'POST /api/task/{task_id}/cancel',
+        'POST /api/task/{task_id}/retry',
         'POST /api/task/{task_id}/webhooks/{id}/redeliver',
         'POST /api/token',
         'POST /api/token/{id}/webhook-secret',
@@ -445,9 +450,15 @@ describe('every route states who may call it', () => {
       ],
       'access-token': ['POST /api/user/token'],
       'channel-key': ['POST /api/channel/{id}/key'],
-      quote: ['POST /api/price/quote'],
+      quote: ['POST /api/price/quote', 'POST /api/task/quote'],
       verify: ['POST /api/verify'],
-      'x-limit-model-requests': ['POST /v1/responses', 'POST /v1/tasks/{pluginKey}', 'POST /v1/videos'],
+      'x-limit-model-requests': [
+        'POST /api/task',
+        'POST /api/task/{task_id}/retry',
+        'POST /v1/responses',
+        'POST /v1/tasks/{pluginKey}',
+        'POST /v1/videos',
+      ],
     });
   });
 

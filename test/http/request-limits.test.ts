@@ -133,11 +133,11 @@ describe('the limit of model requests', () => {
     expect(asked).toEqual([]);
   });
 
-  test('a route that declares it and needs no API key stops the start', () => {
+  test('a route that declares it and knows no user stops the start', () => {
     const build = (kit: Kit): unknown =>
-      new Elysia().use(kit).post('/api/odd', () => ok(1), { user: true, modelRequest: true });
+      new Elysia().use(kit).post('/api/odd', () => ok(1), { public: true, modelRequest: true });
     expect(() => openKit({ routes: (kit) => build(kit) as Elysia })).toThrow(
-      'The route POST /api/odd counts model requests but needs no API key.',
+      'The route POST /api/odd counts model requests where no user is known.',
     );
   });
 });

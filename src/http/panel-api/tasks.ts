@@ -1,56 +1,17 @@
 import { Elysia, t } from 'elysia';
-import type { PanelPrincipal } from '../../auth/index.ts';
-import { explainBill } from '../../billing/index.ts';
-import { AppError } from '../../kernel/index.ts';
-import { type TaskDetail, type Tasks, taskObject } from '../../tasks/index.ts';
+import type { Tasks } from '../../tasks/index.ts';
 import { isAdmin } from '../authorize-request.ts';
 import { httpErrors } from '../errors.ts';
 import { type Kit, ok, strictObject } from '../kit.ts';
 import { paged, pageQuery, readPage, readWhole } from '../paging.ts';
 import type { RecordAudit } from '../record-audit.ts';
-
-type Task = TaskDetail['task'];
+import { createTaskReader, describeTask } from './read-task.ts';
 
 const STATUSES = ['NOT_START', 'SUBMITTED', 'QUEUED', 'IN_PROGRESS', 'SUCCESS', 'FAILURE'] as const;
 
 /** Tasks as the panel shows them: one's own, and everybody's for administrators. */
 export function panelTaskRoutes(kit: Kit, { tasks, audit }: { tasks: Tasks; audit: RecordAudit }) {
-  /** The user whose tasks may be read; null for all. */
-  const reach = (panel: PanelPrincipal): number | null => (isAdmin(panel) ? null : panel.user.id);
-
-  async function readDetail(panel: PanelPrincipal, taskId: string) {
-    const { task, events, ledger } = await tasks.detail(taskId, reach(panel));
-    return {
-      ...describeTask(task, isAdmin(panel)),
-      bill: explainBill(task),
-      timeline: events.map((event) => ({
-        at: event.at,
-        kind: event.kind,
-        status: event.status,
-        class: event.class,
-        http_status: event.httpStatus,
-        detail: event.detail,
-      })),
-      ledger: ledger.map((line) => ({
-        kind: line.kind,
-        attempt: line.attempt,
-        amount: line.amount,
-        note: line.note,
-        created_at: line.createdAt,
-      })),
-      artifacts: await listArtifacts(task),
-    };
-  }
-
-  /** A plugin that is gone or cannot list costs the list, not the page. */
-  async function listArtifacts(task: Task) {
-    try {
-      return (await tasks.artifacts(task)).artifacts ?? [];
-    } catch (error) {
-      if (error instanceof AppError) return [];
-      throw error;
-    }
-  }
+  const { reach, readDetail } = createTaskReader(tasks);
 
   return new Elysia({ normalize: false, tags: ['Tasks in the panel'] })
     .use(kit)
@@ -90,7 +51,8 @@ export function panelTaskRoutes(kit: Kit, { tasks, audit }: { tasks: Tasks; audi
       user: true,
       detail: {
         summary: 'A task with its bill, timeline, ledger lines and artifacts',
-        description: 'bill is as in /api/log; settled and difference are null while the task runs.',
+        description:
+          'bill is as in /api/log; settled and difference are null while the task runs. request is what the plugin was asked for, null where it is not kept; retryable says whether POST …/retry can repeat it.',
       },
     })
     .post(
@@ -108,26 +70,3 @@ export function panelTaskRoutes(kit: Kit, { tasks, audit }: { tasks: Tasks; audi
       { user: true, detail: { summary: 'The artifacts of a task, with links that work without a key' } },
     );
 }
-
-/** The vendor's answer, the plugin's state, the vendor's task id and the lease are private and stay inside. */
-const describeTask = (task: Task, forAdmin: boolean) => ({
-  ...(taskObject(task) as { id: string; task_id: string; status: string }),
-  input: task.properties.input,
-  quota: task.quota,
-  submit_time: task.submitTime,
-  start_time: task.startTime,
-  finish_time: task.finishTime,
-  polls: task.polls,
-  ...(forAdmin
-    ? {
-        user_id: task.userId,
-        api_key_id: task.apiKeyId,
-        channel_id: task.channelId,
-        group: task.group,
-        upstream_model: task.properties.upstreamModelName,
-        plugin_version: task.execution.pluginVersion,
-        request_id: task.execution.requestId,
-        poll_failures: task.pollFailures,
-      }
-    : {}),
-});

@@ -67,6 +67,8 @@ export type TaskExecution = {
   surface: string;
   /** A response that its client does not wait for. */
   background?: boolean;
+  /** What the driver hooks were asked for, where it can be asked for again: without files and earlier tasks, and not too large. */
+  request?: { model: string; action: string; body: Json };
   /** What the client was told, where the submission failed after the task had been opened. */
   failure?: StoredFailure;
 };

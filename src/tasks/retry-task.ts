@@ -1,0 +1,44 @@
+import type { TaskRecord } from '../store/ports/index.ts';
+import { taskErrors } from './errors.ts';
+import { type SubmittedTask, submitOnce } from './idempotency/submit-once.ts';
+import { jsonRequest, type RequestManner } from './json-request.ts';
+import { hasEnded } from './show-task.ts';
+import { submitTask } from './submit-task.ts';
+import type { Caller, TaskDeps } from './types.ts';
+
+/**
+ * Submits what an ended task was asked for as a new one, at today's price.
+ * @throws tasks.task_running, tasks.request_not_kept, what a submission throws
+ */
+export function retryTask(
+  deps: TaskDeps,
+  caller: Caller,
+  requestId: string,
+  task: TaskRecord,
+  manner: RequestManner,
+): Promise<SubmittedTask> {
+  if (!hasEnded(task)) throw taskErrors.task_running();
+  const { request: kept, pluginKey } = task.execution;
+  if (!kept) throw taskErrors.request_not_kept();
+  const request = jsonRequest(`/api/task/${task.taskId}/retry`, kept.body, manner);
+  return submitOnce(deps, caller, request, async (idempotency) => {
+    const pin = deps.pin();
+    try {
+      const plugin = pin.generation.plugins.get(pluginKey);
+      if (!plugin)
+        throw taskErrors.plugin_not_found({ message: `The plugin "${pluginKey}" is not installed any more.` });
+      return await submitTask(deps, {
+        surface: 'generic',
+        caller,
+        requestId,
+        plugin,
+        generation: pin.generation.number,
+        request,
+        intent: { model: kept.model, action: kept.action, requestBody: kept.body },
+        idempotency,
+      });
+    } finally {
+      pin.release();
+    }
+  });
+}
