@@ -22,11 +22,30 @@ export const finalFacts = ({ billing }: Pick<TaskRecord, 'billing'>): JsonObject
 /** What a bill is explained from: a task's row, before its end or after. */
 export type BilledTask = Pick<TaskRecord, 'billing' | 'group' | 'quota' | 'status'>;
 
+type BillExplanation = {
+  expression: string | null;
+  group: string;
+  group_ratio: number;
+  quota_per_usd: number;
+  facts: JsonObject;
+  submission_facts: JsonObject | null;
+  completion_facts: JsonObject | null;
+  estimate: { usd: number; quota: number };
+  usd: number | null;
+  reserved: number;
+  settled: number | null;
+  difference: number | null;
+  steps: string[];
+  summary: string;
+  /** Why the reservation stands although the result's price could not be worked out. */
+  kept_reservation?: string;
+};
+
 /**
  * A task's bill as its owner may read it, computed from the row alone. Amounts are in quota, `quota_per_usd` of it one USD; `settled` and
  * `difference` (settled less reserved) are null while the task runs. `steps` is the expression with the values put in, one line each.
  */
-export function explainBill(task: BilledTask): JsonObject {
+export function explainBill(task: BilledTask): BillExplanation {
   const { billing } = task;
   const { outcome } = billing;
   const reserved = outcome?.reserved ?? task.quota;

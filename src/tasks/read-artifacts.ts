@@ -1,4 +1,3 @@
-import type { JsonObject } from '../kernel/index.ts';
 import { type Artifact, type HookFailure, isHostFailure, type LoadedPlugin, listArtifacts } from '../plugins/index.ts';
 import type { TaskRecord } from '../store/ports/index.ts';
 import { artifactUrl } from './artifact-links.ts';
@@ -24,8 +23,13 @@ export function artifactHookError(failure: HookFailure): Error {
     : taskErrors.artifact_plugin_error({ cause });
 }
 
-/** `{task_id, artifacts:[{key, type, mimeType?, content_url}]}`; each link works without a key. */
-export async function describeArtifacts(deps: TaskDeps, task: TaskRecord): Promise<JsonObject> {
+export type ArtifactList = {
+  task_id: string;
+  artifacts: { key: string; type: Artifact['type']; mimeType?: string; content_url: string }[];
+};
+
+/** Each link works without a key. */
+export async function describeArtifacts(deps: TaskDeps, task: TaskRecord): Promise<ArtifactList> {
   const pin = deps.pin();
   try {
     const artifacts = await projectArtifacts(pin.generation.plugins.get(task.platform), task);
