@@ -39,8 +39,14 @@ import { createResetByMail, type ResetByMail } from './passwords/reset-by-mail.t
 import { createResetPassword, type PasswordReset, type PasswordResetDone } from './passwords/reset-password.ts';
 import { createPersonalTokens, type PersonalTokens } from './personal-tokens/keep-personal-token.ts';
 import { createAllowedProofMethods } from './proofs/allowed-methods.ts';
+import { createDescribeProof, type ProofDescription } from './proofs/describe-proof.ts';
 import { createProveIdentity, type ProofRequest } from './proofs/prove-identity.ts';
-import { createSecurityProofs, type ProofBundle, type SecurityProofs } from './proofs/security-proofs.ts';
+import {
+  createSecurityProofs,
+  type ProofBundle,
+  type ProofScope,
+  type SecurityProofs,
+} from './proofs/security-proofs.ts';
 import { createAffiliateCode } from './registration/affiliate-code.ts';
 import { createOpenAccount } from './registration/open-account.ts';
 import { createPassChallenge } from './registration/pass-challenge.ts';
@@ -154,6 +160,8 @@ export interface Auth {
   readonly telegram: { logIn(login: TelegramLogin): Promise<LoginResult>; readonly binding: BindTelegram };
   readonly wechat: WeChat;
   readonly proofs: {
+    /** Whether a scope needs a proof of this account, and how it may be made. */
+    describe(principal: PanelPrincipal, scope: ProofScope): Promise<ProofDescription>;
     /** A Security Proof for a code or a password. */
     prove(principal: PanelPrincipal, request: ProofRequest): Promise<ProofBundle>;
     require: SecurityProofs['require'];
@@ -342,6 +350,7 @@ export function createAuth(deps: AuthDeps): Auth {
       bind: guarded(wechat.bind),
     },
     proofs: {
+      describe: guarded(createDescribeProof(room)),
       prove: guarded(createProveIdentity(room)),
       require: guarded(room.proofs.require),
     },

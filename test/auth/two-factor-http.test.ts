@@ -67,6 +67,17 @@ describe('a gateway', () => {
     return rows.map(({ action }: { action: string }) => action);
   };
 
+  test('a dialog learns beforehand whether a scope needs a proof, and how it is made', async () => {
+    const ask = (scope: string, caller: Call) => call('GET', `/api/verify?scope=${scope}`, caller);
+    expect((await ask('channel.key.read', { token })).json.data).toEqual({ needed: true, methods: ['password'] });
+    expect((await ask('account.email', { token })).json.data).toEqual({ needed: true, methods: ['password'] });
+    // The first passkey beside a password.
+    expect((await ask('passkey.register', { token })).json.data).toEqual({ needed: false, methods: ['password'] });
+    expect(verdict(await ask('everything', { token }))).toEqual([400, 'VALIDATION_FAILED']);
+    expect(verdict(await ask('channel.key.read', { token: pat }))).toEqual([403, 'AUTH_SESSION_REQUIRED']);
+    expect(verdict(await ask('channel.key.read', {}))).toEqual([401, 'AUTH_UNAUTHORIZED']);
+  });
+
   test('without second factor and passkey: the password confirms, and nothing else', async () => {
     const proof = await passwordProof();
     expect(proof.status).toBe(200);

@@ -259,6 +259,7 @@ describe('every route states who may call it', () => {
         'DELETE /api/user/sessions/{sid}',
         'DELETE /api/user/token',
         'GET /api/user/sessions',
+        'GET /api/verify',
         'POST /api/oauth/email/bind',
         'POST /api/oauth/telegram/bind/start',
         'POST /api/oauth/wechat/bind',

@@ -3,7 +3,7 @@ import type { Repositories, Store, UserRecord } from '../../store/ports/index.ts
 import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
 import type { RequestLimit } from '../limits/limit-requests.ts';
-import type { AllowedProofMethods } from '../proofs/allowed-methods.ts';
+import { type AllowedProofMethods, needsProof } from '../proofs/allowed-methods.ts';
 import type { SecurityProofs } from '../proofs/security-proofs.ts';
 import { requireSession } from '../require-session.ts';
 import type { PanelPrincipal, RequestOrigin } from '../types.ts';
@@ -56,8 +56,8 @@ export function createBindAddress(deps: {
   const { store, clock, logger, settings, limitCodeRequests, allowLetter, mailCodes, outbox } = deps;
 
   async function requireProof(principal: PanelPrincipal, proof: string | undefined): Promise<void> {
-    const allowed = await deps.allowedProofMethods(principal);
-    if (allowed.length > 0) await deps.proofs.require(principal, proof, 'account.email');
+    const needed = needsProof('account.email', await deps.allowedProofMethods(principal));
+    if (needed) await deps.proofs.require(principal, proof, 'account.email');
   }
 
   /** To the address that an account had: if it was not its owner, somebody is at his account. */

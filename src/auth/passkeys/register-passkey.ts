@@ -5,7 +5,7 @@ import type { ChangeSecurity } from '../change-security.ts';
 import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
 import type { Flows } from '../flows/flows.ts';
-import type { AllowedProofMethods } from '../proofs/allowed-methods.ts';
+import { type AllowedProofMethods, needsProof } from '../proofs/allowed-methods.ts';
 import type { SecurityProofs } from '../proofs/security-proofs.ts';
 import { requireSession } from '../require-session.ts';
 import type { RotationBundle } from '../sessions/describe-session.ts';
@@ -63,10 +63,8 @@ export function createRegisterPasskey(deps: {
   const { store, clock, settings, flows, proofs, allowedProofMethods, changeSecurity } = deps;
 
   async function requireProof(principal: PanelPrincipal, proof: string | undefined): Promise<void> {
-    // Nothing but a password, or not even that (an account of a provider): this is the first factor.
-    const allowed = await allowedProofMethods(principal);
-    if (!allowed.includes('2fa') && !allowed.includes('passkey')) return;
-    await proofs.require(principal, proof, 'passkey.register');
+    const needed = needsProof('passkey.register', await allowedProofMethods(principal));
+    if (needed) await proofs.require(principal, proof, 'passkey.register');
   }
 
   return {

@@ -4,6 +4,7 @@ import type { AuthSettings } from '../config.ts';
 import { proofErrors } from '../errors.ts';
 import { findRelyingParty } from '../passkeys/relying-party.ts';
 import type { PanelPrincipal } from '../types.ts';
+import type { ProofScope } from './security-proofs.ts';
 
 export type ProofMethod = '2fa' | 'passkey' | 'password';
 
@@ -24,6 +25,15 @@ export function createAllowedProofMethods(deps: { store: Store; settings: () => 
     if (hasPasskey) return ['passkey'];
     return user.passwordHash === null ? [] : ['password'];
   };
+}
+
+/**
+ * Whether an account must prove itself for `scope`: always, except that the first passkey is let in beside a password alone, and that an
+ * account with nothing to prove itself by (one of a provider alone) gets an address.
+ */
+export function needsProof(scope: ProofScope, allowed: readonly ProofMethod[]): boolean {
+  if (scope === 'passkey.register') return allowed.includes('2fa') || allowed.includes('passkey');
+  return scope !== 'account.email' || allowed.length > 0;
 }
 
 const NAMES: Record<ProofMethod, string> = {

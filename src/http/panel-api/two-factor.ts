@@ -74,6 +74,15 @@ export function twoFactorRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: 
         detail: { summary: 'New backup codes in place of all old ones; every other session ends' },
       },
     )
+    .get('/api/verify', async ({ panel, query }) => ok(await auth.proofs.describe(panel, query.scope)), {
+      session: true,
+      query: strictObject({ scope: proofScope }),
+      detail: {
+        summary: 'How to confirm that it is you',
+        description:
+          'needed: whether this account must confirm it for the scope at all. methods: 2fa, passkey, password, each of which is enough; empty where the account has nothing to confirm with.',
+      },
+    })
     .post('/api/verify', async ({ panel, origin, body }) => ok(await auth.proofs.prove(panel, { ...body, origin })), {
       session: true,
       critical: true,
