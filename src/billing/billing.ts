@@ -17,6 +17,8 @@ export type QuoteRequest = {
   group: string;
   /** Whether the caller may use models without a price under `billing.unpriced` = `admins`. */
   isAdmin: boolean;
+  /** Tried in place of the stored price. */
+  expression?: string | undefined;
 };
 export type Quote = {
   usd: number;
@@ -143,7 +145,10 @@ export function createBilling(deps: {
 
     quote(request) {
       const ratio = groupRatio(request.group);
-      const price = prices.find(request.pluginKey, request.model, request.upstreamModel);
+      const price =
+        request.expression === undefined
+          ? prices.find(request.pluginKey, request.model, request.upstreamModel)
+          : tryPrice(request, request.expression);
       const base = { facts: request.facts, groupRatio: ratio, model: request.model, action: request.action };
       if (!price) {
         if (!takesUnpriced(request.isAdmin)) {
@@ -267,3 +272,10 @@ const usageRow = (
   detail,
   createdAt,
 });
+
+/** An expression that nobody has saved. Throws `billing.price_invalid` when it is none. */
+function tryPrice({ pluginKey, model }: QuoteRequest, source: string) {
+  const parsed = parsePriceExpression(source);
+  if (!parsed.ok) throw billingErrors.price_invalid({ message: parsed.error.message, param: 'expression' });
+  return { row: { pluginKey, model, expression: source }, expression: parsed.value };
+}

@@ -114,7 +114,7 @@ export function errorResponse(error: AppError, envelope: ErrorEnvelope, requestI
           success: false,
           code: panelCode(error.code),
           message: error.message,
-          ...(error.details === undefined ? {} : { details: publishDetails(error.details) }),
+          ...describeDetails(error),
           request_id: requestId,
         }
       : {
@@ -126,6 +126,14 @@ export function errorResponse(error: AppError, envelope: ErrorEnvelope, requestI
           },
         };
   return Response.json(body, { status: statusOf(error), headers });
+}
+
+/** Forms show a fault at its field, so a field that is named otherwise in `/v1` is among the details here. */
+function describeDetails({ details, param }: AppError): { details?: unknown } {
+  if (param === undefined || (details !== undefined && !isObject(details))) {
+    return details === undefined ? {} : { details: publishDetails(details) };
+  }
+  return { details: publishDetails({ field: param, ...details }) };
 }
 
 /** Names in answers are snake_case; a room's own are not. */

@@ -67,6 +67,22 @@ describe('a quote', () => {
     expect((await quote(tokens.user, { ...body, group: 'default' })).status).toBe(200);
   });
 
+  test('of an expression that is not set is for root, and sets nothing', async () => {
+    const body = { ...demo, facts: { seconds: 5 }, expression: '1 + u("seconds")' };
+    expect((await quote(tokens.user, body)).json.code).toBe('AUTH_INSUFFICIENT_PRIVILEGE');
+    expect((await quote(tokens.root, body)).json.data).toMatchObject({ usd: 6, expression: '1 + u("seconds")' });
+    expect((await quote(tokens.root, { ...body, model: 'no-such-model' })).json.data.usd).toBe(6);
+    const wrong = await quote(tokens.root, { ...body, expression: 'process.exit()' });
+    expect([wrong.status, wrong.json.code, wrong.json.details?.field]).toEqual([
+      400,
+      'BILLING_PRICE_INVALID',
+      'expression',
+    ]);
+    const both = await quote(tokens.root, { ...demo, request: {}, expression: '1' });
+    expect([both.status, both.json.details?.field]).toEqual([400, 'expression']);
+    expect((await quote(tokens.root, { ...demo, facts: { seconds: 5 } })).json.data.usd).toBe(0.1);
+  });
+
   test('tells the price by a request as the plugin reads it, an alias included, and touches neither vendor nor money', async () => {
     const before = (await panel.send('/api/user/self', { token: tokens.user })).json.data.quota;
     for (const model of ['demo-video', 'cheap']) {

@@ -3,7 +3,7 @@ import type { PanelPrincipal } from '../../auth/index.ts';
 import type { Billing } from '../../billing/index.ts';
 import type { JsonObject } from '../../kernel/index.ts';
 import type { Tasks } from '../../tasks/index.ts';
-import { isAdmin } from '../authorize-request.ts';
+import { isAdmin, isRoot } from '../authorize-request.ts';
 import { httpErrors } from '../errors.ts';
 import { type Kit, ok, strictObject } from '../kit.ts';
 import { wrongField } from '../wrong-field.ts';
@@ -19,6 +19,13 @@ const quoteBody = strictObject({
     t.Record(t.String(), t.Unknown(), {
       description:
         'Instead of facts: a body as POST /v1/tasks/{plugin_key} takes it, from which the plugin reads them.',
+    }),
+  ),
+  expression: t.Optional(
+    t.String({
+      minLength: 1,
+      maxLength: 10_000,
+      description: 'Root only: tried with facts, in place of the price that is set.',
     }),
   ),
   group: t.Optional(t.String({ minLength: 1, maxLength: 64, description: "Administrators only. Default: one's own." })),
@@ -41,14 +48,18 @@ export function priceQuoteRoutes(kit: Kit, { billing, tasks }: { billing: Billin
       facts: (body.facts ?? {}) as JsonObject,
       group,
       isAdmin: isAdmin(panel),
+      expression: body.expression,
     });
   }
 
   async function quote(panel: PanelPrincipal, requestId: string, body: QuoteBody) {
     const group = groupOf(panel, body.group);
+    if (body.expression !== undefined && !isRoot(panel)) throw httpErrors.insufficient_privilege();
     const { request, plugin_key: pluginKey, model, action = '' } = body;
     if (request === undefined) return quoteFacts(panel, body, group);
     if (body.facts) throw wrongField('facts', 'wrong_value', 'Give either "facts" or "request".');
+    if (body.expression !== undefined)
+      throw wrongField('expression', 'wrong_value', 'An "expression" is tried with "facts", not with "request".');
     if (pluginKey === undefined)
       throw wrongField('plugin_key', 'required', '"plugin_key" is needed with "request": the plugin reads it.');
     const caller = { user: panel.user, key: null, group };
