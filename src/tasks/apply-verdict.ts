@@ -5,6 +5,7 @@ import { nextPollDelayMs } from './poll-schedule.ts';
 import { traceEvent } from './trace-event.ts';
 import type { TaskDeps } from './types.ts';
 import { recordTransition } from './webhooks/record-transition.ts';
+import type { WritePolled } from './write-together.ts';
 
 const ORDER: Record<TaskStatus, number> = {
   NOT_START: 0,
@@ -24,7 +25,13 @@ const FINAL_GRACE_MS = 10 * 60_000;
  * Writes what an answer means, under the claim that asked for it. `final`: the task is past its age limit and ends now unless the
  * answer was terminal itself, or the vendor could not be asked and the task is not long past it.
  */
-export async function applyVerdict(deps: TaskDeps, task: TaskRecord, verdict: Verdict, final: boolean): Promise<void> {
+export async function applyVerdict(
+  deps: TaskDeps,
+  write: WritePolled,
+  task: TaskRecord,
+  verdict: Verdict,
+  final: boolean,
+): Promise<void> {
   const polls = task.polls + 1;
   traceEvent(deps.logger, 'poll_result', undefined, describeVerdict(task, verdict));
   switch (verdict.kind) {
@@ -54,16 +61,17 @@ export async function applyVerdict(deps: TaskDeps, task: TaskRecord, verdict: Ve
     await finishTask(deps, task, { status: 'FAILURE', reason }, { ...kept, polls });
     return;
   }
-  if (verdict.kind === 'running') await recordProgress(deps, task, verdict, polls);
+  if (verdict.kind === 'running') await recordProgress(deps, write, task, verdict, polls);
   else if (verdict.kind === 'counted') await countFailure(deps, task, verdict, polls);
   else {
     deps.logger.debug({ task_id: task.taskId, why: verdict.why }, 'a poll is put off');
-    await deps.store.tasks.advance(leaseOf(task), {}, delay(deps, task, 0));
+    await write({ lease: leaseOf(task), change: {}, nextPollInMs: delay(deps, task, 0) });
   }
 }
 
 async function recordProgress(
   deps: TaskDeps,
+  write: WritePolled,
   task: TaskRecord,
   verdict: Extract<Verdict, { kind: 'running' }>,
   polls: number,
@@ -73,12 +81,13 @@ async function recordProgress(
   const status = moved ? verdict.status : task.status;
   const progress = verdict.progress || (moved ? (DEFAULT_PROGRESS[status] ?? task.progress) : task.progress);
   const now = deps.clock.unix();
-  const change: TaskChange = { ...verdict.snapshot, status, progress, pollFailures: 0, polls };
-  if (status === 'IN_PROGRESS' && task.startTime === 0) change.startTime = now;
+  const startTime = status === 'IN_PROGRESS' && task.startTime === 0 ? now : task.startTime;
+  const polled = { ...verdict.snapshot, progress, pollFailures: 0, polls, startTime };
   const wait = delay(deps, task, verdict.retryAfterMs);
   const told = task.callbackUrl !== null && progress !== task.progress;
-  if (!moved && !told) await deps.store.tasks.advance(leaseOf(task), change, wait);
+  if (!moved && !told) await write({ lease: leaseOf(task), change: polled, nextPollInMs: wait });
   else {
+    const change: TaskChange = { ...polled, status };
     await deps.store.transaction(async (tx) => {
       if (!(await tx.tasks.advance(leaseOf(task), change, wait))) return;
       if (moved) await tx.tasks.addEvent({ taskId: task.taskId, at: now, kind: 'transition', status });

@@ -41,11 +41,13 @@ export const VENDOR_FAILURE = 'the vendor reported a failure';
 
 type Answer = { status: number; headers: Record<string, string[]>; body: Json; bodyLength: number };
 
+/** One request for one task. `answered`: the vendor has nothing more to do with it. */
 export async function askVendor(
   deps: TaskDeps,
   plugin: LoadedPlugin,
   channel: ChannelRecord,
   task: TaskRecord,
+  answered: () => void,
 ): Promise<Verdict> {
   const credential = await resolveCredential(deps, plugin.manifest, channel);
   const { authError } = credential.context;
@@ -57,6 +59,7 @@ export async function askVendor(
   const request = buildUpstreamRequest(plugin, channel, descriptor.value);
   if (!request.ok) return counted('hook_error', 0, request.error.message);
   const answer = await exchange(deps, request.value);
+  answered();
   if ('kind' in answer) return answer;
   if (answer.status === 401) credential.refused();
   const early = classifyStatus(deps, answer);
@@ -67,12 +70,13 @@ export async function askVendor(
   return resultVerdict(deps, plugin, context, task, parsed.value, data, answer, secrets);
 }
 
-/** One request for many tasks of a channel; gives a verdict for each, in order. */
+/** One request for many tasks of a channel; gives a verdict for each, in order. `answered` as above. */
 export async function askVendorInBatch(
   deps: TaskDeps,
   plugin: LoadedPlugin,
   channel: ChannelRecord,
   tasks: readonly TaskRecord[],
+  answered: () => void,
 ): Promise<Verdict[]> {
   const all = (verdict: Verdict): Verdict[] => tasks.map(() => verdict);
   const credential = await resolveCredential(deps, plugin.manifest, channel);
@@ -86,6 +90,7 @@ export async function askVendorInBatch(
   const request = buildUpstreamRequest(plugin, channel, descriptor.value);
   if (!request.ok) return all(counted('hook_error', 0, request.error.message));
   const answer = await exchange(deps, request.value);
+  answered();
   if ('kind' in answer) return all(answer);
   if (answer.status === 401) credential.refused();
   // A batch that is not found says nothing about a single task: one failure each.

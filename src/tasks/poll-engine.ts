@@ -1,4 +1,3 @@
-import { AppError } from '../kernel/index.ts';
 import type { Pin } from '../plugins/index.ts';
 import type { TaskChange, TaskRecord } from '../store/ports/index.ts';
 import { applyVerdict } from './apply-verdict.ts';
@@ -6,9 +5,11 @@ import { askVendor, askVendorInBatch, type Verdict } from './ask-vendor.ts';
 import { taskErrors } from './errors.ts';
 import { finishTask, leaseOf } from './finish-task.ts';
 import { keepFailure } from './keep-failure.ts';
+import { type Claimed, createPollLanes, type PollStage } from './poll-lanes.ts';
 import { longestPollDelayMs } from './poll-schedule.ts';
 import { traceEvent } from './trace-event.ts';
 import type { TaskDeps } from './types.ts';
+import { createPollWriter, isStoreAway } from './write-together.ts';
 
 /** A claim is renewed when this part of it has passed, before its task is asked for and while that takes. */
 const RENEW_AFTER = 1 / 3;
@@ -16,24 +17,11 @@ const RENEW_AFTER = 1 / 3;
 const TICK_MS = 100;
 /** Tasks taken with one claim, whatever the configuration allows: more would only wait under their leases. */
 const MAX_CLAIM = 256;
-/** Claimed tasks that may wait for a slot of their channel, beyond which the channel is left out of claims. */
-const WAITING_PER_CHANNEL = 64;
-/** Tasks in one batch query. */
-const BATCH_SIZE = 100;
-/** Failed batches after which its tasks are asked in smaller groups. */
-const SUSPECT_AFTER = 3;
 const SWEEP_EVERY_MS = 30_000;
 const SWEEP_BATCH = 100;
 const INTERRUPTED_EVERY_MS = 5_000;
 /** What a vendor has answered is written again while the database is away, 14 s in all; then the task is asked anew when its claim runs out. */
 const WRITE_PAUSES_MS = [500, 1000, 2500, 5000, 5000];
-
-/** The codes of a store that may answer again. */
-const AWAY: ReadonlySet<string> = new Set(['store.unavailable', 'store.outcome_unknown']);
-
-type Waiting = { task: TaskRecord; claimedAtMs: number; final: boolean };
-/** `full`: left out of claims until half of what waits has been asked. */
-type Lane = { waiting: Waiting[]; running: number; full: boolean };
 
 export type PollEngine = {
   /** Without `poll` it only ends and refunds interrupted submissions. */
@@ -43,102 +31,57 @@ export type PollEngine = {
   stats(): { running: number; waiting: number; polls: number };
 };
 
-/** Claims what is due and asks the vendors, each channel in its own lane, so that a slow vendor holds up nobody else. */
+/** Claims what is due, has the vendors asked and writes what they say. */
 export function createPollEngine(deps: TaskDeps): PollEngine {
   const { store, clock, logger, limits } = deps;
   const claimBatch = Math.min(MAX_CLAIM, limits.claimLimit);
   const leaseForMs = limits.pollLeaseMs;
   const renewAfterMs = leaseForMs * RENEW_AFTER;
-  const lanes = new Map<number, Lane>();
-  const underway = new Set<Waiting>();
+  const underway = new Set<Claimed>();
   const stopping = new AbortController();
   const loops: Promise<void>[] = [];
-  let polls = 0;
-  let running = 0;
   let wake = () => {};
-
-  const laneOf = (channelId: number): Lane => {
-    let lane = lanes.get(channelId);
-    if (!lane) {
-      lane = { waiting: [], running: 0, full: false };
-      lanes.set(channelId, lane);
-    }
-    return lane;
-  };
+  const write = createPollWriter(deps, stopping.signal);
+  const lanes = createPollLanes({
+    concurrency: limits.pollChannelConcurrency,
+    pin: deps.pin,
+    poll: pollGroup,
+    onRoom: () => wake(),
+    stopping: stopping.signal,
+  });
 
   function enqueue(tasks: readonly TaskRecord[], final: boolean): void {
     const claimedAtMs = clock.monotonicMs();
-    const touched = new Set<number>();
-    for (const task of tasks) {
-      const told = { task_id: task.taskId, plugin: task.platform, channel_id: task.channelId };
-      traceEvent(logger, 'poll_claim', undefined, { ...told, poll: task.polls + 1, last: final });
-      laneOf(task.channelId).waiting.push({ task, claimedAtMs, final });
-      touched.add(task.channelId);
+    for (const { taskId, platform, channelId, polls } of tasks) {
+      const told = { task_id: taskId, plugin: platform, channel_id: channelId };
+      traceEvent(logger, 'poll_claim', undefined, { ...told, poll: polls + 1, last: final });
     }
-    for (const channelId of touched) {
-      drain(channelId);
-      const lane = laneOf(channelId);
-      lane.full = lane.waiting.length >= WAITING_PER_CHANNEL;
-    }
+    lanes.add(tasks.map((task) => ({ task, claimedAtMs, final })));
   }
 
-  /** Starts as many requests of a channel as it has free slots. */
-  function drain(channelId: number): void {
-    const lane = laneOf(channelId);
-    while (lane.running < limits.pollChannelConcurrency && lane.waiting.length > 0 && !stopping.signal.aborted) {
-      const pin = deps.pin();
-      const group = takeGroup(lane, pin);
-      lane.running += 1;
-      running += 1;
-      polls += group.length;
-      void pollGroup(pin, channelId, group)
-        .catch((error) =>
-          logger.error({ err: error, channel_id: channelId }, 'a poll broke; its claim runs out and it is tried again'),
-        )
-        .finally(() => {
-          pin.release();
-          lane.running -= 1;
-          running -= 1;
-          if (lane.running === 0 && lane.waiting.length === 0) lanes.delete(channelId);
-          else drain(channelId);
-          if (lane.full && lane.waiting.length < WAITING_PER_CHANNEL / 2) {
-            lane.full = false;
-            wake();
-          }
-        });
-    }
-  }
-
-  /** One task, or for batch plugins as many of the same plugin as fit into one request. */
-  function takeGroup(lane: Lane, pin: Pin): Waiting[] {
-    const first = lane.waiting.shift() as Waiting;
-    const platform = first.task.platform;
-    if (pin.generation.plugins.get(platform)?.manifest.fetchMode !== 'batch') return [first];
-    const isSuspect = ({ task }: Waiting) => task.pollFailures >= SUSPECT_AFTER;
-    const alike = lane.waiting.filter(
-      (entry) => entry.task.platform === platform && isSuspect(entry) === isSuspect(first),
-    );
-    // Smaller with every further failure, until the id that spoils its batch stands alone.
-    const size = isSuspect(first)
-      ? Math.min(BATCH_SIZE / 2 ** (first.task.pollFailures - SUSPECT_AFTER + 1), Math.ceil((alike.length + 1) / 2))
-      : BATCH_SIZE;
-    const group = [first, ...alike.slice(0, Math.max(Math.floor(size), 1) - 1)];
-    const taken = new Set(group);
-    lane.waiting = lane.waiting.filter((entry) => !taken.has(entry));
-    return group;
-  }
-
-  async function pollGroup(pin: Pin, channelId: number, claimed: Waiting[]): Promise<void> {
-    const group = await endNameless(await keepOwned(claimed));
-    for (const entry of group) underway.add(entry);
+  async function pollGroup(
+    pin: Pin,
+    channelId: number,
+    claimed: Claimed[],
+    enter: (stage: PollStage) => void,
+  ): Promise<void> {
     try {
-      await pollOwned(pin, channelId, group);
+      const group = await endNameless(await keepOwned(claimed));
+      for (const entry of group) underway.add(entry);
+      await pollOwned(pin, channelId, group, enter);
+    } catch (error) {
+      logger.error({ err: error, channel_id: channelId }, 'a poll broke; its claim runs out and it is tried again');
     } finally {
-      for (const entry of group) underway.delete(entry);
+      for (const entry of claimed) underway.delete(entry);
     }
   }
 
-  async function pollOwned(pin: Pin, channelId: number, group: Waiting[]): Promise<void> {
+  async function pollOwned(
+    pin: Pin,
+    channelId: number,
+    group: Claimed[],
+    enter: (stage: PollStage) => void,
+  ): Promise<void> {
     const [first] = group;
     if (!first) return;
     const now = clock.nowMs();
@@ -149,6 +92,7 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
       return;
     }
     const plugin = pin.generation.plugins.get(first.task.platform);
+    const answered = () => enter('reading');
     const uncounted = (why: string): Verdict[] => group.map(() => ({ kind: 'uncounted', why }));
     let verdicts: Verdict[];
     if (!plugin) verdicts = uncounted('the plugin is not loaded');
@@ -161,51 +105,52 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
                 plugin,
                 channel,
                 group.map(({ task }) => task),
+                answered,
               )
-            : [await askVendor(deps, plugin, channel, first.task)];
+            : [await askVendor(deps, plugin, channel, first.task, answered)];
       } catch (error) {
         logger.error({ err: error, channel_id: channelId }, 'a vendor could not be asked');
         verdicts = uncounted('the gateway could not ask');
       }
     }
+    enter('writing');
     await Promise.all(
       group.map((entry, index) => record(entry, verdicts[index] ?? { kind: 'uncounted', why: 'no answer' })),
     );
   }
 
   /** The claim's number decides whether a write counts, so that one whose commit was not answered may be made again. */
-  async function record({ task, final }: Waiting, verdict: Verdict): Promise<void> {
+  async function record({ task, final }: Claimed, verdict: Verdict): Promise<void> {
     for (const pauseMs of WRITE_PAUSES_MS) {
       try {
-        return await applyVerdict(deps, task, verdict, final);
+        return await applyVerdict(deps, write, task, verdict, final);
       } catch (error) {
-        const isAway = error instanceof AppError && AWAY.has(error.code);
-        if (!isAway || stopping.signal.aborted) throw error;
+        if (!isStoreAway(error) || stopping.signal.aborted) throw error;
         logger.warn({ err: error, task_id: task.taskId }, 'an answer of a vendor could not be stored; trying again');
         await clock.sleep(pauseMs, stopping.signal);
       }
     }
-    await applyVerdict(deps, task, verdict, final);
+    await applyVerdict(deps, write, task, verdict, final);
   }
 
   /** Without the vendor's id there is nothing to ask for. */
-  async function endNameless(group: Waiting[]): Promise<Waiting[]> {
-    const isNameless = ({ task }: Waiting) => task.upstreamTaskId.trim() === '';
+  async function endNameless(group: Claimed[]): Promise<Claimed[]> {
+    const isNameless = ({ task }: Claimed) => task.upstreamTaskId.trim() === '';
     for (const { task } of group.filter(isNameless)) await endTask(task, "the vendor's id of the task is not known");
     return group.filter((entry) => !isNameless(entry));
   }
 
   /** Drops claims that ran out while they waited for a slot and renews those that are about to. */
-  async function keepOwned(group: Waiting[]): Promise<Waiting[]> {
+  async function keepOwned(group: Claimed[]): Promise<Claimed[]> {
     const now = clock.monotonicMs();
-    const kept: Waiting[] = [];
+    const kept: Claimed[] = [];
     for (const entry of group) {
       if (now - entry.claimedAtMs < renewAfterMs || (await renew(entry))) kept.push(entry);
     }
     return kept;
   }
 
-  async function renew(entry: Waiting): Promise<boolean> {
+  async function renew(entry: Claimed): Promise<boolean> {
     const now = clock.monotonicMs();
     if (!(await store.tasks.renew(leaseOf(entry.task), leaseForMs))) return false;
     entry.claimedAtMs = now;
@@ -232,12 +177,11 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
     while (!stopping.signal.aborted) {
       let claimed = 0;
       try {
-        const exceptChannels = [...lanes].filter(([, lane]) => lane.full).map(([id]) => id);
         const tasks = await store.tasks.claimDue({
           owner: deps.nodeId,
           limit: claimBatch,
           leaseForMs,
-          exceptChannels,
+          exceptChannels: lanes.full(),
         });
         claimed = tasks.length;
         enqueue(tasks, false);
@@ -310,9 +254,9 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
       stopping.abort();
       await Promise.all(loops);
       const deadline = clock.monotonicMs() + graceMs;
-      while (running > 0 && clock.monotonicMs() < deadline) await clock.sleep(20);
+      while (lanes.stats().running > 0 && clock.monotonicMs() < deadline) await clock.sleep(20);
       await store.tasks.releaseOwner(deps.nodeId, { expireSubmits: false });
     },
-    stats: () => ({ running, waiting: [...lanes.values()].reduce((sum, lane) => sum + lane.waiting.length, 0), polls }),
+    stats: () => lanes.stats(),
   };
 }

@@ -195,6 +195,48 @@ function suite(opened: () => OpenedStore): void {
     expect(row.updatedAt).toBeGreaterThan(1_700_000_000);
   });
 
+  test('many tasks advance in one statement, each under its own claim and with its own fields', async () => {
+    const { store } = opened();
+    for (let i = 0; i < 6; i += 1) await addRunningTask(store);
+    const [whole, bare, lost, ended, strange, again] = (await claimDue()) as [
+      TaskRecord,
+      TaskRecord,
+      TaskRecord,
+      TaskRecord,
+      TaskRecord,
+      TaskRecord,
+    ];
+    const earlier = { data: { a: 1 }, state: { s: 1 }, pollFailures: 3, polls: 4, startTime: 9 };
+    for (const task of [bare, lost]) await store.tasks.amend(leaseOf(task), earlier);
+    await store.tasks.advance(leaseOf(ended), { status: 'FAILURE' }, null);
+    const untouched = [await reload(lost), await reload(ended), await reload(strange)];
+    const odd = { '\u0000': 'b', a: [1e300, -0.1, null], text: '\u0000 nul, “quotes” \\" \u{1F600}\ud800' };
+    const change = { progress: '40%', data: odd, state: null, billing: { ...whole.billing, usd: 2 } };
+    const before = Date.now();
+    const written = await store.tasks.advanceAll([
+      { lease: leaseOf(whole), change: { ...change, pollFailures: 0, polls: 5, startTime: 77 }, nextPollInMs: 5000 },
+      { lease: leaseOf(bare), change: {}, nextPollInMs: 60_000 },
+      { lease: { ...leaseOf(lost), leaseSeq: lost.leaseSeq - 1 }, change: { polls: 99 }, nextPollInMs: 0 },
+      { lease: leaseOf(ended), change: { polls: 99 }, nextPollInMs: 0 },
+      { lease: { ...leaseOf(strange), leaseOwner: 'somebody' }, change: { polls: 99 }, nextPollInMs: 0 },
+      { lease: { ...leaseOf(again), leaseSeq: again.leaseSeq - 1 }, change: { polls: 98 }, nextPollInMs: 0 },
+      { lease: leaseOf(again), change: { polls: 1 }, nextPollInMs: 0.4 },
+      { lease: { ...leaseOf(again), taskId: 'task_unknown' }, change: {}, nextPollInMs: 0 },
+    ]);
+    expect(written).toEqual([true, true, false, false, false, false, true, false]);
+    const free = { leaseOwner: null, leaseUntilMs: 0, status: 'SUBMITTED' };
+    const row = await reload(whole);
+    expect(row).toMatchObject({ ...change, ...free, pollFailures: 0, polls: 5, startTime: 77, leaseSeq: 2 });
+    expect(row.nextPollAtMs - before).toBeGreaterThan(4900);
+    expect(row.nextPollAtMs - before).toBeLessThan(65_000);
+    expect(row.updatedAt).toBeGreaterThan(1_700_000_000);
+    expect(await reload(bare)).toMatchObject({ ...earlier, ...free, progress: bare.progress, billing: bare.billing });
+    expect([await reload(lost), await reload(ended), await reload(strange)]).toEqual(untouched);
+    expect(await reload(again)).toMatchObject({ ...free, polls: 1 });
+    expect(await store.tasks.advanceAll([])).toEqual([]);
+    expect((await claimDue()).map(({ taskId }) => taskId)).toEqual([again.taskId]);
+  });
+
   test('a submission whose process died is claimed once its lease has run out', async () => {
     const { store } = opened();
     const dead = await store.tasks.insert(newTask({ leaseForMs: 0 }));

@@ -114,6 +114,16 @@ export type TaskChange = Partial<
   >
 >;
 
+/**
+ * What a poll writes that moved a task to no other status, and what of it waits for the next one; absent members keep what is stored.
+ * `nextPollInMs`: the task is due again after so long.
+ */
+export type PolledTask = {
+  lease: Pick<Lease, 'taskId' | 'leaseOwner' | 'leaseSeq'>;
+  change: Pick<TaskChange, 'progress' | 'data' | 'state' | 'billing' | 'pollFailures' | 'polls' | 'startTime'>;
+  nextPollInMs: number;
+};
+
 export type SeenTask = { taskId: string; status: TaskStatus | ''; polls: number };
 
 export interface TaskStore {
@@ -160,6 +170,8 @@ export interface TaskStore {
    * terminal status). False when the lease was lost or the task has ended: then nothing was written.
    */
   advance(lease: Lease, change: TaskChange, nextPollInMs: number | null): Promise<boolean>;
+  /** `advance` for any number of tasks, in one statement unless their data is large; one answer for each, in order. */
+  advanceAll(polled: readonly PolledTask[]): Promise<boolean[]>;
   /** Writes `change` and keeps the lease (a submission that moves to another channel). */
   amend(lease: Lease, change: TaskChange): Promise<boolean>;
   /** Gives back all leases of one owner at once (a node that stops). Submit leases are left to run out unless `expireSubmits`. */

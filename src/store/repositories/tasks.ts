@@ -1,5 +1,6 @@
 import { and, desc, eq, getTableColumns, isNotNull, type SQL, sql } from 'drizzle-orm';
 import type { Lease, TaskChange, TaskRecord, TaskStore } from '../ports/index.ts';
+import { createTaskAdvances } from './advance-tasks.ts';
 import { createTaskClaims, RUNNING, UNFINISHED } from './claim-tasks.ts';
 import { type Context, countAll, escapeLike, lazy, paged, slot } from './context.ts';
 import { createTaskEvents } from './task-events.ts';
@@ -106,6 +107,7 @@ export function createTaskStore(context: Context): TaskStore {
 
   return {
     ...createTaskClaims(context),
+    ...createTaskAdvances(context),
     ...createTaskEvents(context),
 
     async insert(task) {
