@@ -1,46 +1,51 @@
 import type { TFunction } from 'i18next';
+import type { TextKey } from '../i18n/texts.ts';
 import { ApiError } from './api-error.ts';
+import { ToldError } from './told-error.ts';
+
+/** What codes of the API mean, wherever they come. A text may name `{{wait}}` and the API's own `{{message}}`. */
+const meanings: Readonly<Record<string, TextKey>> = {
+  AUTH_INVALID_CREDENTIALS: 'error.credentials',
+  AUTH_TOO_MANY_ATTEMPTS: 'error.attempts',
+  AUTH_PASSWORD_INVALID: 'error.password',
+  AUTH_CODE_INVALID: 'error.code',
+  AUTH_CODE_LOCKED: 'error.codeLocked',
+  AUTH_TWO_FACTOR_UNREADABLE: 'error.twoFactorUnreadable',
+  AUTH_PASSKEY_INVALID: 'error.passkey',
+  AUTH_PASSKEY_TAKEN: 'passkey.known',
+  AUTH_PASSKEY_LIMIT: 'error.passkeyLimit',
+  AUTH_CHANGED_MEANWHILE: 'error.changedMeanwhile',
+  AUTH_FLOW_INVALID: 'error.flow',
+  AUTH_SESSION_LIMIT: 'error.sessionLimit',
+  AUTH_SESSION_ISSUANCE_LIMIT: 'error.issuanceLimit',
+  AUTH_METHOD_DISABLED: 'error.methodDisabled',
+  AUTH_PROVIDER_FAILED: 'error.provider',
+  AUTH_REGISTRATION_DISABLED: 'error.registrationDisabled',
+  AUTH_IDENTITY_TAKEN: 'error.identityTaken',
+  AUTH_LAST_WAY_IN: 'error.lastWayIn',
+  AUTH_ROOT_PROTECTED: 'error.rootProtected',
+  AUTH_USER_DISABLED: 'error.userDisabled',
+  AUTH_SETUP_TOKEN_INVALID: 'error.setupToken',
+  NAME_TAKEN: 'signUp.nameTaken',
+  SECURITY_PROOF_REQUIRED: 'error.proof',
+  SECURITY_PROOF_EXPIRED: 'error.proof',
+  SECURITY_PROOF_INVALID: 'error.proof',
+  SECURITY_PROOF_METHOD_MISMATCH: 'error.proof',
+  SECURITY_PROOF_SCOPE_MISMATCH: 'error.proof',
+  VALIDATION_FAILED: 'error.validation',
+};
 
 /** What went wrong, in the reader's language, with what he can do about it. */
 export function describeError(error: unknown, t: TFunction, language: string): string {
+  if (error instanceof ToldError) return t(error.text);
   if (!(error instanceof ApiError)) return t('error.unavailable');
-  const wait = formatWait(error.retryAfter, t, language);
-  switch (error.code) {
-    case 'AUTH_INVALID_CREDENTIALS':
-      return t('error.credentials');
-    case 'AUTH_TOO_MANY_ATTEMPTS':
-      return t('error.attempts', { wait });
-    case 'AUTH_CODE_INVALID':
-      return t('error.code');
-    case 'AUTH_CODE_LOCKED':
-      return t('error.codeLocked', { wait });
-    case 'AUTH_FLOW_INVALID':
-      return t('error.flow');
-    case 'AUTH_SESSION_LIMIT':
-      return t('error.sessionLimit');
-    case 'AUTH_SESSION_ISSUANCE_LIMIT':
-      return t('error.issuanceLimit', { wait });
-    case 'AUTH_METHOD_DISABLED':
-      return t('error.methodDisabled');
-    case 'AUTH_PROVIDER_FAILED':
-      return t('error.provider', { message: error.message });
-    case 'AUTH_REGISTRATION_DISABLED':
-      return t('error.registrationDisabled');
-    case 'AUTH_IDENTITY_TAKEN':
-      return t('error.identityTaken');
-    case 'AUTH_LAST_WAY_IN':
-      return t('error.lastWayIn');
-    case 'AUTH_USER_DISABLED':
-      return t('error.userDisabled');
-    case 'AUTH_SETUP_TOKEN_INVALID':
-      return t('error.setupToken');
-    case 'VALIDATION_FAILED':
-      return t('error.validation', { message: error.message });
-  }
+  const told = { wait: formatWait(error.retryAfter, t, language), message: error.message };
+  const meaning = meanings[error.code];
+  if (meaning !== undefined) return t(meaning, told);
   if (error.status === 0) return t('error.unreachable');
-  if (error.status === 429) return t('error.limited', { wait });
+  if (error.status === 429) return t('error.limited', told);
   if (error.status >= 500 || error.code === 'UNREADABLE') return t('error.unavailable');
-  return t('error.unknown', { message: error.message });
+  return t('error.unknown', told);
 }
 
 function formatWait(seconds: number | null, t: TFunction, language: string): string {

@@ -20,3 +20,42 @@ export type OAuthTicket = DataOf<Api['oauth']['state']['post']>;
 export type SessionBundle = DataOf<Api['user']['auth']['refresh']['post']>;
 export type User = DataOf<Api['user']['self']['get']>;
 export type LoginSession = SessionBundle['session'];
+/** What a change of password, second factor or passkeys answers: the session goes on with another access token. */
+export type SessionRotation = Omit<SessionBundle, 'user'>;
+/** What needs a Security Proof, whether this account needs one for it, and the proof itself. */
+export type ProofScope = Api['verify']['post']['body']['scope'];
+export type ProofNeed = DataOf<Api['verify']['get']>;
+export type Proof = DataOf<Api['verify']['post']>;
+/** What the browser is to ask a passkey. */
+export type PasskeyUse = DataOf<Api['user']['passkey']['verify']['begin']['post']>;
+
+type PluginApi = Api['plugin']['task'];
+export type PluginSummary = DataOf<PluginApi['get']>[number];
+export type PluginDetail = DataOf<PluginApi[':key']['get']>;
+export type PluginVersion = DataOf<PluginApi[':key']['versions']['get']>[number];
+export type PluginRuntime = DataOf<PluginApi['runtime']['status']['get']>;
+export type PluginPreview = DataOf<PluginApi[':key']['preview']['post']>;
+export type PluginDiff = DataOf<PluginApi[':key']['diff']['get']>;
+export type PluginDryRun = DataOf<PluginApi[':key']['dryrun']['post']>;
+export type MarketOffer = DataOf<PluginApi['marketplace']['get']>[number];
+export type MarketPlugin = MarketOffer['plugins'][number];
+export type MarketSourceText = DataOf<PluginApi['marketplace']['source']['get']>;
+export type MarketInstalled = DataOf<PluginApi['marketplace']['install']['post']>;
+export type Price = DataOf<Api['price']['get']>['items'][number];
+export type UnpricedModels = DataOf<Api['price']['missing']['get']>[number];
+export type PriceQuote = DataOf<Api['price']['quote']['post']>;
+
+export type Channel = DataOf<Api['channel'][':id']['get']>;
+export type ChannelPage = DataOf<Api['channel']['get']>;
+export type ChannelChoices = DataOf<Api['channel']['choices']['get']>;
+export type Account = DataOf<Api['user'][':id']['get']>;
+export type AccountPage = DataOf<Api['user']['get']>;
+export type AccountRow = AccountPage['items'][number];
+export type AccountSession = DataOf<Api['user'][':id']['sessions']['get']>[number];
+export type Option = DataOf<Api['option']['get']>[number];
+export type OptionTrial = DataOf<Api['option']['test']['post']>;
+export type OAuthProvider = DataOf<Api['custom-oauth-provider']['get']>[number];
+export type DiscoveredProvider = DataOf<Api['custom-oauth-provider']['discovery']['post']>;
+export type AuditPage = DataOf<Api['audit']['get']>;
+export type AuditEntry = AuditPage['items'][number];
+export type NodeReport = DataOf<Api['node']['get']>;

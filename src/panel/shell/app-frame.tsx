@@ -4,6 +4,7 @@ import { Notifications } from '@mantine/notifications';
 import { Suspense, useEffect } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Outlet, useLocation } from 'react-router';
+import { ProofProvider } from '../session/proof.tsx';
 import { BrandMark } from '../ui/brand-mark.tsx';
 import { ConfirmProvider } from '../ui/confirm.tsx';
 import { CrashBoundary } from '../ui/crash-boundary.tsx';
@@ -21,46 +22,48 @@ export function AppFrame() {
   useEffect(close, [pathname]);
   return (
     <ConfirmProvider>
-      <a className={classes.skip} href="#content">
-        {t('nav.skip')}
-      </a>
-      <div className={classes.frame}>
-        <aside className={classes.side}>
-          <div className={classes.brand}>
-            <BrandMark />
-          </div>
-          <SideNavigation />
-        </aside>
-        <div className={classes.body}>
-          <header className={classes.bar}>
-            <div className={classes.small}>
-              <Burger opened={isOpen} onClick={toggle} size="sm" aria-label={t('nav.open')} aria-expanded={isOpen} />
+      <ProofProvider>
+        <a className={classes.skip} href="#content">
+          {t('nav.skip')}
+        </a>
+        <div className={classes.frame}>
+          <aside className={classes.side}>
+            <div className={classes.brand}>
               <BrandMark />
             </div>
-            <div className={classes.controls}>
-              <PageControls />
-              <AccountMenu />
-            </div>
-          </header>
-          <main id="content" tabIndex={-1} className={classes.content}>
-            <CrashBoundary key={pathname}>
-              <Suspense fallback={<FullPageLoader />}>
-                <Outlet />
-              </Suspense>
-            </CrashBoundary>
-          </main>
+            <SideNavigation />
+          </aside>
+          <div className={classes.body}>
+            <header className={classes.bar}>
+              <div className={classes.small}>
+                <Burger opened={isOpen} onClick={toggle} size="sm" aria-label={t('nav.open')} aria-expanded={isOpen} />
+                <BrandMark />
+              </div>
+              <div className={classes.controls}>
+                <PageControls />
+                <AccountMenu />
+              </div>
+            </header>
+            <main id="content" tabIndex={-1} className={classes.content}>
+              <CrashBoundary key={pathname}>
+                <Suspense fallback={<FullPageLoader />}>
+                  <Outlet />
+                </Suspense>
+              </CrashBoundary>
+            </main>
+          </div>
         </div>
-      </div>
-      <Drawer
-        opened={isOpen}
-        onClose={close}
-        size={280}
-        title={<BrandMark />}
-        closeButtonProps={{ 'aria-label': t('app.close') }}
-      >
-        <SideNavigation />
-      </Drawer>
-      <Notifications position="bottom-right" />
+        <Drawer
+          opened={isOpen}
+          onClose={close}
+          size={280}
+          title={<BrandMark />}
+          closeButtonProps={{ 'aria-label': t('app.close') }}
+        >
+          <SideNavigation />
+        </Drawer>
+        <Notifications position="bottom-right" />
+      </ProofProvider>
     </ConfirmProvider>
   );
 }

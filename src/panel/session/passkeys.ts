@@ -1,0 +1,32 @@
+import type {
+  PublicKeyCredentialCreationOptionsJSON,
+  PublicKeyCredentialRequestOptionsJSON,
+} from '@simplewebauthn/browser';
+import { ToldError } from '../api/told-error.ts';
+
+/** Browsers have passkeys in secure contexts alone: over https, or on the machine itself. */
+export const hasPasskeys = (): boolean => window.isSecureContext && 'PublicKeyCredential' in window;
+
+/** The browser's dialog that makes a passkey; gives what the server is to check. Throws a `ToldError`. */
+export async function makePasskey(options: PublicKeyCredentialCreationOptionsJSON) {
+  const { startRegistration } = await import('@simplewebauthn/browser');
+  return orTold(startRegistration({ optionsJSON: options }));
+}
+
+/** The browser's dialog that uses a passkey; gives what the server is to check. Throws a `ToldError`. */
+export async function showPasskey(options: PublicKeyCredentialRequestOptionsJSON) {
+  const { startAuthentication } = await import('@simplewebauthn/browser');
+  return orTold(startAuthentication({ optionsJSON: options }));
+}
+
+async function orTold<T>(ceremony: Promise<T>): Promise<T> {
+  try {
+    return await ceremony;
+  } catch (error) {
+    const name = error instanceof Error ? error.name : '';
+    // The device holds a passkey of this account already.
+    if (name === 'InvalidStateError') throw new ToldError('passkey.known');
+    if (name === 'NotAllowedError' || name === 'AbortError') throw new ToldError('passkey.cancelled');
+    throw new ToldError('passkey.failed');
+  }
+}
