@@ -32,7 +32,11 @@ export type Quote = {
 export type BillableTask = Pick<
   TaskRecord,
   'taskId' | 'userId' | 'apiKeyId' | 'group' | 'channelId' | 'platform' | 'quota' | 'billing'
-> & { properties: Pick<TaskRecord['properties'], 'originModelName'> };
+> & {
+  properties: Pick<TaskRecord['properties'], 'originModelName'>;
+  /** When it was asked for; left out where that tells nothing of how long it took. */
+  createdAt?: number;
+};
 
 /** What a task finally costs, and its snapshot with the outcome. */
 export type FinalBill = { quota: number; billing: BillingSnapshot };
@@ -271,6 +275,7 @@ const usageRow = (
   quota,
   detail,
   createdAt,
+  seconds: task.createdAt === undefined ? -1 : Math.max(0, createdAt - task.createdAt),
 });
 
 /** An expression that nobody has saved. Throws `billing.price_invalid` when it is none. */

@@ -33,6 +33,7 @@ import { type RecordsSource, recordRoutes } from './panel-api/records.ts';
 import { registrationRoutes } from './panel-api/registration.ts';
 import { setupRoutes } from './panel-api/setup.ts';
 import { signInRoutes } from './panel-api/sign-in.ts';
+import { statsRoutes } from './panel-api/stats.ts';
 import { panelTaskRoutes } from './panel-api/tasks.ts';
 import { telegramRoutes } from './panel-api/telegram.ts';
 import { twoFactorRoutes } from './panel-api/two-factor.ts';
@@ -168,7 +169,8 @@ const joinTasks = (kit: Kit, deps: JoinDeps) =>
     .use(playgroundRoutes(kit, { ...deps, heartbeatMs: deps.config.heartbeatMs }))
     .use(webhookRoutes(kit, deps))
     .use(recordRoutes(kit, deps))
-    .use(keyUsageRoutes(kit, deps));
+    .use(keyUsageRoutes(kit, deps))
+    .use(statsRoutes(kit, deps));
 
 const joinOperation = (kit: Kit, deps: JoinDeps) =>
   new Elysia({ normalize: false })

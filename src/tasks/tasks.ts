@@ -17,6 +17,7 @@ import { ownTasks } from './own-tasks.ts';
 import { createPollEngine, type PollEngine } from './poll-engine.ts';
 import { quoteRequest, type RequestToQuote } from './quote-request.ts';
 import { describeArtifacts } from './read-artifacts.ts';
+import { createFigureReader, type FigureReader } from './read-figures.ts';
 import { createRelay, type Relay } from './relay/relay.ts';
 import { createResponse, type ResponseAnswer } from './responses/create-response.ts';
 import { createObservationGate } from './responses/limit-observations.ts';
@@ -88,6 +89,8 @@ export type Tasks = {
   contentByLink(link: ArtifactLink, request: ContentRequest): Promise<Content>;
   list(filter: TaskFilter, page: Page): Promise<Paged<TaskRecord>>;
   detail(taskId: string, userId: number | null): Promise<TaskDetail>;
+  /** What the last days came to; a few seconds old. */
+  readonly figures: FigureReader;
   /** Notices to clients; they start and stop apart from polling. */
   readonly webhooks: Webhooks;
   /** What no plugin serves. */
@@ -105,6 +108,7 @@ export function createTasks(services: TaskServices): Tasks {
 
   return {
     webhooks: createWebhooks(deps),
+    figures: createFigureReader(deps),
     relay,
     async start({ poll = true } = {}) {
       if (store.dialect === 'sqlite') {

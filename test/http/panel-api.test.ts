@@ -282,6 +282,7 @@ describe('every route states who may call it', () => {
         'DELETE /api/token/{id}',
         'GET /api/log',
         'GET /api/model',
+        'GET /api/stats',
         'GET /api/task',
         'GET /api/task/{task_id}',
         'GET /api/task/{task_id}/artifacts',

@@ -196,6 +196,40 @@ describe('the live view', () => {
   });
 });
 
+describe('the figures of the home page', () => {
+  test('are what one has used oneself; of everybody for administrators', async () => {
+    const own = await must('/api/stats?days=7', { token: tokens.user });
+    expect(own).toMatchObject({ scope: 'own', totals: { failed: 0, running: 0, success_rate: 1 } });
+    const { succeeded, spend } = own.totals;
+    expect(succeeded).toBeGreaterThan(2);
+    expect(spend).toBe(1_000_000 - (await must('/api/user/self', { token: tokens.user })).quota);
+    expect(own.by_day).toHaveLength(7);
+    expect(own.by_day.at(-1)).toMatchObject({ day: Math.floor(Date.now() / 86_400_000) * 86_400, succeeded, spend });
+    expect(own.by_status).toEqual([
+      { status: 'SUCCESS', tasks: succeeded },
+      { status: 'FAILURE', tasks: 0 },
+    ]);
+    const [model] = own.models;
+    expect(model).toMatchObject({ plugin_key: 'demo', model: 'demo-video', succeeded, failed: 0 });
+    expect(model.p95_seconds).toBeGreaterThan(0);
+    expect(own.slowest).toEqual([model]);
+    expect(own.failures).toEqual([]);
+
+    const { totals } = await must('/api/stats', { token: tokens.other });
+    expect(totals).toEqual({ succeeded: 0, failed: 0, spend: 0, running: 0, success_rate: null });
+    expect((await must('/api/stats?scope=all', { token: tokens.root })).totals.succeeded).toBe(succeeded);
+  });
+
+  test.each([
+    ['/api/stats?scope=all', 403],
+    ['/api/stats?days=0', 400],
+    ['/api/stats?days=91', 400],
+    ['/api/stats?weeks=1', 400],
+  ])('%s is refused with %i', async (path, status) => {
+    expect((await panel.send(path, { token: tokens.user })).status).toBe(status);
+  });
+});
+
 test('model requests are counted by their limit', async () => {
   const options = [
     { key: 'ModelRequestRateLimitEnabled', value: 'true' },

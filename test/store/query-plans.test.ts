@@ -63,6 +63,35 @@ const webhooks: Query[] = [
   ['depth', ({ webhooks }) => webhooks.depth(), 'webhook_outbox', 'webhook_outbox_due'],
 ];
 
+/** The home page must not read all that was ever used, nor the wide rows of tasks that have ended. */
+const figures: Query[] = [
+  ['addUpDays', ({ figures }) => figures.addUpDays(29_000, 100), 'usage_logs', 'usage_logs_created'],
+  [
+    'usageByDay',
+    ({ figures }) => figures.usageByDay({ sinceDay: 1000 }),
+    'usage_logs',
+    /usage_days_day.*usage_logs_created|usage_logs_created.*usage_days_day/s,
+  ],
+  [
+    'usageByDay of a user',
+    ({ figures }) => figures.usageByDay({ sinceDay: 1000, userId: 7 }),
+    'usage_days',
+    /usage_days_pkey|usage_days_day|sqlite_autoindex_usage_days/,
+  ],
+  ['openTasks', ({ figures }) => figures.openTasks({}), 'tasks', /tasks_(open|unfinished|submitting|overdue|due)/],
+  ['openTasks of a user', ({ figures }) => figures.openTasks({ userId: 1 }), 'tasks', 'tasks_open'],
+];
+
+const fillUsage = [
+  `insert into usage_logs (user_id, task_id, channel_id, plugin_key, model, kind, quota, detail, created_at)
+   with recursive n(i) as (select 1 union all select i + 1 from n where i < 30000)
+   select i % 300, 't' || i, 1, 'demo', 'm', 'settle', 1, '{}', i from n`,
+  `insert into usage_days (user_id, day, plugin_key, model, kind, duration, tasks, quota)
+   with recursive n(i) as (select 1 union all select i + 1 from n where i < 30000)
+   select i % 300, i / 25, 'demo', 'm' || i, 'settle', 1, 1, 1 from n`,
+  'update usage_progress set until = 29900',
+];
+
 const CLAIMS = 'external_identity_claims';
 
 /** Clean-up and counting come by the hour and at each login; they must not read all that is alive. */
@@ -172,7 +201,7 @@ describe('claims and the hourly work walk their indexes', () => {
     const file = new SqliteFile(join(dataDir, 'taskgate.db'));
     const run: RunStatement = async (text, params) =>
       file.query(text).values(...(params as (string | number | null)[]));
-    for (const query of [...claims, ...webhooks, ...accounts]) {
+    for (const query of [...claims, ...webhooks, ...accounts, ...figures]) {
       const [name, , table, index] = query;
       const plan = `${name}: ${await explained(run, 'sqlite', query)}`;
       expect(plan).toMatch(index);
@@ -193,10 +222,10 @@ describe('claims and the hourly work walk their indexes', () => {
     ] as const) {
       await sql.unsafe(fill(count, status));
     }
-    for (const text of [...fillWebhooks, ...fillAccounts]) await sql.unsafe(text);
+    for (const text of [...fillWebhooks, ...fillAccounts, ...fillUsage]) await sql.unsafe(text);
     await sql.unsafe('analyze');
     const run: RunStatement = async (text, params) => (await sql.unsafe(text, params).values()) as unknown[][];
-    for (const query of [...claims, ...webhooks, ...accounts]) {
+    for (const query of [...claims, ...webhooks, ...accounts, ...figures]) {
       const [name, , table, index] = query;
       const plan = `${name}: ${await explained(run, 'postgres', query)}`;
       expect(plan).toMatch(index);

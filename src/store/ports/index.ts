@@ -1,6 +1,7 @@
 export * from './account-records.ts';
 export * from './account-stores.ts';
 export * from './counters.ts';
+export * from './figure-store.ts';
 export * from './identity-stores.ts';
 export * from './records.ts';
 export * from './relay-store.ts';

@@ -196,6 +196,8 @@ export type UsageLogRecord = {
   quota: number;
   detail: JsonObject;
   createdAt: number;
+  /** From the request to the end; -1: not known. */
+  seconds: number;
 };
 
 export type AuditRecord = {

@@ -8,6 +8,7 @@
  */
 
 import type { ApiKeyStore, FlowStore, PasskeyStore, SessionStore, TwoFactorStore } from './account-stores.ts';
+import type { FigureStore } from './figure-store.ts';
 import type { IdentityStore, OAuthProviderStore } from './identity-stores.ts';
 import type {
   AuditRecord,
@@ -296,7 +297,7 @@ export type AuditFilter = {
 };
 
 export interface LogStore {
-  addUsage(row: Omit<UsageLogRecord, 'id'>): Promise<void>;
+  addUsage(row: Omit<UsageLogRecord, 'id' | 'seconds'> & { seconds?: number }): Promise<void>;
   listUsage(filter: { userId?: number; apiKeyId?: number }, page: Page): Promise<Paged<UsageLogRecord>>;
   addAudit(row: Omit<AuditRecord, 'id'>): Promise<void>;
   /** The latest first. */
@@ -339,6 +340,7 @@ export interface Repositories {
   readonly ledger: LedgerStore;
   readonly prices: PriceStore;
   readonly logs: LogStore;
+  readonly figures: FigureStore;
   readonly options: OptionStore;
   readonly nodes: NodeStore;
 }

@@ -6,6 +6,7 @@ import type { Tables } from '../schema/index.ts';
 import { createApiKeyStore } from './api-keys.ts';
 import { createChannelStore } from './channels.ts';
 import { createContext } from './context.ts';
+import { createFigureStore } from './figures.ts';
 import { createFlowStore } from './flows.ts';
 import { createIdempotencyStore } from './idempotency.ts';
 import { createIdentityStore } from './identities.ts';
@@ -48,6 +49,7 @@ export function createRepositories(
     ledger: withStoreErrors(createLedgerStore(context)),
     prices: withStoreErrors(createPriceStore(context)),
     logs: withStoreErrors(createLogStore(context)),
+    figures: withStoreErrors(createFigureStore(context)),
     options: withStoreErrors(createOptionStore(context)),
     nodes: withStoreErrors(createNodeStore(context)),
   };

@@ -92,7 +92,11 @@ export function createRelayStore({ db, tables, nowMs, now, amongRows }: Context)
     },
 
     async addParts(parts) {
-      if (parts.length > 0) await db.insert(objects).values([...parts]).onConflictDoNothing();
+      if (parts.length > 0)
+        await db
+          .insert(objects)
+          .values([...parts])
+          .onConflictDoNothing();
     },
 
     async ownObject(userId, kind, objectId) {

@@ -72,6 +72,23 @@ export const defineGateway = (kit: Kit) => ({
     quota: kit.big('quota').notNull(),
     detail: kit.json<JsonObject>('detail').notNull(),
     createdAt: kit.big('created_at').notNull(),
+    seconds: kit.big('seconds').notNull().default(-1),
+  }),
+
+  usageDays: kit.table('usage_days', {
+    userId: kit.big('user_id').notNull(),
+    day: kit.big('day').notNull(),
+    pluginKey: kit.text('plugin_key').notNull(),
+    model: kit.text('model').notNull(),
+    kind: kit.text('kind').$type<'settle' | 'refund'>().notNull(),
+    duration: kit.int('duration').notNull(),
+    tasks: kit.big('tasks').notNull(),
+    quota: kit.big('quota').notNull(),
+  }),
+
+  usageProgress: kit.table('usage_progress', {
+    id: kit.int('id').primaryKey(),
+    until: kit.big('until').notNull(),
   }),
 
   auditLogs: kit.table('audit_logs', {

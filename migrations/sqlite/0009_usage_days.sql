@@ -1,0 +1,30 @@
+-- Figures by day. Usage rows are added up once, so that a year of tasks is read as a few thousand short rows.
+
+-- From the request to the end of the task; -1: not known.
+alter table usage_logs add column seconds integer not null default -1;
+
+create table usage_days (
+  user_id integer not null,
+  -- Days since 1970, UTC.
+  day integer not null,
+  plugin_key text not null,
+  model text not null,
+  kind text not null,
+  -- Number of the class of durations; -1: not known.
+  duration integer not null,
+  tasks integer not null,
+  quota integer not null,
+  primary key (user_id, day, plugin_key, model, kind, duration)
+);
+-- For everybody's figures.
+create index usage_days_day on usage_days (day);
+
+-- One row: usage up to here, in Unix seconds and exclusive, is in usage_days.
+create table usage_progress (
+  id integer primary key,
+  until integer not null
+);
+insert into usage_progress (id, until) values (1, 0);
+
+-- What a user has under way, by status and age.
+create index tasks_open on tasks (user_id, status, created_at) where status in ('NOT_START', 'SUBMITTED', 'QUEUED', 'IN_PROGRESS');

@@ -1,0 +1,106 @@
+import { expect, test } from 'bun:test';
+import type { Store, UsageDay } from '../../src/store/ports/index.ts';
+import { addRunningTask, addUser, describeEachStore, newTask } from './each-store.ts';
+
+const DAY = 86_400;
+
+const order = (rows: UsageDay[]) =>
+  rows.sort((a, b) => JSON.stringify(Object.values(a)).localeCompare(JSON.stringify(Object.values(b))));
+
+describeEachStore(
+  'figures by day',
+  (opened) => {
+    const add = (store: Store, userId: number, createdAt: number, change: object = {}) =>
+      store.logs.addUsage({
+        userId,
+        apiKeyId: null,
+        taskId: 't',
+        channelId: 1,
+        pluginKey: 'demo',
+        model: 'm',
+        kind: 'settle',
+        quota: 10,
+        detail: {},
+        createdAt,
+        ...change,
+      });
+    const addUp = async (store: Store, before: number, limit = 2) => {
+      let rounds = 0;
+      for (; rounds < 50; rounds += 1) {
+        if (!(await store.transaction((tx) => tx.figures.addUpDays(before, limit)))) return rounds;
+      }
+      throw new Error('it goes on for ever');
+    };
+
+    test('are the same before, while and after rows are added up, each row once', async () => {
+      const { store } = opened();
+      const { id } = await addUser(store);
+      const other = (await addUser(store)).id;
+      for (const seconds of [0, 1, 2, 45, 46, 90_000, -1]) await add(store, id, 5 * DAY, { seconds });
+      await add(store, id, 5 * DAY + 50, { kind: 'refund', quota: 7, seconds: 4 });
+      await add(store, other, 6 * DAY - 1, { model: 'n' });
+      await add(store, other, 6 * DAY, { model: 'n' });
+      const all = () => store.figures.usageByDay({ sinceDay: 0 }).then(order);
+      const before = await all();
+      expect(
+        before.map(({ day, model, kind, duration, tasks, quota }) => [day, model, kind, duration, tasks, quota]),
+      ).toEqual(
+        expect.arrayContaining([
+          [5, 'm', 'settle', -1, 1, 10],
+          [5, 'm', 'settle', 0, 2, 20],
+          [5, 'm', 'settle', 1, 1, 10],
+          [5, 'm', 'settle', 9, 1, 10],
+          [5, 'm', 'settle', 10, 1, 10],
+          [5, 'm', 'settle', 27, 1, 10],
+          [5, 'm', 'refund', 3, 1, 7],
+          [5, 'n', 'settle', -1, 1, 10],
+          [6, 'n', 'settle', -1, 1, 10],
+        ]),
+      );
+      expect(before).toHaveLength(9);
+      await addUp(store, 5 * DAY + 10);
+      expect(await all()).toEqual(before);
+      await addUp(store, 7 * DAY);
+      expect(await all()).toEqual(before);
+      expect(await addUp(store, 7 * DAY)).toBe(0);
+      expect(await all()).toEqual(before);
+
+      expect((await store.figures.usageByDay({ sinceDay: 0, userId: other })).map(({ day }) => day).sort()).toEqual([
+        5, 6,
+      ]);
+      expect(await store.figures.usageByDay({ sinceDay: 6 })).toHaveLength(1);
+      // What comes afterwards counts at once, and joins what is there when it is added up.
+      await add(store, other, 8 * DAY, { model: 'n' });
+      await add(store, other, 8 * DAY, { model: 'n' });
+      const later = await all();
+      expect(later).toContainEqual(expect.objectContaining({ day: 8, tasks: 2, quota: 20 }));
+      await addUp(store, 9 * DAY, 1);
+      expect(await all()).toEqual(later);
+    });
+
+    test('nodes that add up at once count nothing twice', async () => {
+      const { store, openAnother } = opened();
+      const stores = store.dialect === 'postgres' ? [store, await openAnother()] : [store, store];
+      const { id } = await addUser(store);
+      for (let i = 0; i < 40; i += 1) await add(store, id, 5 * DAY + i);
+      await Promise.all([...stores, ...stores].map((each) => addUp(each, 6 * DAY, 3)));
+      const sum = (await store.figures.usageByDay({ sinceDay: 0 })).reduce((total, { tasks }) => total + tasks, 0);
+      expect(sum).toBe(40);
+    });
+
+    test('what is under way is counted by day and status', async () => {
+      const { store } = opened();
+      const { id } = await addUser(store);
+      await store.tasks.insert(newTask({ userId: id, createdAt: 3 * DAY }));
+      for (const createdAt of [4 * DAY, 4 * DAY + 1]) await addRunningTask(store, { userId: id, createdAt });
+      await addRunningTask(store, { userId: id + 1, createdAt: 4 * DAY });
+      const rows = (await store.figures.openTasks({ userId: id })).sort((a, b) => a.day - b.day);
+      expect(rows).toEqual([
+        { day: 3, status: 'NOT_START', tasks: 1 },
+        { day: 4, status: 'SUBMITTED', tasks: 2 },
+      ]);
+      expect((await store.figures.openTasks({})).reduce((sum, { tasks }) => sum + tasks, 0)).toBe(4);
+    });
+  },
+  { fresh: 'test' },
+);
