@@ -1,5 +1,5 @@
 import type { Clock } from '../kernel/index.ts';
-import { DURATION_LIMITS, type OpenTasks, type Store, type TaskStatus, type UsageDay } from '../store/ports/index.ts';
+import { DURATION_LIMITS, type EndedTasks, type OpenTasks, type Store, type TaskStatus } from '../store/ports/index.ts';
 
 const DAY_SECONDS = 86_400;
 /** Figures of one reader are read again after so long: a page that many keep open shall not cost a query each time. */
@@ -79,7 +79,7 @@ export function createFigureReader({ store, clock }: { store: Store; clock: Cloc
   };
 }
 
-function endedOf(usage: readonly UsageDay[]): Ended {
+function endedOf(usage: readonly EndedTasks[]): Ended {
   const sum = { succeeded: 0, failed: 0, spend: 0 };
   for (const { kind, tasks, quota } of usage) {
     if (kind === 'refund') sum.failed += tasks;
@@ -91,7 +91,7 @@ function endedOf(usage: readonly UsageDay[]): Ended {
   return sum;
 }
 
-function describeDay(day: number, usage: readonly UsageDay[], open: readonly OpenTasks[]) {
+function describeDay(day: number, usage: readonly EndedTasks[], open: readonly OpenTasks[]) {
   const running = open.filter((row) => row.day === day).reduce((sum, { tasks }) => sum + tasks, 0);
   return { day: day * DAY_SECONDS, running, ...endedOf(usage.filter((row) => row.day === day)) };
 }
@@ -102,8 +102,8 @@ function byStatus(open: readonly OpenTasks[]): Figures['open'] {
   return [...counts].map(([status, tasks]) => ({ status, tasks }));
 }
 
-function byModel(usage: readonly UsageDay[]): ModelFigures[] {
-  const models = new Map<string, UsageDay[]>();
+function byModel(usage: readonly EndedTasks[]): ModelFigures[] {
+  const models = new Map<string, EndedTasks[]>();
   for (const row of usage) {
     const key = `${row.pluginKey}\n${row.model}`;
     models.set(key, [...(models.get(key) ?? []), row]);
@@ -118,7 +118,7 @@ function byModel(usage: readonly UsageDay[]): ModelFigures[] {
 }
 
 /** Of successes, read off their classes of durations: within a class as if they lay evenly, so that it is right to the class. */
-function percentile(usage: readonly UsageDay[], share: number): number | undefined {
+function percentile(usage: readonly EndedTasks[], share: number): number | undefined {
   const counts = new Map<number, number>();
   let total = 0;
   for (const { kind, duration, tasks } of usage) {

@@ -1,10 +1,10 @@
 import { expect, test } from 'bun:test';
-import type { Store, UsageDay } from '../../src/store/ports/index.ts';
+import type { EndedTasks, Store } from '../../src/store/ports/index.ts';
 import { addRunningTask, addUser, describeEachStore, newTask } from './each-store.ts';
 
 const DAY = 86_400;
 
-const order = (rows: UsageDay[]) =>
+const order = (rows: EndedTasks[]) =>
   rows.sort((a, b) => JSON.stringify(Object.values(a)).localeCompare(JSON.stringify(Object.values(b))));
 
 describeEachStore(

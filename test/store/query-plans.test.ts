@@ -79,7 +79,7 @@ const figures: Query[] = [
     /usage_days_pkey|usage_days_day|sqlite_autoindex_usage_days/,
   ],
   ['openTasks', ({ figures }) => figures.openTasks({}), 'tasks', /tasks_(open|unfinished|submitting|overdue|due)/],
-  ['openTasks of a user', ({ figures }) => figures.openTasks({ userId: 1 }), 'tasks', 'tasks_open'],
+  ['openTasks of a user', ({ figures }) => figures.openTasks({ userId: 7 }), 'tasks', 'tasks_open'],
 ];
 
 const fillUsage = [

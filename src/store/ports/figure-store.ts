@@ -7,7 +7,7 @@ export const DURATION_LIMITS = [
 ] as const;
 
 /** What ended on one day in one class of durations. */
-export type UsageDay = {
+export type EndedTasks = {
   /** Days since 1970, UTC. */
   day: number;
   pluginKey: string;
@@ -30,6 +30,6 @@ export interface FigureStore {
    */
   addUpDays(before: number, limit: number): Promise<boolean>;
   /** Usage since `sinceDay`, whether it has been added up or not; of one user where `userId` is given. */
-  usageByDay(filter: { sinceDay: number; userId?: number }): Promise<UsageDay[]>;
+  usageByDay(filter: { sinceDay: number; userId?: number }): Promise<EndedTasks[]>;
   openTasks(filter: { userId?: number }): Promise<OpenTasks[]>;
 }
