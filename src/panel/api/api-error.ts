@@ -1,7 +1,7 @@
 /**
  * Why a call did not give data. `status` is the HTTP status, 0 when no answer came; `code` is the API's own code, or
  * `UNREACHABLE` and `UNREADABLE` for what never reached it; `retryAfter` are seconds; `faults` are what the server says of single
- * fields, by their names in the request.
+ * fields, by their names in the request; `details` is what else it says, shaped as the code's description has it.
  */
 export class ApiError extends Error {
   constructor(
@@ -11,6 +11,7 @@ export class ApiError extends Error {
     readonly requestId: string | null = null,
     readonly retryAfter: number | null = null,
     readonly faults: ReadonlyMap<string, string> = new Map(),
+    readonly details: unknown = undefined,
   ) {
     super(message);
     this.name = 'ApiError';

@@ -6,16 +6,20 @@ export type ApiRequest = {
   path: string;
   body?: unknown;
   headers?: Record<string, string>;
+  /** `blob` for a picture; everything else is JSON in the API's envelope. */
+  as?: 'blob';
+  /** How long an answer may take, in ms; 20 s unless said. */
+  patienceMs?: number;
 };
 
-/** Sends one request and gives the `data` of its answer; throws an `ApiError` for everything else. */
+/** Sends one request and gives the `data` of its answer, or its bytes as a `Blob`; throws an `ApiError` for everything else. */
 export type SendRequest = <T>(request: ApiRequest) => Promise<T>;
 
-const patienceMs = 20_000;
+const usualPatienceMs = 20_000;
 
 /** The API of the origin that the panel was loaded from. */
 export function createSendRequest(): SendRequest {
-  return async <T>({ method, path, body, headers }: ApiRequest): Promise<T> => {
+  return async <T>({ method, path, body, headers, as, patienceMs = usualPatienceMs }: ApiRequest): Promise<T> => {
     const response = await ask(path, {
       method,
       headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
@@ -24,6 +28,7 @@ export function createSendRequest(): SendRequest {
       cache: 'no-store',
       signal: AbortSignal.timeout(patienceMs),
     });
+    if (as === 'blob' && response.ok) return (await response.blob()) as T;
     const answer = await readObject(response);
     if (response.ok && answer?.success === true) return answer.data as T;
     throw new ApiError(
@@ -33,6 +38,7 @@ export function createSendRequest(): SendRequest {
       response.headers.get('x-request-id'),
       readRetryAfter(response.headers.get('retry-after')),
       readFaults(answer?.details),
+      answer?.details,
     );
   };
 }

@@ -59,3 +59,10 @@ export type DiscoveredProvider = DataOf<Api['custom-oauth-provider']['discovery'
 export type AuditPage = DataOf<Api['audit']['get']>;
 export type AuditEntry = AuditPage['items'][number];
 export type NodeReport = DataOf<Api['node']['get']>;
+
+type TaskApi = Api['task'];
+export type TaskSummary = DataOf<TaskApi['get']>['items'][number];
+export type TaskDetail = DataOf<TaskApi[':task_id']['get']>;
+export type TaskNotice = DataOf<TaskApi[':task_id']['webhooks']['get']>['items'][number];
+export type CallableModel = DataOf<Api['model']['get']>[number];
+export type TaskQuote = DataOf<TaskApi['quote']['post']>;

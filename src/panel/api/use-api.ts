@@ -9,24 +9,27 @@ import {
 import { useSession } from '../session/session-context.tsx';
 import type { ApiRequest } from './send-request.ts';
 
-type UseApiOptions = {
+type UseApiOptions<T> = {
   /** Asks only while true. */
   enabled?: boolean;
-  /** Asks again after so many ms, while the tab is in view. */
-  refreshMs?: number | false;
+  /** Asks again after so many ms, while the tab is in view; it may depend on what was read last. */
+  refreshMs?: number | false | ((data: T | undefined) => number | false);
 };
 
 /**
  * Reads `path` with the session. The former page stays while the next one of a list is on its way. What a change makes stale is named by
  * the beginnings of paths (see `useChange`).
  */
-export function useApi<T>(path: string, { enabled = true, refreshMs = false }: UseApiOptions = {}): UseQueryResult<T> {
+export function useApi<T>(
+  path: string,
+  { enabled = true, refreshMs = false }: UseApiOptions<T> = {},
+): UseQueryResult<T> {
   const session = useSession();
   return useQuery({
     queryKey: ['api', path],
     queryFn: () => session.send<T>({ method: 'GET', path }),
     enabled,
-    refetchInterval: refreshMs,
+    refetchInterval: typeof refreshMs === 'function' ? ({ state }) => refreshMs(state.data) : refreshMs,
     placeholderData: keepPreviousData,
   });
 }

@@ -18,6 +18,22 @@ const NewPasswordPage = lazy(async () => ({
 const OAuthPage = lazy(async () => ({ default: (await import('../pages/oauth/oauth-page.tsx')).OAuthPage }));
 const AppFrame = lazy(async () => ({ default: (await import('../shell/app-frame.tsx')).AppFrame }));
 const HomePage = lazy(async () => ({ default: (await import('../pages/home/home-page.tsx')).HomePage }));
+const ChannelsPage = lazy(async () => ({
+  default: (await import('../pages/channels/channels-page.tsx')).ChannelsPage,
+}));
+const NewChannelPage = lazy(async () => ({
+  default: (await import('../pages/channels/new-channel-page.tsx')).NewChannelPage,
+}));
+const ChannelPage = lazy(async () => ({ default: (await import('../pages/channels/channel-page.tsx')).ChannelPage }));
+const PluginsPage = lazy(async () => ({ default: (await import('../pages/plugins/plugins-page.tsx')).PluginsPage }));
+const PluginPage = lazy(async () => ({ default: (await import('../pages/plugins/plugin-page.tsx')).PluginPage }));
+const PluginDiffPage = lazy(async () => ({ default: (await import('../pages/plugins/diff-page.tsx')).DiffPage }));
+const ActivatePage = lazy(async () => ({ default: (await import('../pages/plugins/activate-page.tsx')).ActivatePage }));
+const MarketplacePage = lazy(async () => ({
+  default: (await import('../pages/marketplace/marketplace-page.tsx')).MarketplacePage,
+}));
+const OfferPage = lazy(async () => ({ default: (await import('../pages/marketplace/offer-page.tsx')).OfferPage }));
+const PricesPage = lazy(async () => ({ default: (await import('../pages/prices/prices-page.tsx')).PricesPage }));
 
 export function AppRoutes() {
   return (
@@ -51,8 +67,22 @@ export function AppRoutes() {
           }
         >
           <Route path="/" element={<HomePage />} />
-          <Route element={<RequireRole role={roles.admin} />}>{/* administrators */}</Route>
-          <Route element={<RequireRole role={roles.root} />}>{/* root */}</Route>
+          <Route element={<RequireRole role={roles.admin} />}>
+            {/* administrators */}
+            <Route path="/channels" element={<ChannelsPage />} />
+            <Route path="/channels/new" element={<NewChannelPage />} />
+            <Route path="/channels/:id" element={<ChannelPage />} />
+          </Route>
+          <Route element={<RequireRole role={roles.root} />}>
+            {/* root */}
+            <Route path="/plugins" element={<PluginsPage />} />
+            <Route path="/plugins/:key" element={<PluginPage />} />
+            <Route path="/plugins/:key/diff" element={<PluginDiffPage />} />
+            <Route path="/plugins/:key/activate" element={<ActivatePage />} />
+            <Route path="/marketplace" element={<MarketplacePage />} />
+            <Route path="/marketplace/:source/:key" element={<OfferPage />} />
+            <Route path="/prices" element={<PricesPage />} />
+          </Route>
         </Route>
         <Route path="*" element={<MissingPage />} />
       </Routes>

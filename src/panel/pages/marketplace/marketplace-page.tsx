@@ -1,0 +1,178 @@
+import { Alert, Button, Stack, Text, TextInput, Title } from '@mantine/core';
+import { IconRefresh, IconSearch, IconSettings } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { Link, useSearchParams } from 'react-router';
+import type { MarketOffer, MarketPlugin } from '../../api/types.ts';
+import { useSession } from '../../session/session-context.tsx';
+import { Answer } from '../../ui/answer.tsx';
+import { TableSkeleton } from '../../ui/data-table.tsx';
+import { EmptyState } from '../../ui/empty-state.tsx';
+import { localise } from '../../ui/localise.ts';
+import { Page } from '../../ui/page.tsx';
+import { PluginIcon } from '../../ui/plugin-icon.tsx';
+import { useFormat } from '../../ui/use-format.ts';
+import { MarketState } from './market-state.tsx';
+import classes from './marketplace.module.css';
+import { SourcesDialog } from './sources-dialog.tsx';
+
+const path = '/api/plugin/task/marketplace';
+
+/** Plugins that others publish, by the sources that root has entered. The gateway fetches them; the browser asks nobody else. */
+export function MarketplacePage() {
+  const { t } = useTranslation();
+  const session = useSession();
+  const [params, setParams] = useSearchParams();
+  const [isEditing, setEditing] = useState(false);
+  const [asksAnew, setAsksAnew] = useState(false);
+  const wanted = params.get('q') ?? '';
+  const offers = useQuery({
+    queryKey: ['api', path],
+    queryFn: () =>
+      session.send<MarketOffer[]>({
+        method: 'GET',
+        path: asksAnew ? `${path}?refresh=true` : path,
+        patienceMs: 60_000,
+      }),
+  });
+  const refresh = async (): Promise<void> => {
+    setAsksAnew(true);
+    await offers.refetch();
+    setAsksAnew(false);
+  };
+
+  return (
+    <Page
+      heading={t('nav.marketplace')}
+      intro={t('market.intro')}
+      actions={
+        <>
+          <Button
+            variant="default"
+            leftSection={<IconSettings size={18} stroke={1.6} aria-hidden="true" />}
+            onClick={() => setEditing(true)}
+          >
+            {t('market.sources')}
+          </Button>
+          <Button
+            variant="default"
+            loading={asksAnew}
+            leftSection={<IconRefresh size={18} stroke={1.6} aria-hidden="true" />}
+            onClick={() => void refresh()}
+          >
+            {t('app.refresh')}
+          </Button>
+        </>
+      }
+    >
+      <TextInput
+        type="search"
+        aria-label={t('market.search')}
+        placeholder={t('market.search')}
+        leftSection={<IconSearch size={18} stroke={1.6} aria-hidden="true" />}
+        value={wanted}
+        onChange={(event) => {
+          const { value } = event.currentTarget;
+          setParams(value === '' ? {} : { q: value }, { replace: true });
+        }}
+        maw={420}
+      />
+      <Answer query={offers} pending={<TableSkeleton />}>
+        {(sources) =>
+          sources.length === 0 ? (
+            <EmptyState
+              heading={t('market.noSources')}
+              text={t('market.noSourcesText')}
+              action={<Button onClick={() => setEditing(true)}>{t('market.addSource')}</Button>}
+            />
+          ) : (
+            <Stack gap={36}>
+              {sources.map((offer) => (
+                <SourceOffer key={offer.source.name} offer={offer} wanted={wanted} />
+              ))}
+            </Stack>
+          )
+        }
+      </Answer>
+      <SourcesDialog isOpen={isEditing} onClose={() => setEditing(false)} />
+    </Page>
+  );
+}
+
+function SourceOffer({ offer, wanted }: { offer: MarketOffer; wanted: string }) {
+  const { t, i18n } = useTranslation();
+  const format = useFormat();
+  const found = offer.plugins.filter((plugin) => matches(plugin, wanted, i18n.language));
+  return (
+    <section>
+      <div className={classes.source}>
+        <Title order={2} fz={18}>
+          {offer.name || offer.source.name}
+        </Title>
+        <Text size="sm" c="dimmed">
+          {t('market.fetched', { ago: format.ago(offer.fetched_at) })}
+        </Text>
+      </div>
+      {offer.error !== undefined && (
+        <Alert color="red" variant="light" role="alert" title={t('market.unreadable')}>
+          <Text size="sm">{offer.error}</Text>
+        </Alert>
+      )}
+      {offer.error === undefined && found.length === 0 && (
+        <Text c="dimmed" size="sm">
+          {t(wanted === '' ? 'market.emptySource' : 'market.nothingFound')}
+        </Text>
+      )}
+      <ul className={classes.list}>
+        {found.map((plugin) => (
+          <Offered key={plugin.key} plugin={plugin} source={offer.source.name} />
+        ))}
+      </ul>
+      {offer.skipped.length > 0 && (
+        <details className={classes.skipped}>
+          <summary>{t('market.skipped', { count: offer.skipped.length })}</summary>
+          <ul>
+            {offer.skipped.map(({ index, key, version, reason }) => (
+              <li key={`${index} ${key} ${version} ${reason}`}>
+                {[key, version].filter((part) => part !== undefined).join(' ')} {reason}
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </section>
+  );
+}
+
+function Offered({ plugin, source }: { plugin: MarketPlugin; source: string }) {
+  const { t, i18n } = useTranslation();
+  const { key, name, description, icon, icon_url: picture, models, latest, state } = plugin;
+  return (
+    <li className={classes.offer}>
+      <PluginIcon name={name} icon={icon} path={picture} size={44} />
+      <div className={classes.text}>
+        <div className={classes.title}>
+          <Link to={`/marketplace/${encodeURIComponent(source)}/${encodeURIComponent(key)}`} className={classes.link}>
+            {name}
+          </Link>
+          <Text size="sm" c="dimmed" component="span">
+            {latest}
+          </Text>
+        </div>
+        <Text size="sm" lineClamp={2} lh={1.5}>
+          {localise(description, i18n.language)}
+        </Text>
+        <Text size="xs" c="dimmed" lineClamp={1} mt={4}>
+          {t('market.models', { models: models.join(', ') })}
+        </Text>
+      </div>
+      <MarketState state={state} />
+    </li>
+  );
+}
+
+function matches(plugin: MarketPlugin, wanted: string, language: string): boolean {
+  const text = [plugin.key, plugin.name, localise(plugin.description, language), ...plugin.models].join('\n');
+  return text.toLowerCase().includes(wanted.trim().toLowerCase());
+}

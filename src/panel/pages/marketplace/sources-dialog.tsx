@@ -1,0 +1,108 @@
+import { ActionIcon, Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
+import { IconPlus, IconTrash } from '@tabler/icons-react';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { MarketOffer } from '../../api/types.ts';
+import { useApi, useChange } from '../../api/use-api.ts';
+import { Answer } from '../../ui/answer.tsx';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { tellDone } from '../../ui/tell.ts';
+
+type Source = MarketOffer['source'];
+type Entry = Source & { id: number };
+
+const path = '/api/plugin/task/marketplace/sources';
+
+/** The addresses of the indexes that the gateway reads. */
+export function SourcesDialog({ isOpen, onClose }: { isOpen: boolean; onClose(): void }) {
+  const { t } = useTranslation();
+  const sources = useApi<Source[]>(path, { enabled: isOpen });
+  return (
+    <Modal
+      opened={isOpen}
+      onClose={onClose}
+      size="lg"
+      title={t('market.sources')}
+      closeButtonProps={{ 'aria-label': t('app.close') }}
+    >
+      <Answer query={sources}>{(stored) => <SourcesForm stored={stored} onClose={onClose} />}</Answer>
+    </Modal>
+  );
+}
+
+function SourcesForm({ stored, onClose }: { stored: readonly Source[]; onClose(): void }) {
+  const { t } = useTranslation();
+  const [entries, setEntries] = useState<readonly Entry[]>(() => stored.map((source, id) => ({ ...source, id })));
+  const change = useChange<Source[]>({
+    request: (body) => ({ method: 'PUT', path, body }),
+    stale: ['/api/plugin/task/marketplace', '/api/option'],
+    onSuccess: () => {
+      tellDone(t('app.saved'));
+      onClose();
+    },
+  });
+  const edit = (id: number, part: Partial<Source>): void =>
+    setEntries((before) => before.map((entry) => (entry.id === id ? { ...entry, ...part } : entry)));
+  const add = (): void =>
+    setEntries((before) => [
+      ...before,
+      { id: Math.max(-1, ...before.map(({ id }) => id)) + 1, name: '', index_url: '' },
+    ]);
+  return (
+    <form
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        change.mutate(entries.map(({ name, index_url }) => ({ name: name.trim(), index_url: index_url.trim() })));
+      }}
+    >
+      <Stack gap="lg">
+        <Text size="sm" c="dimmed" lh={1.55}>
+          {t('market.sourcesIntro')}
+        </Text>
+        {change.isError && <FailureNotice error={change.error} />}
+        {entries.map(({ id, name, index_url: address }) => (
+          <Group key={id} align="flex-end" gap="sm" wrap="nowrap">
+            <TextInput
+              label={t('market.sourceName')}
+              value={name}
+              onChange={(event) => edit(id, { name: event.currentTarget.value })}
+              w={170}
+            />
+            <TextInput
+              label={t('market.sourceAddress')}
+              value={address}
+              placeholder="https://example.com/plugins/index.json"
+              onChange={(event) => edit(id, { index_url: event.currentTarget.value })}
+              flex={1}
+              spellCheck={false}
+              autoCapitalize="none"
+            />
+            <ActionIcon
+              variant="subtle"
+              color="gray"
+              size={36}
+              aria-label={t('market.removeSource', { name })}
+              onClick={() => setEntries((before) => before.filter((entry) => entry.id !== id))}
+            >
+              <IconTrash size={18} stroke={1.6} aria-hidden="true" />
+            </ActionIcon>
+          </Group>
+        ))}
+        <div>
+          <Button variant="subtle" leftSection={<IconPlus size={18} stroke={1.6} aria-hidden="true" />} onClick={add}>
+            {t('market.addSource')}
+          </Button>
+        </div>
+        <Group justify="flex-end" gap="sm">
+          <Button variant="default" onClick={onClose}>
+            {t('app.cancel')}
+          </Button>
+          <Button type="submit" loading={change.isPending}>
+            {t('app.save')}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}

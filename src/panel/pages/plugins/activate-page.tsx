@@ -1,0 +1,114 @@
+import { Alert, Button, Group, Text } from '@mantine/core';
+import { IconAlertTriangle } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
+import { useTranslation } from 'react-i18next';
+import { Link, useNavigate, useParams, useSearchParams } from 'react-router';
+import type { PluginPreview } from '../../api/types.ts';
+import { useChange } from '../../api/use-api.ts';
+import { useSession } from '../../session/session-context.tsx';
+import { Answer } from '../../ui/answer.tsx';
+import { useConfirm } from '../../ui/confirm.tsx';
+import { Page } from '../../ui/page.tsx';
+import { Section } from '../../ui/section.tsx';
+import { tellDone } from '../../ui/tell.ts';
+import { BackToVersions } from './back-to-versions.tsx';
+import { PluginFaults } from './plugin-faults.tsx';
+import { pluginPath } from './plugin-paths.ts';
+import { PreviewChanges } from './preview-changes.tsx';
+import { PreviewReplay } from './preview-replay.tsx';
+import { VersionDiff } from './version-diff.tsx';
+
+/** What an activation would change, looked at before it is done. */
+export function ActivatePage() {
+  const { t } = useTranslation();
+  const { key = '' } = useParams();
+  const [params] = useSearchParams();
+  const version = params.get('version') ?? '';
+  const session = useSession();
+  const navigate = useNavigate();
+  const confirm = useConfirm();
+  const preview = useQuery({
+    queryKey: ['api', `${pluginPath(key)}/preview`, version],
+    queryFn: () =>
+      session.send<PluginPreview>({
+        method: 'POST',
+        path: `${pluginPath(key)}/preview`,
+        body: { version },
+        patienceMs: 60_000,
+      }),
+  });
+  const activate = useChange<void>({
+    request: () => ({ method: 'POST', path: `${pluginPath(key)}/activate`, body: { version }, patienceMs: 60_000 }),
+    stale: ['/api/plugin', '/api/model', '/api/price'],
+    onSuccess: () => {
+      tellDone(t('plugins.activated', { key, version: preview.data?.to.version ?? version }));
+      void navigate(`/plugins/${encodeURIComponent(key)}`);
+    },
+  });
+  const ask = async (): Promise<void> => {
+    const to = preview.data?.to.version ?? version;
+    const question = {
+      title: t('plugins.activateTitle', { version: to }),
+      text: t('plugins.activateText'),
+      action: t('plugins.activate'),
+      destructive: false,
+    };
+    if (await confirm(question)) activate.mutate();
+  };
+
+  return (
+    <Page
+      heading={t('plugins.activateHeading', { key, version: preview.data?.to.version ?? version })}
+      intro={t('plugins.activateIntro')}
+      back={<BackToVersions pluginKey={key} />}
+    >
+      {activate.isError && <PluginFaults error={activate.error} />}
+      <Answer query={preview}>
+        {(data) => (
+          <>
+            {data.conflict !== null && (
+              <Alert
+                color="red"
+                variant="light"
+                role="alert"
+                icon={<IconAlertTriangle stroke={1.6} aria-hidden="true" />}
+                title={t('plugins.preview.conflict', { key: data.conflict.with })}
+              >
+                <Text size="sm">{data.conflict.message}</Text>
+              </Alert>
+            )}
+            <PreviewChanges preview={data} />
+            <PreviewReplay preview={data} />
+            {data.from !== null && (
+              <Section heading={t('plugins.preview.source')}>
+                <VersionDiff
+                  pluginKey={key}
+                  from={data.from.layer === 'factory' ? 'factory' : data.from.version}
+                  to={version}
+                />
+              </Section>
+            )}
+            <Group gap="sm">
+              <Button
+                size="md"
+                loading={activate.isPending}
+                disabled={data.conflict !== null}
+                onClick={() => void ask()}
+              >
+                {t('plugins.activateVersion', { version: data.to.version })}
+              </Button>
+              <Button
+                size="md"
+                variant="default"
+                component={Link}
+                to={`/plugins/${encodeURIComponent(key)}?tab=versions`}
+              >
+                {t('app.cancel')}
+              </Button>
+            </Group>
+          </>
+        )}
+      </Answer>
+    </Page>
+  );
+}

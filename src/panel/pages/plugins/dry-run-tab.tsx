@@ -1,0 +1,159 @@
+import { Alert, Button, Code, Group, Select, Stack, Text, TextInput } from '@mantine/core';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { ApiError } from '../../api/api-error.ts';
+import type { PluginDryRun, PluginSummary, PluginVersion } from '../../api/types.ts';
+import { useApi, useChange } from '../../api/use-api.ts';
+import { CodeEditor } from '../../ui/code-editor.tsx';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { Section } from '../../ui/section.tsx';
+import { useForm } from '../../ui/use-form.ts';
+import { sampleArguments } from './hook-samples.ts';
+import { pluginPath } from './plugin-paths.ts';
+
+type Values = { hook: string; version: string; args: string };
+type Run = { hook: string; path: string[]; args: unknown[]; version?: string };
+
+/** Calls one hook with arguments of one's own. Nothing is sent to a vendor, nothing is stored. */
+export function DryRunTab({ plugin }: { plugin: PluginSummary }) {
+  const { t } = useTranslation();
+  const path = pluginPath(plugin.key);
+  const versions = useApi<PluginVersion[]>(`${path}/versions`);
+  const [outcome, setOutcome] = useState<PluginDryRun | null>(null);
+  const change = useChange<Run, PluginDryRun>({
+    request: (body) => ({ method: 'POST', path: `${path}/dryrun`, body, patienceMs: 60_000 }),
+    onSuccess: setOutcome,
+    onError: () => setOutcome(null),
+  });
+  const model = plugin.meta?.models[0] ?? '';
+  const form = useForm<Values, Run>({
+    initial: { hook: 'buildSubmitRequest', version: '', args: sampleArguments('buildSubmitRequest', model) },
+    check: ({ hook, args }) => ({
+      hook: hook.trim() === '' ? t('plugins.dryrun.hookMissing') : null,
+      args: readArguments(args) === null ? t('plugins.dryrun.argsWrong') : null,
+    }),
+    read: ({ hook, version, args }) => {
+      const [name = '', ...rest] = hook.trim().split('.');
+      return { hook: name, path: rest, args: readArguments(args) ?? [], ...(version === '' ? {} : { version }) };
+    },
+    change,
+  });
+  const stored = (versions.data ?? []).map(({ version }) => version);
+  const useSample = (): void => form.set('args', sampleArguments(form.values.hook.trim(), model));
+
+  return (
+    <Section heading={t('plugins.tab.dryrun')} intro={t('plugins.dryrun.intro')}>
+      <form onSubmit={form.submit} noValidate>
+        <Stack gap="lg">
+          <Group gap="lg" align="flex-start" grow preventGrowOverflow={false}>
+            <TextInput
+              {...form.bind('hook')}
+              label={t('plugins.dryrun.hook')}
+              description={t('plugins.dryrun.hookHint')}
+              spellCheck={false}
+              autoCapitalize="none"
+              ff="monospace"
+              miw={260}
+            />
+            {stored.length > 0 && (
+              <Select
+                {...form.bindValue('version')}
+                onChange={(version) => form.set('version', version ?? '')}
+                label={t('plugins.version')}
+                description={t('plugins.dryrun.versionHint')}
+                data={[{ value: '', label: t('plugins.dryrun.serving') }, ...stored]}
+                allowDeselect={false}
+                miw={200}
+              />
+            )}
+          </Group>
+          <div>
+            <Group justify="space-between" mb={8}>
+              <Text size="sm" fw={500}>
+                {t('plugins.dryrun.args')}
+              </Text>
+              <Button variant="subtle" size="compact-sm" onClick={useSample}>
+                {t('plugins.dryrun.sample')}
+              </Button>
+            </Group>
+            <CodeEditor
+              label={t('plugins.dryrun.args')}
+              language="json"
+              value={form.values.args}
+              onChange={(args) => form.set('args', args)}
+              height={360}
+            />
+            {form.tell('args') !== null && (
+              <Text size="sm" c="var(--mantine-color-error)" mt={6} role="alert">
+                {form.tell('args')}
+              </Text>
+            )}
+          </div>
+          <Group>
+            <Button type="submit" loading={form.isPending}>
+              {t('plugins.dryrun.run')}
+            </Button>
+          </Group>
+          {change.error !== null && <RunFailure error={change.error} />}
+          {outcome !== null && <RunOutcome outcome={outcome} />}
+        </Stack>
+      </form>
+    </Section>
+  );
+}
+
+function RunOutcome({ outcome: { result, console, ms } }: { outcome: PluginDryRun }) {
+  const { t } = useTranslation();
+  return (
+    <Stack gap="sm" role="status">
+      <Text size="sm" fw={500}>
+        {t('plugins.dryrun.result', { ms })}
+      </Text>
+      <CodeEditor label={t('plugins.dryrun.resultLabel')} language="json" value={JSON.stringify(result, null, 2)} />
+      <ConsoleLines lines={console} />
+    </Stack>
+  );
+}
+
+/** The hook's own fault, with what it logged before; anything else as everywhere. */
+function RunFailure({ error }: { error: Error }) {
+  const { t } = useTranslation();
+  if (!(error instanceof ApiError) || error.code !== 'PLUGIN_HOOK_FAILED') return <FailureNotice error={error} />;
+  const { console, line, column } = (error.details ?? {}) as { console?: string[]; line?: number; column?: number };
+  return (
+    <Stack gap="sm">
+      <Alert color="red" variant="light" role="alert" title={t('plugins.dryrun.failed')}>
+        <Text size="sm">{error.message}</Text>
+        {line !== undefined && (
+          <Text size="xs" c="dimmed" mt={4}>
+            {t('plugins.faultPlace', { line, column: column ?? 1 })}
+          </Text>
+        )}
+      </Alert>
+      <ConsoleLines lines={console ?? []} />
+    </Stack>
+  );
+}
+
+function ConsoleLines({ lines }: { lines: readonly string[] }) {
+  const { t } = useTranslation();
+  if (lines.length === 0) return null;
+  return (
+    <div>
+      <Text size="sm" fw={500} mb={6}>
+        {t('plugins.dryrun.console')}
+      </Text>
+      <Code block>{lines.join('\n')}</Code>
+    </div>
+  );
+}
+
+/** The arguments as a list; `null` when the text is no JSON list. */
+function readArguments(text: string): unknown[] | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return Array.isArray(value) ? value : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,171 @@
+import { Anchor, Button, Code, Group, MultiSelect, Stack, Text } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import type { PluginSummary, PluginVersion } from '../../api/types.ts';
+import { useChange } from '../../api/use-api.ts';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { localise } from '../../ui/localise.ts';
+import { Section } from '../../ui/section.tsx';
+import { tellDone } from '../../ui/tell.ts';
+import { useForm } from '../../ui/use-form.ts';
+import { pluginPath } from './plugin-paths.ts';
+import { PluginState } from './plugin-state.tsx';
+import classes from './plugins.module.css';
+import { describeUsageField } from './usage-field.ts';
+
+/** What a plugin is, what it may reach and what it serves. */
+export function OverviewTab({ plugin }: { plugin: PluginSummary }) {
+  const { t, i18n } = useTranslation();
+  const { meta } = plugin;
+  if (meta === null) return <PluginState plugin={plugin} />;
+  const hosts = [...(meta.baseUrl === undefined ? [] : [new URL(meta.baseUrl).host]), ...(meta.allowedHosts ?? [])];
+  const usage = Object.entries(meta.usageSchema ?? {});
+  return (
+    <Stack gap="xl">
+      <Section heading={t('plugins.about')}>
+        <dl className={classes.facts}>
+          <dt>{t('plugins.state')}</dt>
+          <dd>
+            <PluginState plugin={plugin} />
+          </dd>
+          <dt>{t('plugins.version')}</dt>
+          <dd>{plugin.version}</dd>
+          <dt>{t('plugins.author')}</dt>
+          <dd>
+            {meta.author.url === undefined ? (
+              meta.author.name
+            ) : (
+              <Anchor href={meta.author.url} rel="noreferrer noopener" target="_blank" inherit>
+                {meta.author.name}
+              </Anchor>
+            )}
+          </dd>
+          {meta.website !== undefined && (
+            <>
+              <dt>{t('plugins.website')}</dt>
+              <dd>
+                <Anchor href={meta.website} rel="noreferrer noopener" target="_blank" inherit>
+                  {meta.website}
+                </Anchor>
+              </dd>
+            </>
+          )}
+          {plugin.remark !== '' && (
+            <>
+              <dt>{t('plugins.upload.remark')}</dt>
+              <dd>{plugin.remark}</dd>
+            </>
+          )}
+          <dt>{t('plugins.hosts')}</dt>
+          <dd>{hosts.length === 0 ? t('plugins.hostsChannel') : <Codes values={hosts} />}</dd>
+          <dt>{t('plugins.fetchMode')}</dt>
+          <dd>{t(meta.fetchMode === 'batch' ? 'plugins.fetchMode.batch' : 'plugins.fetchMode.per_task')}</dd>
+        </dl>
+      </Section>
+      <NarrowModels plugin={plugin} models={meta.models} />
+      <Section heading={t('plugins.entrances')} intro={t('plugins.entrancesIntro')}>
+        <ul className={classes.changes}>
+          <li>
+            <Code>POST /v1/tasks/{plugin.key}</Code>
+          </li>
+          {(meta.protocols ?? []).map((claim) => {
+            const name = typeof claim === 'string' ? claim : claim.name;
+            const video = name === 'proto_video';
+            return (
+              <li key={name}>
+                <Code>{video ? 'POST /v1/videos' : 'POST /v1/responses'}</Code>
+                <Text size="sm" c="dimmed" component="span">
+                  {t(video ? 'plugins.protocol.video' : 'plugins.protocol.responses')}
+                </Text>
+              </li>
+            );
+          })}
+          {(meta.routes ?? []).map(({ method, path }) => (
+            <li key={`${method} ${path}`}>
+              <Code>{`${method} ${path}`}</Code>
+            </li>
+          ))}
+        </ul>
+      </Section>
+      {usage.length > 0 && (
+        <Section heading={t('plugins.usage')} intro={t('plugins.usageIntro')}>
+          <dl className={classes.facts}>
+            {usage.map(([name, field]) => (
+              <div key={name} style={{ display: 'contents' }}>
+                <dt>
+                  <Code>{name}</Code>
+                </dt>
+                <dd>
+                  {describeUsageField(field, t)}
+                  {field.description !== undefined && (
+                    <Text size="sm" c="dimmed">
+                      {localise(field.description, i18n.language)}
+                    </Text>
+                  )}
+                </dd>
+              </div>
+            ))}
+          </dl>
+        </Section>
+      )}
+    </Stack>
+  );
+}
+
+export function Codes({ values }: { values: readonly string[] }) {
+  return (
+    <ul className={classes.codes}>
+      {values.map((value) => (
+        <li key={value}>
+          <Code>{value}</Code>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** Which of its models it serves. What ships with the gateway serves all of them. */
+function NarrowModels({ plugin, models }: { plugin: PluginSummary; models: readonly string[] }) {
+  const { t } = useTranslation();
+  const change = useChange<string[] | null, PluginVersion>({
+    request: (wanted) => ({ method: 'PUT', path: `${pluginPath(plugin.key)}/models`, body: { models: wanted } }),
+    stale: ['/api/plugin', '/api/model'],
+    onSuccess: () => tellDone(t('app.saved')),
+  });
+  const form = useForm({
+    initial: { models: plugin.narrowed_models ?? [...models] },
+    read: (values) => (values.models.length === models.length ? null : values.models),
+    check: (values) => ({ models: values.models.length === 0 ? t('plugins.narrow.none') : null }),
+    change,
+  });
+  if (plugin.source === 'factory') {
+    return (
+      <Section heading={t('plugins.models')} intro={t('plugins.narrow.factory')}>
+        <Codes values={models} />
+      </Section>
+    );
+  }
+  return (
+    <Section heading={t('plugins.models')} intro={t('plugins.narrow.intro')}>
+      <form onSubmit={form.submit} noValidate>
+        <Stack gap="md">
+          {form.error !== null && <FailureNotice error={form.error} />}
+          <MultiSelect
+            {...form.bindValue('models')}
+            label={t('plugins.narrow.label')}
+            data={[...models]}
+            searchable
+            hidePickedOptions
+          />
+          <Group gap="sm">
+            <Button type="submit" loading={form.isPending} disabled={!form.isDirty}>
+              {t('app.save')}
+            </Button>
+            <Button variant="default" onClick={() => form.set('models', [...models])}>
+              {t('plugins.narrow.all')}
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Section>
+  );
+}

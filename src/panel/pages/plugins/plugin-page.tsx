@@ -1,0 +1,91 @@
+import { Anchor, Button, Tabs } from '@mantine/core';
+import { IconArrowLeft } from '@tabler/icons-react';
+import { useTranslation } from 'react-i18next';
+import { Link, useParams, useSearchParams } from 'react-router';
+import type { PluginSummary } from '../../api/types.ts';
+import { useApi } from '../../api/use-api.ts';
+import type { TextKey } from '../../i18n/texts.ts';
+import { Answer } from '../../ui/answer.tsx';
+import { EmptyState } from '../../ui/empty-state.tsx';
+import { localise } from '../../ui/localise.ts';
+import { Page } from '../../ui/page.tsx';
+import { DryRunTab } from './dry-run-tab.tsx';
+import { OverviewTab } from './overview-tab.tsx';
+import { PluginPrices } from './plugin-prices.tsx';
+import { PluginSwitch } from './plugin-switch.tsx';
+import { SourceTab } from './source-tab.tsx';
+import { VersionsTab } from './versions-tab.tsx';
+
+const tabs = {
+  overview: { text: 'plugins.tab.overview', Panel: OverviewTab },
+  versions: { text: 'plugins.tab.versions', Panel: VersionsTab },
+  source: { text: 'plugins.tab.source', Panel: SourceTab },
+  prices: { text: 'plugins.tab.prices', Panel: PluginPrices },
+  dryrun: { text: 'plugins.tab.dryrun', Panel: DryRunTab },
+} as const satisfies Record<string, { text: TextKey; Panel: (props: { plugin: PluginSummary }) => unknown }>;
+
+type Tab = keyof typeof tabs;
+
+const isTab = (name: string | null): name is Tab => name !== null && name in tabs;
+
+export function PluginPage() {
+  const { t, i18n } = useTranslation();
+  const { key = '' } = useParams();
+  const [params, setParams] = useSearchParams();
+  const plugins = useApi<PluginSummary[]>('/api/plugin/task');
+  const plugin = plugins.data?.find((each) => each.key === key);
+  const wanted = params.get('tab');
+  const tab: Tab = isTab(wanted) ? wanted : 'overview';
+  const description = localise(plugin?.meta?.description, i18n.language);
+
+  return (
+    <Page
+      heading={plugin?.meta?.name ?? key}
+      {...(description === '' ? {} : { intro: description })}
+      back={
+        <Anchor component={Link} to="/plugins" size="sm" c="dimmed" style={{ display: 'inline-flex', gap: 6 }}>
+          <IconArrowLeft size={18} stroke={1.6} aria-hidden="true" />
+          {t('nav.plugins')}
+        </Anchor>
+      }
+      actions={plugin !== undefined && <PluginSwitch plugin={plugin} />}
+    >
+      <Answer query={plugins}>
+        {() =>
+          plugin === undefined ? (
+            <EmptyState
+              heading={t('plugins.unknown')}
+              text={t('plugins.unknownText', { key })}
+              action={
+                <Button component={Link} to="/plugins" variant="default">
+                  {t('nav.plugins')}
+                </Button>
+              }
+            />
+          ) : (
+            <Tabs
+              value={tab}
+              onChange={(next) =>
+                setParams(next === 'overview' || next === null ? {} : { tab: next }, { replace: true })
+              }
+              keepMounted={false}
+            >
+              <Tabs.List mb="xl">
+                {Object.entries(tabs).map(([name, { text }]) => (
+                  <Tabs.Tab key={name} value={name}>
+                    {t(text)}
+                  </Tabs.Tab>
+                ))}
+              </Tabs.List>
+              {Object.entries(tabs).map(([name, { Panel }]) => (
+                <Tabs.Panel key={name} value={name}>
+                  <Panel plugin={plugin} />
+                </Tabs.Panel>
+              ))}
+            </Tabs>
+          )
+        }
+      </Answer>
+    </Page>
+  );
+}

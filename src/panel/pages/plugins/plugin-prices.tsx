@@ -1,0 +1,75 @@
+import { Button, Code, Text } from '@mantine/core';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { PluginSummary, Price } from '../../api/types.ts';
+import { useApi } from '../../api/use-api.ts';
+import { Answer } from '../../ui/answer.tsx';
+import { type Column, Rows } from '../../ui/data-table.tsx';
+import { Section } from '../../ui/section.tsx';
+import { StatusMark } from '../../ui/status-mark.tsx';
+import { PriceDialog, type PriceSubject } from '../prices/price-dialog.tsx';
+import { allPrices, type PriceList } from '../prices/price-paths.ts';
+
+type Row = { model: string; price: Price | undefined };
+
+/** What each model of a plugin costs, and those that cost nothing yet. */
+export function PluginPrices({ plugin }: { plugin: PluginSummary }) {
+  const { t } = useTranslation();
+  const prices = useApi<PriceList>(allPrices);
+  const [subject, setSubject] = useState<PriceSubject | null>(null);
+  const columns: readonly Column<Row>[] = [
+    { key: 'model', heading: t('prices.model'), render: ({ model }) => <strong>{model}</strong> },
+    {
+      key: 'expression',
+      heading: t('prices.expression'),
+      render: ({ price }) =>
+        price === undefined ? (
+          <StatusMark tone="waiting">{t('prices.missing')}</StatusMark>
+        ) : (
+          <Code>{price.expression}</Code>
+        ),
+    },
+    {
+      key: 'applies',
+      heading: t('prices.appliesTo'),
+      render: ({ price }) =>
+        price === undefined ? '–' : t(price.plugin_key === '*' ? 'prices.everyPlugin' : 'prices.thisPlugin'),
+    },
+    {
+      key: 'actions',
+      heading: t('table.actions'),
+      actions: true,
+      render: ({ model, price }) => (
+        <Button
+          variant="light"
+          size="compact-sm"
+          onClick={() => setSubject({ pluginKey: plugin.key, model, expression: price?.expression ?? '' })}
+        >
+          {t(price === undefined ? 'prices.set' : 'app.edit')}
+        </Button>
+      ),
+    },
+  ];
+  return (
+    <Section heading={t('plugins.tab.prices')} intro={t('prices.pluginIntro')}>
+      <Answer query={prices}>
+        {({ items }) => {
+          const find = (model: string, owner: string): Price | undefined =>
+            items.find((price) => price.model === model && price.plugin_key === owner);
+          const rows = (plugin.meta?.models ?? []).map((model) => ({
+            model,
+            price: find(model, plugin.key) ?? find(model, '*'),
+          }));
+          return rows.length === 0 ? (
+            <Text size="sm" c="dimmed">
+              {t('prices.noModels')}
+            </Text>
+          ) : (
+            <Rows label={t('plugins.tab.prices')} columns={columns} rows={rows} rowKey={({ model }) => model} />
+          );
+        }}
+      </Answer>
+      <PriceDialog subject={subject} onClose={() => setSubject(null)} />
+    </Section>
+  );
+}

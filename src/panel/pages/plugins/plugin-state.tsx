@@ -1,0 +1,29 @@
+import { Text } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import type { PluginSummary } from '../../api/types.ts';
+import type { TextKey } from '../../i18n/texts.ts';
+import { StatusMark, type Tone } from '../../ui/status-mark.tsx';
+
+const states: Record<PluginSummary['runtime_status'], { text: TextKey; tone: Tone }> = {
+  registered: { text: 'plugins.state.registered', tone: 'good' },
+  not_registered: { text: 'plugins.state.not_registered', tone: 'bad' },
+  compile_failed: { text: 'plugins.state.compile_failed', tone: 'bad' },
+  disabled: { text: 'plugins.state.disabled', tone: 'quiet' },
+  disabled_fallback: { text: 'plugins.state.disabled_fallback', tone: 'waiting' },
+};
+
+/** Whether a plugin serves, and why not. */
+export function PluginState({ plugin }: { plugin: Pick<PluginSummary, 'runtime_status' | 'runtime_error'> }) {
+  const { t } = useTranslation();
+  const { text, tone } = states[plugin.runtime_status];
+  return (
+    <>
+      <StatusMark tone={tone}>{t(text)}</StatusMark>
+      {plugin.runtime_error !== undefined && (
+        <Text size="xs" c="dimmed" mt={2} maw={280}>
+          {plugin.runtime_error}
+        </Text>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,138 @@
+import { Alert, Button, Text } from '@mantine/core';
+import { IconAlertTriangle, IconBuildingStore, IconUpload } from '@tabler/icons-react';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
+import type { PluginRuntime, PluginSummary } from '../../api/types.ts';
+import { useApi } from '../../api/use-api.ts';
+import { Answer } from '../../ui/answer.tsx';
+import { type Column, Rows, TableSkeleton } from '../../ui/data-table.tsx';
+import { localise } from '../../ui/localise.ts';
+import { Page } from '../../ui/page.tsx';
+import { PluginIcon } from '../../ui/plugin-icon.tsx';
+import { useFormat } from '../../ui/use-format.ts';
+import { iconPath } from './plugin-paths.ts';
+import { PluginState } from './plugin-state.tsx';
+import { PluginSwitch } from './plugin-switch.tsx';
+import classes from './plugins.module.css';
+import { UploadDialog } from './upload-dialog.tsx';
+
+/** What translates between this gateway and its vendors: what ships with it, what was uploaded, and which of them serve. */
+export function PluginsPage() {
+  const { t } = useTranslation();
+  const plugins = useApi<PluginSummary[]>('/api/plugin/task');
+  const runtime = useApi<PluginRuntime>('/api/plugin/task/runtime/status');
+  const [isUploading, setUploading] = useState(false);
+  return (
+    <Page
+      heading={t('nav.plugins')}
+      intro={t('plugins.intro')}
+      actions={
+        <>
+          <Button
+            component={Link}
+            to="/marketplace"
+            variant="default"
+            leftSection={<IconBuildingStore size={18} stroke={1.6} aria-hidden="true" />}
+          >
+            {t('nav.marketplace')}
+          </Button>
+          <Button
+            leftSection={<IconUpload size={18} stroke={1.6} aria-hidden="true" />}
+            onClick={() => setUploading(true)}
+          >
+            {t('plugins.upload')}
+          </Button>
+        </>
+      }
+    >
+      {runtime.data !== undefined && <RuntimeNotice runtime={runtime.data} />}
+      <Answer query={plugins} pending={<TableSkeleton rows={8} />}>
+        {(all) => <PluginRows plugins={all} />}
+      </Answer>
+      <UploadDialog isOpen={isUploading} onClose={() => setUploading(false)} />
+    </Page>
+  );
+}
+
+/** Only what is wrong: a list that could not be read or built as a whole. */
+function RuntimeNotice({ runtime }: { runtime: PluginRuntime }) {
+  const { t } = useTranslation();
+  const problem = runtime.database_error ?? runtime.last_rebuild.error;
+  if (problem === undefined) return null;
+  return (
+    <Alert
+      color="yellow"
+      variant="light"
+      icon={<IconAlertTriangle stroke={1.6} aria-hidden="true" />}
+      title={t('plugins.rebuildFailed')}
+    >
+      <Text size="sm">{problem}</Text>
+    </Alert>
+  );
+}
+
+function PluginRows({ plugins }: { plugins: readonly PluginSummary[] }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const columns: readonly Column<PluginSummary>[] = [
+    { key: 'name', heading: t('plugins.plugin'), render: (plugin) => <PluginName plugin={plugin} /> },
+    { key: 'state', heading: t('plugins.state'), render: (plugin) => <PluginState plugin={plugin} /> },
+    {
+      key: 'version',
+      heading: t('plugins.version'),
+      render: ({ version, source }) => (
+        <>
+          {version}
+          <Text size="xs" c="dimmed">
+            {t(source === 'factory' ? 'plugins.source.factory' : 'plugins.source.uploaded')}
+          </Text>
+        </>
+      ),
+    },
+    {
+      key: 'models',
+      heading: t('plugins.models'),
+      numeric: true,
+      render: ({ meta, narrowed_models: narrowed }) => format.number((narrowed ?? meta?.models ?? []).length),
+    },
+    {
+      key: 'channels',
+      heading: t('plugins.channels'),
+      numeric: true,
+      render: ({ channel_count: count }) => format.number(count),
+    },
+    {
+      key: 'running',
+      heading: t('plugins.running'),
+      numeric: true,
+      render: ({ in_flight_count: count }) => format.number(count),
+    },
+    {
+      key: 'switch',
+      heading: t('plugins.switch'),
+      actions: true,
+      render: (plugin) => <PluginSwitch plugin={plugin} />,
+    },
+  ];
+  return <Rows label={t('nav.plugins')} columns={columns} rows={plugins} rowKey={(plugin) => plugin.key} />;
+}
+
+function PluginName({ plugin }: { plugin: PluginSummary }) {
+  const { i18n } = useTranslation();
+  const { meta, key, has_icon: hasIcon } = plugin;
+  const name = meta?.name ?? key;
+  return (
+    <div className={classes.name}>
+      <PluginIcon name={name} icon={meta?.icon} path={hasIcon ? iconPath(key) : undefined} />
+      <div className={classes.nameText}>
+        <Link to={`/plugins/${encodeURIComponent(key)}`} className={classes.link}>
+          {name}
+        </Link>
+        <Text size="xs" c="dimmed" lineClamp={1}>
+          {localise(meta?.description, i18n.language) || key}
+        </Text>
+      </div>
+    </div>
+  );
+}

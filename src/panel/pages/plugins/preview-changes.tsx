@@ -1,0 +1,157 @@
+import { Code, Stack, Text, Title } from '@mantine/core';
+import type { TFunction } from 'i18next';
+import type { ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
+import type { PluginPreview } from '../../api/types.ts';
+import { Section } from '../../ui/section.tsx';
+import classes from './plugins.module.css';
+import { describeUsageField } from './usage-field.ts';
+
+type Line = { kind: 'added' | 'removed' | 'changed'; text: string; note?: ReactNode };
+type Group = { heading: string; lines: readonly Line[] };
+
+const signs = { added: '+', removed: '−', changed: '~' } as const;
+
+/** What the manifests' difference means: hosts first, since they say where requests and keys may go. */
+export function PreviewChanges({ preview }: { preview: PluginPreview }) {
+  const { t } = useTranslation();
+  const groups = listGroups(preview, t).filter(({ lines }) => lines.length > 0);
+  return (
+    <>
+      <Section heading={t('plugins.preview.changes')}>
+        {groups.length === 0 ? (
+          <Text size="sm" c="dimmed">
+            {t('plugins.preview.none')}
+          </Text>
+        ) : (
+          groups.map((group) => <ChangeGroup key={group.heading} {...group} />)
+        )}
+      </Section>
+      <Affected preview={preview} />
+    </>
+  );
+}
+
+function ChangeGroup({ heading, lines }: Group) {
+  const { t } = useTranslation();
+  return (
+    <div>
+      <Title order={3} fz={15} mb={4}>
+        {heading}
+      </Title>
+      <ul className={classes.changes}>
+        {lines.map(({ kind, text, note }) => (
+          <li key={`${kind} ${text}`}>
+            <span className={classes.sign} data-kind={kind} role="img" aria-label={t(`plugins.change.${kind}`)}>
+              {signs[kind]}
+            </span>
+            <span>
+              <Code>{text}</Code> {note}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+/** What hangs on the plugin: channels that would serve less, and prices that would no longer fit. */
+function Affected({ preview: { channels, prices } }: { preview: PluginPreview }) {
+  const { t } = useTranslation();
+  const { orphaned, undeclared, unpriced } = prices;
+  if (channels.length + orphaned.length + undeclared.length + unpriced.length === 0) return null;
+  return (
+    <Section heading={t('plugins.preview.affected')}>
+      <Stack gap="sm" fz={14}>
+        {channels.map(({ id, name, models }) => (
+          <div key={id}>
+            <Link to={`/channels/${id}`}>{name}</Link> {t('plugins.preview.channel', { models: models.join(', ') })}
+          </div>
+        ))}
+        {orphaned.map(({ model, plugin_key: owner }) => (
+          <div key={`orphaned ${owner} ${model}`}>{t('plugins.preview.orphaned', { model })}</div>
+        ))}
+        {undeclared.map(({ model, plugin_key: owner, facts }) => (
+          <div key={`undeclared ${owner} ${model}`}>
+            {t('plugins.preview.undeclared', { model, facts: facts.join(', ') })}
+          </div>
+        ))}
+        {unpriced.length > 0 && (
+          <div>
+            {t('plugins.preview.unpriced', { models: unpriced.join(', ') })} <Link to="/prices">{t('nav.prices')}</Link>
+          </div>
+        )}
+      </Stack>
+    </Section>
+  );
+}
+
+const listNames = ({
+  added,
+  removed,
+}: {
+  added: readonly (string | number)[];
+  removed: readonly (string | number)[];
+}): Line[] => [
+  ...added.map((name) => ({ kind: 'added' as const, text: String(name) })),
+  ...removed.map((name) => ({ kind: 'removed' as const, text: String(name) })),
+];
+
+function listGroups(preview: PluginPreview, t: TFunction): Group[] {
+  const {
+    hosts,
+    models,
+    routes,
+    protocols,
+    channel_types: types,
+    usage_schema: usage,
+    narrowed_models: narrowed,
+  } = preview;
+  const nameRoute = ({ method, path }: { method: string; path: string }): string => `${method} ${path}`;
+  const nameModels = (names: readonly string[] | null): string => (names === null ? t('app.all') : names.join(', '));
+  const isNarrowed = JSON.stringify(narrowed.before) !== JSON.stringify(narrowed.after);
+  return [
+    { heading: t('plugins.hosts'), lines: listNames(hosts) },
+    { heading: t('plugins.models'), lines: listNames(models) },
+    {
+      heading: t('plugins.preview.narrowed'),
+      lines: isNarrowed
+        ? [{ kind: 'changed', text: `${nameModels(narrowed.before)} → ${nameModels(narrowed.after)}` }]
+        : [],
+    },
+    {
+      heading: t('plugins.preview.routes'),
+      lines: [
+        ...listNames({ added: routes.added.map(nameRoute), removed: routes.removed.map(nameRoute) }),
+        ...routes.changed.map(({ to }) => ({ kind: 'changed' as const, text: nameRoute(to) })),
+      ],
+    },
+    {
+      heading: t('plugins.preview.protocols'),
+      lines: [
+        ...listNames({
+          added: protocols.added.map(({ name }) => name),
+          removed: protocols.removed.map(({ name }) => name),
+        }),
+        ...protocols.changed.map(({ name, modes, models: changed }) => ({
+          kind: 'changed' as const,
+          text: name,
+          note: [...listNames(modes), ...listNames(changed)].map(({ kind, text }) => `${signs[kind]}${text}`).join(' '),
+        })),
+      ],
+    },
+    { heading: t('plugins.preview.channelTypes'), lines: listNames(types) },
+    {
+      heading: t('plugins.usage'),
+      lines: [
+        ...listNames(usage),
+        ...usage.changed.map(({ name, from, to }) => ({
+          kind: 'changed' as const,
+          text: name,
+          note: `${describeUsageField(from, t)} → ${describeUsageField(to, t)}`,
+        })),
+      ],
+    },
+  ];
+}

@@ -1,0 +1,64 @@
+import { Text } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
+import type { PluginPreview } from '../../api/types.ts';
+import { type Column, Rows } from '../../ui/data-table.tsx';
+import { Section } from '../../ui/section.tsx';
+import { TaskStatus } from '../../ui/status-mark.tsx';
+
+type Replayed = PluginPreview['replay'][number];
+
+/** The vendor's last answers read again by both versions: what would be understood otherwise. */
+export function PreviewReplay({ preview: { replay } }: { preview: PluginPreview }) {
+  const { t } = useTranslation();
+  const differing = replay.filter(({ changed }) => changed);
+  const columns: readonly Column<Replayed>[] = [
+    {
+      key: 'task',
+      heading: t('plugins.replay.task'),
+      render: ({ task_id: id }) => <Link to={`/tasks/${encodeURIComponent(id)}`}>{id}</Link>,
+    },
+    {
+      key: 'stored',
+      heading: t('plugins.replay.stored'),
+      render: ({ stored_status: status }) => <TaskStatus status={status} />,
+    },
+    { key: 'before', heading: t('plugins.replay.before'), render: ({ before }) => <Verdict verdict={before} /> },
+    { key: 'after', heading: t('plugins.replay.after'), render: ({ after }) => <Verdict verdict={after} /> },
+  ];
+  return (
+    <Section
+      heading={t('plugins.replay.heading')}
+      intro={
+        replay.length === 0
+          ? t('plugins.replay.empty')
+          : t('plugins.replay.intro', { count: replay.length, changed: differing.length })
+      }
+    >
+      {differing.length > 0 && (
+        <Rows label={t('plugins.replay.heading')} columns={columns} rows={differing} rowKey={({ task_id: id }) => id} />
+      )}
+    </Section>
+  );
+}
+
+function Verdict({ verdict }: { verdict: Replayed['before'] }) {
+  if (verdict === null) return '–';
+  if ('error' in verdict) {
+    return (
+      <Text size="sm" c="var(--mantine-color-error)">
+        {verdict.error}
+      </Text>
+    );
+  }
+  return (
+    <>
+      <TaskStatus status={verdict.status} />
+      {verdict.reason !== '' && (
+        <Text size="xs" c="dimmed">
+          {verdict.reason}
+        </Text>
+      )}
+    </>
+  );
+}

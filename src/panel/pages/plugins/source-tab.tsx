@@ -1,0 +1,58 @@
+import { Button, Group, Select, Stack, Text } from '@mantine/core';
+import { IconDownload } from '@tabler/icons-react';
+import { useTranslation } from 'react-i18next';
+import { useSearchParams } from 'react-router';
+import type { PluginDetail, PluginSummary, PluginVersion } from '../../api/types.ts';
+import { useApi, withQuery } from '../../api/use-api.ts';
+import { Answer } from '../../ui/answer.tsx';
+import { CodeEditor } from '../../ui/code-editor.tsx';
+import { saveText } from '../../ui/save-text.ts';
+import { FaultList } from './plugin-faults.tsx';
+import { pluginPath } from './plugin-paths.ts';
+
+/** The text of a version, to be read. */
+export function SourceTab({ plugin }: { plugin: PluginSummary }) {
+  const { t } = useTranslation();
+  const [params, setParams] = useSearchParams();
+  const version = params.get('version');
+  const versions = useApi<PluginVersion[]>(`${pluginPath(plugin.key)}/versions`);
+  const detail = useApi<PluginDetail>(withQuery(pluginPath(plugin.key), { version }));
+  const choices = (versions.data ?? []).map((each) => each.version);
+  return (
+    <Answer query={detail}>
+      {({ source, source_hash: hash, errors, meta }) => (
+        <Stack gap="md">
+          <Group justify="space-between" align="flex-end" gap="sm">
+            {choices.length > 0 ? (
+              <Select
+                label={t('plugins.version')}
+                data={choices}
+                value={version ?? plugin.version}
+                allowDeselect={false}
+                onChange={(next) =>
+                  setParams({ tab: 'source', ...(next === null ? {} : { version: next }) }, { replace: true })
+                }
+              />
+            ) : (
+              <Text size="sm" c="dimmed">
+                {t('plugins.source.factory')}
+              </Text>
+            )}
+            <Button
+              variant="default"
+              leftSection={<IconDownload size={18} stroke={1.6} aria-hidden="true" />}
+              onClick={() => saveText(`${plugin.key}-${meta?.version ?? plugin.version}.js`, source)}
+            >
+              {t('plugins.source.save')}
+            </Button>
+          </Group>
+          {errors.length > 0 && <FaultList faults={errors} />}
+          <CodeEditor label={t('plugins.tab.source')} value={source} language="javascript" height={720} />
+          <Text size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+            {t('plugins.source.hash', { hash })}
+          </Text>
+        </Stack>
+      )}
+    </Answer>
+  );
+}

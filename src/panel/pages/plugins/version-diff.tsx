@@ -1,0 +1,41 @@
+import { Stack, Text } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import type { PluginDetail } from '../../api/types.ts';
+import { useApi, withQuery } from '../../api/use-api.ts';
+import { Answer } from '../../ui/answer.tsx';
+import { CodeDiff } from '../../ui/code-editor.tsx';
+import { pluginPath } from './plugin-paths.ts';
+
+/** The sources of two versions beside each other. `factory` is what ships with the gateway. */
+export function VersionDiff({ pluginKey, from, to }: { pluginKey: string; from: string; to: string }) {
+  const { t } = useTranslation();
+  const before = useApi<PluginDetail>(withQuery(pluginPath(pluginKey), { version: from }));
+  const after = useApi<PluginDetail>(withQuery(pluginPath(pluginKey), { version: to }));
+  return (
+    <Answer query={before}>
+      {(left) => (
+        <Answer query={after}>
+          {(right) =>
+            left.source_hash === right.source_hash ? (
+              <Text size="sm" c="dimmed">
+                {t('plugins.diff.same')}
+              </Text>
+            ) : (
+              <Stack gap="sm">
+                <CodeDiff
+                  before={{ label: t('plugins.diff.before', { version: nameOf(from, left) }), text: left.source }}
+                  after={{ label: t('plugins.diff.after', { version: nameOf(to, right) }), text: right.source }}
+                  language="javascript"
+                  height={720}
+                />
+              </Stack>
+            )
+          }
+        </Answer>
+      )}
+    </Answer>
+  );
+}
+
+const nameOf = (name: string, { meta }: PluginDetail): string =>
+  name === 'factory' ? `${meta?.version ?? ''} (factory)`.trim() : name;

@@ -1,0 +1,132 @@
+import { ActionIcon, Badge, Button, Text } from '@mantine/core';
+import { IconGitCompare, IconTrash } from '@tabler/icons-react';
+import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
+import { ApiError } from '../../api/api-error.ts';
+import type { PluginSummary, PluginVersion } from '../../api/types.ts';
+import { useApi, useChange, withQuery } from '../../api/use-api.ts';
+import { Answer } from '../../ui/answer.tsx';
+import { useConfirm } from '../../ui/confirm.tsx';
+import { type Column, Rows } from '../../ui/data-table.tsx';
+import { EmptyState } from '../../ui/empty-state.tsx';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { tellDone } from '../../ui/tell.ts';
+import { useFormat } from '../../ui/use-format.ts';
+import { pluginPath } from './plugin-paths.ts';
+
+type Removal = { version: string; force: boolean };
+
+/** What was uploaded or installed, the newest first, and the way to another one. */
+export function VersionsTab({ plugin }: { plugin: PluginSummary }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const confirm = useConfirm();
+  const path = pluginPath(plugin.key);
+  const versions = useApi<PluginVersion[]>(`${path}/versions`);
+  const remove = useChange<Removal>({
+    request: ({ version, force }) => ({
+      method: 'DELETE',
+      path: withQuery(`${path}/versions/${encodeURIComponent(version)}`, force ? { force: 'true' } : {}),
+    }),
+    stale: ['/api/plugin'],
+    onSuccess: (_answer, { version }) => tellDone(t('plugins.deleted', { version })),
+    onError: (error, { version, force }) => {
+      if (!force && error instanceof ApiError && error.code === 'PLUGIN_IN_USE') void ask(version, true);
+    },
+  });
+  async function ask(version: string, force: boolean): Promise<void> {
+    const text = t(force ? 'plugins.deleteForceText' : 'plugins.deleteText', { version });
+    const title = t('plugins.deleteTitle', { version });
+    if (await confirm({ title, text, action: t('app.delete') })) remove.mutate({ version, force });
+  }
+
+  const isFactoryBelow = plugin.factory_meta !== undefined;
+  const link = (page: string, version: string): string =>
+    withQuery(`/plugins/${encodeURIComponent(plugin.key)}/${page}`, { version });
+  const columns: readonly Column<PluginVersion>[] = [
+    {
+      key: 'version',
+      heading: t('plugins.version'),
+      render: ({ version, active, enabled }) => (
+        <span style={{ display: 'inline-flex', alignItems: 'center', gap: 10 }}>
+          <strong>{version}</strong>
+          {active && (
+            <Badge variant="light" color={enabled ? 'gate' : 'gray'} tt="none">
+              {t(enabled ? 'plugins.serves' : 'plugins.switchedOffMark')}
+            </Badge>
+          )}
+        </span>
+      ),
+    },
+    {
+      key: 'at',
+      heading: t('plugins.uploadedAt'),
+      render: ({ created_at: at }) => <span title={format.time(at)}>{format.ago(at)}</span>,
+    },
+    {
+      key: 'remark',
+      heading: t('plugins.upload.remark'),
+      render: ({ remark }) => (
+        <Text size="sm" lineClamp={2} maw={360}>
+          {remark || '–'}
+        </Text>
+      ),
+    },
+    {
+      key: 'actions',
+      heading: t('table.actions'),
+      actions: true,
+      render: ({ version, active }) => (
+        <>
+          {!active && (
+            <Button component={Link} to={link('activate', version)} size="compact-sm" variant="light">
+              {t('plugins.reviewAndActivate')}
+            </Button>
+          )}
+          {!active && (
+            <ActionIcon
+              component={Link}
+              to={link('diff', version)}
+              variant="subtle"
+              color="gray"
+              size={32}
+              aria-label={t('plugins.compare', { version })}
+            >
+              <IconGitCompare size={18} stroke={1.6} aria-hidden="true" />
+            </ActionIcon>
+          )}
+          <ActionIcon
+            variant="subtle"
+            color="gray"
+            size={32}
+            aria-label={t('plugins.deleteTitle', { version })}
+            loading={remove.isPending && remove.variables.version === version}
+            onClick={() => void ask(version, false)}
+          >
+            <IconTrash size={18} stroke={1.6} aria-hidden="true" />
+          </ActionIcon>
+        </>
+      ),
+    },
+  ];
+
+  return (
+    <Answer query={versions}>
+      {(all) =>
+        all.length === 0 ? (
+          <EmptyState heading={t('plugins.noVersions')} text={t('plugins.noVersionsText')} />
+        ) : (
+          <div style={{ display: 'grid', gap: 16 }}>
+            {remove.isError && <FailureNotice error={remove.error} />}
+            <Rows label={t('plugins.tab.versions')} columns={columns} rows={all} rowKey={({ id }) => id} />
+            {isFactoryBelow && all.some(({ active }) => active) && (
+              <Text size="sm" c="dimmed">
+                {t('plugins.factoryBelow')} <Link to={link('activate', 'factory')}>{t('plugins.backToFactory')}</Link>
+              </Text>
+            )}
+          </div>
+        )
+      }
+    </Answer>
+  );
+}

@@ -1,0 +1,113 @@
+import { Button, Group, Modal, Stack, Textarea, TextInput } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import type { PluginSummary } from '../../api/types.ts';
+import { useApi, useChange } from '../../api/use-api.ts';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { tellDone } from '../../ui/tell.ts';
+import { useForm } from '../../ui/use-form.ts';
+import { PluginChoice } from './plugin-choice.tsx';
+import { QuotePreview } from './quote-preview.tsx';
+
+/** Which price is edited; `model` is empty for a new one. `*` stands for every plugin. */
+export type PriceSubject = { pluginKey: string; model: string; expression: string };
+
+type PriceDialogProps = { subject: PriceSubject | null; onClose(): void };
+
+/** A price with what it makes of an order, while one writes it. */
+export function PriceDialog({ subject, onClose }: PriceDialogProps) {
+  const { t } = useTranslation();
+  return (
+    <Modal
+      opened={subject !== null}
+      onClose={onClose}
+      size="xl"
+      title={t('prices.dialog')}
+      closeButtonProps={{ 'aria-label': t('app.close') }}
+    >
+      {subject !== null && <PriceForm subject={subject} onClose={onClose} />}
+    </Modal>
+  );
+}
+
+function PriceForm({ subject, onClose }: { subject: PriceSubject; onClose(): void }) {
+  const { t } = useTranslation();
+  const plugins = useApi<PluginSummary[]>('/api/plugin/task');
+  const isNew = subject.model === '';
+  const change = useChange<PriceSubject>({
+    request: ({ pluginKey, model, expression }) => ({
+      method: 'PUT',
+      path: '/api/price',
+      body: { plugin_key: pluginKey, model, expression },
+    }),
+    stale: ['/api/price', '/api/model', '/api/attention'],
+    onSuccess: (_answer, { model }) => {
+      tellDone(t('prices.saved', { model }));
+      onClose();
+    },
+  });
+  const form = useForm<PriceSubject>({
+    initial: subject,
+    check: ({ model, expression }) => ({
+      model: model.trim() === '' ? t('prices.modelMissing') : null,
+      expression: expression.trim() === '' ? t('prices.expressionMissing') : null,
+    }),
+    read: ({ pluginKey, model, expression }) => ({ pluginKey, model: model.trim(), expression: expression.trim() }),
+    change,
+  });
+  const { pluginKey, model, expression } = form.values;
+  const plugin = plugins.data?.find((each) =>
+    pluginKey === '*' ? (each.meta?.models ?? []).includes(model) : each.key === pluginKey,
+  );
+  const fields = Object.keys(plugin?.meta?.usageSchema ?? {});
+
+  return (
+    <form onSubmit={form.submit} noValidate>
+      <Stack gap="lg">
+        {form.error !== null && <FailureNotice error={form.error} />}
+        <Group grow align="flex-start" gap="lg" preventGrowOverflow={false}>
+          <PluginChoice plugins={plugins.data ?? []} value={pluginKey} onChange={(key) => form.set('pluginKey', key)} />
+          <TextInput
+            {...form.bind('model')}
+            label={t('prices.model')}
+            disabled={!isNew}
+            spellCheck={false}
+            autoCapitalize="none"
+            miw={220}
+          />
+        </Group>
+        <Textarea
+          {...form.bind('expression')}
+          label={t('prices.expression')}
+          description={
+            fields.length === 0
+              ? t('prices.expressionHint')
+              : t('prices.expressionFields', { fields: fields.map((name) => `u("${name}")`).join(', ') })
+          }
+          placeholder={fields.length === 0 ? '0.05' : `0.05 * u("${fields[0]}")`}
+          autosize
+          minRows={2}
+          maxRows={8}
+          spellCheck={false}
+          autoCapitalize="none"
+          styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
+          data-autofocus
+        />
+        <QuotePreview
+          pluginKey={pluginKey}
+          model={model}
+          expression={expression}
+          schema={plugin?.meta?.usageSchema ?? {}}
+          examples={plugin?.meta?.usageExamples ?? []}
+        />
+        <Group justify="flex-end" gap="sm">
+          <Button variant="default" onClick={onClose}>
+            {t('app.cancel')}
+          </Button>
+          <Button type="submit" loading={form.isPending}>
+            {t('app.save')}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}

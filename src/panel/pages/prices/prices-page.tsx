@@ -1,0 +1,131 @@
+import { ActionIcon, Button, Code, Text } from '@mantine/core';
+import { IconPencil, IconPlus, IconTrash } from '@tabler/icons-react';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { useSearchParams } from 'react-router';
+import type { PluginSummary, Price } from '../../api/types.ts';
+import { useApi, useChange, withQuery } from '../../api/use-api.ts';
+import type { TextKey } from '../../i18n/texts.ts';
+import { useConfirm } from '../../ui/confirm.tsx';
+import { type Column, DataTable } from '../../ui/data-table.tsx';
+import { EmptyState } from '../../ui/empty-state.tsx';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { Page } from '../../ui/page.tsx';
+import { StatusMark } from '../../ui/status-mark.tsx';
+import { tellDone } from '../../ui/tell.ts';
+import { useFormat } from '../../ui/use-format.ts';
+import { MissingPrices } from './missing-prices.tsx';
+import { PriceDialog, type PriceSubject } from './price-dialog.tsx';
+import type { PriceList } from './price-paths.ts';
+
+const problems: Record<NonNullable<Price['problem']>['code'], TextKey> = {
+  unreadable: 'prices.problem.unreadable',
+  plugin_gone: 'prices.problem.plugin_gone',
+  model_gone: 'prices.problem.model_gone',
+  facts_gone: 'prices.problem.facts_gone',
+};
+
+/** What models cost, and those that nobody has put a price on. */
+export function PricesPage() {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const confirm = useConfirm();
+  const [params, setParams] = useSearchParams();
+  const page = params.get('page');
+  const prices = useApi<PriceList>(withQuery('/api/price', { page }));
+  const plugins = useApi<PluginSummary[]>('/api/plugin/task');
+  const [subject, setSubject] = useState<PriceSubject | null>(null);
+  const remove = useChange<Price>({
+    request: ({ plugin_key: key, model }) => ({
+      method: 'DELETE',
+      path: withQuery('/api/price', { plugin_key: key, model }),
+    }),
+    stale: ['/api/price', '/api/model', '/api/attention'],
+    onSuccess: (_answer, { model }) => tellDone(t('prices.deleted', { model })),
+  });
+  const nameOf = (key: string): string =>
+    key === '*' ? t('prices.everyPlugin') : (plugins.data?.find((each) => each.key === key)?.meta?.name ?? key);
+  const ask = async (price: Price): Promise<void> => {
+    const title = t('prices.deleteTitle', { model: price.model });
+    if (await confirm({ title, text: t('prices.deleteText'), action: t('app.delete') })) remove.mutate(price);
+  };
+  const edit = ({ plugin_key: pluginKey, model, expression }: Price): void =>
+    setSubject({ pluginKey, model, expression });
+
+  const columns: readonly Column<Price>[] = [
+    { key: 'model', heading: t('prices.model'), render: ({ model }) => <strong>{model}</strong> },
+    { key: 'plugin', heading: t('prices.appliesTo'), render: ({ plugin_key: key }) => nameOf(key) },
+    {
+      key: 'expression',
+      heading: t('prices.expression'),
+      render: ({ expression, problem }) => (
+        <>
+          <Code style={{ overflowWrap: 'anywhere' }}>{expression}</Code>
+          {problem !== null && (
+            <Text size="xs" mt={4} component="div">
+              <StatusMark tone="bad">{t(problems[problem.code])}</StatusMark>
+            </Text>
+          )}
+        </>
+      ),
+    },
+    {
+      key: 'at',
+      heading: t('prices.changed'),
+      render: ({ updated_at: at }) => <span title={format.time(at)}>{format.ago(at)}</span>,
+    },
+    {
+      key: 'actions',
+      heading: t('table.actions'),
+      actions: true,
+      render: (price) => (
+        <>
+          <ActionIcon
+            variant="subtle"
+            color="gray"
+            size={32}
+            aria-label={t('prices.editName', { model: price.model })}
+            onClick={() => edit(price)}
+          >
+            <IconPencil size={18} stroke={1.6} aria-hidden="true" />
+          </ActionIcon>
+          <ActionIcon
+            variant="subtle"
+            color="gray"
+            size={32}
+            aria-label={t('prices.deleteTitle', { model: price.model })}
+            onClick={() => void ask(price)}
+          >
+            <IconTrash size={18} stroke={1.6} aria-hidden="true" />
+          </ActionIcon>
+        </>
+      ),
+    },
+  ];
+
+  const add = (
+    <Button
+      leftSection={<IconPlus size={18} stroke={1.6} aria-hidden="true" />}
+      onClick={() => setSubject({ pluginKey: '*', model: '', expression: '' })}
+    >
+      {t('prices.add')}
+    </Button>
+  );
+  return (
+    <Page heading={t('nav.prices')} intro={t('prices.intro')} actions={add}>
+      <MissingPrices nameOf={nameOf} onSet={setSubject} />
+      {remove.isError && <FailureNotice error={remove.error} />}
+      <div>
+        <DataTable
+          label={t('nav.prices')}
+          query={prices}
+          columns={columns}
+          rowKey={({ plugin_key: key, model }) => `${key} ${model}`}
+          empty={<EmptyState heading={t('prices.empty')} text={t('prices.emptyText')} />}
+          onPage={(next) => setParams(next === 1 ? {} : { page: String(next) })}
+        />
+      </div>
+      <PriceDialog subject={subject} onClose={() => setSubject(null)} />
+    </Page>
+  );
+}

@@ -1,0 +1,162 @@
+import { Button, Code, Group, NumberInput, Select, Stack, Switch, Text, TextInput } from '@mantine/core';
+import { useDebouncedValue } from '@mantine/hooks';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { describeError } from '../../api/describe-error.ts';
+import type { PriceQuote } from '../../api/types.ts';
+import { useSession } from '../../session/session-context.tsx';
+import { localise } from '../../ui/localise.ts';
+import { useFormat } from '../../ui/use-format.ts';
+import { describeUsageField, type UsageField } from '../plugins/usage-field.ts';
+import classes from './prices.module.css';
+
+type Fact = string | number | boolean;
+type Example = { label: string; facts: Readonly<Record<string, Fact>> };
+
+type QuotePreviewProps = {
+  pluginKey: string;
+  model: string;
+  expression: string;
+  schema: Readonly<Record<string, UsageField>>;
+  examples: readonly Example[];
+};
+
+/** What an expression makes of an order, while it is written: the facts are the reader's, the sum is the gateway's. */
+export function QuotePreview({ pluginKey, model, expression, schema, examples }: QuotePreviewProps) {
+  const { t, i18n } = useTranslation();
+  const format = useFormat();
+  const session = useSession();
+  const [action, setAction] = useState('');
+  const [chosen, setChosen] = useState<Readonly<Record<string, Fact>>>({});
+  const facts = { ...startingFacts(schema, examples[0]), ...chosen };
+  const body = {
+    plugin_key: pluginKey,
+    model: model.trim(),
+    expression: expression.trim(),
+    facts,
+    ...(action.trim() === '' ? {} : { action: action.trim() }),
+  };
+  const [settled] = useDebouncedValue(JSON.stringify(body), 350);
+  const isAskable = body.model !== '' && body.expression !== '';
+  const quote = useQuery({
+    queryKey: ['quote', settled],
+    queryFn: () =>
+      session.send<PriceQuote>({ method: 'POST', path: '/api/price/quote', body: JSON.parse(settled) as unknown }),
+    enabled: isAskable,
+    placeholderData: keepPreviousData,
+    retry: false,
+  });
+
+  return (
+    <section className={classes.quote} aria-label={t('prices.try')}>
+      <Text fw={600} size="sm">
+        {t('prices.try')}
+      </Text>
+      {examples.length > 0 && (
+        <Group gap={8}>
+          {examples.map(({ label, facts: example }) => (
+            <Button key={label} variant="default" size="compact-sm" onClick={() => setChosen(example)}>
+              {label}
+            </Button>
+          ))}
+        </Group>
+      )}
+      <div className={classes.factInputs}>
+        {Object.entries(schema).map(([name, field]) => (
+          <FactInput
+            key={name}
+            name={name}
+            field={field}
+            hint={localise(field.description, i18n.language) || describeUsageField(field, t)}
+            value={facts[name]}
+            onChange={(value) => setChosen((before) => ({ ...before, [name]: value }))}
+          />
+        ))}
+        <TextInput
+          label={t('prices.action')}
+          description={t('prices.actionHint')}
+          value={action}
+          onChange={(event) => setAction(event.currentTarget.value)}
+          spellCheck={false}
+          autoCapitalize="none"
+        />
+      </div>
+      <div role="status">
+        {!isAskable && (
+          <Text size="sm" c="dimmed">
+            {t('prices.tryHint')}
+          </Text>
+        )}
+        {isAskable && quote.isError && (
+          <Text size="sm" c="var(--mantine-color-error)">
+            {describeError(quote.error, t, i18n.language)}
+          </Text>
+        )}
+        {isAskable && !quote.isError && quote.data !== undefined && (
+          <Stack gap={6}>
+            <Text fz={24} fw={640} lh={1.2} className={classes.sum}>
+              {format.money(quote.data.quota)}
+            </Text>
+            {quote.data.steps.map((step) => (
+              <Code key={step} className={classes.step}>
+                {step}
+              </Code>
+            ))}
+          </Stack>
+        )}
+      </div>
+    </section>
+  );
+}
+
+type FactInputProps = {
+  name: string;
+  field: UsageField;
+  hint: string;
+  value: Fact | undefined;
+  onChange(value: Fact): void;
+};
+
+function FactInput({ name, field, hint, value, onChange }: FactInputProps) {
+  if ('enum' in field) {
+    return (
+      <Select
+        label={name}
+        description={hint}
+        data={field.enum}
+        value={String(value ?? '')}
+        allowDeselect={false}
+        onChange={(next) => next !== null && onChange(next)}
+      />
+    );
+  }
+  if (field.type === 'boolean') {
+    return (
+      <Switch
+        label={name}
+        description={hint}
+        checked={value === true}
+        onChange={(event) => onChange(event.currentTarget.checked)}
+      />
+    );
+  }
+  return (
+    <NumberInput
+      label={name}
+      description={hint}
+      value={Number(value ?? 0)}
+      min={0}
+      onChange={(next) => onChange(Number(next) || 0)}
+    />
+  );
+}
+
+/** Something to begin with: the plugin's first example, else a plausible value for every fact. */
+function startingFacts(schema: QuotePreviewProps['schema'], example: Example | undefined): Record<string, Fact> {
+  const plausible = Object.entries(schema).map(([name, field]): [string, Fact] => {
+    if ('enum' in field) return [name, field.enum[0] ?? ''];
+    return [name, field.type === 'boolean' ? false : 1];
+  });
+  return { ...Object.fromEntries(plausible), ...example?.facts };
+}

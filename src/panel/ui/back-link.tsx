@@ -1,0 +1,14 @@
+import { Anchor } from '@mantine/core';
+import { IconArrowLeft } from '@tabler/icons-react';
+import { Link } from 'react-router';
+import classes from './back-link.module.css';
+
+/** Above a page's heading: the way back to the list. */
+export function BackLink({ to, children }: { to: string; children: string }) {
+  return (
+    <Anchor component={Link} to={to} size="sm" className={classes.link}>
+      <IconArrowLeft size={16} stroke={1.6} aria-hidden="true" />
+      {children}
+    </Anchor>
+  );
+}

@@ -1,0 +1,49 @@
+import { javascript } from '@codemirror/lang-javascript';
+import { json } from '@codemirror/lang-json';
+import { HighlightStyle, syntaxHighlighting } from '@codemirror/language';
+import { EditorState, type Extension } from '@codemirror/state';
+import { EditorView } from '@codemirror/view';
+import { tags } from '@lezer/highlight';
+
+export type CodeLanguage = 'javascript' | 'json' | 'text';
+
+const frame = EditorView.theme({
+  '&': { backgroundColor: 'transparent', color: 'var(--mantine-color-text)', fontSize: '13px' },
+  '&.cm-focused': { outline: '2px solid var(--mantine-primary-color-filled)', outlineOffset: '1px' },
+  '.cm-content': { fontFamily: 'var(--mantine-font-family-monospace)', padding: '12px 0', caretColor: 'currentColor' },
+  '.cm-gutters': { backgroundColor: 'transparent', color: 'var(--mantine-color-dimmed)', border: 'none' },
+  '.cm-activeLine, .cm-activeLineGutter': { backgroundColor: 'color-mix(in srgb, var(--tg-line) 35%, transparent)' },
+  '.cm-cursor': { borderLeftColor: 'currentColor' },
+  '&.cm-focused .cm-selectionBackground, .cm-selectionBackground, .cm-content ::selection': {
+    backgroundColor: 'color-mix(in srgb, var(--mantine-primary-color-filled) 28%, transparent) !important',
+  },
+  '.cm-changedLine, .cm-insertedLine': {
+    backgroundColor: 'color-mix(in srgb, var(--tg-signal) 14%, transparent) !important',
+  },
+  '.cm-deletedChunk, &.cm-merge-a .cm-changedLine': {
+    backgroundColor: 'color-mix(in srgb, var(--mantine-color-error) 12%, transparent) !important',
+  },
+});
+
+const colours = HighlightStyle.define([
+  { tag: [tags.keyword, tags.operatorKeyword, tags.modifier], color: 'var(--tg-code-keyword)' },
+  { tag: [tags.string, tags.special(tags.string), tags.regexp], color: 'var(--tg-code-string)' },
+  { tag: [tags.number, tags.bool, tags.null], color: 'var(--tg-code-number)' },
+  { tag: [tags.comment], color: 'var(--mantine-color-dimmed)', fontStyle: 'italic' },
+  { tag: [tags.propertyName, tags.definition(tags.variableName)], color: 'var(--tg-code-name)' },
+]);
+
+/** What every editor of the panel has: our colours, wrapped lines, the page's nonce for its style tags, a name for screen readers. */
+export function codeSetup(options: { language: CodeLanguage; label: string; editable: boolean }): Extension {
+  const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.content ?? '';
+  const languages = { javascript: () => javascript(), json: () => json(), text: () => [] };
+  return [
+    EditorView.cspNonce.of(nonce),
+    EditorView.lineWrapping,
+    EditorView.contentAttributes.of({ 'aria-label': options.label }),
+    languages[options.language](),
+    syntaxHighlighting(colours),
+    frame,
+    ...(options.editable ? [] : [EditorState.readOnly.of(true)]),
+  ];
+}

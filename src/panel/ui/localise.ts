@@ -1,0 +1,13 @@
+/** A text that a plugin brings: one for all languages, or one by BCP-47 locale with `en` always there. */
+export type LocalisedText = string | Readonly<Record<string, string>>;
+
+/** The text for a language: by its exact tag, then by its primary one, then in English. */
+export function localise(text: LocalisedText | null | undefined, language: string): string {
+  if (text === null || text === undefined) return '';
+  if (typeof text === 'string') return text;
+  const wanted = language.toLowerCase();
+  const primary = wanted.split('-')[0];
+  const find = (tag: string | undefined): string | undefined =>
+    Object.entries(text).find(([locale]) => locale.toLowerCase() === tag)?.[1];
+  return find(wanted) ?? find(primary) ?? find('en') ?? '';
+}

@@ -1,0 +1,48 @@
+import { useMemo } from 'react';
+import { useSearchParams } from 'react-router';
+
+export type Filters<Name extends string> = {
+  /** Empty where the address does not say. */
+  values: Readonly<Record<Name, string>>;
+  page: number;
+  /** Something other than the page is asked for. */
+  isFiltered: boolean;
+  /** Takes the list back to its first page. */
+  set(name: Name, value: string): void;
+  setPage(page: number): void;
+  clear(): void;
+};
+
+/** What a list is narrowed to and which page of it is shown: in the address, so that it can be linked to and gone back to. */
+export function useFilters<const Name extends string>(names: readonly Name[]): Filters<Name> {
+  const [params, setParams] = useSearchParams();
+  const values = useMemo(
+    () => Object.fromEntries(names.map((name) => [name, params.get(name) ?? ''])) as Record<Name, string>,
+    [names, params],
+  );
+  const change = (edit: (next: URLSearchParams) => void): void =>
+    setParams(
+      (before) => {
+        const next = new URLSearchParams(before);
+        edit(next);
+        return next;
+      },
+      { replace: true },
+    );
+  return {
+    values,
+    page: Math.max(1, Math.trunc(Number(params.get('page')) || 1)),
+    isFiltered: names.some((name) => values[name] !== ''),
+    set: (name, value) =>
+      change((next) => {
+        if (value === '') next.delete(name);
+        else next.set(name, value);
+        next.delete('page');
+      }),
+    setPage: (page) => change((next) => next.set('page', String(page))),
+    clear: () =>
+      change((next) => {
+        for (const name of [...names, 'page']) next.delete(name);
+      }),
+  };
+}
