@@ -6,7 +6,7 @@ import { type AuthenticateApiKey, createAuthenticateApiKey } from './api-keys/au
 import { createDeleteApiKey, createUpdateApiKey } from './api-keys/change-api-key.ts';
 import { type CreatedApiKey, createCreateApiKey } from './api-keys/create-api-key.ts';
 import type { ApiKeyView } from './api-keys/describe-api-key.ts';
-import { createListApiKeys } from './api-keys/list-api-keys.ts';
+import { createListApiKeys, createReadApiKey } from './api-keys/list-api-keys.ts';
 import { createRotateWebhookSecret, type NewWebhookSecret } from './api-keys/rotate-webhook-secret.ts';
 import type { ApiKeyFields } from './api-keys/validate-api-key.ts';
 import { createAuthenticateOptional, createAuthenticatePanel } from './authenticate-panel.ts';
@@ -169,6 +169,7 @@ export interface Auth {
   readonly apiKeys: {
     create(principal: PanelPrincipal, fields: Omit<ApiKeyFields, 'status'>): Promise<CreatedApiKey>;
     list(principal: PanelPrincipal, page: Page): Promise<Paged<ApiKeyView>>;
+    read(principal: PanelPrincipal, id: number): Promise<ApiKeyView>;
     update(principal: PanelPrincipal, id: number, fields: ApiKeyFields): Promise<ApiKeyView>;
     delete(principal: PanelPrincipal, id: number): Promise<void>;
     /** Makes the secret that signs the notices of a key, or a new one. */
@@ -357,6 +358,7 @@ export function createAuth(deps: AuthDeps): Auth {
     apiKeys: {
       create: guarded(createCreateApiKey(room)),
       list: guarded(createListApiKeys(room)),
+      read: guarded(createReadApiKey(room)),
       update: guarded(createUpdateApiKey(room)),
       delete: guarded(createDeleteApiKey(room)),
       rotateWebhookSecret: guarded(createRotateWebhookSecret(room)),

@@ -100,6 +100,16 @@ describeEachStore('channels, prices, options, nodes and logs', (opened) => {
     expect((await store.logs.listUsage({ apiKeyId: 3 }, { page: 1, pageSize: 10 })).items).toMatchObject([usage]);
     expect((await store.logs.listUsage({ userId: 999_999 }, { page: 1, pageSize: 10 })).total).toBe(0);
 
+    const hour = 3600;
+    await store.logs.addUsage({ ...usage, model: 'n', quota: 7, createdAt: 24 * hour });
+    await store.logs.addUsage({ ...usage, model: 'n', quota: 11, createdAt: 47 * hour });
+    const ofN = { userId: user.id, model: 'n' };
+    const quotas = async (filter: object) =>
+      (await store.logs.listUsage({ ...ofN, ...filter }, { page: 1, pageSize: 10 })).items.map(({ quota }) => quota);
+    expect(await quotas({})).toEqual([11, 7]);
+    expect(await quotas({ since: 24 * hour + 1 })).toEqual([11]);
+    expect(await quotas({ until: 24 * hour })).toEqual([7]);
+
     const audit = {
       userId: null,
       username: 'system',

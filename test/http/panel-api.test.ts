@@ -289,6 +289,7 @@ describe('every route states who may call it', () => {
         'GET /api/task/{task_id}/events',
         'GET /api/task/{task_id}/webhooks',
         'GET /api/token',
+        'GET /api/token/{id}',
         'GET /api/user/2fa/status',
         'GET /api/user/aff',
         'GET /api/user/oauth/bindings',
@@ -924,6 +925,13 @@ describe('tasks in the panel', () => {
     expect((await send({ path: '/api/task/task_none', token })).json.code).toBe('TASK_NOT_FOUND');
     const usage = await send({ path: '/api/log', token });
     expect(usage.json.data.items.every((row: { task_id: string }) => row.task_id === id)).toBe(true);
+    const [row] = usage.json.data.items;
+    const found = async (filter: string): Promise<number> =>
+      (await send({ path: `/api/log?scope=own&${filter}`, token })).json.data.total;
+    expect(await found(`model=${row.model}&api_key=${row.api_key_id}&since=${row.created_at}`)).toBe(1);
+    expect(await found(`until=${row.created_at - 1}`)).toBe(0);
+    expect(await found('model=none')).toBe(0);
+    expect((await send({ path: '/api/log?api_key=x', token })).json.code).toBe('VALIDATION_FAILED');
     expect(gateway.log()).not.toContain(stored.searchParams.get('access') ?? 'no access');
   }, 30_000);
 });

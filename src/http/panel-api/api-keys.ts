@@ -48,6 +48,10 @@ export function apiKeyRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: Rec
         },
       },
     )
+    .get('/api/token/:id', async ({ panel, params }) => ok(await auth.apiKeys.read(panel, readId(params.id))), {
+      user: true,
+      detail: { summary: "One of one's own API keys" },
+    })
     .put(
       '/api/token/:id',
       async ({ panel, origin, params, body }) => {

@@ -1,4 +1,5 @@
 import { Elysia, t } from 'elysia';
+import type { PanelPrincipal } from '../../auth/index.ts';
 import type { JsonObject } from '../../kernel/index.ts';
 import { isAdmin } from '../authorize-request.ts';
 import { type Kit, ok, strictObject } from '../kit.ts';
@@ -22,10 +23,23 @@ type UsageRow = {
   createdAt: number;
 };
 
+type UsageFilter = { userId?: number; apiKeyId?: number; model?: string; since?: number; until?: number };
 type AuditFilter = { user?: string; action?: string; target?: string; since?: number; until?: number };
 
 const part = (description: string) => t.Optional(t.String({ maxLength: 200, description }));
 /** Texts, since they come from an address. */
+const usageQuery = {
+  scope: t.Optional(
+    t.Union([t.Literal('own'), t.Literal('all')], {
+      description: "For administrators, who see everybody's unless told.",
+    }),
+  ),
+  api_key: part('The id of an API key.'),
+  model: part('Exactly.'),
+  since: part('Unix seconds.'),
+  until: part('Unix seconds.'),
+};
+
 const auditQuery = {
   user: part('A part of the name that the actor had then.'),
   action: part('An action or its beginning: channel, user.delete.'),
@@ -36,7 +50,7 @@ const auditQuery = {
 
 /** What is kept of the past: usage and administration. */
 export type RecordsSource = {
-  listUsage(filter: { userId?: number; apiKeyId?: number }, page: Page): Promise<Paged<UsageRow>>;
+  listUsage(filter: UsageFilter, page: Page): Promise<Paged<UsageRow>>;
   listAudit(filter: AuditFilter, page: Page): Promise<Paged<AuditRow & { id: number }>>;
 };
 
@@ -47,13 +61,12 @@ export function recordRoutes(kit: Kit, { records }: { records: RecordsSource }) 
       '/api/log',
       async ({ panel, query }) => {
         const page = readPage(query);
-        const own = isAdmin(panel) ? {} : { userId: panel.user.id };
-        const { total, items } = await records.listUsage(own, page);
+        const { total, items } = await records.listUsage(readUsageFilter(panel, query), page);
         return ok(paged(page, { total, items: items.map((row) => describeUsage(row, isAdmin(panel))) }));
       },
       {
         user: true,
-        query: strictObject(pageQuery),
+        query: strictObject({ ...pageQuery, ...usageQuery }),
         detail: {
           summary: "Usage: one's own, everybody's for administrators",
           description:
@@ -86,6 +99,20 @@ function readAuditFilter(query: { [Field in keyof typeof auditQuery]?: string })
     ...(user ? { user } : {}),
     ...(action ? { action } : {}),
     ...(target ? { target } : {}),
+    ...(since ? { since: readWhole('since', since, 0, LATEST) } : {}),
+    ...(until ? { until: readWhole('until', until, 0, LATEST) } : {}),
+  };
+}
+
+/** Everybody's for an administrator who has not asked for his own. An empty text asks for nothing. @throws http.validation_failed */
+function readUsageFilter(
+  panel: PanelPrincipal,
+  { scope, api_key: apiKey, model, since, until }: Partial<Record<keyof typeof usageQuery, string>>,
+): UsageFilter {
+  return {
+    ...(isAdmin(panel) && scope !== 'own' ? {} : { userId: panel.user.id }),
+    ...(apiKey ? { apiKeyId: readWhole('api_key', apiKey, 1, Number.MAX_SAFE_INTEGER) } : {}),
+    ...(model ? { model } : {}),
     ...(since ? { since: readWhole('since', since, 0, LATEST) } : {}),
     ...(until ? { until: readWhole('until', until, 0, LATEST) } : {}),
   };

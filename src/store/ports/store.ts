@@ -296,9 +296,12 @@ export type AuditFilter = {
   until?: number;
 };
 
+/** Times are inclusive. */
+export type UsageFilter = { userId?: number; apiKeyId?: number; model?: string; since?: number; until?: number };
+
 export interface LogStore {
   addUsage(row: Omit<UsageLogRecord, 'id' | 'seconds'> & { seconds?: number }): Promise<void>;
-  listUsage(filter: { userId?: number; apiKeyId?: number }, page: Page): Promise<Paged<UsageLogRecord>>;
+  listUsage(filter: UsageFilter, page: Page): Promise<Paged<UsageLogRecord>>;
   addAudit(row: Omit<AuditRecord, 'id'>): Promise<void>;
   /** The latest first. */
   listAudit(filter: AuditFilter, page: Page): Promise<Paged<AuditRecord>>;

@@ -1,18 +1,24 @@
 import { and, desc, eq, gte, lte, sql } from 'drizzle-orm';
-import type { LogStore } from '../ports/index.ts';
+import type { LogStore, UsageFilter } from '../ports/index.ts';
 import { type Context, countAll, escapeLike, paged } from './context.ts';
 
 export function createLogStore({ db, tables: { usageLogs, auditLogs } }: Context): LogStore {
+  const matches = ({ userId, apiKeyId, model, since, until }: UsageFilter) =>
+    and(
+      userId === undefined ? undefined : eq(usageLogs.userId, userId),
+      apiKeyId === undefined ? undefined : eq(usageLogs.apiKeyId, apiKeyId),
+      model === undefined ? undefined : eq(usageLogs.model, model),
+      since === undefined ? undefined : gte(usageLogs.createdAt, since),
+      until === undefined ? undefined : lte(usageLogs.createdAt, until),
+    );
+
   return {
     async addUsage(row) {
       await db.insert(usageLogs).values(row);
     },
 
-    listUsage({ userId, apiKeyId }, page) {
-      const filter = and(
-        userId === undefined ? undefined : eq(usageLogs.userId, userId),
-        apiKeyId === undefined ? undefined : eq(usageLogs.apiKeyId, apiKeyId),
-      );
+    listUsage(wanted, page) {
+      const filter = matches(wanted);
       return paged(page, db.select({ total: countAll() }).from(usageLogs).where(filter), (limit, offset) =>
         db.select().from(usageLogs).where(filter).orderBy(desc(usageLogs.id)).limit(limit).offset(offset),
       );
