@@ -13,7 +13,10 @@ import { ApiError } from './api/api-error.ts';
 import { createSendRequest } from './api/send-request.ts';
 import { createI18n } from './i18n/create-i18n.ts';
 import { AppRoutes } from './routes/app-routes.tsx';
-import { createSession } from './session/session.ts';
+import { type Connection, watchConnection } from './session/connection.ts';
+import { ConnectionNotice, ConnectionProvider } from './session/connection-notice.tsx';
+import { hasSessionHint } from './session/read-hint.ts';
+import { createSession, type Session } from './session/session.ts';
 import { SessionProvider } from './session/session-context.tsx';
 import { createTabChannel } from './session/sync-tabs.ts';
 import { loadFont } from './theme/load-font.ts';
@@ -28,34 +31,67 @@ async function start(container: HTMLElement): Promise<void> {
   setNonce(nonce);
   loadFont();
   const i18n = await createI18n();
+  const { connection, send } = watchConnection({ send: createSendRequest(), wait: pause });
   const session = createSession({
-    send: createSendRequest(),
+    send,
     tabs: createTabChannel(),
+    hasHint: hasSessionHint,
     reload: () => window.location.reload(),
+    now: () => Date.now(),
   });
   const queries = new QueryClient({
     defaultOptions: {
+      // A browser that believes itself offline still reaches a gateway on its own machine: whether requests arrive is seen by sending them.
+      mutations: { networkMode: 'always' },
       queries: {
+        networkMode: 'always',
         staleTime: 30_000,
         retry: (failures, error) => failures < maxTries && error instanceof ApiError && error.isTransient,
       },
     },
   });
+  goOnWhenBack(connection, queries);
+  forgetOthers(session, queries);
   createRoot(container).render(
     <MantineProvider theme={theme} defaultColorScheme="auto" getStyleNonce={() => nonce}>
       <I18nextProvider i18n={i18n}>
         <CrashBoundary>
           <QueryClientProvider client={queries}>
-            <SessionProvider value={session}>
-              <BrowserRouter>
-                <AppRoutes />
-              </BrowserRouter>
-            </SessionProvider>
+            <ConnectionProvider value={connection}>
+              <SessionProvider value={session}>
+                <BrowserRouter>
+                  <AppRoutes />
+                </BrowserRouter>
+              </SessionProvider>
+              <ConnectionNotice />
+            </ConnectionProvider>
           </QueryClientProvider>
         </CrashBoundary>
       </I18nextProvider>
     </MantineProvider>,
   );
+}
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** What was on the page while the gateway did not answer is asked for anew when it does. */
+function goOnWhenBack(connection: Connection, queries: QueryClient): void {
+  window.addEventListener('online', connection.look);
+  window.addEventListener('offline', connection.look);
+  connection.subscribe(() => {
+    if (!connection.isAway()) void queries.invalidateQueries();
+  });
+}
+
+/** Nobody sees what was asked for somebody else who signed in on this page before him. */
+function forgetOthers(session: Session, queries: QueryClient): void {
+  let owner: number | undefined;
+  session.subscribe(() => {
+    const present = session.read().bundle?.user.id;
+    if (present === undefined || present === owner) return;
+    if (owner !== undefined) queries.removeQueries({ predicate: ({ queryKey: [kind] }) => kind !== 'status' });
+    owner = present;
+  });
 }
 
 const container = document.getElementById('root');

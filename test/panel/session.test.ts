@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import { ApiError } from '../../src/panel/api/api-error.ts';
 import type { ApiRequest, SendRequest } from '../../src/panel/api/send-request.ts';
 import type { SessionBundle } from '../../src/panel/api/types.ts';
+import { watchConnection } from '../../src/panel/session/connection.ts';
 import { createSession } from '../../src/panel/session/session.ts';
 import type { TabEvent } from '../../src/panel/session/sync-tabs.ts';
 
@@ -12,7 +13,7 @@ function bundle(sid: string, token = `token-of-${sid}`): SessionBundle {
   return {
     access_token: token,
     token_type: 'Bearer',
-    access_expires_at: 1,
+    access_expires_at: 900,
     user: {
       id: 1,
       username: 'root',
@@ -38,7 +39,7 @@ function bundle(sid: string, token = `token-of-${sid}`): SessionBundle {
       user_agent: '',
       created_at: 0,
       last_active_at: 0,
-      expires_at: 1,
+      expires_at: 100_000,
     },
   };
 }
@@ -46,7 +47,8 @@ function bundle(sid: string, token = `token-of-${sid}`): SessionBundle {
 type Answer = unknown | ApiError | (() => Promise<unknown>);
 
 /** A session whose server gives these answers in turn, path by path; the last one is repeated. */
-function setUp(answers: Record<string, Answer[]>) {
+function setUp(answers: Record<string, Answer[]>, { hint = false } = {}) {
+  let nowMs = 0;
   const asked: ApiRequest[] = [];
   const published: TabEvent[] = [];
   let reloads = 0;
@@ -61,11 +63,16 @@ function setUp(answers: Record<string, Answer[]>) {
   const session = createSession({
     send,
     tabs: { publish: (event) => published.push(event), subscribe: (listener) => (hear = listener) },
+    hasHint: () => hint,
     reload: () => {
       reloads += 1;
     },
+    now: () => nowMs,
   });
-  return { session, asked, published, hear: (event: TabEvent) => hear(event), reloads: () => reloads };
+  const wait = (seconds: number): void => {
+    nowMs += seconds * 1000;
+  };
+  return { wait, session, asked, published, hear: (event: TabEvent) => hear(event), reloads: () => reloads };
 }
 
 const refused = (status: number, code: string) => new ApiError(status, code, code);
@@ -94,7 +101,19 @@ describe('cold start', () => {
   });
 
   test.each([
+    ['AUTH_SESSION_REVOKED', true, 'revoked'],
+    ['AUTH_UNAUTHORIZED', true, 'expired'],
+    ['AUTH_UNAUTHORIZED', false, null],
+  ] as const)('%p to a browser that had a session (%p): the reason is %p', async (code, hint, end) => {
+    const { session } = setUp({ [refreshPath]: [refused(401, code)] }, { hint });
+    await session.restore();
+    expect(session.read()).toEqual({ phase: 'anonymous', bundle: null, end });
+  });
+
+  test.each([
     [0, 'UNREACHABLE'],
+    [403, 'AUTH_ORIGIN_FORBIDDEN'],
+    [409, 'AUTH_SESSION_MISMATCH'],
     [429, 'RATE_LIMITED'],
     [503, 'AUTH_UNAVAILABLE'],
   ])('trouble (%p %p) is no verdict: the next try may succeed', async (status, code) => {
@@ -121,6 +140,64 @@ describe('renewal', () => {
     expect(await session.send<{ id: number }>({ method: 'GET', path: '/api/user/self' })).toEqual({ id: 1 });
     expect(asked.at(-1)?.headers?.authorization).toBe('Bearer second');
     expect(asked.find((request) => request.path === refreshPath)?.headers).toEqual({ 'x-auth-session': 'a' });
+  });
+
+  test('an access token is renewed before its last minute, not after every request', async () => {
+    const { session, asked, wait } = await signedIn({
+      '/api/user/self': [{ id: 1 }],
+      [refreshPath]: [bundle('a', 'second')],
+    });
+    const readSelf = () => session.send({ method: 'GET', path: '/api/user/self' });
+    wait(800);
+    await readSelf();
+    expect(asked.at(-1)?.headers?.authorization).toBe('Bearer token-of-a');
+    wait(50);
+    await Promise.all([readSelf(), readSelf()]);
+    await readSelf();
+    expect(asked.at(-1)?.headers?.authorization).toBe('Bearer second');
+    expect(asked.filter((request) => request.path === refreshPath)).toHaveLength(1);
+  });
+
+  test.each([
+    [0, 'UNREACHABLE'],
+    [429, 'RATE_LIMITED'],
+    [503, 'AUTH_UNAVAILABLE'],
+  ])('trouble (%p %p) leaves the session as it was, and the token is used while it lasts', async (status, code) => {
+    const { session, asked, wait } = await signedIn({
+      '/api/user/self': [{ id: 1 }, refused(401, 'AUTH_TOKEN_EXPIRED'), { id: 1 }],
+      [refreshPath]: [refused(status, code), refused(status, code), refused(status, code), bundle('a', 'second')],
+    });
+    const readSelf = () => session.send<{ id: number }>({ method: 'GET', path: '/api/user/self' });
+    wait(870);
+    expect(await readSelf()).toEqual({ id: 1 });
+    await expect(readSelf()).rejects.toThrow(code);
+    expect(session.read()).toMatchObject({ phase: 'signed_in', bundle: { session: { sid: 'a' } } });
+    expect(await readSelf()).toEqual({ id: 1 });
+    expect(asked.at(-1)?.headers?.authorization).toBe('Bearer second');
+  });
+
+  test('after the end nobody asks for another token', async () => {
+    const { session, asked } = await signedIn({
+      '/api/user/self': [refused(401, 'AUTH_SESSION_REVOKED')],
+      [refreshPath]: [refused(401, 'AUTH_SESSION_REVOKED')],
+    });
+    for (let tries = 0; tries < 3; tries += 1) {
+      await expect(session.send({ method: 'GET', path: '/api/user/self' })).rejects.toThrow();
+    }
+    expect(session.read().end).toBe('revoked');
+    expect(asked.filter((request) => request.path === refreshPath)).toHaveLength(1);
+  });
+
+  test('what a change of the own account answers is taken over by the session that goes on', async () => {
+    const { session, asked, wait } = await signedIn({ '/api/user/self': [{ id: 1 }] });
+    wait(850);
+    const { user, ...rotation } = bundle('a', 'rotated');
+    session.adopt(rotation);
+    session.adopt({ user: { ...user, display_name: 'Ada' } });
+    await session.send({ method: 'GET', path: '/api/user/self' });
+    expect(asked.at(-1)?.headers?.authorization).toBe('Bearer rotated');
+    expect(asked.filter((request) => request.path === refreshPath)).toEqual([]);
+    expect(session.read().bundle?.user.display_name).toBe('Ada');
   });
 
   test('a second refusal ends it: no endless loop', async () => {
@@ -151,6 +228,16 @@ describe('renewal', () => {
     expect(session.read().bundle?.session.sid).toBe('b');
     const refreshes = asked.filter((request) => request.path === refreshPath);
     expect(refreshes.map((request) => request.headers)).toEqual([{ 'x-auth-session': 'a' }, undefined]);
+  });
+
+  test('a cookie of another user loads the page anew', async () => {
+    const other = bundle('b');
+    const { session, reloads } = await signedIn({
+      '/api/user/self': [refused(401, 'AUTH_TOKEN_EXPIRED'), { id: 2 }],
+      [refreshPath]: [refused(409, 'AUTH_SESSION_MISMATCH'), { ...other, user: { ...other.user, id: 2 } }],
+    });
+    await session.send({ method: 'GET', path: '/api/user/self' });
+    expect(reloads()).toBe(1);
   });
 
   test('a lost race is tried again', async () => {
@@ -241,7 +328,7 @@ describe('other tabs', () => {
     hear({ kind: 'signed_out', sid: 'b' });
     expect(session.read().phase).toBe('signed_in');
     hear({ kind: 'signed_out', sid: 'a' });
-    expect(session.read().phase).toBe('anonymous');
+    expect(session.read()).toEqual({ phase: 'anonymous', bundle: null, end: 'signed_out' });
   });
 
   test('a login as somebody else loads this page anew', async () => {
@@ -251,5 +338,60 @@ describe('other tabs', () => {
     expect(reloads()).toBe(0);
     hear({ kind: 'authenticated', sid: 'b' });
     expect(reloads()).toBe(1);
+  });
+});
+
+describe('the connection', () => {
+  /** One that is answered as `answers` say, the last of them for ever; its waits end when the test says so. */
+  function connect(answers: (ApiError | object)[]) {
+    const asked: string[] = [];
+    const waits: { ms: number; end(): void }[] = [];
+    const { connection, send } = watchConnection({
+      send: (async ({ path }: ApiRequest) => {
+        asked.push(path);
+        const answer = answers.length > 1 ? answers.shift() : answers[0];
+        if (answer instanceof ApiError) throw answer;
+        return answer;
+      }) as SendRequest,
+      wait: (ms) => new Promise((resolve) => waits.push({ ms, end: resolve })),
+    });
+    const states: boolean[] = [];
+    connection.subscribe(() => states.push(connection.isAway()));
+    return { connection, send, asked, waits, states };
+  }
+  const away = refused(0, 'UNREACHABLE');
+
+  test('is away after an answer that did not come, asks less and less often, and is back with the first answer', async () => {
+    const { connection, send, asked, waits, states } = connect([away, away, away, {}]);
+    await expect(send({ method: 'GET', path: '/api/task' })).rejects.toThrow();
+    expect(connection.isAway()).toBe(true);
+    for (let round = 0; round < 3; round += 1) {
+      while (waits.length <= round) await Bun.sleep(1);
+      waits[round]?.end();
+    }
+    while (connection.isAway()) await Bun.sleep(1);
+    expect(asked).toEqual(['/api/task', '/api/status', '/api/status', '/api/status']);
+    expect(waits.map(({ ms }) => ms)).toEqual([1000, 2000, 4000]);
+    expect(states).toEqual([true, false]);
+  });
+
+  test.each([
+    [503, 'AUTH_UNAVAILABLE', false],
+    [500, 'INTERNAL', false],
+    [401, 'AUTH_UNAUTHORIZED', false],
+    [502, 'UNREADABLE', true],
+  ])('%p %p: away is %p', async (status, code, expected) => {
+    const { connection, send } = connect([refused(status, code)]);
+    await expect(send({ method: 'GET', path: '/api/task' })).rejects.toThrow();
+    expect(connection.isAway()).toBe(expected);
+  });
+
+  test('news of the network make it look at once', async () => {
+    const { connection, asked } = connect([away, {}]);
+    connection.look();
+    while (!connection.isAway()) await Bun.sleep(1);
+    connection.look();
+    while (connection.isAway()) await Bun.sleep(1);
+    expect(asked).toEqual(['/api/status', '/api/status']);
   });
 });

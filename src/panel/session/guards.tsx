@@ -1,10 +1,11 @@
-import { useMutation } from '@tanstack/react-query';
-import { type ReactNode, useEffect } from 'react';
+import { type ReactNode, useCallback, useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Navigate, Outlet, useLocation, useSearchParams } from 'react-router';
+import { ApiError } from '../api/api-error.ts';
 import { describeError } from '../api/describe-error.ts';
 import { MissingPage } from '../pages/missing-page.tsx';
 import { FullPageLoader, FullPageMessage } from '../ui/full-page.tsx';
+import { useIsAway } from './connection-notice.tsx';
 import { hasSessionHint } from './read-hint.ts';
 import { safeRedirect } from './safe-redirect.ts';
 import { useSession, useSessionSnapshot } from './session-context.tsx';
@@ -15,18 +16,18 @@ export function RequireSession({ children }: { children: ReactNode }) {
   const { t, i18n } = useTranslation();
   const { pathname, search } = useLocation();
   const { phase } = useSessionSnapshot();
-  const { error, retry } = useRestore(phase === 'unknown');
+  const { trouble, retry } = useRestore(phase === 'unknown');
 
   if (phase === 'signed_in') return children;
   if (phase === 'anonymous') {
     const target = `${pathname}${search}`;
     return <Navigate to={target === '/' ? '/sign-in' : `/sign-in?redirect=${encodeURIComponent(target)}`} replace />;
   }
-  if (error === null) return <FullPageLoader />;
+  if (trouble === null) return <FullPageLoader />;
   return (
     <FullPageMessage
       heading={t('error.title')}
-      text={describeError(error, t, i18n.language)}
+      text={describeError(trouble, t, i18n.language)}
       action={t('app.retry')}
       onAction={retry}
     />
@@ -40,11 +41,12 @@ export function RequireSession({ children }: { children: ReactNode }) {
 export function WhenAnonymous({ children }: { children: ReactNode }) {
   const [params] = useSearchParams();
   const { phase } = useSessionSnapshot();
-  const worthAsking = phase === 'unknown' && hasSessionHint();
-  const { error } = useRestore(worthAsking);
+  const [wasHinted] = useState(hasSessionHint);
+  const worthAsking = phase === 'unknown' && wasHinted;
+  const { trouble } = useRestore(worthAsking);
 
   if (phase === 'signed_in') return <Navigate to={safeRedirect(params.get('redirect'))} replace />;
-  return worthAsking && error === null ? <FullPageLoader /> : children;
+  return worthAsking && trouble === null ? <FullPageLoader /> : children;
 }
 
 /**
@@ -54,11 +56,34 @@ export function RequireRole({ role }: { role: number }) {
   return useRole() >= role ? <Outlet /> : <MissingPage />;
 }
 
-function useRestore(wanted: boolean): { error: Error | null; retry(): void } {
+/** Between tries that nobody asked for, in ms; the last one is repeated. */
+const pausesMs = [2000, 4000, 8000, 15_000, 30_000];
+
+/** Asks who is signed in until the server has said so: again after a while, and as soon as a gateway that was away is back. */
+function useRestore(wanted: boolean): { trouble: unknown; retry(): void } {
   const session = useSession();
-  const { mutate, error } = useMutation({ mutationFn: () => session.restore() });
+  const isAway = useIsAway();
+  const [{ trouble, failures }, setOutcome] = useState<{ trouble: unknown; failures: number }>({
+    trouble: null,
+    failures: 0,
+  });
+
+  const ask = useCallback(async () => {
+    try {
+      await session.restore();
+    } catch (error) {
+      setOutcome((before) => ({ trouble: error, failures: before.failures + 1 }));
+    }
+  }, [session]);
+
   useEffect(() => {
-    if (wanted) mutate();
-  }, [wanted, mutate]);
-  return { error, retry: () => mutate() };
+    if (!wanted || isAway) return;
+    const wasAway = trouble instanceof ApiError && trouble.status === 0;
+    const told = trouble instanceof ApiError ? (trouble.retryAfter ?? 0) * 1000 : 0;
+    const pause = pausesMs[Math.min(failures, pausesMs.length) - 1] ?? 0;
+    const timer = setTimeout(() => void ask(), wasAway ? 0 : Math.max(pause, told));
+    return () => clearTimeout(timer);
+  }, [wanted, isAway, trouble, failures, ask]);
+
+  return { trouble, retry: () => void ask() };
 }

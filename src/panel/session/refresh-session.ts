@@ -10,28 +10,33 @@ const raceDelaysMs = [80, 200, 500];
 export type RefreshDependencies = {
   send: SendRequest;
   state: SessionState;
+  /** Whether this browser was once given a refresh cookie, as far as one can see. */
+  hasHint(): boolean;
   /** Called when the server said that a session which this tab held has ended. */
   onEnded(sid: string): void;
 };
 
 /**
  * Gives a function that renews the session from the refresh cookie, one call at a time in this tab and, where the browser
- * can, among tabs. It settles the state as the server says and throws an `ApiError` for transient trouble, which leaves the
- * state as it was.
+ * can, among tabs. It settles the state as the server says: a new token, or the end. It throws an `ApiError` for everything else, which
+ * leaves the state as it was.
  */
-export function createRefresh({ send, state, onEnded }: RefreshDependencies): () => Promise<void> {
+export function createRefresh({ send, state, hasHint, onEnded }: RefreshDependencies): () => Promise<void> {
   let running: Promise<void> | null = null;
 
   const settle = async (): Promise<void> => {
     const epoch = state.epoch();
     const sid = state.read().bundle?.session.sid ?? null;
+    const hadSession = sid !== null || hasHint();
     try {
       const bundle = await ask(send, sid);
       if (state.epoch() === epoch) state.accept(bundle);
     } catch (error) {
-      if (!(error instanceof ApiError) || error.isTransient) throw error;
+      // Nothing else says that the session is over: trouble, limits and lost races keep the state, and a later try may succeed.
+      if (!(error instanceof ApiError) || error.status !== 401) throw error;
       if (state.epoch() !== epoch) return;
-      state.forget('anonymous');
+      const end = error.code === 'AUTH_SESSION_REVOKED' ? 'revoked' : 'expired';
+      state.forget(hadSession ? end : null);
       if (sid !== null) onEnded(sid);
     }
   };

@@ -1,6 +1,6 @@
 import { ApiError } from '../api/api-error.ts';
 import type { ApiRequest, SendRequest } from '../api/send-request.ts';
-import type { LoginAnswer, SessionBundle } from '../api/types.ts';
+import type { LoginAnswer, SessionBundle, SessionRotation } from '../api/types.ts';
 import { createRefresh } from './refresh-session.ts';
 import { createSessionState, type SessionSnapshot } from './session-state.ts';
 import type { TabChannel } from './sync-tabs.ts';
@@ -19,28 +19,37 @@ export type Session = {
   signInAt(request: ApiRequest): Promise<string | null>;
   /** The second factor: a code of the authenticator app, or a backup code. Throws the `ApiError` of a refused one. */
   finishSignIn(flowToken: string, code: string): Promise<void>;
+  /** Takes over what a change of the own account answered: the access token of the session that goes on, or newer details. */
+  adopt(changed: SessionRotation | Pick<SessionBundle, 'user'>): void;
   /** Ends the session on the server. Throws when the server did not confirm it: then the session still lives. */
   signOut(): Promise<void>;
-  /** Sends with the access token; a refused token is renewed once and the request sent again. */
+  /** Sends with the access token, which is renewed shortly before its end; a refused one is renewed once and the request sent again. */
   send: SendRequest;
 };
 
 export type SessionDependencies = {
   send: SendRequest;
   tabs: TabChannel;
-  /** Loads the page anew: another tab has signed in as somebody else. */
+  /** Whether this browser was once given a refresh cookie, as far as one can see. */
+  hasHint(): boolean;
+  /** Loads the page anew: this browser has signed in as somebody else. */
   reload(): void;
+  /** In ms. */
+  now(): number;
 };
 
+/** An access token with less life than this, in seconds, is renewed before it is used. */
+const shortLife = 60;
+
 /** The panel's login session: one object for the whole page. */
-export function createSession({ send, tabs, reload }: SessionDependencies): Session {
-  const state = createSessionState();
-  const refresh = createRefresh({ send, state, onEnded: (sid) => tabs.publish({ kind: 'signed_out', sid }) });
+export function createSession({ send, tabs, hasHint, reload, now }: SessionDependencies): Session {
+  const state = createSessionState(now);
+  const refresh = createRefresh({ send, state, hasHint, onEnded: (sid) => tabs.publish({ kind: 'signed_out', sid }) });
   const currentSid = (): string | null => state.read().bundle?.session.sid ?? null;
 
   tabs.subscribe(({ kind, sid }) => {
     const held = currentSid();
-    if (kind === 'signed_out' && sid === held) state.forget('anonymous');
+    if (kind === 'signed_out' && sid === held) state.forget('signed_out');
     if (kind === 'authenticated' && sid !== held) reload();
   });
 
@@ -65,6 +74,23 @@ export function createSession({ send, tabs, reload }: SessionDependencies): Sess
     return null;
   };
 
+  const renew = async (): Promise<void> => {
+    const former = state.read().bundle?.user.id;
+    await refresh();
+    const present = state.read().bundle?.user.id;
+    // The page is full of what the former user may see.
+    if (former !== undefined && present !== undefined && former !== present) reload();
+  };
+
+  const renewInTime = async (): Promise<void> => {
+    if (!state.runsOutIn(shortLife)) return;
+    try {
+      await renew();
+    } catch {
+      // The token may be good for this request yet; if not, its refusal says so.
+    }
+  };
+
   return {
     read: state.read,
     subscribe: state.subscribe,
@@ -77,16 +103,18 @@ export function createSession({ send, tabs, reload }: SessionDependencies): Sess
       const body = { flow_token: flowToken, code };
       begin(await send<SessionBundle>({ method: 'POST', path: '/api/user/login/2fa', body }));
     },
+    adopt: state.adopt,
     signOut: async () => {
       const sid = currentSid();
       try {
         await logOut();
       } catch (error) {
         if (!(error instanceof ApiError) || error.code !== 'AUTH_SESSION_MISMATCH') throw error;
+        // The cookie belongs to another login of this browser: that is the one to end.
         await refresh();
         if (state.read().phase === 'signed_in') await logOut();
       }
-      state.forget('anonymous');
+      state.forget(null);
       if (sid !== null) tabs.publish({ kind: 'signed_out', sid });
     },
     send: async <T>(request: ApiRequest): Promise<T> => {
@@ -94,11 +122,13 @@ export function createSession({ send, tabs, reload }: SessionDependencies): Sess
         const { bundle } = state.read();
         return send<T>({ ...request, headers: { ...request.headers, ...(bundle === null ? {} : bearer(bundle)) } });
       };
+      await renewInTime();
       try {
         return await attempt();
       } catch (error) {
-        if (!(error instanceof ApiError) || error.status !== 401) throw error;
-        await refresh();
+        const isRefused = error instanceof ApiError && error.status === 401;
+        if (!isRefused || state.read().phase === 'anonymous') throw error;
+        await renew();
         if (state.read().phase !== 'signed_in') throw error;
         return await attempt();
       }

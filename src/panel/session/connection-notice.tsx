@@ -1,0 +1,31 @@
+import { createContext, useContext, useSyncExternalStore } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { Connection } from './connection.ts';
+import classes from './connection-notice.module.css';
+
+const ConnectionContext = createContext<Connection | null>(null);
+
+export const ConnectionProvider = ConnectionContext.Provider;
+
+/** Whether the gateway does not answer; renders again when that changes. Throws outside of `ConnectionProvider`. */
+export function useIsAway(): boolean {
+  const connection = useContext(ConnectionContext);
+  if (connection === null) throw new Error('useIsAway is used outside of ConnectionProvider');
+  return useSyncExternalStore(connection.subscribe, connection.isAway);
+}
+
+/** Says so while the gateway does not answer. The page stays as it is, and goes on by itself. */
+export function ConnectionNotice() {
+  const { t } = useTranslation();
+  const isAway = useIsAway();
+  return (
+    <div className={classes.place} role="status">
+      {isAway && (
+        <div className={classes.notice}>
+          <span className={classes.dot} />
+          {t(navigator.onLine ? 'connection.away' : 'connection.offline')}
+        </div>
+      )}
+    </div>
+  );
+}
