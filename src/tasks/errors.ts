@@ -54,6 +54,10 @@ export const taskErrors = defineErrors('tasks', {
     'conflict',
     'The first request with this Idempotency-Key was answered and billed, and its answer is not kept here. Use a new key to ask again.',
   ],
+  idempotency_outcome_unknown: [
+    'conflict',
+    'No answer of the vendor to the first request with this Idempotency-Key is known. It was not billed here, but the vendor may have taken it. Use a new key to ask again.',
+  ],
   relay_request_invalid: ['invalid', 'The request cannot be passed on to the vendor.'],
   relay_object_gone: ['gone', 'The channel that made this is gone or leads to another vendor now.'],
   previous_response_not_found: ['invalid', 'There is no previous response with this id.'],

@@ -7,7 +7,7 @@ export type Places<P extends Place> = {
   take(places: readonly P[]): { full: P } | { full?: undefined; leave: () => void };
 };
 
-export function createPlaces<P extends Place>(): Places<P> {
+export function createPlaces<P extends Place = Place>(): Places<P> {
   const counts = new Map<string, number>();
   const countOf = (name: string): number => counts.get(name) ?? 0;
 

@@ -6,6 +6,7 @@ import { protocolContext } from './build-contexts.ts';
 import { cancelTask } from './cancel-task.ts';
 import { taskErrors } from './errors.ts';
 import { followTask, type TaskEvent } from './follow-task.ts';
+import { createRepeatGate } from './idempotency/limit-repeats.ts';
 import { type SubmittedTask, submitOnce } from './idempotency/submit-once.ts';
 import { jsonRequest, type RequestManner } from './json-request.ts';
 import { createLinkGate } from './limit-links.ts';
@@ -101,7 +102,7 @@ export function createTasks(services: TaskServices): Tasks {
   const { store, clock, logger, limits } = services;
   const watchers = createTaskWatchers({ store, clock, logger, ...limits });
   const observations = createObservationGate(limits.observations);
-  const deps: TaskDeps = { ...services, watchers, observations };
+  const deps: TaskDeps = { ...services, watchers, observations, repeats: createRepeatGate() };
   const engine = createPollEngine(deps);
   const relay = createRelay(deps);
   const links = createLinkGate(services.counters, limits.links);

@@ -4,6 +4,7 @@ import type { Clock, Json, JsonObject, Logger } from '../kernel/index.ts';
 import type { LoadedPlugin, Pin } from '../plugins/index.ts';
 import type { ApiKeyRecord, Counters, Store, TaskRecord, UserRecord } from '../store/ports/index.ts';
 import type { ServiceAccountTokens, Upstream } from '../upstream/index.ts';
+import type { RepeatGate } from './idempotency/limit-repeats.ts';
 import type { LinkLimits } from './limit-links.ts';
 import type { ObservationGate, ObservationLimits } from './responses/limit-observations.ts';
 import type { TaskWatchers } from './watch-task.ts';
@@ -41,6 +42,8 @@ export type TaskDeps = TaskServices & {
   watchers: TaskWatchers;
   /** Admits who waits for a task or streams it. */
   observations: ObservationGate;
+  /** Admits repeats of an Idempotency-Key that wait for their first request. */
+  repeats: RepeatGate;
 };
 
 /** What the engine is given. */

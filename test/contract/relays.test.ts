@@ -57,8 +57,14 @@ describeEachStore('relayed requests', (opened) => {
     const moved = { ...claim, reserved: 100_000 };
     expect(await relays.end(moved, billed)).toBe(true);
     for (const ending of [billed, refunded]) expect(await relays.end(moved, ending)).toBe(false);
-    expect(await relays.renew(relay.relayId, 'node-a', 60_000)).toBe(false);
     expect(await relays.move(relay.relayId, 'node-a', change)).toBe(false);
+    // Its answer is being read until it is given back.
+    expect(await relays.renew(relay.relayId, 'node-b', 60_000)).toBe(false);
+    expect(await relays.renew(relay.relayId, 'node-a', 60_000)).toBe(true);
+    await relays.release(relay.relayId, 'node-b');
+    expect(await relays.isDelivered(relay.relayId)).toBe(false);
+    await relays.release(relay.relayId, 'node-a');
+    expect(await relays.isDelivered(relay.relayId)).toBe(true);
     expect(await relays.byRelayId(relay.relayId)).toMatchObject({ status: 'BILLED', httpStatus: 200, finishedAt: 101 });
     expect(await relays.byRelayId(newRelayId())).toBeUndefined();
   });
@@ -66,6 +72,9 @@ describeEachStore('relayed requests', (opened) => {
   test('whose lease has run out are found, and ended by anyone, once', async () => {
     const { relays } = store();
     const held = await relays.open(newRelay());
+    // What is open is nobody's to give back.
+    await relays.release(held.relayId, 'node-a');
+    expect(await relays.isDelivered(held.relayId)).toBe(false);
     const dead = await relays.open(newRelay({ leaseForMs: 1 }));
     const found = async () => (await relays.interrupted(100)).map(({ relayId }) => relayId);
     await until(async () => (await found()).includes(dead.relayId));
@@ -73,6 +82,8 @@ describeEachStore('relayed requests', (opened) => {
     const claim = { relayId: dead.relayId, by: 'anyone_after_expiry', reserved: 250_000 } as const;
     const ends = await Promise.all([1, 2, 3].map(() => relays.end(claim, refunded)));
     expect(ends.filter(Boolean)).toHaveLength(1);
+    expect(await relays.renew(dead.relayId, 'node-a', 60_000)).toBe(false);
+    expect(await relays.isDelivered(dead.relayId)).toBe(true);
     expect(await relays.end({ ...claim, by: owner }, billed)).toBe(false);
     expect(await found()).not.toContain(dead.relayId);
 
@@ -146,9 +157,9 @@ describeEachStore('relayed requests', (opened) => {
       await relays.end({ relayId, by: owner, reserved: 250_000 }, { ...billed, finishedAt });
       old.push(relayId);
     }
-    expect([await relays.deleteEnded(10, 1), await relays.deleteEnded(10, 9), await relays.deleteEnded(10, 9)]).toEqual([
-      1, 1, 0,
-    ]);
+    expect([await relays.deleteEnded(10, 1), await relays.deleteEnded(10, 9), await relays.deleteEnded(10, 9)]).toEqual(
+      [1, 1, 0],
+    );
     expect(await Promise.all(old.map(async (id) => (await relays.byRelayId(id)) !== undefined))).toEqual([
       false,
       false,
@@ -157,7 +168,8 @@ describeEachStore('relayed requests', (opened) => {
     expect(await relays.byRelayId(open.relayId)).toBeDefined();
 
     const made = { kind: 'video', vendor: 'v.example', userId: 1, channelId: 3, relayId: newRelayId() } as const;
-    for (const createdAt of [5, 6, 50]) await relays.addObject({ ...made, objectId: `video_old${createdAt}`, createdAt });
+    for (const createdAt of [5, 6, 50])
+      await relays.addObject({ ...made, objectId: `video_old${createdAt}`, createdAt });
     expect([await relays.deleteObjects(10, 1), await relays.deleteObjects(10, 9)]).toEqual([1, 1]);
     expect(await relays.ownObject(1, 'video', 'video_old6')).toBeUndefined();
     expect(await relays.ownObject(1, 'video', 'video_old50')).toBeDefined();

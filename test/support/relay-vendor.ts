@@ -102,7 +102,10 @@ export async function startRelayVendor(prefix = 'v', { docile = false } = {}): P
     const id = play === 'same' ? detail : `${video ? 'video' : 'resp'}_${prefix}${count}`;
     const made = video
       ? { id, object: 'video', status: 'queued', model: body.model, progress: 0, created_at: 1, seconds: body.seconds }
-      : { id, object: 'response', status: 'completed', model: body.model, output: [], secret: body.input };
+      : {
+          ...{ id, object: 'response', status: 'completed', model: body.model, secret: body.input },
+          output: play === 'output' ? JSON.parse((body.metadata as { output: string }).output) : [],
+        };
     objects.set(id, made);
     if (body.stream === true) return stream(response, made, play);
     json(response, 200, made);

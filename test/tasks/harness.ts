@@ -6,6 +6,7 @@ import { createPluginFacts } from '../../src/app/plugin-facts.ts';
 import { createBilling } from '../../src/billing/index.ts';
 import { type ChannelInput, createChannels } from '../../src/channels/index.ts';
 import {
+  type Clock,
   createSecretBox,
   type Json,
   type Logger,
@@ -35,7 +36,12 @@ const RECEIVERS = ['127.0.0.0/8'];
 
 export type Engine = Awaited<ReturnType<typeof startEngine>>;
 
-export async function startEngine(store: Store, sandbox: Sandbox, limits: Partial<TaskLimits> = {}) {
+export async function startEngine(
+  store: Store,
+  sandbox: Sandbox,
+  limits: Partial<TaskLimits> = {},
+  clock: Clock = systemClock,
+) {
   const warnings: string[] = [];
   const logger: Logger = {
     ...silentLogger,
@@ -43,7 +49,7 @@ export async function startEngine(store: Store, sandbox: Sandbox, limits: Partia
     error: (fields, message) => warnings.push(`${message} ${JSON.stringify(fields)}`),
     child: () => logger,
   };
-  const common = { store, clock: systemClock, logger, syncFrequencyMs: 60_000 };
+  const common = { store, clock, logger, syncFrequencyMs: 60_000 };
   const plugins = createPluginService({
     ...common,
     sandbox,
@@ -58,13 +64,13 @@ export async function startEngine(store: Store, sandbox: Sandbox, limits: Partia
     declaredFacts: facts.declaredFacts,
     settings: () => ({ groupRatios: {}, unpriced: 'admins' }),
   });
-  const upstream = createUpstream({ allowPrivate: false, clock: systemClock, logger });
-  const receivers = createUpstream({ allowPrivate: false, privateRanges: RECEIVERS, clock: systemClock, logger });
+  const upstream = createUpstream({ allowPrivate: false, clock, logger });
+  const receivers = createUpstream({ allowPrivate: false, privateRanges: RECEIVERS, clock, logger });
   await Promise.all([channels.start(), billing.start()]);
   const tasks = createTasks({
     ...common,
     upstream,
-    serviceAccounts: createServiceAccountTokens({ upstream, clock: systemClock }),
+    serviceAccounts: createServiceAccountTokens({ upstream, clock }),
     webhooks: {
       upstream: receivers,
       urls: createCallbackUrls({ names: [], ranges: RECEIVERS }),
@@ -98,7 +104,7 @@ export async function startEngine(store: Store, sandbox: Sandbox, limits: Partia
     ownAddresses: () => ['http://gateway.example'],
     counters: createMemoryCounters(),
   });
-  const vendor = createDemoVendor({ clock: systemClock, key: 'vendor-key-0123456789' });
+  const vendor = createDemoVendor({ clock, key: 'vendor-key-0123456789' });
   const listening = await vendor.start(0);
 
   const addChannel = async (change: Partial<ChannelInput> = {}): Promise<number> => {

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
-import { AppError, type Json, type JsonObject, newTaskId } from '../../src/kernel/index.ts';
+import { AppError, type Clock, type Json, type JsonObject, newTaskId, systemClock } from '../../src/kernel/index.ts';
 import type { RelayKind, RelayRecord, Repositories, Store } from '../../src/store/ports/index.ts';
 import type { Caller, ClientRequest, RelayAnswer, RelayCall } from '../../src/tasks/index.ts';
-import { createObjectFinder } from '../../src/tasks/relay/remember-object.ts';
+import { createNameFinder } from '../../src/tasks/relay/remember-names.ts';
 import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
 import { EVENTS, type RelayVendor, startRelayVendor, VIDEO } from '../support/relay-vendor.ts';
@@ -26,7 +26,7 @@ const describeRelay = (opened: () => OpenedStore) => {
 
   beforeAll(async () => {
     store = opened().store;
-    engine = await startEngine(store, sandbox, { submitTimeoutMs: 2000 });
+    engine = await startEngine(store, sandbox, { submitTimeoutMs: 2000, tickMs: 20 });
     vendor = await startRelayVendor();
     second = await startRelayVendor('w', { docile: true });
     const addRelay = (to: RelayVendor, fields: object) =>
@@ -40,8 +40,20 @@ const describeRelay = (opened: () => OpenedStore) => {
     await addRelay(second, { models: ['gpt-brave'] });
     await addRelay(vendor, { models: ['gpt-lost'], priority: 9, baseUrl: 'http://127.0.0.1:1' });
     await addRelay(second, { models: ['gpt-lost'] });
-    for (const model of ['gpt-x', 'gpt-y', 'gpt-two', 'gpt-brave', 'gpt-lost']) {
-      await engine.billing.prices.save({ pluginKey: '*', model, expression: '0.04' });
+    // Its second vendor refuses the key.
+    await addRelay(vendor, { models: ['gpt-bold'], priority: 9, settings: { retry_on_5xx: true } });
+    await addRelay(second, { models: ['gpt-bold'], key: 'no key of the vendor' });
+    for (const model of ['gpt-sealed', 'gpt-shut']) {
+      const id = await addRelay(vendor, { models: [model], priority: 9 });
+      await store.channels.update(id, { keySealed: 'sealed by a secret that is gone' });
+    }
+    await addRelay(second, { models: ['gpt-sealed'] });
+    for (const model of ['gpt-x', 'gpt-y', 'gpt-two', 'gpt-brave', 'gpt-lost', 'gpt-bold', 'gpt-sealed', 'gpt-shut']) {
+      await engine.billing.prices.save({
+        pluginKey: '*',
+        model,
+        expression: model === 'gpt-sealed' ? '0' : '0.04',
+      });
     }
     for (const model of ['vid-x', 'vid-y']) {
       await engine.billing.prices.save({ pluginKey: '*', model, expression: '0.1 * u("seconds")' });
@@ -184,7 +196,9 @@ const describeRelay = (opened: () => OpenedStore) => {
   for (const [play, status, code, says] of refusals) {
     test(`a vendor that answers "${play}": nothing is charged`, async () => {
       const caller = await addCaller(store);
-      const outcome = await create(caller, { model: 'gpt-x', user: play }).then(read, (error: unknown) => error);
+      const sent = () =>
+        create(caller, { model: 'gpt-x', user: play }, { idempotencyKey: 'k' }).then(read, (error: unknown) => error);
+      const outcome = await sent();
       vendor.release();
       if (outcome instanceof AppError) {
         expect([status, outcome.code]).toEqual([0, code]);
@@ -209,6 +223,13 @@ const describeRelay = (opened: () => OpenedStore) => {
         ['refund', BILL],
       ]);
       expect((await usage(caller))[0]).toMatchObject({ kind: 'refund', quota: BILL });
+
+      // Where the vendor may have done it, a repeat would buy it twice.
+      const isKnown = ['400', '401', '429', 'redirect'].includes(play);
+      const unknown = { code: 'tasks.idempotency_outcome_unknown', kind: 'conflict', doNotRetry: true };
+      if (isKnown) expect(await sent()).toEqual(outcome);
+      else expect(await sent()).toMatchObject(unknown);
+      expect(vendor.requests).toHaveLength(isKnown ? 2 : 1);
     });
   }
 
@@ -349,10 +370,21 @@ const describeRelay = (opened: () => OpenedStore) => {
       [{ input: [{ id: 'msg_1' }] }, 'relay_request_invalid', 'input'],
       [{ input: [{ type: 'image_generation_call', id: 'ig_1' }] }, 'relay_request_invalid', 'input'],
       [{ tools: [{ type: 'code_interpreter', container: 'cntr_1' }] }, 'relay_request_invalid', 'tools'],
+      ...shared,
     ];
     for (const [fields, code, param] of rows) {
       const error = await failureOf(create(thief, { model: 'gpt-x', input: 'say it again', ...fields }));
       expect(error).toMatchObject({ code: `tasks.${code}`, param, kind: 'invalid' });
+    }
+    const sharedByVideos: [JsonObject, param: string][] = [
+      [{ input_reference: { file_id: 'file-1' } }, 'input_reference'],
+      [{ characters: [{ id: 'char_1' }] }, 'characters'],
+      [{ video: { id: 'video_1', file_id: 'file-1' } }, 'video'],
+      [{ video_id: ['video_1'] }, 'video_id'],
+    ];
+    for (const [fields, param] of sharedByVideos) {
+      const error = await failureOf(create(thief, { model: 'vid-x', seconds: 1, ...fields }));
+      expect(error).toMatchObject({ code: 'tasks.relay_request_invalid', param });
     }
     const references: JsonObject[] = [{ remix_video_id: id }, { video: { id } }, { video_id: id }];
     for (const fields of references) {
@@ -386,6 +418,64 @@ const describeRelay = (opened: () => OpenedStore) => {
     expect((await read(await forward(owner, 'response', id, { operation: 'cancel' }))).body.status).toBe('cancelled');
     expect((await read(await forward(owner, 'response', id, { operation: 'delete' }))).body.deleted).toBe(true);
   });
+
+  test('what says itself names nobody’s object, and passes', async () => {
+    const caller = await addCaller(store);
+    const body: JsonObject = {
+      model: 'gpt-x',
+      previous_response_id: null,
+      conversation: null,
+      prompt: null,
+      metadata: { file_id: 'file-1', order_ids: 'a' },
+      input: [
+        { type: 'message', id: 'msg_1', role: 'assistant', content: [{ text: 'x', annotations: [{ file_id: 'f' }] }] },
+        { role: 'user', content: [{ type: 'input_image', image_url: 'https://x.example/a.png', file_id: null }] },
+        { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'sealed' },
+        { type: 'function_call', id: 'fc_1', call_id: 'call_1', name: 'f', arguments: '{"file_id":"x"}' },
+        { type: 'function_call_output', call_id: 'call_1', output: '{"container_id":"x"}' },
+        { type: 'image_generation_call', id: 'ig_1', result: 'AAAA' },
+      ],
+      tools: [
+        {
+          type: 'function',
+          name: 'f',
+          parameters: { type: 'object', properties: {}, required: ['file_id'], x_id: 'y' },
+        },
+        { type: 'code_interpreter', container: { type: 'auto', file_ids: [] } },
+        { type: 'mcp', connector_id: 'connector_gmail', server_label: 'mail' },
+      ],
+    };
+    expect((await read(await create(caller, body))).status).toBe(200);
+    expect(vendor.requests[0]?.body).toMatchObject({ input: body.input, tools: body.tools });
+  });
+
+  for (const stream of [false, true]) {
+    test(`what an answer has made is its user’s to build on, ${stream ? 'streamed' : 'read whole'}`, async () => {
+      const owner = await addCaller(store);
+      const thief = await addCaller(store);
+      const name = newTaskId();
+      const output: JsonObject[] = [
+        { type: 'reasoning', id: `rs_${name}`, summary: [] },
+        { type: 'code_interpreter_call', id: `ci_${name}`, code: '1', container_id: `cntr_${name}` },
+      ];
+      await new Response(
+        (await create(owner, { model: 'gpt-x', stream, user: 'output', metadata: { output: JSON.stringify(output) } }))
+          .body as never,
+      ).text();
+      const next: JsonObject[] = [
+        { input: [...output, { role: 'user', content: 'go on' }] },
+        { input: [{ type: 'item_reference', id: `rs_${name}` }] },
+        { input: 'x', tools: [{ type: 'code_interpreter', container: `cntr_${name}` }] },
+      ];
+      for (const fields of next) {
+        expect((await create(owner, { model: 'gpt-x', ...fields })).status).toBe(200);
+        const error = await failureOf(create(thief, { model: 'gpt-x', ...fields }));
+        expect(error.code).toBe('tasks.relay_request_invalid');
+        // On the channel that has them.
+        expect((await failureOf(create(owner, { model: 'gpt-y', ...fields }))).code).toBe('tasks.no_available_channel');
+      }
+    });
+  }
 
   test('a vendor that gives a name again does not give the second user what is the first one’s', async () => {
     const first = await addCaller(store);
@@ -485,12 +575,8 @@ const describeRelay = (opened: () => OpenedStore) => {
     const refused = { model: 'vid-x', prompt: '400', seconds: 2 };
     expect((await keyed(refused)).status).toBe(400);
     // It came to nothing: the key is free.
-    const [one, ...others] = await Promise.allSettled([keyed(value), keyed(value), keyed(value)]);
-    const answers = [one, ...others].filter(({ status }) => status === 'fulfilled');
-    for (const outcome of [one, ...others]) {
-      if (outcome?.status === 'rejected') expect(outcome.reason.code).toBe('tasks.idempotency_in_progress');
-    }
-    expect(answers.length).toBeGreaterThan(0);
+    const sent = await Promise.all([keyed(value), keyed(value), keyed(value)]);
+    expect(sent.map(({ replayed }) => replayed).sort()).toEqual([false, true, true]);
     const again = await keyed(value);
     expect(again.replayed).toBe(true);
     expect((await read(again)).body).toMatchObject({ object: 'video', progress: 100 });
@@ -504,6 +590,46 @@ const describeRelay = (opened: () => OpenedStore) => {
     // Another user's key is his own.
     const other = await addCaller(store);
     expect((await create(other, value, { idempotencyKey: 'k-1' })).replayed).toBe(false);
+  });
+
+  test('a repeat waits for its first request; more than a user may have waiting are told to come again', async () => {
+    const caller = await addCaller(store);
+    const keyed = (change: Partial<ClientRequest> = {}) =>
+      create(caller, { model: 'gpt-x', user: 'hang' }, { idempotencyKey: 'slow', ...change });
+    const first = keyed();
+    await until(() => vendor.requests.length === 1);
+    const client = new AbortController();
+    const leaving = failureOf(keyed({ signal: client.signal }));
+    client.abort();
+    expect((await leaving).code).toBe('tasks.idempotency_in_progress');
+    const repeats = Array.from({ length: 33 }, () => keyed().then(read, (error: unknown) => error));
+    const refused = await Promise.race(repeats);
+    expect(refused).toMatchObject({ code: 'tasks.idempotency_in_progress', kind: 'conflict', retryAfterSeconds: 5 });
+    vendor.release();
+    const { body } = await read(await first);
+    const answers = (await Promise.all(repeats)).filter((answer) => answer !== refused);
+    expect(answers).toHaveLength(32);
+    for (const answer of answers)
+      expect(answer, String(answer)).toMatchObject({ body: { id: body.id, progress: 100 } });
+    expect(vendor.requests.filter(({ method }) => method === 'POST')).toHaveLength(1);
+    expect(await spent(caller)).toBe(BILL);
+  });
+
+  test('a doubt about an earlier channel outlasts what a later one refuses', async () => {
+    const caller = await addCaller(store);
+    const sent = () => create(caller, { model: 'gpt-bold', user: 'broken' }, { idempotencyKey: 'k' });
+    expect((await failureOf(sent())).code).toBe('tasks.vendor_failed');
+    expect((await failureOf(sent())).code).toBe('tasks.idempotency_outcome_unknown');
+    expect(vendor.requests).toHaveLength(1);
+  });
+
+  test('a channel whose key cannot be read is passed over', async () => {
+    const caller = await addCaller(store);
+    const told = await read(await create(caller, { model: 'gpt-sealed', input: 'x' }));
+    expect(told.body).toMatchObject({ model: 'gpt-sealed', secret: 'x' });
+    expect(engine.warnings.join('\n')).toContain('the channel is passed over');
+    expect((await failureOf(create(caller, { model: 'gpt-shut' }))).code).toBe('channels.key_unreadable');
+    expect(await spent(caller)).toBe(0);
   });
 
   test('what its process left open is refunded once, and a late answer is not billed', async () => {
@@ -521,8 +647,10 @@ const describeRelay = (opened: () => OpenedStore) => {
     expect(await relayOf(caller)).toMatchObject({ status: 'REFUNDED', quota: 0 });
     expect([...node.warnings, ...engine.warnings].join('\n')).toContain('the vendor may have worked on it');
     await node.stop();
-    // Its key is free for another try.
-    expect(await store.idempotency.find(caller.user.id, 'late', 0)).toBeUndefined();
+    // The vendor may have done it: a repeat must not buy it again.
+    const again = create(caller, { model: 'gpt-x', user: 'hang' }, { idempotencyKey: 'late' });
+    expect((await failureOf(again)).code).toBe('tasks.idempotency_outcome_unknown');
+    expect(vendor.requests).toHaveLength(1);
   });
 
   test('a bill whose commit is not answered, and one that fails at first, is written once', async () => {
@@ -555,12 +683,46 @@ const describeRelay = (opened: () => OpenedStore) => {
     await node.stop();
   });
 
+  test('a bill that is tried for long keeps its lease: no other node refunds what is being billed', async () => {
+    const hurried: Clock = { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms / 50, signal) };
+    let failures = 0;
+    let renewals = 0;
+    const store2: Store = {
+      ...store,
+      relays: {
+        ...store.relays,
+        renew: async (...lease) => {
+          if (failures > 0) renewals += 1;
+          return store.relays.renew(...lease);
+        },
+      },
+      async transaction<T>(work: (tx: Repositories) => Promise<T>): Promise<T> {
+        // After the reservation: 16 s of the clock.
+        if (vendor.requests.length === 0 || failures === 8) return store.transaction(work);
+        failures += 1;
+        throw new Error('the store fails');
+      },
+    };
+    const node = await startEngine(store2, sandbox, {}, hurried);
+    const caller = await addCaller(store);
+    const answer = await node.tasks.relay.create(caller, {
+      kind: 'response',
+      requestId: 'request',
+      client: { ...jsonRequest({ model: 'gpt-x' }), path: '/v1/responses' },
+      headers: {},
+    });
+    expect((await read(answer)).status).toBe(200);
+    expect([failures, await spent(caller)]).toEqual([8, BILL]);
+    expect(renewals).toBeGreaterThan(0);
+    await node.stop();
+  });
+
   const chunks: [name: string, cut: (bytes: Uint8Array) => Uint8Array[]][] = [
     ['byte by byte', (bytes) => [...bytes].map((_, i) => bytes.subarray(i, i + 1))],
     ['at once', (bytes) => [bytes]],
   ];
   for (const [name, cut] of chunks) {
-    test(`the response of a stream is found, whatever its line ends, when it comes ${name}`, () => {
+    test(`what a stream names is found, whatever its line ends, when it comes ${name}`, () => {
       for (const end of ['\n', '\r', '\r\n']) {
         const lines = [
           'event: response.created',
@@ -568,12 +730,18 @@ const describeRelay = (opened: () => OpenedStore) => {
           'data:[1]',
           'data: {"response":{"id":"resp_ü1"}}',
           '',
-          'data: {"response":{"id":"x"}}',
+          'data: {"type":"response.output_item.added","item":{"id":"ci_1","container_id":"cntr_1"}}',
+          'data: {"delta":"\\"id\\": 1","item_id":"ci_1"}',
+          'data: {"response":{"id":"resp_ü1","output":[{"id":"ci_1"}]}}',
           '',
         ];
-        const find = createObjectFinder();
-        const found = cut(new TextEncoder().encode(lines.join(end))).map(find);
-        expect(found.filter((id) => id !== undefined)).toEqual(['resp_ü1']);
+        const find = createNameFinder('response');
+        const found = cut(new TextEncoder().encode(lines.join(end))).flatMap(find);
+        expect(found.map(({ kind, objectId }) => `${kind} ${objectId}`)).toEqual([
+          'response resp_ü1',
+          'item ci_1',
+          'container cntr_1',
+        ]);
       }
     });
   }
@@ -587,6 +755,30 @@ const describeRelay = (opened: () => OpenedStore) => {
     expect(relay.takes('response', '')).toBe(false);
   });
 };
+
+const message = (content: JsonObject) => [{ role: 'user', content: [{ type: 'input_text', text: 'x' }, content] }];
+
+/** What lives in the vendor's account, wherever a request can name it. */
+const shared: [JsonObject, code: string, param: string][] = (
+  [
+    [{ conversation: {} }, 'conversation'],
+    [{ prompt: { id: 'pmpt_1', variables: {} } }, 'prompt'],
+    [{ input: message({ type: 'input_file', file_id: 'file-1' }) }, 'input'],
+    [{ input: message({ type: 'input_image', file_id: 'file-1', image_url: null }) }, 'input'],
+    [{ input: [{ type: 'function_call_output', call_id: 'c', output: message({ file_id: 'file-1' }) }] }, 'input'],
+    [{ input: [{ type: 'reasoning', id: 'rs_1', summary: [] }] }, 'input'],
+    [{ input: [{ type: 'web_search_call', id: 'ws_1', status: 'completed' }] }, 'input'],
+    [{ input: [{ type: 'mcp_approval_response', approval_request_id: 'mcpr_1', approve: true }] }, 'input'],
+    [{ input: [{ type: 'code_interpreter_call', id: 'ci_1', code: '1', container_id: 'cntr_1' }] }, 'input'],
+    [{ tools: [{ type: 'file_search', vector_store_ids: ['vs_1'] }] }, 'tools'],
+    [{ tools: [{ type: 'code_interpreter', container: { type: 'auto', file_ids: ['file-1'] } }] }, 'tools'],
+    [{ tools: [{ type: 'shell', environment: { type: 'container_reference', container_id: 'cntr_1' } }] }, 'tools'],
+    [{ tools: [{ type: 'image_generation', input_image_mask: { file_id: 'file-1' } }] }, 'tools'],
+    [{ tools: [{ type: 'shell', environment: { skills: [{ skill_id: 'skill_1' }] } }] }, 'tools'],
+    [{ thread_id: 'thread_1' }, 'thread_id'],
+    [{ something_new: { deeper: [{ batch_id: 'b' }] } }, 'something_new'],
+  ] as [JsonObject, string][]
+).map(([fields, param]) => [fields, 'relay_request_invalid', param]);
 
 describeEachStore('the relay', (opened) => {
   // Inside of it: the engine stops before its store closes.

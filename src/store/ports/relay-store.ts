@@ -60,15 +60,19 @@ export type RelayClaim = { relayId: string; by: { owner: string } | 'anyone_afte
 export interface RelayStore {
   open(relay: NewRelay): Promise<RelayRecord>;
   byRelayId(relayId: string): Promise<RelayRecord | undefined>;
-  /** Prolongs the lease of an open request from now. False when it has ended. */
+  /** Prolongs the lease of a request from now: while it is open, and while the answer that it was billed for is read. False when it was refunded. */
   renew(relayId: string, owner: string, leaseForMs: number): Promise<boolean>;
+  /** The answer that a request was billed for has been read, or will not be. */
+  release(relayId: string, owner: string): Promise<void>;
+  /** Whether nobody holds a request any more: what is known of its answer is stored. */
+  isDelivered(relayId: string): Promise<boolean>;
   /** Another channel takes an open request, with a lease anew. False when it has ended. */
   move(
     relayId: string,
     owner: string,
     change: Pick<RelayRecord, 'channelId' | 'quota' | 'billing'> & { leaseForMs: number },
   ): Promise<boolean>;
-  /** Ends an open request. False when it is not open, not the caller's to end or another amount is reserved: nothing was written. */
+  /** Ends an open request; one that is billed keeps its lease. False when it is not open, not the caller's to end or another amount is reserved: nothing was written. */
   end(
     claim: RelayClaim,
     ending: Pick<RelayRecord, 'quota' | 'billing' | 'httpStatus' | 'finishedAt'> & {
@@ -85,7 +89,7 @@ export interface RelayStore {
   addParts(parts: readonly RelayObject<RelayPartKind>[]): Promise<void>;
   /** The user's own object of this name, the latest where several vendors gave him the same. */
   ownObject(userId: number, kind: RelayKind, objectId: string): Promise<RelayObject | undefined>;
-  /** Those of the names that are the user's own parts, in no order. */
+  /** Those of the names that are the user's own parts, the earliest first. */
   ownParts(userId: number, kind: RelayPartKind, names: readonly string[]): Promise<RelayObject<RelayPartKind>[]>;
   /** What a request has made, its parts left aside. */
   objectOf(relayId: string): Promise<RelayObject | undefined>;

@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, getTableColumns, inArray, lte, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, getTableColumns, inArray, lte, ne, sql } from 'drizzle-orm';
 import type { RelayKind, RelayObject, RelayPartKind, RelayStore } from '../ports/index.ts';
 import { type Context, lazy } from './context.ts';
 
@@ -13,8 +13,8 @@ export function createRelayStore({ db, tables, nowMs, now, amongRows }: Context)
   const isOpen = sql`${requests.status} = ${OPEN}`;
   const hasRunOut = sql`${requests.leaseUntilMs} <= ${nowMs}`;
   const leaseUntilMs = sql`${nowMs} + ${at('leaseForMs')}`;
-  const isHeld = (relayId: string, owner: string) =>
-    and(eq(requests.relayId, relayId), eq(requests.leaseOwner, owner), isOpen);
+  const isOf = (relayId: string, owner: string) => and(eq(requests.relayId, relayId), eq(requests.leaseOwner, owner));
+  const isHeld = (relayId: string, owner: string) => and(isOf(relayId, owner), isOpen);
 
   const interrupted = lazy(() =>
     db
@@ -46,11 +46,28 @@ export function createRelayStore({ db, tables, nowMs, now, amongRows }: Context)
       const renewed = await db
         .update(requests)
         .set({ leaseUntilMs })
-        .where(isHeld(relayId, owner))
+        .where(and(isOf(relayId, owner), ne(requests.status, 'REFUNDED')))
         .returning({ id: requests.id })
         .prepare()
         .execute({ leaseForMs, ...now() });
       return renewed.length === 1;
+    },
+
+    async release(relayId, owner) {
+      await db
+        .update(requests)
+        .set({ leaseUntilMs: 0 })
+        .where(and(isOf(relayId, owner), ne(requests.status, 'OPEN')));
+    },
+
+    async isDelivered(relayId) {
+      const held = await db
+        .select({ id: requests.id })
+        .from(requests)
+        .where(and(eq(requests.relayId, relayId), sql`${requests.leaseUntilMs} > ${nowMs}`))
+        .prepare()
+        .execute(now());
+      return held.length === 0;
     },
 
     async move(relayId, owner, { leaseForMs, ...change }) {
@@ -71,7 +88,7 @@ export function createRelayStore({ db, tables, nowMs, now, amongRows }: Context)
           : isHeld(relayId, by.owner);
       const ended = await db
         .update(requests)
-        .set({ ...ending, leaseUntilMs: 0 })
+        .set(ending.status === 'REFUNDED' ? { ...ending, leaseUntilMs: 0 } : ending)
         .where(and(mayEnd, eq(requests.quota, reserved)))
         .returning({ id: requests.id })
         .prepare()
@@ -114,7 +131,8 @@ export function createRelayStore({ db, tables, nowMs, now, amongRows }: Context)
       const rows = await db
         .select(objectColumns)
         .from(objects)
-        .where(and(inArray(objects.objectId, [...names]), eq(objects.kind, kind), eq(objects.userId, userId)));
+        .where(and(inArray(objects.objectId, [...names]), eq(objects.kind, kind), eq(objects.userId, userId)))
+        .orderBy(asc(objects.id));
       return rows as RelayObject<RelayPartKind>[];
     },
 

@@ -1,26 +1,22 @@
 import type { Quote } from '../../billing/index.ts';
 import { mapModel, RELAY_TYPE } from '../../channels/index.ts';
 import type { AppError } from '../../kernel/index.ts';
-import {
-  type ChannelRecord,
-  type RelayKind,
-  type RelayObject,
-  type RelayRecord,
-  ROLE,
-} from '../../store/ports/index.ts';
+import { type ChannelRecord, type RelayKind, type RelayRecord, ROLE } from '../../store/ports/index.ts';
 import type { UpstreamResponse } from '../../upstream/index.ts';
 import { taskErrors } from '../errors.ts';
-import { readIdempotency } from '../idempotency/submit-once.ts';
+import { doOnce } from '../idempotency/do-once.ts';
 import { keepLease } from '../keep-lease.ts';
+import { passOver } from '../pass-over.ts';
 import { MAX_CHANNELS } from '../submit-task.ts';
-import type { Caller, ClientRequest, TaskDeps } from '../types.ts';
+import type { Caller, ClientRequest, Idempotency, TaskDeps } from '../types.ts';
 import { refuseCallback } from '../webhooks/choose-callback.ts';
 import { buildRelayBody, buildRelayRequest, pickHeaders, RELAYED_HEADERS } from './build-relay-request.ts';
-import { channelOf, findOwnObject, forwardTo } from './forward-call.ts';
+import { pinnedChannel } from './find-references.ts';
 import { type RelayIntent, readRelayRequest } from './read-relay-request.ts';
 import { mediaTypeOf, passOn, type RelayAnswer, refusalAnswer, sendFailure, vendorHeaders } from './relay-answers.ts';
-import { billRelay, moveRelay, NO_PLUGIN, openRelay, refundRelay } from './relay-money.ts';
-import { createObjectFinder, objectIdOf, rememberObject } from './remember-object.ts';
+import { billRelay, moveRelay, NO_PLUGIN, openRelay, refundRelay, releaseRelay } from './relay-money.ts';
+import { createNameFinder, namesOf, rememberNames } from './remember-names.ts';
+import { replayRelayed } from './replay-relayed.ts';
 
 /** Of an answer that is read whole; a stream has no end that we know. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
@@ -36,8 +32,15 @@ export type RelayedRequest = {
 /** How one channel took it. */
 type Attempt =
   | { kind: 'accepted'; response: UpstreamResponse }
-  /** `mayTryAnother`: the vendor provably did nothing, or its channel accepts the risk. */
-  | { kind: 'refused'; outcome: RelayAnswer | AppError; httpStatus: number; reason: string; mayTryAnother: boolean };
+  /** `mayBeDone`: nobody knows what the vendor did. `mayTryAnother`: it provably did nothing, or its channel accepts the risk. */
+  | {
+      kind: 'refused';
+      outcome: RelayAnswer | AppError;
+      httpStatus: number;
+      reason: string;
+      mayTryAnother: boolean;
+      mayBeDone: boolean;
+    };
 
 /**
  * Reservation → the vendor → the bill, as soon as its answer begins with 2xx → the answer, unchanged. Everything else is given back. Until the
@@ -45,49 +48,72 @@ type Attempt =
  * @throws what the vendor did not say itself
  */
 export async function createRelayed(deps: TaskDeps, caller: Caller, request: RelayedRequest): Promise<RelayAnswer> {
-  const { client, kind, requestId } = request;
-  const intent = readRelayRequest(kind, client);
-  refuseCallback(client);
-  const idempotency = readIdempotency(client);
-  if (idempotency) {
-    const earlier = await deps.store.idempotency.find(caller.user.id, idempotency.key, deps.clock.unix());
-    if (earlier) {
-      if (earlier.requestHash !== idempotency.requestHash) throw taskErrors.idempotency_key_reused();
-      return replay(deps, request, intent, earlier.taskId);
-    }
-  }
+  const intent = readRelayRequest(request.kind, request.client);
+  refuseCallback(request.client);
+  return doOnce(deps, caller, request.client, {
+    first: (idempotency) => relayFirst(deps, caller, request, intent, idempotency),
+    repeat: (relayId) => replayRelayed(deps, caller, request, intent, relayId),
+  });
+}
+
+async function relayFirst(
+  deps: TaskDeps,
+  caller: Caller,
+  request: RelayedRequest,
+  intent: RelayIntent,
+  idempotency: Idempotency | undefined,
+): Promise<RelayAnswer> {
+  const { requestId } = request;
   const only = await pinnedChannel(deps, caller, intent);
   const tried: number[] = [];
   let relay: RelayRecord | undefined;
+  let lease: { stop(): void } | undefined;
+  /** The vendor of an attempt may have done what was asked for, and nothing came of it here. */
+  let mayBeDone = false;
   let last: Extract<Attempt, { kind: 'refused' }> | undefined;
-  while (tried.length < MAX_CHANNELS) {
-    const channel = pick(deps, caller, intent, tried, only);
-    if (!channel) break;
-    tried.push(channel.id);
-    try {
-      const key = deps.channels.credential(channel);
+  let unreadable: AppError | undefined;
+  try {
+    while (tried.length < MAX_CHANNELS) {
+      const channel = pick(deps, caller, intent, tried, only);
+      if (!channel) break;
+      tried.push(channel.id);
+      let key: string;
+      try {
+        key = deps.channels.credential(channel);
+      } catch (error) {
+        unreadable = passOver(deps, channel, error);
+        continue;
+      }
       const quote = quoteFor(deps, caller, intent, channel);
       relay = relay
         ? await moveRelay(deps, relay, channel, quote, tried.length)
         : await openRelay(deps, { caller, requestId, intent, idempotency }, channel, quote);
-      const attempt = await send(deps, request, intent, channel, key, relay);
-      if (attempt.kind === 'accepted') {
-        return await deliver(deps, request, channel, relay, attempt.response);
-      }
+      const { relayId, leaseOwner } = relay;
+      // Until the bill is written and its answer read: repeats wait for both.
+      lease ??= keepLease(deps, relayId, (forMs) => deps.store.relays.renew(relayId, leaseOwner, forMs));
+      const wasInDoubt: boolean = mayBeDone;
+      mayBeDone = true;
+      const attempt = await send(deps, request, intent, channel, key);
+      if (attempt.kind === 'accepted') return await deliver(deps, request, channel, relay, attempt.response);
+      mayBeDone = wasInDoubt || attempt.mayBeDone;
       last = attempt;
-    } catch (error) {
-      // Of a request that was billed nothing is given back: then it is not open any more.
-      if (relay) await refundRelay(deps, relay, error instanceof Error ? error.message : 'unknown', 0);
-      throw error;
+      deps.logger.info(
+        { relay_id: relayId, channel_id: channel.id, status: last.httpStatus, reason: last.reason },
+        'a relayed request was not accepted',
+      );
+      if (!last.mayTryAnother) break;
     }
-    deps.logger.info(
-      { relay_id: relay.relayId, channel_id: channel.id, status: last.httpStatus, reason: last.reason },
-      'a relayed request was not accepted',
-    );
-    if (!last.mayTryAnother) break;
+  } catch (error) {
+    // Of a request that was billed nothing is given back: then it is not open any more.
+    const reason = error instanceof Error ? error.message : 'unknown';
+    if (relay) await refundRelay(deps, relay, { reason, httpStatus: 0, mayBeDone });
+    throw error;
+  } finally {
+    lease?.stop();
+    if (relay && idempotency) await releaseRelay(deps, relay);
   }
-  if (!relay || !last) throw taskErrors.no_available_channel({ param: 'model' });
-  await refundRelay(deps, relay, last.reason, last.httpStatus);
+  if (!relay || !last) throw unreadable ?? taskErrors.no_available_channel({ param: 'model' });
+  await refundRelay(deps, relay, { reason: last.reason, httpStatus: last.httpStatus, mayBeDone });
   if (last.outcome instanceof Error) throw last.outcome;
   return last.outcome;
 }
@@ -109,25 +135,6 @@ const pick = (
     ...(only === undefined ? {} : { only }),
   });
 
-/** The one channel of all objects that the request builds on, each of which is the caller's own or does not exist for him. */
-async function pinnedChannel(
-  deps: TaskDeps,
-  { user }: Caller,
-  { kind, references }: RelayIntent,
-): Promise<number | undefined> {
-  let only: number | undefined;
-  for (const { param, objectId } of references) {
-    const object = await findOwnObject(deps, user.id, kind, objectId);
-    const channel = object && (await channelOf(deps, object));
-    if (!channel || (only !== undefined && only !== channel.id)) {
-      const make = kind === 'response' ? taskErrors.previous_response_not_found : taskErrors.referenced_video_not_found;
-      throw make({ param });
-    }
-    only = channel.id;
-  }
-  return only;
-}
-
 function quoteFor(deps: TaskDeps, { user, group }: Caller, intent: RelayIntent, channel: ChannelRecord): Quote {
   const { model, kind: action, facts } = intent;
   return deps.billing.quote({
@@ -147,7 +154,6 @@ async function send(
   { kind, stream, model }: RelayIntent,
   channel: ChannelRecord,
   key: string,
-  relay: RelayRecord,
 ): Promise<Attempt> {
   const { submitTimeoutMs } = deps.limits;
   const own = { ...pickHeaders(headers, RELAYED_HEADERS), accept: stream ? 'text/event-stream' : 'application/json' };
@@ -161,35 +167,43 @@ async function send(
     idleTimeoutMs: submitTimeoutMs,
     maxResponseBytes: stream ? Number.POSITIVE_INFINITY : MAX_ANSWER_BYTES,
   });
-  const lease = keepLease(deps, relay.relayId, (forMs) =>
-    deps.store.relays.renew(relay.relayId, relay.leaseOwner, forMs),
-  );
-  try {
-    const sent = await deps.upstream.request(request);
-    const risks = channel.settings.retry_on_5xx === true;
-    if (!sent.ok) {
-      const { kind: failure, notSent, message } = sent.error;
-      const mayTryAnother = failure !== 'refused' && (notSent || risks);
-      return { kind: 'refused', outcome: sendFailure(sent.error), httpStatus: 0, reason: message, mayTryAnother };
-    }
-    const { status } = sent.value;
-    const reason = `the vendor answered ${status}`;
-    if (status >= 200 && status < 300) {
-      if (isAnswer(sent.value)) return { kind: 'accepted', response: sent.value };
-      sent.value.discard();
-      const message = 'What answers at the address of the channel is not this API.';
-      const outcome = taskErrors.vendor_failed({ message, doNotRetry: true });
-      return { kind: 'refused', outcome, httpStatus: status, reason, mayTryAnother: false };
-    }
-    if (status === 401 || status === 403) {
-      deps.logger.warn({ channel_id: channel.id, status }, 'a vendor refuses the key of a channel');
-    }
-    const outcome = await refusalAnswer(sent.value, key).catch((error: AppError) => error);
-    const mayTryAnother = status === 429 || (status >= 500 && risks);
-    return { kind: 'refused', outcome, httpStatus: status, reason, mayTryAnother };
-  } finally {
-    lease.stop();
+  const sent = await deps.upstream.request(request);
+  const risks = channel.settings.retry_on_5xx === true;
+  if (!sent.ok) {
+    const { kind: failure, notSent, message } = sent.error;
+    const mayTryAnother = failure !== 'refused' && (notSent || risks);
+    const mayBeDone = failure !== 'refused' && !notSent;
+    return {
+      kind: 'refused',
+      outcome: sendFailure(sent.error),
+      httpStatus: 0,
+      reason: message,
+      mayTryAnother,
+      mayBeDone,
+    };
   }
+  const { status } = sent.value;
+  const reason = `the vendor answered ${status}`;
+  if (status >= 200 && status < 300) {
+    if (isAnswer(sent.value)) return { kind: 'accepted', response: sent.value };
+    sent.value.discard();
+    const message = 'What answers at the address of the channel is not this API.';
+    const outcome = taskErrors.vendor_failed({ message, doNotRetry: true });
+    return { kind: 'refused', outcome, httpStatus: status, reason, mayTryAnother: false, mayBeDone: true };
+  }
+  if (status === 401 || status === 403) {
+    deps.logger.warn({ channel_id: channel.id, status }, 'a vendor refuses the key of a channel');
+  }
+  const outcome = await refusalAnswer(sent.value, key).catch((error: AppError) => error);
+  const mayBeDone = status >= 500;
+  return {
+    kind: 'refused',
+    outcome,
+    httpStatus: status,
+    reason,
+    mayTryAnother: status === 429 || (mayBeDone && risks),
+    mayBeDone,
+  };
 }
 
 /** A web page, which a wrong address may lead to, is not worth money. */
@@ -213,30 +227,17 @@ async function deliver(
     throw error;
   }
   if (mediaTypeOf(response) === 'text/event-stream') {
-    const find = createObjectFinder();
-    const body = passOn(response.stream(), signal, async (chunk) => {
-      const objectId = find(chunk);
-      if (objectId !== undefined) await rememberObject(deps, relay, channel, objectId);
-    });
+    const find = createNameFinder(relay.kind);
+    const body = passOn(response.stream(), signal, (chunk) => rememberNames(deps, relay, channel, find(chunk)));
     return { status, headers: vendorHeaders(response, { whole: false }), body, replayed: false };
   }
   const body = await response.bytes();
   if (!body.ok) throw taskErrors.vendor_failed({ message: body.error.message, doNotRetry: true });
-  await rememberObject(deps, relay, channel, objectIdOf(new TextDecoder().decode(body.value)));
+  const names = namesOf(relay.kind, new TextDecoder().decode(body.value));
+  if (!names.some(({ kind }) => kind === relay.kind)) {
+    const log = { relay_id: relay.relayId, channel_id: channel.id };
+    deps.logger.warn(log, 'the answer of a vendor names no object: it cannot be read again');
+  }
+  await rememberNames(deps, relay, channel, names);
   return { status, headers: vendorHeaders(response, { whole: true }), body: body.value, replayed: false };
-}
-
-/** A repeat gets the object that its first request was billed for, as it is now. */
-async function replay(
-  deps: TaskDeps,
-  { client, headers }: RelayedRequest,
-  { stream }: RelayIntent,
-  relayId: string,
-): Promise<RelayAnswer> {
-  const relay = await deps.store.relays.byRelayId(relayId);
-  if (relay && relay.status !== 'BILLED') throw taskErrors.idempotency_in_progress({ retryAfterSeconds: 5 });
-  const object: RelayObject | undefined = stream ? undefined : await deps.store.relays.objectOf(relayId);
-  if (!object) throw taskErrors.idempotency_not_replayable({ doNotRetry: true });
-  const signal = client.signal ?? new AbortController().signal;
-  return { ...(await forwardTo(deps, object, { operation: 'retrieve', query: {}, headers, signal })), replayed: true };
 }

@@ -4,7 +4,7 @@ import { taskErrors } from '../errors.ts';
 import type { TaskDeps } from '../types.ts';
 import { buildRelayRequest, CONTENT_HEADERS, pickHeaders, RELAYED_HEADERS, vendorOf } from './build-relay-request.ts';
 import { mediaTypeOf, passOn, type RelayAnswer, refusalAnswer, sendFailure, vendorHeaders } from './relay-answers.ts';
-import { OBJECT_ID } from './remember-object.ts';
+import { OBJECT_ID } from './remember-names.ts';
 
 /** What a client wants of an object that a vendor made for him. */
 export type RelayCall = {
@@ -53,7 +53,10 @@ export const findOwnObject = async (
 ): Promise<RelayObject | undefined> => (OBJECT_ID.test(id) ? store.relays.ownObject(userId, kind, id) : undefined);
 
 /** The channel that made an object, while it leads to the same vendor; undefined when the object is out of reach. */
-export async function channelOf(deps: TaskDeps, object: RelayObject): Promise<ChannelRecord | undefined> {
+export async function channelOf(
+  deps: TaskDeps,
+  object: Pick<RelayObject, 'channelId' | 'vendor'>,
+): Promise<ChannelRecord | undefined> {
   const channel = deps.channels.find(object.channelId) ?? (await deps.store.channels.byId(object.channelId));
   return channel?.type === RELAY_TYPE && vendorOf(channel) === object.vendor ? channel : undefined;
 }

@@ -109,12 +109,22 @@ function writeBill(deps: TaskDeps, relay: RelayRecord, httpStatus: number): Prom
   });
 }
 
+/** Tells repeats that what is known of a billed answer is stored; where the store fails, the lease runs out. */
+export const releaseRelay = ({ store, logger }: TaskDeps, { relayId, leaseOwner }: RelayRecord): Promise<void> =>
+  store.relays
+    .release(relayId, leaseOwner)
+    .catch((error) =>
+      logger.warn({ err: error, relay_id: relayId }, 'the lease of a relayed request could not be ended'),
+    );
+
+/** Why a request ends without a bill. `mayBeDone`: the vendor may have done what was asked for. */
+type Refund = { reason: string; httpStatus: number; mayBeDone: boolean };
+
 /** Gives back all of it. Where the store fails, the lease runs out and `refundInterrupted` does it. */
 export async function refundRelay(
   deps: TaskDeps,
   relay: RelayRecord,
-  reason: string,
-  httpStatus: number,
+  { reason, httpStatus, mayBeDone }: Refund,
   by: RelayClaim['by'] = { owner: deps.nodeId },
 ): Promise<boolean> {
   const { store, clock, billing, logger } = deps;
@@ -124,8 +134,8 @@ export async function refundRelay(
       const bill = billing.noBill(asTask(stored));
       const ending = { ...bill, status: 'REFUNDED' as const, httpStatus, finishedAt: clock.unix() };
       if (!(await tx.relays.end({ relayId: relay.relayId, by, reserved: stored.quota }, ending))) return false;
-      // What came to nothing may be asked for again.
-      await tx.idempotency.free(stored.userId, stored.relayId);
+      // What came to nothing may be asked for again. What nobody knows may not: the vendor would be asked, and bill, twice.
+      if (!mayBeDone) await tx.idempotency.free(stored.userId, stored.relayId);
       await billing.refund(tx, asTask(stored), bill, reason);
       return true;
     });
@@ -140,7 +150,8 @@ const INTERRUPTED_BATCH = 100;
 /** Refunds what died with its process: its answer reached nobody. */
 export async function refundInterrupted(deps: TaskDeps): Promise<void> {
   for (const relay of await deps.store.relays.interrupted(INTERRUPTED_BATCH)) {
-    if (!(await refundRelay(deps, relay, 'submission interrupted', 0, 'anyone_after_expiry'))) continue;
+    const interrupted = { reason: 'submission interrupted', httpStatus: 0, mayBeDone: true };
+    if (!(await refundRelay(deps, relay, interrupted, 'anyone_after_expiry'))) continue;
     const { relayId, channelId, requestId } = relay;
     deps.logger.warn(
       { relay_id: relayId, channel_id: channelId, request_id: requestId },
