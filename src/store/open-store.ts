@@ -114,6 +114,13 @@ function assemble(dialect: Store['dialect'], driver: Driver): Store {
       activate: (key, version) => transaction((tx) => tx.plugins.activate(key, version)),
       delete: (key, version) => transaction((tx) => tx.plugins.delete(key, version)),
     },
+    tasks: {
+      ...root.tasks,
+      advanceAll: (polled) =>
+        polled.some(({ event }) => event)
+          ? transaction((tx) => tx.tasks.advanceAll(polled))
+          : root.tasks.advanceAll(polled),
+    },
     ledger: {
       ...root.ledger,
       reserve: (entry) => transaction((tx) => tx.ledger.reserve(entry)),

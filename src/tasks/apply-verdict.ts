@@ -62,7 +62,7 @@ export async function applyVerdict(
     return;
   }
   if (verdict.kind === 'running') await recordProgress(deps, write, task, verdict, polls);
-  else if (verdict.kind === 'counted') await countFailure(deps, task, verdict, polls);
+  else if (verdict.kind === 'counted') await countFailure(deps, write, task, verdict, polls);
   else {
     deps.logger.debug({ task_id: task.taskId, why: verdict.why }, 'a poll is put off');
     await write({ lease: leaseOf(task), change: {}, nextPollInMs: delay(deps, task, 0) });
@@ -82,15 +82,15 @@ async function recordProgress(
   const progress = verdict.progress || (moved ? (DEFAULT_PROGRESS[status] ?? task.progress) : task.progress);
   const now = deps.clock.unix();
   const startTime = status === 'IN_PROGRESS' && task.startTime === 0 ? now : task.startTime;
-  const polled = { ...verdict.snapshot, progress, pollFailures: 0, polls, startTime };
+  const change: TaskChange = { ...verdict.snapshot, status, progress, pollFailures: 0, polls, startTime };
   const wait = delay(deps, task, verdict.retryAfterMs);
-  const told = task.callbackUrl !== null && progress !== task.progress;
-  if (!moved && !told) await write({ lease: leaseOf(task), change: polled, nextPollInMs: wait });
+  const event = moved ? { at: now, kind: 'transition' as const, status } : undefined;
+  if (task.callbackUrl === null || (!moved && progress === task.progress))
+    await write({ lease: leaseOf(task), change, nextPollInMs: wait, ...(event ? { event } : {}) });
   else {
-    const change: TaskChange = { ...polled, status };
     await deps.store.transaction(async (tx) => {
       if (!(await tx.tasks.advance(leaseOf(task), change, wait))) return;
-      if (moved) await tx.tasks.addEvent({ taskId: task.taskId, at: now, kind: 'transition', status });
+      if (event) await tx.tasks.addEvent({ taskId: task.taskId, ...event });
       await recordTransition(deps, tx, task, change);
     });
   }
@@ -99,6 +99,7 @@ async function recordProgress(
 
 async function countFailure(
   deps: TaskDeps,
+  write: WritePolled,
   task: TaskRecord,
   verdict: Extract<Verdict, { kind: 'counted' }>,
   polls: number,
@@ -123,19 +124,18 @@ async function countFailure(
     return;
   }
   const wait = delay(deps, task, verdict.retryAfterMs);
-  await deps.store.transaction(async (tx) => {
-    if (!(await tx.tasks.advance(leaseOf(task), { pollFailures: failures, polls }, wait))) return;
-    const at = deps.clock.unix();
-    const text = `${failures} of ${max > 0 ? max : 'any number'}: ${detail}`;
-    await tx.tasks.addEvent({
-      taskId: task.taskId,
-      at,
+  await write({
+    lease: leaseOf(task),
+    change: { pollFailures: failures, polls },
+    event: {
+      at: deps.clock.unix(),
       kind: 'poll_failure',
       status: task.status,
       class: cls,
       httpStatus,
-      detail: text,
-    });
+      detail: `${failures} of ${max > 0 ? max : 'any number'}: ${detail}`,
+    },
+    nextPollInMs: wait,
   });
 }
 

@@ -23,27 +23,27 @@ export function createPollWriter(
 ): WritePolled {
   let waiting: Waiting[] = [];
 
-  async function flush(): Promise<void> {
-    const group = waiting;
-    waiting = [];
+  async function write(group: readonly Waiting[]): Promise<void> {
     try {
       const written = await store.tasks.advanceAll(group.map(({ polled }) => polled));
       for (const [index, { resolve }] of group.entries()) resolve(written[index] ?? false);
     } catch (error) {
       if (group.length === 1 || isStoreAway(error)) for (const { reject } of group) reject(error);
       // One that the database refuses shall not keep the others from being written.
-      else for (const entry of group) writeAlone(entry);
+      else for (const entry of group) void write([entry]);
     }
   }
 
-  function writeAlone({ polled: { lease, change, nextPollInMs }, resolve, reject }: Waiting): void {
-    store.tasks.advance(lease, change, nextPollInMs).then(resolve, reject);
+  function flush(): void {
+    const group = waiting;
+    waiting = [];
+    void write(group);
   }
 
   return (polled) =>
     new Promise((resolve, reject) => {
       waiting.push({ polled, resolve, reject });
       if (waiting.length === 1) void clock.sleep(GATHER_MS, stopping).then(flush);
-      else if (waiting.length === MAX_TOGETHER) void flush();
+      else if (waiting.length === MAX_TOGETHER) flush();
     });
 }

@@ -213,26 +213,64 @@ function suite(opened: () => OpenedStore): void {
     const odd = { '\u0000': 'b', a: [1e300, -0.1, null], text: '\u0000 nul, “quotes” \\" \u{1F600}\ud800' };
     const change = { progress: '40%', data: odd, state: null, billing: { ...whole.billing, usd: 2 } };
     const before = Date.now();
+    const failure = {
+      at: 9,
+      kind: 'poll_failure',
+      status: 'SUBMITTED',
+      class: 'auth',
+      httpStatus: 401,
+      detail: 'nul \u0000, half \ud800 “pair”',
+    } as const;
     const written = await store.tasks.advanceAll([
-      { lease: leaseOf(whole), change: { ...change, pollFailures: 0, polls: 5, startTime: 77 }, nextPollInMs: 5000 },
+      {
+        lease: leaseOf(whole),
+        change: { ...change, status: 'IN_PROGRESS', pollFailures: 0, polls: 5, startTime: 77 },
+        event: { at: 8, kind: 'transition', status: 'IN_PROGRESS' },
+        nextPollInMs: 5000,
+      },
       { lease: leaseOf(bare), change: {}, nextPollInMs: 60_000 },
-      { lease: { ...leaseOf(lost), leaseSeq: lost.leaseSeq - 1 }, change: { polls: 99 }, nextPollInMs: 0 },
+      {
+        lease: { ...leaseOf(lost), leaseSeq: lost.leaseSeq - 1 },
+        change: { polls: 99 },
+        event: failure,
+        nextPollInMs: 0,
+      },
       { lease: leaseOf(ended), change: { polls: 99 }, nextPollInMs: 0 },
       { lease: { ...leaseOf(strange), leaseOwner: 'somebody' }, change: { polls: 99 }, nextPollInMs: 0 },
       { lease: { ...leaseOf(again), leaseSeq: again.leaseSeq - 1 }, change: { polls: 98 }, nextPollInMs: 0 },
-      { lease: leaseOf(again), change: { polls: 1 }, nextPollInMs: 0.4 },
+      { lease: leaseOf(again), change: { polls: 1 }, event: failure, nextPollInMs: 0.4 },
       { lease: { ...leaseOf(again), taskId: 'task_unknown' }, change: {}, nextPollInMs: 0 },
     ]);
     expect(written).toEqual([true, true, false, false, false, false, true, false]);
     const free = { leaseOwner: null, leaseUntilMs: 0, status: 'SUBMITTED' };
     const row = await reload(whole);
-    expect(row).toMatchObject({ ...change, ...free, pollFailures: 0, polls: 5, startTime: 77, leaseSeq: 2 });
+    expect(row).toMatchObject({
+      ...change,
+      ...free,
+      status: 'IN_PROGRESS',
+      pollFailures: 0,
+      polls: 5,
+      startTime: 77,
+      leaseSeq: 2,
+    });
     expect(row.nextPollAtMs - before).toBeGreaterThan(4900);
     expect(row.nextPollAtMs - before).toBeLessThan(65_000);
     expect(row.updatedAt).toBeGreaterThan(1_700_000_000);
     expect(await reload(bare)).toMatchObject({ ...earlier, ...free, progress: bare.progress, billing: bare.billing });
     expect([await reload(lost), await reload(ended), await reload(strange)]).toEqual(untouched);
     expect(await reload(again)).toMatchObject({ ...free, polls: 1 });
+    const [moved] = await store.tasks.events(whole.taskId);
+    expect(moved).toMatchObject({
+      at: 8,
+      kind: 'transition',
+      status: 'IN_PROGRESS',
+      class: '',
+      httpStatus: 0,
+      detail: '',
+    });
+    const [noted, ...more] = await store.tasks.events(again.taskId);
+    expect(noted).toMatchObject({ ...failure, detail: 'nul \ufffd, half \ufffd “pair”' });
+    expect([...more, ...(await store.tasks.events(lost.taskId))]).toEqual([]);
     expect(await store.tasks.advanceAll([])).toEqual([]);
     expect((await claimDue()).map(({ taskId }) => taskId)).toEqual([again.taskId]);
   });

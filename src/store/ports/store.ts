@@ -115,13 +115,27 @@ export type TaskChange = Partial<
   >
 >;
 
+export type NewTaskEvent = {
+  taskId: string;
+  at: number;
+  kind: TaskEventKind;
+  status: TaskStatus;
+  class?: string;
+  httpStatus?: number;
+  detail?: string;
+};
+
 /**
- * What a poll writes that moved a task to no other status, and what of it waits for the next one; absent members keep what is stored.
- * `nextPollInMs`: the task is due again after so long.
+ * What the poll of a task that runs on has brought; absent members keep what is stored. `event`: for the timeline, where the claim still
+ * stands. `nextPollInMs`: the task is due again after so long.
  */
 export type PolledTask = {
   lease: Pick<Lease, 'taskId' | 'leaseOwner' | 'leaseSeq'>;
-  change: Pick<TaskChange, 'progress' | 'data' | 'state' | 'billing' | 'pollFailures' | 'polls' | 'startTime'>;
+  change: Pick<
+    TaskChange,
+    'status' | 'progress' | 'data' | 'state' | 'billing' | 'pollFailures' | 'polls' | 'startTime'
+  >;
+  event?: Omit<NewTaskEvent, 'taskId'>;
   nextPollInMs: number;
 };
 
@@ -171,7 +185,10 @@ export interface TaskStore {
    * terminal status). False when the lease was lost or the task has ended: then nothing was written.
    */
   advance(lease: Lease, change: TaskChange, nextPollInMs: number | null): Promise<boolean>;
-  /** `advance` for any number of tasks, in one statement unless their data is large; one answer for each, in order. */
+  /**
+   * `advance`, with an event, for any number of tasks that run on, in a few statements; one answer for each, in order. Outside a
+   * transaction the store gives it one of its own.
+   */
   advanceAll(polled: readonly PolledTask[]): Promise<boolean[]>;
   /** Writes `change` and keeps the lease (a submission that moves to another channel). */
   amend(lease: Lease, change: TaskChange): Promise<boolean>;
@@ -183,15 +200,7 @@ export interface TaskStore {
   queueDepth(): Promise<{ unfinished: number; due: number; latestLatenessMs: number }>;
   countUnfinished(filter: { platform?: string; channelId?: number }): Promise<number>;
   /** Appends to the timeline unless the task has 50 rows (a terminal transition, a settlement, a refund and a late success are always kept). */
-  addEvent(event: {
-    taskId: string;
-    at: number;
-    kind: TaskEventKind;
-    status: TaskStatus;
-    class?: string;
-    httpStatus?: number;
-    detail?: string;
-  }): Promise<void>;
+  addEvent(event: NewTaskEvent): Promise<void>;
   events(taskId: string): Promise<TaskEventRecord[]>;
 }
 

@@ -1,20 +1,23 @@
 import { sql } from 'drizzle-orm';
-import type { PolledTask, TaskStore } from '../ports/index.ts';
+import type { NewTaskEvent, PolledTask, TaskStore } from '../ports/index.ts';
 import { UNFINISHED } from './claim-tasks.ts';
-import { type Context, lazy } from './context.ts';
+import { type Context, lazy, plainText } from './context.ts';
 
 /** Characters of one statement's rows: their data may be a MiB each, and the database holds them several times while it reads them. */
 const MAX_STATEMENT_LENGTH = 4 * 1024 * 1024;
 
 /** What all polls of a moment come to, in one statement: one commit and, on PostgreSQL, one round trip instead of hundreds. */
-export function createTaskAdvances({ nowMs, now, elements, prepare }: Context): Pick<TaskStore, 'advanceAll'> {
+export function createTaskAdvances(
+  { nowMs, now, elements, prepare }: Context,
+  addEvents: (events: readonly NewTaskEvent[]) => Promise<void>,
+): Pick<TaskStore, 'advanceAll'> {
   const text = (name: string) => sql`coalesce(polled.value ->> '${sql.raw(name)}', tasks.${sql.raw(name)})`;
   const whole = (name: string) =>
     sql`coalesce(cast(polled.value ->> '${sql.raw(name)}' as bigint), tasks.${sql.raw(name)})`;
   const advance = lazy(() =>
     prepare(sql`
       update tasks set
-        progress = ${text('progress')}, data = ${text('data')}, state = ${text('state')}, billing = ${text('billing')},
+        status = ${text('status')}, progress = ${text('progress')}, data = ${text('data')}, state = ${text('state')}, billing = ${text('billing')},
         poll_failures = ${whole('poll_failures')}, polls = ${whole('polls')}, start_time = ${whole('start_time')},
         lease_owner = null, lease_until = 0, updated_at = ${nowMs} / 1000,
         next_poll_at = ${nowMs} + cast(polled.value ->> 'wait' as bigint)
@@ -30,7 +33,13 @@ export function createTaskAdvances({ nowMs, now, elements, prepare }: Context): 
         const rows = await advance()({ polled: `[${group.join()}]`, ...now() });
         for (const [taskId, seq] of rows) written.add(claimOf(String(taskId), Number(seq)));
       }
-      return polled.map(({ lease }) => written.has(claimOf(lease.taskId, lease.leaseSeq)));
+      const isWritten = ({ lease }: PolledTask) => written.has(claimOf(lease.taskId, lease.leaseSeq));
+      await addEvents(
+        polled.flatMap((entry) =>
+          entry.event && isWritten(entry) ? [{ ...entry.event, taskId: entry.lease.taskId }] : [],
+        ),
+      );
+      return polled.map(isWritten);
     },
   };
 }
@@ -60,7 +69,8 @@ function encode({ lease, change, nextPollInMs }: PolledTask): string {
     owner: lease.leaseOwner,
     seq: lease.leaseSeq,
     wait: Math.round(nextPollInMs),
-    progress: change.progress,
+    status: change.status,
+    progress: change.progress === undefined ? undefined : plainText(change.progress),
     data: json(change.data),
     state: json(change.state),
     billing: json(change.billing),

@@ -94,6 +94,9 @@ export function lazy<T>(make: () => T): () => T {
 export const slot = (name: string, column: Parameters<typeof sql.param>[1]): SQL =>
   sql`${sql.param(sql.placeholder(name), column)}`;
 
+/** Text for a JSON document of which the database shall give it back: PostgreSQL refuses NUL and half a surrogate pair there. */
+export const plainText = (text: string): string => text.replaceAll('\0', '\uFFFD').toWellFormed();
+
 /** A change without a field to write, which the builder would refuse. */
 export const isEmpty = (change: object): boolean => Object.values(change).every((value) => value === undefined);
 

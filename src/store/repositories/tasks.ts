@@ -102,13 +102,15 @@ export function createTaskStore(context: Context): TaskStore {
     return (await query.execute({ ...change, ...lease, nextPollInMs, ...now() })).length === 1;
   }
 
+  const { addEvent, addEvents, events } = createTaskEvents(context);
   const release = { leaseOwner: sql`null`, leaseUntilMs: sql`0` };
   const dueAgain = { ...release, nextPollAtMs: sql`${nowMs} + ${at('nextPollInMs')}` };
 
   return {
     ...createTaskClaims(context),
-    ...createTaskAdvances(context),
-    ...createTaskEvents(context),
+    addEvent,
+    events,
+    ...createTaskAdvances(context, addEvents),
 
     async insert(task) {
       const [row] = await insert().execute({ callbackUrl: null, ...task, ...now() });
