@@ -34,6 +34,7 @@ const MarketplacePage = lazy(async () => ({
 }));
 const OfferPage = lazy(async () => ({ default: (await import('../pages/marketplace/offer-page.tsx')).OfferPage }));
 const PricesPage = lazy(async () => ({ default: (await import('../pages/prices/prices-page.tsx')).PricesPage }));
+const UsersPage = lazy(async () => ({ default: (await import('../pages/users/users-page.tsx')).UsersPage }));
 
 export function AppRoutes() {
   return (
@@ -72,6 +73,7 @@ export function AppRoutes() {
             <Route path="/channels" element={<ChannelsPage />} />
             <Route path="/channels/new" element={<NewChannelPage />} />
             <Route path="/channels/:id" element={<ChannelPage />} />
+            <Route path="/users" element={<UsersPage />} />
           </Route>
           <Route element={<RequireRole role={roles.root} />}>
             {/* root */}

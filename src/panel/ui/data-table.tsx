@@ -82,10 +82,10 @@ export function DataTable<Row>({ query, empty, onPage, ...rows }: DataTableProps
         data.total === 0 ? (
           empty
         ) : (
-          <>
+          <div>
             <Rows {...rows} rows={data.items} isStale={query.isPlaceholderData} />
             <Pages data={data} onPage={onPage} />
-          </>
+          </div>
         )
       }
     </Answer>

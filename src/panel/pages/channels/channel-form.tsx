@@ -1,0 +1,199 @@
+import { Alert, Button, Group, NumberInput, PasswordInput, Stack, TagsInput, Textarea, TextInput } from '@mantine/core';
+import { IconKey } from '@tabler/icons-react';
+import type { ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { Channel, ChannelChoices } from '../../api/types.ts';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { Fold } from '../../ui/fold.tsx';
+import { Section } from '../../ui/section.tsx';
+import type { Form } from '../../ui/use-form.ts';
+import { type ChannelValues, movesKey, pluginOf } from './channel-values.ts';
+import classes from './channels.module.css';
+import { MappingInput } from './mapping-input.tsx';
+import { PluginSelect } from './plugin-select.tsx';
+
+type ChannelFormProps = {
+  form: Form<ChannelValues>;
+  choices: ChannelChoices;
+  /** null for one that is being made. */
+  stored: Channel | null;
+  submitLabel: string;
+  /** Beside the button that saves. */
+  actions?: ReactNode;
+};
+
+/** All fields of a channel: who it is with, what it serves, and behind a fold what few people need. */
+export function ChannelForm({ form, choices, stored, submitLabel, actions }: ChannelFormProps) {
+  const { t } = useTranslation();
+  const { values } = form;
+  const plugin = pluginOf(choices, values.task_plugin_key);
+  const hasAdvancedFault = (['model_mapping', 'priority', 'weight', 'settings'] as const).some((field) =>
+    form.tell(field),
+  );
+
+  const choosePlugin = (source: string): void => {
+    const next = pluginOf(choices, source);
+    const isUntouched = values.models.length === 0 || values.models.join() === (plugin?.models ?? []).join();
+    if (values.name.trim() === '' || values.name === plugin?.name) form.set('name', next?.name ?? '');
+    if (isUntouched) form.set('models', [...(next?.models ?? [])]);
+    form.set('task_plugin_key', source);
+  };
+
+  return (
+    <form onSubmit={form.submit} noValidate>
+      <Stack gap="lg">
+        {form.error !== null && (
+          <FailureNotice error={form.error} meanings={{ CHANNEL_KEY_REQUIRED: 'channels.keyAgain' }} />
+        )}
+        <Section heading={t('channels.connection')}>
+          <PluginSelect
+            choices={choices}
+            value={values.task_plugin_key}
+            onChange={choosePlugin}
+            error={form.tell('task_plugin_key')}
+          />
+          <div className={classes.pair}>
+            <TextInput
+              label={t('channels.name')}
+              description={t('channels.nameHelp')}
+              required
+              maxLength={64}
+              {...form.bind('name')}
+            />
+            <TextInput
+              label={t('channels.address')}
+              description={t(plugin?.base_url ? 'channels.addressHelp' : 'channels.addressHelpNone')}
+              placeholder={plugin?.base_url || 'https://api.example.com'}
+              inputMode="url"
+              spellCheck={false}
+              {...form.bind('base_url')}
+            />
+          </div>
+          {stored !== null && movesKey(values, stored) && values.key.trim() === '' && (
+            <Alert color="yellow" variant="light" icon={<IconKey size={20} stroke={1.6} aria-hidden="true" />}>
+              {t('channels.keyMoves')}
+            </Alert>
+          )}
+          <KeyInput form={form} stored={stored} isServiceAccount={plugin?.credential === 'service_account'} />
+        </Section>
+
+        <Section heading={t('channels.serves')}>
+          <div>
+            <TagsInput
+              label={t('channels.models')}
+              description={t('channels.modelsHelp')}
+              required
+              data={[...(plugin?.models ?? [])]}
+              splitChars={[',', ' ', '\n']}
+              clearButtonProps={{ 'aria-label': t('channels.modelsClear') }}
+              maxDropdownHeight={260}
+              {...form.bindValue('models')}
+            />
+            {plugin?.models.some((model) => !values.models.includes(model)) && (
+              <Button
+                variant="subtle"
+                size="compact-sm"
+                mt={8}
+                onClick={() => form.set('models', [...new Set([...values.models, ...plugin.models])])}
+              >
+                {t('channels.modelsAll', { count: plugin.models.length, name: plugin.name })}
+              </Button>
+            )}
+          </div>
+          <TagsInput
+            label={t('channels.groups')}
+            description={t('channels.groupsHelp')}
+            required
+            data={choices.groups.map(({ name }) => name)}
+            splitChars={[',', ' ']}
+            {...form.bindValue('groups')}
+          />
+        </Section>
+
+        <Section heading={t('channels.share')} intro={t('channels.shareHelp')}>
+          <div className={classes.pair}>
+            <NumberInput
+              label={t('channels.priority')}
+              description={t('channels.priorityHelp')}
+              min={-1_000_000}
+              max={1_000_000}
+              allowDecimal={false}
+              {...form.bindValue('priority')}
+            />
+            <NumberInput
+              label={t('channels.weight')}
+              description={t('channels.weightHelp')}
+              min={0}
+              max={1_000_000}
+              allowDecimal={false}
+              {...form.bindValue('weight')}
+            />
+          </div>
+          <Fold label={t('channels.advanced')} note={t('channels.advancedNote')} isForced={hasAdvancedFault}>
+            <Stack gap="lg">
+              <MappingInput
+                rows={values.model_mapping}
+                onChange={(rows) => form.set('model_mapping', rows)}
+                error={form.tell('model_mapping')}
+              />
+              <Textarea
+                label={t('channels.settings')}
+                description={t('channels.settingsHelp')}
+                autosize
+                minRows={3}
+                maxRows={14}
+                spellCheck={false}
+                classNames={{ input: classes.code ?? '' }}
+                {...form.bind('settings')}
+              />
+            </Stack>
+          </Fold>
+        </Section>
+
+        <Group justify="flex-end" gap="sm">
+          {actions}
+          <Button type="submit" loading={form.isPending} disabled={stored !== null && !form.isDirty}>
+            {submitLabel}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
+type KeyInputProps = { form: Form<ChannelValues>; stored: Channel | null; isServiceAccount: boolean };
+
+/** The vendor's credential, which no answer shows again: a line, or the file of a service account. */
+function KeyInput({ form, stored, isServiceAccount }: KeyInputProps) {
+  const { t } = useTranslation();
+  const hint = stored?.key_hint ?? '';
+  const kept = hint === '' ? t('channels.keyKept') : t('channels.keyKeptHint', { hint });
+  const help = t(isServiceAccount ? 'channels.keyHelpFile' : 'channels.keyHelp');
+  const common = {
+    label: t(isServiceAccount ? 'channels.keyFile' : 'channels.key'),
+    description: stored === null ? help : `${kept} ${help}`,
+    required: stored === null,
+    spellCheck: false,
+    ...form.bind('key'),
+  };
+  if (isServiceAccount) {
+    return (
+      <Textarea
+        {...common}
+        autosize
+        minRows={3}
+        maxRows={10}
+        placeholder={'{"type": "service_account", …}'}
+        classNames={{ input: classes.code ?? '' }}
+      />
+    );
+  }
+  return (
+    <PasswordInput
+      {...common}
+      autoComplete="new-password"
+      placeholder={hint === '' ? '' : `•••••••• ${hint}`}
+      visibilityToggleButtonProps={{ 'aria-label': t('channels.keyShowTyped') }}
+    />
+  );
+}

@@ -1,0 +1,69 @@
+import { Button, Group, Text } from '@mantine/core';
+import { IconEye, IconEyeOff } from '@tabler/icons-react';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { Channel } from '../../api/types.ts';
+import { useChange } from '../../api/use-api.ts';
+import { useProof } from '../../session/proof.tsx';
+import { CopyField } from '../../ui/copy-field.tsx';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { Section } from '../../ui/section.tsx';
+
+/** The stored key for root, who proves first that it is he; it stays on the page until it is hidden or the page is left. */
+export function ChannelKey({ channel }: { channel: Channel }) {
+  const { t } = useTranslation();
+  const prove = useProof();
+  const [key, setKey] = useState<string | null>(null);
+  const change = useChange<string, { key: string }>({
+    request: (proof) => ({
+      method: 'POST',
+      path: `/api/channel/${channel.id}/key`,
+      ...(proof === '' ? {} : { headers: { 'x-security-proof': proof } }),
+    }),
+    onSuccess: (answer) => setKey(answer.key),
+  });
+  const show = async (): Promise<void> => {
+    const proof = await prove('channel.key.read');
+    if (proof !== null) change.mutate(proof);
+  };
+  return (
+    <Section
+      heading={t('channels.stored')}
+      intro={t('channels.storedHelp')}
+      actions={
+        key === null ? (
+          <Button
+            variant="default"
+            leftSection={<IconEye size={18} stroke={1.6} aria-hidden="true" />}
+            loading={change.isPending}
+            onClick={() => void show()}
+          >
+            {t('channels.keyShow')}
+          </Button>
+        ) : (
+          <Button
+            variant="default"
+            leftSection={<IconEyeOff size={18} stroke={1.6} aria-hidden="true" />}
+            onClick={() => {
+              setKey(null);
+              change.reset();
+            }}
+          >
+            {t('channels.keyHide')}
+          </Button>
+        )
+      }
+    >
+      {change.isError && <FailureNotice error={change.error} />}
+      {key === null ? (
+        <Group gap={8}>
+          <Text size="sm" c="dimmed">
+            {channel.key_hint === '' ? t('channels.keyIsStored') : t('channels.keyEnds', { hint: channel.key_hint })}
+          </Text>
+        </Group>
+      ) : (
+        <CopyField text={key} />
+      )}
+    </Section>
+  );
+}

@@ -1,0 +1,107 @@
+import { Button, Group, Stack } from '@mantine/core';
+import { IconTrash } from '@tabler/icons-react';
+import { useTranslation } from 'react-i18next';
+import { useParams } from 'react-router';
+import type { Channel, ChannelChoices } from '../../api/types.ts';
+import { useApi, useChange } from '../../api/use-api.ts';
+import { useRole } from '../../session/use-role.ts';
+import { roles } from '../../shell/sections.ts';
+import { Answer } from '../../ui/answer.tsx';
+import { BackLink } from '../../ui/back-link.tsx';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { Page } from '../../ui/page.tsx';
+import { tellDone } from '../../ui/tell.ts';
+import { useForm } from '../../ui/use-form.ts';
+import { ChannelForm } from './channel-form.tsx';
+import { ChannelKey } from './channel-key.tsx';
+import { ChannelStatus } from './channel-status.tsx';
+import { checkChannel, pluginOf, readChannel, valuesOf } from './channel-values.ts';
+import { useDeleteChannel } from './use-delete-channel.tsx';
+
+/** One channel: whether it serves, what it is made of, and how it is tried. */
+export function ChannelPage() {
+  const { t } = useTranslation();
+  const { id = '' } = useParams();
+  const channel = useApi<Channel>(`/api/channel/${encodeURIComponent(id)}`);
+  const choices = useApi<ChannelChoices>('/api/channel/choices');
+  const back = <BackLink to="/channels">{t('nav.channels')}</BackLink>;
+  if (channel.data === undefined || choices.data === undefined) {
+    return (
+      <Page heading={t('channels.one')} back={back} narrow>
+        {channel.isError ? (
+          <FailureNotice error={channel.error} meanings={{ CHANNEL_NOT_FOUND: 'channels.gone' }} />
+        ) : (
+          <Answer query={choices}>{() => null}</Answer>
+        )}
+      </Page>
+    );
+  }
+  return <ChannelDetail key={channel.data.id} channel={channel.data} choices={choices.data} />;
+}
+
+function ChannelDetail({ channel, choices }: { channel: Channel; choices: ChannelChoices }) {
+  const { t } = useTranslation();
+  const role = useRole();
+  const remove = useDeleteChannel(channel);
+  const plugin = pluginOf(choices, valuesOf(channel).task_plugin_key);
+  return (
+    <Page
+      heading={channel.name}
+      intro={t('channels.madeOf', { id: channel.id, plugin: plugin?.name ?? t('channels.relay') })}
+      back={<BackLink to="/channels">{t('nav.channels')}</BackLink>}
+      actions={
+        <Button
+          variant="default"
+          leftSection={<IconTrash size={18} stroke={1.6} aria-hidden="true" />}
+          loading={remove.isPending}
+          onClick={() => void remove.ask()}
+        >
+          {t('app.delete')}
+        </Button>
+      }
+      narrow
+    >
+      {remove.error !== null && <FailureNotice error={remove.error} />}
+      <Stack gap="lg">
+        <ChannelStatus channel={channel} />
+        <EditChannel channel={channel} choices={choices} />
+        {role >= roles.root && <ChannelKey channel={channel} />}
+      </Stack>
+    </Page>
+  );
+}
+
+function EditChannel({ channel, choices }: { channel: Channel; choices: ChannelChoices }) {
+  const { t } = useTranslation();
+  const change = useChange<Record<string, unknown>, Channel>({
+    request: (body) => ({ method: 'PUT', path: `/api/channel/${channel.id}`, body }),
+    stale: ['/api/channel'],
+    onSuccess: (saved) => {
+      tellDone(t('app.saved'));
+      form.restart(valuesOf(saved));
+    },
+  });
+  const form = useForm({
+    initial: valuesOf(channel),
+    check: (values) => checkChannel(t, values, channel, pluginOf(choices, values.task_plugin_key)),
+    read: (values) => readChannel(values, channel),
+    change,
+  });
+  return (
+    <ChannelForm
+      form={form}
+      choices={choices}
+      stored={channel}
+      submitLabel={t('app.save')}
+      actions={
+        form.isDirty && (
+          <Group>
+            <Button variant="default" onClick={() => form.restart(valuesOf(channel))}>
+              {t('channels.discard')}
+            </Button>
+          </Group>
+        )
+      }
+    />
+  );
+}

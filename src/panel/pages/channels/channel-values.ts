@@ -1,0 +1,138 @@
+import type { TFunction } from 'i18next';
+import type { Channel, ChannelChoices } from '../../api/types.ts';
+
+export type PluginChoice = ChannelChoices['plugins'][number];
+type MappingRow = { from: string; to: string };
+
+/** A channel's fields as the form holds them; the names are the API's, so that what it says of one stands there. */
+export type ChannelValues = {
+  name: string;
+  /** A plugin's key, `relay`, or `type:50` for a channel of a declared type. */
+  task_plugin_key: string;
+  base_url: string;
+  /** Empty keeps the stored one. */
+  key: string;
+  models: string[];
+  groups: string[];
+  model_mapping: MappingRow[];
+  priority: number | string;
+  weight: number | string;
+  /** JSON text. */
+  settings: string;
+};
+
+/** The OpenAI-compatible relay and the channels that are bound by a plugin's key, as the API counts types. */
+const relayType = 1;
+const pluginType = 61;
+
+export const emptyChannel: ChannelValues = {
+  name: '',
+  task_plugin_key: '',
+  base_url: '',
+  key: '',
+  models: [],
+  groups: ['default'],
+  model_mapping: [],
+  priority: 0,
+  weight: 1,
+  settings: '{}',
+};
+
+export const sourceOf = ({ type, task_plugin_key: key }: Pick<Channel, 'type' | 'task_plugin_key'>): string => {
+  if (key !== null) return key;
+  return type === relayType ? 'relay' : `type:${type}`;
+};
+
+export const valuesOf = (channel: Channel): ChannelValues => ({
+  name: channel.name,
+  task_plugin_key: sourceOf(channel),
+  base_url: channel.base_url,
+  key: '',
+  models: channel.models,
+  groups: channel.groups,
+  model_mapping: Object.entries(channel.model_mapping).map(([from, to]) => ({ from, to })),
+  priority: channel.priority,
+  weight: channel.weight,
+  settings: JSON.stringify(channel.settings, null, 2),
+});
+
+/** The plugin that serves a channel of this source. */
+export const pluginOf = (choices: ChannelChoices, source: string): PluginChoice | undefined =>
+  choices.plugins.find(
+    ({ key, channel_types: types }) => key === source || types.some((type) => source === `type:${type}`),
+  );
+
+/** Whether the key would be sent elsewhere than where it was entered for. */
+export const movesKey = (values: ChannelValues, stored: Channel): boolean =>
+  values.task_plugin_key !== sourceOf(stored) || values.base_url.trim() !== stored.base_url;
+
+export function checkChannel(
+  t: TFunction,
+  values: ChannelValues,
+  stored: Channel | null,
+  plugin: PluginChoice | undefined,
+): Partial<Record<keyof ChannelValues, string | null>> {
+  const { name, task_plugin_key: source, key, models, groups, base_url: address, model_mapping: mapping } = values;
+  const keyMissing = key.trim() === '' && (stored === null || movesKey(values, stored));
+  return {
+    name: name.trim() === '' ? t('channels.nameMissing') : null,
+    task_plugin_key: source === '' ? t('channels.pluginMissing') : null,
+    base_url: checkAddress(t, address, (plugin?.base_url ?? '') === '' && source !== ''),
+    key: keyMissing ? t(stored === null ? 'channels.keyMissing' : 'channels.keyAgain') : null,
+    models: models.length === 0 ? t('channels.modelsMissing') : null,
+    groups: groups.length === 0 ? t('channels.groupsMissing') : null,
+    model_mapping: mapping.some(({ from, to }) => (from.trim() === '') !== (to.trim() === ''))
+      ? t('channels.mappingHalf')
+      : null,
+    settings: isJsonObject(values.settings) ? null : t('channels.settingsInvalid'),
+  };
+}
+
+function checkAddress(t: TFunction, address: string, isNeeded: boolean): string | null {
+  const text = address.trim();
+  if (text === '') return isNeeded ? t('channels.addressMissing') : null;
+  return /^https?:\/\/[^\s/]+/i.test(text) && URL.canParse(text) ? null : t('channels.addressInvalid');
+}
+
+/** What the API takes; of a stored channel only what is another now, so that nothing is moved or checked in vain. */
+export function readChannel(values: ChannelValues, stored: Channel | null): Record<string, unknown> {
+  const { task_plugin_key: source, key } = values;
+  const all: Record<string, unknown> = {
+    name: values.name.trim(),
+    base_url: values.base_url.trim(),
+    models: values.models,
+    groups: values.groups,
+    model_mapping: Object.fromEntries(
+      values.model_mapping.filter(({ from }) => from.trim() !== '').map(({ from, to }) => [from.trim(), to.trim()]),
+    ),
+    priority: Number(values.priority),
+    weight: Number(values.weight),
+    settings: JSON.parse(values.settings.trim() === '' ? '{}' : values.settings),
+  };
+  const known: Record<string, unknown> = stored === null ? {} : { ...stored };
+  const changed = Object.entries(all).filter(
+    ([field, value]) => JSON.stringify(value) !== JSON.stringify(known[field]),
+  );
+  const isBoundAnew = stored === null || source !== sourceOf(stored);
+  return {
+    ...Object.fromEntries(changed),
+    ...(isBoundAnew ? bindingOf(source) : {}),
+    ...(key.trim() === '' ? {} : { key: key.trim() }),
+  };
+}
+
+function bindingOf(source: string): Record<string, unknown> {
+  if (source === 'relay') return { type: relayType };
+  if (source.startsWith('type:')) return { type: Number(source.slice('type:'.length)) };
+  return { type: pluginType, task_plugin_key: source };
+}
+
+function isJsonObject(text: string): boolean {
+  if (text.trim() === '') return true;
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value);
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,110 @@
+import { Anchor, Button, Text } from '@mantine/core';
+import { IconPlus } from '@tabler/icons-react';
+import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
+import type { Channel, ChannelChoices, ChannelPage } from '../../api/types.ts';
+import { useApi, withQuery } from '../../api/use-api.ts';
+import { type Column, DataTable } from '../../ui/data-table.tsx';
+import { EmptyState } from '../../ui/empty-state.tsx';
+import { Page } from '../../ui/page.tsx';
+import { PluginIcon } from '../../ui/plugin-icon.tsx';
+import { useFilters } from '../../ui/use-filters.ts';
+import { useFormat } from '../../ui/use-format.ts';
+import { ChannelSwitch } from './channel-switch.tsx';
+import { pluginOf, sourceOf } from './channel-values.ts';
+import classes from './channels.module.css';
+
+/** Accounts at vendors, and which of them serve. */
+export function ChannelsPage() {
+  const { t } = useTranslation();
+  const { page, setPage } = useFilters([]);
+  const query = useApi<ChannelPage>(withQuery('/api/channel', { page }));
+  const choices = useApi<ChannelChoices>('/api/channel/choices');
+  const add = (
+    <Button component={Link} to="/channels/new" leftSection={<IconPlus size={18} stroke={1.6} aria-hidden="true" />}>
+      {t('channels.add')}
+    </Button>
+  );
+  const columns = useColumns(choices.data);
+  return (
+    <Page heading={t('nav.channels')} intro={t('channels.intro')} actions={query.data?.total === 0 ? undefined : add}>
+      <DataTable
+        label={t('nav.channels')}
+        query={query}
+        columns={columns}
+        rowKey={({ id }) => id}
+        onPage={setPage}
+        empty={<EmptyState heading={t('channels.empty')} text={t('channels.emptyText')} action={add} />}
+      />
+    </Page>
+  );
+}
+
+function useColumns(choices: ChannelChoices | undefined): readonly Column<Channel>[] {
+  const { t } = useTranslation();
+  const format = useFormat();
+  return [
+    {
+      key: 'name',
+      heading: t('channels.channel'),
+      render: (channel) => <ChannelName channel={channel} choices={choices} />,
+    },
+    { key: 'status', heading: t('channels.on'), render: (channel) => <ChannelSwitch channel={channel} /> },
+    {
+      key: 'models',
+      heading: t('channels.models'),
+      render: ({ models }) => <Models models={models} />,
+    },
+    { key: 'groups', heading: t('channels.groups'), render: ({ groups }) => groups.join(', ') },
+    {
+      key: 'share',
+      heading: t('channels.priorityWeight'),
+      numeric: true,
+      render: ({ priority, weight }) => `${format.number(priority)} / ${format.number(weight)}`,
+    },
+    {
+      key: 'spend',
+      heading: t('channels.spend'),
+      numeric: true,
+      render: ({ used_quota: used }) => format.money(used),
+    },
+  ];
+}
+
+function ChannelName({ channel, choices }: { channel: Channel; choices: ChannelChoices | undefined }) {
+  const { t } = useTranslation();
+  const source = sourceOf(channel);
+  const plugin = choices === undefined ? undefined : pluginOf(choices, source);
+  const vendor = source === 'relay' ? t('channels.relay') : (plugin?.name ?? source);
+  return (
+    <div className={classes.name}>
+      <PluginIcon name={source === 'relay' ? 'API' : (plugin?.name ?? source)} icon={plugin?.icon} size={34} />
+      <div>
+        <Anchor component={Link} to={`/channels/${channel.id}`} fw={550}>
+          {channel.name}
+        </Anchor>
+        <Text size="xs" c="dimmed">
+          {vendor}
+        </Text>
+      </div>
+    </div>
+  );
+}
+
+/** The first few names, and how many more. */
+function Models({ models }: { models: readonly string[] }) {
+  const { t } = useTranslation();
+  const shown = models.length > 3 ? models.slice(0, 2) : models;
+  const rest = models.length - shown.length;
+  return (
+    <div className={classes.models} title={models.join('\n')}>
+      {shown.join(', ')}
+      {rest > 0 && (
+        <Text span size="sm" c="dimmed">
+          {' '}
+          {t('channels.modelsMore', { count: rest })}
+        </Text>
+      )}
+    </div>
+  );
+}

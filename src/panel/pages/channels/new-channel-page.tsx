@@ -1,0 +1,59 @@
+import { Button } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import { Link, useNavigate } from 'react-router';
+import type { Channel, ChannelChoices } from '../../api/types.ts';
+import { useApi, useChange } from '../../api/use-api.ts';
+import { Answer } from '../../ui/answer.tsx';
+import { BackLink } from '../../ui/back-link.tsx';
+import { Page } from '../../ui/page.tsx';
+import { tellDone } from '../../ui/tell.ts';
+import { useForm } from '../../ui/use-form.ts';
+import { ChannelForm } from './channel-form.tsx';
+import { checkChannel, emptyChannel, pluginOf, readChannel } from './channel-values.ts';
+
+export function NewChannelPage() {
+  const { t } = useTranslation();
+  const choices = useApi<ChannelChoices>('/api/channel/choices');
+  return (
+    <Page
+      heading={t('channels.new')}
+      intro={t('channels.newIntro')}
+      back={<BackLink to="/channels">{t('nav.channels')}</BackLink>}
+      narrow
+    >
+      <Answer query={choices}>{(data) => <NewChannel choices={data} />}</Answer>
+    </Page>
+  );
+}
+
+function NewChannel({ choices }: { choices: ChannelChoices }) {
+  const { t } = useTranslation();
+  const navigate = useNavigate();
+  const change = useChange<Record<string, unknown>, Channel>({
+    request: (body) => ({ method: 'POST', path: '/api/channel', body }),
+    stale: ['/api/channel'],
+    onSuccess: ({ id, name }) => {
+      tellDone(t('channels.made', { name }));
+      void navigate(`/channels/${id}`, { replace: true });
+    },
+  });
+  const form = useForm({
+    initial: emptyChannel,
+    check: (values) => checkChannel(t, values, null, pluginOf(choices, values.task_plugin_key)),
+    read: (values) => readChannel(values, null),
+    change,
+  });
+  return (
+    <ChannelForm
+      form={form}
+      choices={choices}
+      stored={null}
+      submitLabel={t('channels.create')}
+      actions={
+        <Button component={Link} to="/channels" variant="default">
+          {t('app.cancel')}
+        </Button>
+      }
+    />
+  );
+}

@@ -1,0 +1,61 @@
+import { Group, Select, Text } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import type { ChannelChoices } from '../../api/types.ts';
+import { localise } from '../../ui/localise.ts';
+import { PluginIcon } from '../../ui/plugin-icon.tsx';
+import { pluginOf } from './channel-values.ts';
+import classes from './channels.module.css';
+
+type PluginSelectProps = {
+  choices: ChannelChoices;
+  value: string;
+  onChange(source: string): void;
+  error: string | null;
+};
+
+/** What speaks to the vendor: the plugins that serve, and the relay of OpenAI-compatible requests. */
+export function PluginSelect({ choices, value, onChange, error }: PluginSelectProps) {
+  const { t, i18n } = useTranslation();
+  const chosen = pluginOf(choices, value);
+  const isDeclaredType = value.startsWith('type:');
+  const data = [
+    ...(isDeclaredType ? [{ value, label: chosen?.name ?? t('channels.typeUnknown', { type: value.slice(5) }) }] : []),
+    ...choices.plugins
+      .filter(({ key, serves }) => serves || key === value)
+      .map(({ key, name }) => ({ value: key, label: name })),
+    { value: 'relay', label: t('channels.relay') },
+  ];
+  const describe = (source: string): string =>
+    source === 'relay' ? t('channels.relayHelp') : localise(pluginOf(choices, source)?.description, i18n.language);
+  return (
+    <Select
+      label={t('channels.plugin')}
+      description={value === '' ? t('channels.pluginHelp') : describe(value) || t('channels.pluginHelp')}
+      placeholder={t('channels.pluginPlaceholder')}
+      required
+      searchable
+      allowDeselect={false}
+      data={data}
+      value={value === '' ? null : value}
+      onChange={(source) => onChange(source ?? '')}
+      error={error}
+      maxDropdownHeight={340}
+      leftSection={value === '' ? undefined : <PluginIcon name={chosen?.name ?? 'API'} icon={chosen?.icon} size={22} />}
+      renderOption={({ option }) => (
+        <Group gap={12} wrap="nowrap" miw={0}>
+          <PluginIcon
+            name={option.value === 'relay' ? 'API' : option.label}
+            icon={pluginOf(choices, option.value)?.icon}
+            size={30}
+          />
+          <div className={classes.option}>
+            <Text size="sm">{option.label}</Text>
+            <Text size="xs" c="dimmed" truncate>
+              {describe(option.value)}
+            </Text>
+          </div>
+        </Group>
+      )}
+    />
+  );
+}
