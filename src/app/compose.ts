@@ -282,6 +282,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
               deleteBatch: (limit) => store.idempotency.deleteExpired(clock.unix(), limit),
             },
             { step: 'webhooks', deleteBatch: (limit) => tasks.webhooks.deleteOld(limit) },
+            { step: 'relayed requests', deleteBatch: (limit) => tasks.relay.deleteOld(limit) },
           ],
         });
         const cleaning = startCleanUp({ cleanUp, clock, logger });

@@ -717,6 +717,26 @@ const describeRelay = (opened: () => OpenedStore) => {
     await node.stop();
   });
 
+  test('what is old is deleted: the request after 30 days, its object after 90', async () => {
+    const caller = await addCaller(store);
+    const { body } = await read(await create(caller, { model: 'gpt-x' }));
+    const id = String(body.id);
+    const { relayId } = await relayOf(caller);
+    let days = 0;
+    const later: Clock = { ...systemClock, unix: () => systemClock.unix() + days * 86_400 };
+    const node = await startEngine(store, sandbox, {}, later);
+    const after = async (passed: number) => {
+      days = passed;
+      while ((await node.tasks.relay.deleteOld(100)) > 0);
+      return [await store.relays.byRelayId(relayId), await store.relays.ownObject(caller.user.id, 'response', id)];
+    };
+    expect(await after(29)).not.toContain(undefined);
+    expect(await after(31)).toEqual([undefined, expect.objectContaining({ objectId: id })]);
+    expect(await after(91)).toEqual([undefined, undefined]);
+    expect((await store.ledger.byTask(relayId)).length).toBeGreaterThan(0);
+    await node.stop();
+  });
+
   const chunks: [name: string, cut: (bytes: Uint8Array) => Uint8Array[]][] = [
     ['byte by byte', (bytes) => [...bytes].map((_, i) => bytes.subarray(i, i + 1))],
     ['at once', (bytes) => [bytes]],

@@ -17,7 +17,15 @@ export type Relay = {
   /** Refunds what earlier processes left open, from now on. */
   start(): Promise<void>;
   stop(): Promise<void>;
+  /** Deletes about `limit` ended requests, and as many objects, that have been kept long enough; gives how many. */
+  deleteOld(limit: number): Promise<number>;
 };
+
+const DAY = 24 * 3600;
+/** A request's bill stands in the log and the ledger; its row serves repeats, for a day, and questions. */
+const REQUESTS_KEPT_SECONDS = 30 * DAY;
+/** Whose an object is matters while its vendor has it: OpenAI keeps responses for 30 days and videos for less. */
+const OBJECTS_KEPT_SECONDS = 90 * DAY;
 
 const PROTOCOLS = { response: 'proto_responses', video: 'proto_video' } as const;
 const INTERRUPTED_EVERY_MS = 5_000;
@@ -57,6 +65,11 @@ export function createRelay(deps: TaskDeps): Relay {
     async stop() {
       stopping.abort();
       await loop;
+    },
+    async deleteOld(limit) {
+      const at = clock.unix();
+      const requests = await store.relays.deleteEnded(at - REQUESTS_KEPT_SECONDS, limit);
+      return requests + (await store.relays.deleteObjects(at - OBJECTS_KEPT_SECONDS, limit));
     },
   };
 }
