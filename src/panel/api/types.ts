@@ -28,6 +28,12 @@ export type ProofNeed = DataOf<Api['verify']['get']>;
 export type Proof = DataOf<Api['verify']['post']>;
 /** What the browser is to ask a passkey. */
 export type PasskeyUse = DataOf<Api['user']['passkey']['verify']['begin']['post']>;
+export type ApiKeyPage = DataOf<Api['token']['get']>;
+export type ApiKey = DataOf<Api['token'][':id']['get']>;
+export type ApiKeyFields = Api['token'][':id']['put']['body'];
+/** The only answer that holds the key itself. */
+export type NewApiKey = DataOf<Api['token']['post']>;
+export type WebhookSecret = DataOf<Api['token'][':id']['webhook-secret']['post']>;
 
 type PluginApi = Api['plugin']['task'];
 export type PluginSummary = DataOf<PluginApi['get']>[number];

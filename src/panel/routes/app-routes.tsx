@@ -35,6 +35,9 @@ const MarketplacePage = lazy(async () => ({
 const OfferPage = lazy(async () => ({ default: (await import('../pages/marketplace/offer-page.tsx')).OfferPage }));
 const PricesPage = lazy(async () => ({ default: (await import('../pages/prices/prices-page.tsx')).PricesPage }));
 const UsersPage = lazy(async () => ({ default: (await import('../pages/users/users-page.tsx')).UsersPage }));
+const KeysPage = lazy(async () => ({ default: (await import('../pages/keys/keys-page.tsx')).KeysPage }));
+const NewKeyPage = lazy(async () => ({ default: (await import('../pages/keys/new-key-page.tsx')).NewKeyPage }));
+const KeyPage = lazy(async () => ({ default: (await import('../pages/keys/key-page.tsx')).KeyPage }));
 
 export function AppRoutes() {
   return (
@@ -68,6 +71,9 @@ export function AppRoutes() {
           }
         >
           <Route path="/" element={<HomePage />} />
+          <Route path="/keys" element={<KeysPage />} />
+          <Route path="/keys/new" element={<NewKeyPage />} />
+          <Route path="/keys/:id" element={<KeyPage />} />
           <Route element={<RequireRole role={roles.admin} />}>
             {/* administrators */}
             <Route path="/channels" element={<ChannelsPage />} />

@@ -1,0 +1,76 @@
+import type { TFunction } from 'i18next';
+import type { ApiKey, ApiKeyFields } from '../../api/types.ts';
+import { quotaPerUsd } from '../../ui/use-format.ts';
+
+/** What the form of an API key holds. */
+export type KeyValues = {
+  name: string;
+  budget: 'account' | 'own';
+  /** US dollars that are left of the key's own budget. */
+  usd: number | string;
+  models: string[];
+  allow_ips: string[];
+  /** `YYYY-MM-DD`, the last day; empty: never. */
+  expires: string;
+  group: string;
+  webhook_url: string;
+};
+
+export const blankKey: KeyValues = {
+  name: '',
+  budget: 'account',
+  usd: '',
+  models: [],
+  allow_ips: [],
+  expires: '',
+  group: '',
+  webhook_url: '',
+};
+
+export const valuesOf = (key: ApiKey): KeyValues => ({
+  name: key.name,
+  budget: key.unlimited_quota ? 'account' : 'own',
+  usd: key.unlimited_quota ? '' : key.quota / quotaPerUsd,
+  models: key.models,
+  allow_ips: key.allow_ips,
+  expires: key.expires_at === 0 ? '' : dayOf(key.expires_at),
+  group: key.group ?? '',
+  webhook_url: key.webhook_url ?? '',
+});
+
+/** What is sent of the values: all of them for a new key, else those that differ from how the key was. */
+export function readKey(values: KeyValues, before: KeyValues = blankKey): ApiKeyFields {
+  const differs = (field: keyof KeyValues): boolean => JSON.stringify(values[field]) !== JSON.stringify(before[field]);
+  const isNew = before === blankKey;
+  return {
+    ...(isNew || differs('name') ? { name: values.name.trim() } : {}),
+    ...(isNew || differs('budget') ? { unlimited_quota: values.budget === 'account' } : {}),
+    ...(values.budget === 'own' && (isNew || differs('usd') || differs('budget'))
+      ? { quota: Math.round(Number(values.usd) * quotaPerUsd) }
+      : {}),
+    ...(differs('models') ? { models: values.models } : {}),
+    ...(differs('allow_ips') ? { allow_ips: values.allow_ips } : {}),
+    ...(differs('expires') ? { expires_at: values.expires === '' ? 0 : endOfDay(values.expires) } : {}),
+    ...(differs('group') ? { group: values.group.trim() || null } : {}),
+    ...(differs('webhook_url') ? { webhook_url: values.webhook_url.trim() || null } : {}),
+  };
+}
+
+export const checkKey = (values: KeyValues, t: TFunction) => ({
+  name:
+    values.name.trim() === '' ? t('keys.nameMissing') : [...values.name.trim()].length > 50 ? t('keys.nameLong') : null,
+  usd: values.budget === 'own' && (values.usd === '' || Number(values.usd) < 0) ? t('keys.budgetMissing') : null,
+  webhook_url: values.webhook_url.trim() === '' || isWebAddress(values.webhook_url) ? null : t('keys.webhookInvalid'),
+});
+
+const isWebAddress = (text: string): boolean => URL.canParse(text.trim()) && /^https?:/i.test(text.trim());
+
+/** The day on which a moment lies where the reader is. */
+function dayOf(seconds: number): string {
+  const at = new Date(seconds * 1000);
+  const two = (value: number): string => String(value).padStart(2, '0');
+  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+}
+
+/** The last second of a day where the reader is. */
+const endOfDay = (day: string): number => Math.floor(new Date(`${day}T23:59:59`).getTime() / 1000);

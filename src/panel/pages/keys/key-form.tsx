@@ -1,0 +1,116 @@
+import { Group, NumberInput, SegmentedControl, Stack, TagsInput, Text, TextInput } from '@mantine/core';
+import { useId } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { CallableModel } from '../../api/types.ts';
+import { useApi } from '../../api/use-api.ts';
+import { useSessionSnapshot } from '../../session/session-context.tsx';
+import { useRole } from '../../session/use-role.ts';
+import { roles } from '../../shell/sections.ts';
+import { Fold } from '../../ui/fold.tsx';
+import type { Form } from '../../ui/use-form.ts';
+import type { KeyValues } from './key-fields.ts';
+
+/** The fields of an API key. What few need is folded away until it is used. */
+export function KeyForm({ form, isNew }: { form: Form<KeyValues>; isNew: boolean }) {
+  const { t } = useTranslation();
+  const budgetId = useId();
+  const { values } = form;
+  return (
+    <Stack gap={24}>
+      <TextInput
+        {...form.bind('name')}
+        label={t('keys.name')}
+        description={t('keys.nameHint')}
+        maw={460}
+        autoComplete="off"
+        data-autofocus={isNew || undefined}
+      />
+      <Stack gap={10}>
+        <Text size="sm" fw={500} id={budgetId}>
+          {t('keys.budget')}
+        </Text>
+        <Group gap="md" align="flex-start">
+          <SegmentedControl
+            aria-labelledby={budgetId}
+            data={[
+              { value: 'account', label: t('keys.budget.account') },
+              { value: 'own', label: t('keys.budget.own') },
+            ]}
+            value={values.budget}
+            onChange={(value) => form.set('budget', value === 'own' ? 'own' : 'account')}
+          />
+          {values.budget === 'own' && (
+            <NumberInput
+              {...form.bindValue('usd')}
+              aria-label={t(isNew ? 'keys.budgetUsd' : 'keys.budgetLeftUsd')}
+              prefix="$"
+              min={0}
+              decimalScale={6}
+              thousandSeparator=","
+              hideControls
+              w={180}
+            />
+          )}
+        </Group>
+        <Text size="sm" c="dimmed">
+          {t(
+            values.budget === 'account'
+              ? 'keys.budget.accountHint'
+              : isNew
+                ? 'keys.budget.ownHint'
+                : 'keys.budget.leftHint',
+          )}
+        </Text>
+      </Stack>
+      <TextInput
+        {...form.bind('expires')}
+        type="date"
+        label={t('keys.expires')}
+        description={t('keys.expiresHint')}
+        maw={240}
+      />
+      <Limits form={form} />
+    </Stack>
+  );
+}
+
+function Limits({ form }: { form: Form<KeyValues> }) {
+  const { t } = useTranslation();
+  const isAdmin = useRole() >= roles.admin;
+  const { bundle } = useSessionSnapshot();
+  const models = useApi<CallableModel[]>('/api/model');
+  const { values } = form;
+  const isUsed = values.models.length > 0 || values.allow_ips.length > 0 || values.group !== '';
+  const isWrong = (['models', 'allow_ips', 'group'] as const).some((field) => form.tell(field) !== null);
+  return (
+    <Fold label={t('keys.limits')} note={t('keys.limitsNote')} isForced={isUsed || isWrong}>
+      <Stack gap={24}>
+        <TagsInput
+          {...form.bindValue('models')}
+          label={t('keys.models')}
+          description={t('keys.modelsHint')}
+          data={[...new Set((models.data ?? []).map(({ model }) => model))]}
+          clearable
+          clearButtonProps={{ 'aria-label': t('keys.clear') }}
+        />
+        <TagsInput
+          {...form.bindValue('allow_ips')}
+          label={t('keys.ips')}
+          description={t('keys.ipsHint')}
+          placeholder={values.allow_ips.length === 0 ? '203.0.113.7, 10.0.0.0/8' : ''}
+          splitChars={[',', ' ']}
+          clearable
+          clearButtonProps={{ 'aria-label': t('keys.clear') }}
+        />
+        {isAdmin && (
+          <TextInput
+            {...form.bind('group')}
+            label={t('keys.group')}
+            description={t('keys.groupHint', { group: bundle?.user.group ?? '' })}
+            maw={460}
+          />
+        )}
+      </Stack>
+    </Fold>
+  );
+}

@@ -1,0 +1,112 @@
+import { Button, Group, Stack, Text } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import { useNavigate, useParams } from 'react-router';
+import type { ApiKey, ApiKeyFields } from '../../api/types.ts';
+import { useApi, useChange } from '../../api/use-api.ts';
+import { Answer } from '../../ui/answer.tsx';
+import { BackLink } from '../../ui/back-link.tsx';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { Page } from '../../ui/page.tsx';
+import { Section } from '../../ui/section.tsx';
+import { tellDone } from '../../ui/tell.ts';
+import { useForm } from '../../ui/use-form.ts';
+import { useFormat } from '../../ui/use-format.ts';
+import { checkKey, type KeyValues, readKey, valuesOf } from './key-fields.ts';
+import { KeyForm } from './key-form.tsx';
+import { KeyStatus } from './key-status.tsx';
+import { useKeyChanges } from './use-key-changes.ts';
+import { WebhookSection } from './webhook-section.tsx';
+
+/** One API key: what it may do, where its notices go, and its end. */
+export function KeyPage() {
+  const { t } = useTranslation();
+  const { id = '' } = useParams();
+  const query = useApi<ApiKey>(`/api/token/${encodeURIComponent(id)}`);
+  return (
+    <Page heading={query.data?.name ?? t('keys.one')} back={<BackLink to="/keys">{t('nav.keys')}</BackLink>} narrow>
+      <Answer query={query}>
+        {(apiKey) => (
+          <Stack gap="lg">
+            <Facts apiKey={apiKey} />
+            <Settings key={apiKey.id} apiKey={apiKey} />
+            <WebhookSection key={`webhook-${apiKey.id}`} apiKey={apiKey} />
+            <Ending apiKey={apiKey} />
+          </Stack>
+        )}
+      </Answer>
+    </Page>
+  );
+}
+
+/** What one wants to know at a glance, in a line. */
+function Facts({ apiKey }: { apiKey: ApiKey }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  return (
+    <Group gap={24} wrap="wrap">
+      <KeyStatus status={apiKey.status} />
+      <Text size="sm" ff="monospace">
+        {apiKey.prefix}…
+      </Text>
+      <Text size="sm" c="dimmed">
+        {t('keys.spentSoFar', { money: format.money(apiKey.used_quota) })}
+      </Text>
+      <Text size="sm" c="dimmed">
+        {apiKey.last_used_at === 0 ? t('keys.notUsedYet') : t('keys.usedAgo', { ago: format.ago(apiKey.last_used_at) })}
+      </Text>
+    </Group>
+  );
+}
+
+function Settings({ apiKey }: { apiKey: ApiKey }) {
+  const { t } = useTranslation();
+  const save = useChange<ApiKeyFields, ApiKey>({
+    request: (body) => ({ method: 'PUT', path: `/api/token/${apiKey.id}`, body }),
+    stale: ['/api/token'],
+    onSuccess: (saved) => {
+      form.restart(valuesOf(saved));
+      tellDone(t('app.saved'));
+    },
+  });
+  const before = valuesOf(apiKey);
+  const form = useForm<KeyValues, ApiKeyFields>({
+    initial: before,
+    check: (values) => checkKey(values, t),
+    read: (values) => readKey(values, before),
+    change: save,
+  });
+  return (
+    <Section heading={t('keys.settings')}>
+      <form onSubmit={form.submit} noValidate>
+        <Stack gap={24}>
+          {form.error !== null && <FailureNotice error={form.error} />}
+          <KeyForm form={form} isNew={false} />
+          <Group>
+            <Button type="submit" loading={form.isPending} disabled={!form.isDirty}>
+              {t('app.save')}
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Section>
+  );
+}
+
+function Ending({ apiKey }: { apiKey: ApiKey }) {
+  const { t } = useTranslation();
+  const navigate = useNavigate();
+  const changes = useKeyChanges(() => void navigate('/keys'));
+  return (
+    <Section heading={t('keys.ending')} intro={t(apiKey.status === 2 ? 'keys.endingDisabled' : 'keys.endingIntro')}>
+      {changes.error !== null && <FailureNotice error={changes.error} />}
+      <Group>
+        <Button variant="default" loading={changes.isPending} onClick={() => changes.toggle(apiKey)}>
+          {t(apiKey.status === 2 ? 'keys.enable' : 'keys.disable')}
+        </Button>
+        <Button variant="light" color="red" onClick={() => void changes.remove(apiKey)}>
+          {t('keys.delete')}
+        </Button>
+      </Group>
+    </Section>
+  );
+}

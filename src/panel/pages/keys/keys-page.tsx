@@ -1,0 +1,125 @@
+import { ActionIcon, Anchor, Button, Menu, Text } from '@mantine/core';
+import { IconDots, IconPlus } from '@tabler/icons-react';
+import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
+import type { ApiKey, ApiKeyPage } from '../../api/types.ts';
+import { useApi, withQuery } from '../../api/use-api.ts';
+import { type Column, DataTable } from '../../ui/data-table.tsx';
+import { EmptyState } from '../../ui/empty-state.tsx';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { Page } from '../../ui/page.tsx';
+import { useFilters } from '../../ui/use-filters.ts';
+import { useFormat } from '../../ui/use-format.ts';
+import { KeyStatus } from './key-status.tsx';
+import classes from './keys-page.module.css';
+import { useKeyChanges } from './use-key-changes.ts';
+
+/** One's own API keys, with what each may still spend. */
+export function KeysPage() {
+  const { t } = useTranslation();
+  const { page, setPage } = useFilters([]);
+  const query = useApi<ApiKeyPage>(withQuery('/api/token', { page }));
+  const changes = useKeyChanges();
+  const columns = useColumns(changes);
+  const create = (
+    <Button component={Link} to="/keys/new" leftSection={<IconPlus size={18} stroke={1.6} aria-hidden="true" />}>
+      {t('keys.new')}
+    </Button>
+  );
+  return (
+    <Page heading={t('nav.keys')} intro={t('keys.intro')} {...(query.data?.total === 0 ? {} : { actions: create })}>
+      {changes.error !== null && <FailureNotice error={changes.error} />}
+      <div>
+        <DataTable
+          label={t('nav.keys')}
+          query={query}
+          columns={columns}
+          rowKey={({ id }) => id}
+          onPage={setPage}
+          empty={<EmptyState heading={t('keys.empty.heading')} text={t('keys.empty.text')} action={create} />}
+        />
+      </div>
+    </Page>
+  );
+}
+
+function useColumns(changes: ReturnType<typeof useKeyChanges>): readonly Column<ApiKey>[] {
+  const { t } = useTranslation();
+  const format = useFormat();
+  return [
+    {
+      key: 'name',
+      heading: t('keys.name'),
+      render: (key) => (
+        <div className={classes.name}>
+          <Anchor component={Link} to={`/keys/${key.id}`} fw={600} c="var(--mantine-color-text)">
+            {key.name}
+          </Anchor>
+          <span className={classes.prefix}>{key.prefix}…</span>
+        </div>
+      ),
+    },
+    { key: 'status', heading: t('keys.status'), render: (key) => <KeyStatus status={key.status} /> },
+    {
+      key: 'left',
+      heading: t('keys.left'),
+      numeric: true,
+      render: (key) => (key.unlimited_quota ? t('keys.unlimited') : format.money(key.quota)),
+    },
+    { key: 'spent', heading: t('keys.spent'), numeric: true, render: (key) => format.money(key.used_quota) },
+    { key: 'limits', heading: t('keys.limited'), render: (key) => <KeyLimits limits={key} /> },
+    {
+      key: 'expires',
+      heading: t('keys.expires'),
+      render: (key) => (key.expires_at === 0 ? t('keys.never') : format.date(key.expires_at)),
+    },
+    {
+      key: 'used',
+      heading: t('keys.lastUsed'),
+      render: (key) => (key.last_used_at === 0 ? t('keys.notUsed') : format.ago(key.last_used_at)),
+    },
+    {
+      key: 'actions',
+      heading: t('app.more'),
+      actions: true,
+      render: (key) => (
+        <Menu position="bottom-end" width={180}>
+          <Menu.Target>
+            <ActionIcon variant="subtle" color="gray" size={34} aria-label={t('keys.actionsOf', { name: key.name })}>
+              <IconDots size={18} stroke={1.6} aria-hidden="true" />
+            </ActionIcon>
+          </Menu.Target>
+          <Menu.Dropdown>
+            <Menu.Item component={Link} to={`/keys/${key.id}`}>
+              {t('app.edit')}
+            </Menu.Item>
+            <Menu.Item onClick={() => changes.toggle(key)}>
+              {t(key.status === 2 ? 'keys.enable' : 'keys.disable')}
+            </Menu.Item>
+            <Menu.Divider />
+            <Menu.Item c="red" onClick={() => void changes.remove(key)}>
+              {t('app.delete')}
+            </Menu.Item>
+          </Menu.Dropdown>
+        </Menu>
+      ),
+    },
+  ];
+}
+
+/** In a few words: how many models and addresses, and another group. */
+function KeyLimits({ limits }: { limits: ApiKey }) {
+  const { t } = useTranslation();
+  const words = [
+    ...(limits.models.length > 0 ? [t('keys.modelCount', { count: limits.models.length })] : []),
+    ...(limits.allow_ips.length > 0 ? [t('keys.ipCount', { count: limits.allow_ips.length })] : []),
+    ...(limits.group !== null ? [t('keys.groupIs', { group: limits.group })] : []),
+  ];
+  return words.length === 0 ? (
+    <Text span size="sm" c="dimmed">
+      {t('keys.noLimits')}
+    </Text>
+  ) : (
+    words.join(' · ')
+  );
+}

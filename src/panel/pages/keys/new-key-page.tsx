@@ -1,0 +1,90 @@
+import { Button, Group, Stack, TextInput } from '@mantine/core';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
+import type { ApiKeyFields, NewApiKey } from '../../api/types.ts';
+import { useChange } from '../../api/use-api.ts';
+import { BackLink } from '../../ui/back-link.tsx';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { Fold } from '../../ui/fold.tsx';
+import { Page } from '../../ui/page.tsx';
+import { Section } from '../../ui/section.tsx';
+import { ShownOnce } from '../../ui/shown-once.tsx';
+import { useForm } from '../../ui/use-form.ts';
+import { blankKey, checkKey, type KeyValues, readKey } from './key-fields.ts';
+import { KeyForm } from './key-form.tsx';
+import { KeySnippets } from './key-snippets.tsx';
+
+/** Makes an API key, then shows it once with the first request to send. */
+export function NewKeyPage() {
+  const { t } = useTranslation();
+  const [made, setMade] = useState<NewApiKey | null>(null);
+  const create = useChange<ApiKeyFields, NewApiKey>({
+    request: (body) => ({ method: 'POST', path: '/api/token', body }),
+    stale: ['/api/token?'],
+    onSuccess: setMade,
+  });
+  const form = useForm<KeyValues, ApiKeyFields>({
+    initial: blankKey,
+    check: (values) => checkKey(values, t),
+    read: (values) => readKey(values),
+    change: create,
+  });
+  const back = <BackLink to="/keys">{t('nav.keys')}</BackLink>;
+  if (made !== null) return <MadeKey made={made} />;
+  return (
+    <Page heading={t('keys.new')} intro={t('keys.newIntro')} back={back} narrow>
+      <form onSubmit={form.submit} noValidate>
+        <Stack gap={28}>
+          {form.error !== null && <FailureNotice error={form.error} />}
+          <KeyForm form={form} isNew />
+          <Fold label={t('keys.webhook')} note={t('keys.webhookNote')} isForced={form.tell('webhook_url') !== null}>
+            <TextInput
+              {...form.bind('webhook_url')}
+              label={t('keys.webhookUrl')}
+              description={t('keys.webhookUrlHint')}
+              placeholder="https://"
+              inputMode="url"
+              spellCheck={false}
+              autoComplete="off"
+            />
+          </Fold>
+          <Group>
+            <Button type="submit" loading={form.isPending}>
+              {t('keys.create')}
+            </Button>
+            <Button component={Link} to="/keys" variant="default">
+              {t('app.cancel')}
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Page>
+  );
+}
+
+function MadeKey({ made }: { made: NewApiKey }) {
+  const { t } = useTranslation();
+  return (
+    <Page
+      heading={t('keys.made.heading', { name: made.name })}
+      back={<BackLink to="/keys">{t('nav.keys')}</BackLink>}
+      narrow
+    >
+      <Stack gap="lg">
+        <ShownOnce heading={t('keys.made.once')} text={t('keys.made.text')} secret={made.key} />
+        {made.new_webhook_secret !== null && (
+          <ShownOnce heading={t('keys.secret.once')} text={t('keys.secret.text')} secret={made.new_webhook_secret} />
+        )}
+        <Section heading={t('keys.first')} intro={t('keys.firstIntro')}>
+          <KeySnippets apiKey={made.key} />
+        </Section>
+        <Group>
+          <Button component={Link} to="/keys">
+            {t('keys.made.done')}
+          </Button>
+        </Group>
+      </Stack>
+    </Page>
+  );
+}

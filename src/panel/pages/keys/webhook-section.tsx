@@ -1,0 +1,130 @@
+import { Anchor, Button, Group, Stack, Text, TextInput } from '@mantine/core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { ApiKey, WebhookSecret } from '../../api/types.ts';
+import { useChange } from '../../api/use-api.ts';
+import { useSession } from '../../session/session-context.tsx';
+import { useConfirm } from '../../ui/confirm.tsx';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { Section } from '../../ui/section.tsx';
+import { ShownOnce } from '../../ui/shown-once.tsx';
+import { tellDone } from '../../ui/tell.ts';
+import { useForm } from '../../ui/use-form.ts';
+import { useFormat } from '../../ui/use-format.ts';
+import { checkKey, valuesOf } from './key-fields.ts';
+
+/** Where notices of the key's tasks go, and the secret that signs them. */
+export function WebhookSection({ apiKey }: { apiKey: ApiKey }) {
+  const { t } = useTranslation();
+  const session = useSession();
+  const queries = useQueryClient();
+  const [secret, setSecret] = useState<WebhookSecret | null>(null);
+  const path = `/api/token/${apiKey.id}`;
+  const save = useMutation({
+    // An address without a secret is refused, since nothing could be signed: the first one is made on the way.
+    mutationFn: async (address: string) => {
+      if (address !== '' && apiKey.webhook_secret === 'none' && secret === null) {
+        setSecret(await session.send<WebhookSecret>({ method: 'POST', path: `${path}/webhook-secret` }));
+      }
+      const saved = await session.send<ApiKey>({ method: 'PUT', path, body: { webhook_url: address || null } });
+      await queries.invalidateQueries({ queryKey: ['api', path] });
+      return saved;
+    },
+    onSuccess: (saved) => {
+      form.restart({ webhook_url: saved.webhook_url ?? '' });
+      tellDone(t('app.saved'));
+    },
+  });
+  const form = useForm({
+    initial: { webhook_url: apiKey.webhook_url ?? '' },
+    check: (values) => ({ webhook_url: checkKey({ ...valuesOf(apiKey), ...values }, t).webhook_url }),
+    read: (values) => values.webhook_url.trim(),
+    change: save,
+  });
+  return (
+    <Section
+      heading={t('keys.webhook')}
+      intro={
+        <>
+          {t('keys.webhookIntro')}{' '}
+          <Anchor href="/api/docs" size="sm">
+            {t('home.reference')}
+          </Anchor>
+        </>
+      }
+    >
+      <form onSubmit={form.submit} noValidate>
+        <Stack gap="md">
+          {form.error !== null && <FailureNotice error={form.error} />}
+          <TextInput
+            {...form.bind('webhook_url')}
+            label={t('keys.webhookUrl')}
+            description={t('keys.webhookUrlHint')}
+            placeholder="https://"
+            inputMode="url"
+            spellCheck={false}
+            autoComplete="off"
+          />
+          <Group>
+            <Button type="submit" variant="default" loading={form.isPending} disabled={!form.isDirty}>
+              {t('app.save')}
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+      <Secret apiKey={apiKey} shown={secret} onMade={setSecret} />
+    </Section>
+  );
+}
+
+type SecretProps = { apiKey: ApiKey; shown: WebhookSecret | null; onMade(secret: WebhookSecret): void };
+
+function Secret({ apiKey, shown, onMade }: SecretProps) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const confirm = useConfirm();
+  const rotate = useChange<void, WebhookSecret>({
+    request: () => ({ method: 'POST', path: `/api/token/${apiKey.id}/webhook-secret` }),
+    stale: [`/api/token/${apiKey.id}`],
+    onSuccess: onMade,
+  });
+  const isNew = apiKey.webhook_secret === 'none';
+  const ask = async (): Promise<void> => {
+    const question = {
+      title: t('keys.secret.rotateTitle'),
+      text: t('keys.secret.rotateText'),
+      action: t('keys.secret.rotate'),
+      destructive: false,
+    };
+    if (isNew || (await confirm(question))) rotate.mutate();
+  };
+  if (shown !== null) {
+    const text =
+      shown.former_until === 0
+        ? t('keys.secret.text')
+        : t('keys.secret.textRotated', { time: format.time(shown.former_until) });
+    return <ShownOnce heading={t('keys.secret.once')} text={text} secret={shown.secret} />;
+  }
+  const state =
+    apiKey.webhook_secret === 'unreadable'
+      ? t('keys.secret.unreadable')
+      : isNew
+        ? t('keys.secret.none')
+        : apiKey.webhook_former_until > Date.now() / 1000
+          ? t('keys.secret.two', { time: format.time(apiKey.webhook_former_until) })
+          : t('keys.secret.ready');
+  return (
+    <Stack gap="sm">
+      {rotate.isError && <FailureNotice error={rotate.error} />}
+      <Text size="sm" c="dimmed" lh={1.6}>
+        {state}
+      </Text>
+      <Group>
+        <Button variant="default" loading={rotate.isPending} onClick={() => void ask()}>
+          {t(isNew ? 'keys.secret.make' : 'keys.secret.rotate')}
+        </Button>
+      </Group>
+    </Stack>
+  );
+}
