@@ -2,6 +2,7 @@ import {
   createTheme,
   defaultVariantColorsResolver,
   type MantineColorsTuple,
+  Switch,
   type VariantColorsResolver,
 } from '@mantine/core';
 
@@ -69,4 +70,5 @@ export const theme = createTheme({
   focusRing: 'auto',
   cursorType: 'pointer',
   respectReducedMotion: true,
+  components: { Switch: Switch.extend({ defaultProps: { withThumbIndicator: false } }) },
 });

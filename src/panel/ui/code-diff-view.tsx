@@ -3,6 +3,7 @@ import { EditorState } from '@codemirror/state';
 import { EditorView, lineNumbers } from '@codemirror/view';
 import { useMediaQuery } from '@mantine/hooks';
 import { useEffect, useRef } from 'react';
+import { useTranslation } from 'react-i18next';
 import classes from './code-editor.module.css';
 import { type CodeLanguage, codeSetup } from './code-setup.ts';
 
@@ -17,13 +18,19 @@ export type CodeDiffProps = {
 const collapseUnchanged = { margin: 3, minSize: 6 };
 
 export function CodeDiffView({ before, after, language, height = 560 }: CodeDiffProps) {
+  const { t } = useTranslation();
+  const folded = t('code.unchanged');
   const place = useRef<HTMLDivElement>(null);
   const isWide = useMediaQuery('(min-width: 900px)', true, { getInitialValueInEffect: false });
 
   useEffect(() => {
     const parent = place.current;
     if (parent === null) return;
-    const setup = (label: string) => [lineNumbers(), codeSetup({ language, label, editable: false })];
+    const setup = (label: string) => [
+      lineNumbers(),
+      codeSetup({ language, label, editable: false }),
+      EditorState.phrases.of({ '$ unchanged lines': folded }),
+    ];
     if (isWide) {
       const view = new MergeView({
         parent,
@@ -45,7 +52,7 @@ export function CodeDiffView({ before, after, language, height = 560 }: CodeDiff
       }),
     });
     return () => view.destroy();
-  }, [before.text, before.label, after.text, after.label, language, isWide]);
+  }, [before.text, before.label, after.text, after.label, language, isWide, folded]);
 
   return (
     <div>

@@ -13,6 +13,11 @@ const frame = EditorView.theme({
   '.cm-content': { fontFamily: 'var(--mantine-font-family-monospace)', padding: '12px 0', caretColor: 'currentColor' },
   '.cm-gutters': { backgroundColor: 'transparent', color: 'var(--mantine-color-dimmed)', border: 'none' },
   '.cm-activeLine, .cm-activeLineGutter': { backgroundColor: 'color-mix(in srgb, var(--tg-line) 35%, transparent)' },
+  '.cm-collapsedLines': {
+    background: 'color-mix(in srgb, var(--tg-line) 45%, transparent)',
+    color: 'var(--mantine-color-dimmed)',
+  },
+  '.cm-collapsedLines::before, .cm-collapsedLines::after': { content: '""' },
   '.cm-cursor': { borderLeftColor: 'currentColor' },
   '&.cm-focused .cm-selectionBackground, .cm-selectionBackground, .cm-content ::selection': {
     backgroundColor: 'color-mix(in srgb, var(--mantine-primary-color-filled) 28%, transparent) !important',

@@ -52,7 +52,7 @@ export function DryRunTab({ plugin }: { plugin: PluginSummary }) {
               description={t('plugins.dryrun.hookHint')}
               spellCheck={false}
               autoCapitalize="none"
-              ff="monospace"
+              styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
               miw={260}
             />
             {stored.length > 0 && (
