@@ -20,14 +20,17 @@ import {
 import type { Counters, SessionCache, Store, SuccessLists } from '../store/ports/index.ts';
 import { createCallbackUrls, createTasks } from '../tasks/index.ts';
 import { createSendMail, createServiceAccountTokens, createUpstream } from '../upstream/index.ts';
-import { NODE_ALIVE_SECONDS } from './announce-node.ts';
 import { authConfig, authSettings, cleanUpConfig } from './auth-settings.ts';
 import { billingSettings } from './billing-settings.ts';
+import { createLedgerCheck } from './check-ledger.ts';
 import type { Config } from './config-variables.ts';
+import { describeSystem } from './describe-system.ts';
+import { listAttention } from './list-attention.ts';
 import { listOfferedModels } from './list-offered-models.ts';
 import { createLiveOptions } from './live-options.ts';
 import type { Secrets } from './load-secrets.ts';
 import { marketSources } from './market-sources.ts';
+import { describeRisks } from './options/describe-risks.ts';
 import { describeStatus } from './options/describe-status.ts';
 import { createOptionDesk } from './options/option-desk.ts';
 import { createOptionTests } from './options/option-tests.ts';
@@ -63,6 +66,8 @@ type Foundation = {
   nodeId: string;
   stops: StopList;
   development?: Development;
+  /** What the configuration deserves a word for. */
+  warnings?: readonly string[];
 };
 
 /** A gateway for one plugin that its author works on: none of those that ship with it serves, and every hook call is told. */
@@ -202,6 +207,8 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
     rootHasOtherWayIn: (tx, changed) => rootHasOtherWayIn(tx, authSettings(changed, address)),
   });
 
+  const offeredModels = () => listOfferedModels(plugins, channels);
+  const ledger = createLedgerCheck({ store, clock, logger });
   const http = createHttpApp({
     config: {
       secureCookies: config.cookieSecure,
@@ -239,9 +246,15 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
       user_agreement: options.text('legal.user_agreement'),
       privacy_policy: options.text('legal.privacy_policy'),
     }),
-    offeredModels: () => listOfferedModels(plugins, channels),
+    offeredModels,
     records: store.logs,
-    liveNodes: () => store.nodes.alive(clock.unix() - NODE_ALIVE_SECONDS),
+    system: () => describeSystem({ store, clock, config, nodeId, sandbox, plugins, tasks, ledger }),
+    attention: () =>
+      listAttention({
+        ...{ store, clock, plugins, channels, billing, tasks, ledger, offeredModels },
+        risks: () => [...(foundation.warnings ?? []), ...describeRisks(settings())],
+        taskTimeoutMinutes: config.taskTimeoutMinutes,
+      }),
     readiness: {
       // The store opens migrated or not at all, so its answer covers the migrations.
       database: () => store.ping(),

@@ -1,6 +1,8 @@
 import type { Clock, SecretBox } from '../kernel/index.ts';
 import type { Store } from '../store/ports/index.ts';
 import { NODE_ALIVE_SECONDS, ONLY_WORKERS, onlyWorkers } from './announce-node.ts';
+import { LISTED } from './check-ledger.ts';
+import { LATE_MS } from './list-attention.ts';
 import { readOptions } from './options/read-options.ts';
 
 export type Finding = {
@@ -11,10 +13,6 @@ export type Finding = {
   details?: unknown;
 };
 
-/** At most this many rows are named; the count of the rest says nothing more. */
-const LISTED = 20;
-/** A poll this late means that no node polls, or that they cannot keep up. */
-const LATE_MS = 60_000;
 /** Heartbeats ahead of our clock by more than this are no network delay. */
 const SKEW_SECONDS = 5;
 

@@ -34,8 +34,10 @@ export async function startGateway(deps: {
   clock: Clock;
   logger: Logger;
   development?: Development;
+  /** What the configuration deserves a word for. */
+  warnings?: readonly string[];
 }): Promise<Gateway> {
-  const { config, clock, logger, development } = deps;
+  const { config, clock, logger, development, warnings = [] } = deps;
   const stops = createStopList(logger, clock);
   const started = clock.monotonicMs();
   const timings: Record<string, number> = {};
@@ -93,6 +95,7 @@ export async function startGateway(deps: {
       secrets,
       nodeId,
       stops,
+      warnings,
       ...(development ? { development } : {}),
     });
     passed('rooms_ms');

@@ -25,6 +25,8 @@ export type Channels = {
   pick(request: PickRequest): ChannelRecord | undefined;
   /** The vendor credential. Throws `channels.key_unreadable` when no current or previous secret opens it. */
   credential(channel: ChannelRecord): string;
+  /** Whether a current or previous secret opens it. */
+  isReadable(channel: ChannelRecord): boolean;
   get(id: number): Promise<ChannelRecord>;
   list(page: Page): Promise<Paged<ChannelRecord>>;
   create(input: ChannelInput): Promise<SavedChannel>;
@@ -87,7 +89,10 @@ export function createChannels(deps: {
     return { type, ...checkBinding(plugins, { type, taskPluginKey: plugin, baseUrl }) };
   }
 
+  const isReadable = ({ keySealed }: ChannelRecord): boolean => secretBox.open(keySealed) !== undefined;
+
   return {
+    isReadable,
     find: (id) => byId.get(id),
     known: () => copy,
     pick: (request) => pickChannel(copy, request),
@@ -96,7 +101,7 @@ export function createChannels(deps: {
 
     async start() {
       await load();
-      const lost = copy.filter(({ keySealed }) => secretBox.open(keySealed) === undefined);
+      const lost = copy.filter((channel) => !isReadable(channel));
       if (lost.length > 0) {
         logger.warn(
           { channels: lost.map(({ id, name }) => `${id} (${name})`) },

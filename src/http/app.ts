@@ -14,6 +14,7 @@ import { describeApi, openApiRoutes } from './openapi.ts';
 import { accountRoutes } from './panel-api/account.ts';
 import { accountSettingsRoutes } from './panel-api/account-settings.ts';
 import { apiKeyRoutes } from './panel-api/api-keys.ts';
+import { type AttentionItem, attentionRoutes } from './panel-api/attention.ts';
 import { channelRoutes } from './panel-api/channels.ts';
 import { keyUsageRoutes } from './panel-api/key-usage.ts';
 import { mailCodeRoutes } from './panel-api/mail-codes.ts';
@@ -34,6 +35,7 @@ import { registrationRoutes } from './panel-api/registration.ts';
 import { setupRoutes } from './panel-api/setup.ts';
 import { signInRoutes } from './panel-api/sign-in.ts';
 import { statsRoutes } from './panel-api/stats.ts';
+import { type SystemView, systemRoutes } from './panel-api/system.ts';
 import { panelTaskRoutes } from './panel-api/tasks.ts';
 import { telegramRoutes } from './panel-api/telegram.ts';
 import { twoFactorRoutes } from './panel-api/two-factor.ts';
@@ -74,7 +76,8 @@ export type HttpDeps = {
   publicSettings: OperationDeps['publicSettings'];
   publicProviders: OperationDeps['publicProviders'];
   legalTexts: OperationDeps['legalTexts'];
-  liveNodes: OperationDeps['liveNodes'];
+  system: () => Promise<SystemView>;
+  attention: () => Promise<AttentionItem[]>;
   readiness: ReadinessChecks;
   metrics: Metrics;
   panel: PanelManifest;
@@ -175,6 +178,8 @@ const joinTasks = (kit: Kit, deps: JoinDeps) =>
 const joinOperation = (kit: Kit, deps: JoinDeps) =>
   new Elysia({ normalize: false })
     .use(operationRoutes(kit, { ...deps, startedAt: deps.clock.unix() }))
+    .use(attentionRoutes(kit, deps))
+    .use(systemRoutes(kit, deps))
     .use(createHealth({ kit, checks: deps.readiness, clock: deps.clock, logger: deps.logger }))
     .use(createMetricsRoute({ kit, metrics: deps.metrics }));
 

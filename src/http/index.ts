@@ -5,6 +5,7 @@
  */
 export { createHttpApp, type HttpApp, type HttpDeps, type Routes } from './app.ts';
 export { createMetrics, type Metrics } from './metrics.ts';
+export type { AttentionItem } from './panel-api/attention.ts';
 export type { PublicSettings } from './panel-api/operation.ts';
 export type {
   OptionChanged,
@@ -14,4 +15,5 @@ export type {
   OptionTests,
   OptionView,
 } from './panel-api/options.ts';
+export type { SystemView } from './panel-api/system.ts';
 export type { Listening, ListenOptions } from './serve.ts';

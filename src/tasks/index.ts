@@ -10,6 +10,7 @@ export type { CallableModel, RequestSchema } from './list-models.ts';
 export type { NativeRoute } from './native/open-native-route.ts';
 export type { Content, ContentRequest } from './open-artifact.ts';
 export type { Figures, ModelFigures } from './read-figures.ts';
+export type { ChannelHealth } from './read-health.ts';
 export type { RelayCall } from './relay/forward-call.ts';
 export type { RelayAnswer } from './relay/relay-answers.ts';
 export type { ResponseAnswer } from './responses/create-response.ts';

@@ -19,6 +19,7 @@ import { createPollEngine, type PollEngine } from './poll-engine.ts';
 import { quoteRequest, type RequestToQuote } from './quote-request.ts';
 import { describeArtifacts } from './read-artifacts.ts';
 import { createFigureReader, type FigureReader } from './read-figures.ts';
+import { createHealthReader, type HealthReader } from './read-health.ts';
 import { createRelay, type Relay } from './relay/relay.ts';
 import { createResponse, type ResponseAnswer } from './responses/create-response.ts';
 import { createObservationGate } from './responses/limit-observations.ts';
@@ -92,6 +93,8 @@ export type Tasks = {
   detail(taskId: string, userId: number | null): Promise<TaskDetail>;
   /** What the last days came to; a few seconds old. */
   readonly figures: FigureReader;
+  /** How each channel has done lately, by its id; a few seconds old. */
+  readonly channelHealth: HealthReader;
   /** Notices to clients; they start and stop apart from polling. */
   readonly webhooks: Webhooks;
   /** What no plugin serves. */
@@ -110,6 +113,7 @@ export function createTasks(services: TaskServices): Tasks {
   return {
     webhooks: createWebhooks(deps),
     figures: createFigureReader(deps),
+    channelHealth: createHealthReader(deps),
     relay,
     async start({ poll = true } = {}) {
       if (store.dialect === 'sqlite') {

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import type { EndedTasks, Store } from '../../src/store/ports/index.ts';
+import type { EndedTasks, NewChannel, Store } from '../../src/store/ports/index.ts';
 import { addRunningTask, addUser, describeEachStore, newTask } from './each-store.ts';
 
 const DAY = 86_400;
@@ -86,6 +86,39 @@ describeEachStore(
       await Promise.all([...stores, ...stores].map((each) => addUp(each, 6 * DAY, 3)));
       const sum = (await store.figures.usageByDay({ sinceDay: 0 })).reduce((total, { tasks }) => total + tasks, 0);
       expect(sum).toBe(40);
+    });
+
+    test('channels tell what has ended lately, what is under way and why the latest failed', async () => {
+      const { store } = opened();
+      const { id: userId } = await addUser(store);
+      const fields: NewChannel = {
+        ...{
+          name: 'c',
+          type: 61,
+          keySealed: '',
+          keyHint: '',
+          baseUrl: '',
+          models: [],
+          groups: [],
+          priority: 0,
+          weight: 1,
+        },
+        ...{ modelMapping: {}, taskPluginKey: 'demo', settings: {}, status: 1, createdAt: 1, updatedAt: 1 },
+      };
+      const { id: channelId } = await store.channels.insert(fields);
+      const idle = await store.channels.insert({ ...fields, name: 'idle' });
+      const task = await addRunningTask(store, { channelId, userId });
+      for (const at of [100, 200, 300]) await add(store, userId, at, { channelId });
+      await add(store, userId, 250, { channelId, kind: 'refund', taskId: 'earlier' });
+      await add(store, userId, 400, { channelId, kind: 'refund', taskId: task.taskId });
+      const [health, other] = await store.figures.channelHealth(200);
+      expect(health).toEqual({
+        ...{ channelId, succeeded: 2, failed: 2, inFlight: 1, lastSuccessAt: 300, lastFailureAt: 400 },
+        ...{ lastFailedTask: task.taskId, lastFailureCode: '', lastFailureReason: '' },
+      });
+      expect(other).toMatchObject({ channelId: idle.id, succeeded: 0, lastSuccessAt: 0, lastFailedTask: '' });
+      expect([await store.figures.countOverdue(199), await store.figures.countOverdue(200)]).toEqual([0, 1]);
+      expect(await store.figures.databaseBytes()).toBeGreaterThan(10_000);
     });
 
     test('what is under way is counted by day and status', async () => {

@@ -314,6 +314,7 @@ describe('every route states who may call it', () => {
         'DELETE /api/user/{id}/bindings/{provider}',
         'DELETE /api/user/{id}/reset_passkey',
         'DELETE /api/user/{id}/token',
+        'GET /api/attention',
         'GET /api/channel',
         'GET /api/channel/choices',
         'GET /api/channel/{id}',

@@ -78,6 +78,8 @@ const figures: Query[] = [
     'usage_days',
     /usage_days_pkey|usage_days_day|sqlite_autoindex_usage_days/,
   ],
+  ['channelHealth', ({ figures }) => figures.channelHealth(29_000), 'usage_logs', 'usage_logs_channel'],
+  ['countOverdue', ({ figures }) => figures.countOverdue(5), 'tasks', 'tasks_overdue'],
   ['openTasks', ({ figures }) => figures.openTasks({}), 'tasks', /tasks_(open|unfinished|submitting|overdue|due)/],
   ['openTasks of a user', ({ figures }) => figures.openTasks({ userId: 7 }), 'tasks', 'tasks_open'],
 ];

@@ -28,7 +28,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);
 
-  const gateway = await startGateway({ config, clock: systemClock, logger });
+  const gateway = await startGateway({ config, clock: systemClock, logger, warnings });
   input.io.out(input.json ? `${JSON.stringify(announcement(gateway))}\n` : banner(config, gateway));
 
   await aborted(stopping.signal);

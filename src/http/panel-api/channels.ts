@@ -3,13 +3,17 @@ import type { Auth, PanelPrincipal } from '../../auth/index.ts';
 import type { ChannelChange, ChannelInput, Channels, SavedChannel } from '../../channels/index.ts';
 import type { JsonObject } from '../../kernel/index.ts';
 import type { PluginService } from '../../plugins/index.ts';
+import type { ChannelHealth, Tasks } from '../../tasks/index.ts';
 import { isRoot } from '../authorize-request.ts';
+import { panelCode } from '../errors.ts';
 import { type Kit, ok, strictObject, whole } from '../kit.ts';
 import { paged, pageQuery, readId, readPage } from '../paging.ts';
 import type { RecordAudit } from '../record-audit.ts';
 import { readProof } from '../security-proof.ts';
 import { readChannelChoices } from './channel-choices.ts';
 import type { OptionDesk } from './options.ts';
+
+type Channel = SavedChannel['channel'];
 
 const optional = {
   base_url: t.Optional(t.String({ description: "Empty: the plugin's default address." })),
@@ -41,9 +45,22 @@ const updateBody = strictObject({
 /** Channels: accounts at vendors. */
 export function channelRoutes(
   kit: Kit,
-  deps: { auth: Auth; channels: Channels; plugins: PluginService; options: OptionDesk; audit: RecordAudit },
+  deps: {
+    auth: Auth;
+    channels: Channels;
+    plugins: PluginService;
+    options: OptionDesk;
+    tasks: Tasks;
+    audit: RecordAudit;
+  },
 ) {
-  const { auth, channels, audit } = deps;
+  const { auth, channels, tasks, audit } = deps;
+
+  const show = (channel: Channel, health: ReadonlyMap<number, ChannelHealth>) => ({
+    ...describeChannel(channel),
+    key_readable: channels.isReadable(channel),
+    health: describeHealth(health.get(channel.id)),
+  });
 
   const requireKeyProof = (panel: PanelPrincipal, proof: string | undefined) =>
     auth.proofs.require(panel, proof, 'channel.key.read');
@@ -62,9 +79,18 @@ export function channelRoutes(
       async ({ query }) => {
         const page = readPage(query);
         const { total, items } = await channels.list(page);
-        return ok(paged(page, { total, items: items.map(describeChannel) }));
+        const health = await tasks.channelHealth();
+        return ok(paged(page, { total, items: items.map((channel) => show(channel, health)) }));
       },
-      { admin: true, query: strictObject(pageQuery), detail: { summary: 'Channels' } },
+      {
+        admin: true,
+        query: strictObject(pageQuery),
+        detail: {
+          summary: 'Channels',
+          description:
+            'health: what has ended within a day, and idle, good or failing. key_readable is false where no CRYPTO_SECRET opens the key. used_quota is what the channel has been paid for.',
+        },
+      },
     )
     .get('/api/channel/choices', async () => ok(await readChannelChoices(deps)), {
       admin: true,
@@ -74,10 +100,14 @@ export function channelRoutes(
           'models are those that the plugin serves, base_url is empty where it has no address of its own. credential: key, or service_account for the JSON file of one.',
       },
     })
-    .get('/api/channel/:id', async ({ params }) => ok(describeChannel(await channels.get(readId(params.id)))), {
-      admin: true,
-      detail: { summary: 'A channel, without its key' },
-    })
+    .get(
+      '/api/channel/:id',
+      async ({ params }) => ok(show(await channels.get(readId(params.id)), await tasks.channelHealth())),
+      {
+        admin: true,
+        detail: { summary: 'A channel, without its key' },
+      },
+    )
     .post(
       '/api/channel',
       async ({ body, panel, origin }) => {
@@ -183,7 +213,21 @@ function given<T extends object>(fields: T): Given<T> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Given<T>;
 }
 
-function describeChannel(channel: SavedChannel['channel']) {
+/** What has ended within a day; times are 0 where there was none. A channel made a moment ago is not known yet. */
+const describeHealth = (health?: ChannelHealth) => ({
+  state: health?.state ?? ('idle' as const),
+  succeeded: health?.succeeded ?? 0,
+  failed: health?.failed ?? 0,
+  in_flight: health?.inFlight ?? 0,
+  last_success_at: health?.lastSuccessAt ?? 0,
+  last_failure_at: health?.lastFailureAt ?? 0,
+  last_failed_task: health?.lastFailedTask ?? '',
+  /** Of a submission that failed, as in the answer to it; empty where the vendor failed the task. */
+  last_failure_code: health?.lastFailureCode ? panelCode(health.lastFailureCode) : '',
+  last_failure_reason: health?.lastFailureReason ?? '',
+});
+
+function describeChannel(channel: Channel) {
   return {
     id: channel.id,
     name: channel.name,

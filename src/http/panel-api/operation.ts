@@ -1,9 +1,6 @@
 import { Elysia } from 'elysia';
 import type { Auth } from '../../auth/index.ts';
-import type { Tasks } from '../../tasks/index.ts';
 import { type Kit, ok } from '../kit.ts';
-
-type NodeRow = { id: string; role: string; version: string; startedAt: number; heartbeatAt: number };
 
 /** A provider that an administrator added, as the sign-in page shows it. */
 export type PublicProvider = {
@@ -61,22 +58,19 @@ export type PublicSettings = {
 
 export type OperationDeps = {
   auth: Auth;
-  tasks: Tasks;
   publicSettings: () => PublicSettings;
   /** The added providers that can be used now. */
   publicProviders: () => Promise<PublicProvider[]>;
   /** What people agree to, empty where there is nothing. */
   legalTexts: () => { user_agreement: string; privacy_policy: string };
-  /** The nodes that gave a sign of life lately. */
-  liveNodes: () => Promise<NodeRow[]>;
   version: string;
   /** Unix seconds. */
   startedAt: number;
 };
 
-/** What the panel needs before sign-in, and what the system page shows. */
+/** What the panel needs before sign-in. */
 export function operationRoutes(kit: Kit, deps: OperationDeps) {
-  const { auth, tasks } = deps;
+  const { auth } = deps;
   return new Elysia({ normalize: false, tags: ['Operation'] })
     .use(kit)
     .get(
@@ -96,22 +90,5 @@ export function operationRoutes(kit: Kit, deps: OperationDeps) {
     .get('/api/legal', () => ok(deps.legalTexts()), {
       public: true,
       detail: { summary: 'User agreement and privacy policy' },
-    })
-    .get(
-      '/api/node',
-      async () => {
-        const [nodes, queue] = await Promise.all([deps.liveNodes(), tasks.queueDepth()]);
-        return ok({
-          nodes: nodes.map((node) => ({
-            id: node.id,
-            role: node.role,
-            version: node.version,
-            started_at: node.startedAt,
-            heartbeat_at: node.heartbeatAt,
-          })),
-          queue: { unfinished: queue.unfinished, due: queue.due, latest_lateness_ms: queue.latestLatenessMs },
-        });
-      },
-      { root: true, detail: { summary: 'Live nodes and the polling queue' } },
-    );
+    });
 }

@@ -23,6 +23,22 @@ export type EndedTasks = {
 /** What is under way, by the day on which it was asked for. */
 export type OpenTasks = { day: number; status: TaskStatus; tasks: number };
 
+/** How a channel has been doing. Times are Unix seconds; 0: never. */
+export type ChannelHealthRecord = {
+  channelId: number;
+  /** Since the asked time. */
+  succeeded: number;
+  failed: number;
+  inFlight: number;
+  lastSuccessAt: number;
+  lastFailureAt: number;
+  /** Of the latest failure; empty where there was none. */
+  lastFailedTask: string;
+  /** The error class of a failed submission; empty for a task that its vendor failed. */
+  lastFailureCode: string;
+  lastFailureReason: string;
+};
+
 export interface FigureStore {
   /**
    * Adds usage rows from before `before` (Unix seconds) to the figures by day, about `limit` of them. True: there may be more. Meant for a
@@ -32,4 +48,10 @@ export interface FigureStore {
   /** Usage since `sinceDay`, whether it has been added up or not; of one user where `userId` is given. */
   usageByDay(filter: { sinceDay: number; userId?: number }): Promise<EndedTasks[]>;
   openTasks(filter: { userId?: number }): Promise<OpenTasks[]>;
+  /** Of every channel, by what has ended since `since`. */
+  channelHealth(since: number): Promise<ChannelHealthRecord[]>;
+  /** Running tasks that were submitted at or before `submittedBefore`. */
+  countOverdue(submittedBefore: number): Promise<number>;
+  /** What the database takes on its disk. */
+  databaseBytes(): Promise<number>;
 }

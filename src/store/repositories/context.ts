@@ -8,6 +8,7 @@ import type { Tables } from '../schema/index.ts';
 
 /** What repositories are made of: a query builder and the few things that the dialects do not share. */
 export type Context = {
+  dialect: Store['dialect'];
   db: Database;
   tables: Tables;
   /** Now in milliseconds, by the store's clock. A query that uses it is executed with `...now()` among its values. */
@@ -45,6 +46,7 @@ export function createContext(dialect: Store['dialect'], tables: Tables, clock: 
   };
   if (dialect === 'sqlite') {
     return {
+      dialect,
       db,
       tables,
       nowMs: sql<number>`${sql.placeholder('nowMs')}`,
@@ -62,6 +64,7 @@ export function createContext(dialect: Store['dialect'], tables: Tables, clock: 
   // The PostgreSQL builder behind the shared type runs plain statements by another name.
   const plain = db as unknown as { execute(query: SQL): Promise<unknown[][]> };
   return {
+    dialect,
     db,
     tables,
     // A sub-select is evaluated once and may bound an index scan; a bare volatile function may not.

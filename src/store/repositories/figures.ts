@@ -1,11 +1,11 @@
-import { type SQL, sql } from 'drizzle-orm';
+import { inArray, type SQL, sql } from 'drizzle-orm';
 import { DURATION_LIMITS, type FigureStore, type TaskStatus } from '../ports/index.ts';
-import { UNFINISHED } from './claim-tasks.ts';
+import { RUNNING, UNFINISHED } from './claim-tasks.ts';
 import type { Context } from './context.ts';
 
 const DAY_SECONDS = 86_400;
 
-export function createFigureStore({ statement }: Context): FigureStore {
+export function createFigureStore({ db, dialect, statement, tables: { tasks } }: Context): FigureStore {
   return {
     async addUpDays(before, limit) {
       const [row] = await statement(sql`select until from usage_progress where id = 1`);
@@ -61,6 +61,59 @@ export function createFigureStore({ statement }: Context): FigureStore {
         status: String(status) as TaskStatus,
         tasks: Number(tasks),
       }));
+    },
+
+    async channelHealth(since) {
+      const rows = await statement(sql`
+        select c.id,
+          (select count(*) from usage_logs u where u.channel_id = c.id and u.kind = 'settle' and u.created_at >= ${since}),
+          (select count(*) from usage_logs u where u.channel_id = c.id and u.kind = 'refund' and u.created_at >= ${since}),
+          (select count(*) from tasks t where t.channel_id = c.id and t.status in ${UNFINISHED}),
+          (select max(u.created_at) from usage_logs u where u.channel_id = c.id and u.kind = 'settle'),
+          (select max(u.created_at) from usage_logs u where u.channel_id = c.id and u.kind = 'refund'),
+          (select u.task_id from usage_logs u where u.channel_id = c.id and u.kind = 'refund' order by u.created_at desc limit 1)
+        from channels c order by c.id`);
+      const failed = rows.flatMap((row) => (typeof row[6] === 'string' ? row[6] : []));
+      const found =
+        failed.length === 0
+          ? []
+          : await db
+              .select({ taskId: tasks.taskId, reason: tasks.failReason, execution: tasks.execution })
+              .from(tasks)
+              .where(inArray(tasks.taskId, failed));
+      const byId = new Map(found.map((task) => [task.taskId, task]));
+      return rows.map((row) => {
+        const [channelId, succeeded, failures, inFlight, lastSuccessAt, lastFailureAt] = row.map(Number);
+        const lastFailedTask = String(row[6] ?? '');
+        const task = byId.get(lastFailedTask);
+        return {
+          channelId: channelId ?? 0,
+          succeeded: succeeded ?? 0,
+          failed: failures ?? 0,
+          inFlight: inFlight ?? 0,
+          lastSuccessAt: lastSuccessAt ?? 0,
+          lastFailureAt: lastFailureAt ?? 0,
+          lastFailedTask,
+          lastFailureCode: task?.execution.failure?.code ?? '',
+          lastFailureReason: task?.reason ?? '',
+        };
+      });
+    },
+
+    async countOverdue(submittedBefore) {
+      const [row] = await statement(
+        sql`select count(*) from tasks where status in ${RUNNING} and submit_time <= ${submittedBefore}`,
+      );
+      return Number(row?.[0] ?? 0);
+    },
+
+    async databaseBytes() {
+      const [row] = await statement(
+        dialect === 'sqlite'
+          ? sql`select page_count * page_size from pragma_page_count(), pragma_page_size()`
+          : sql`select pg_database_size(current_database())`,
+      );
+      return Number(row?.[0] ?? 0);
     },
   };
 }
