@@ -16,6 +16,9 @@ export type GatewayStatus = DataOf<Api['status']['get']>;
 export type LoginAnswer = DataOf<Api['user']['login']['post']>;
 /** Where to go for a sign-in or a binding at a provider. */
 export type OAuthTicket = DataOf<Api['oauth']['state']['post']>;
+/** The beginning of a ceremony that ends with another call. */
+export type FlowTicket = DataOf<Api['oauth']['wechat']['state']['post']>;
+export type LegalTexts = DataOf<Api['legal']['get']>;
 /** The answer to a finished login and to a refresh. */
 export type SessionBundle = DataOf<Api['user']['auth']['refresh']['post']>;
 export type User = DataOf<Api['user']['self']['get']>;
@@ -28,6 +31,7 @@ export type ProofNeed = DataOf<Api['verify']['get']>;
 export type Proof = DataOf<Api['verify']['post']>;
 /** What the browser is to ask a passkey. */
 export type PasskeyUse = DataOf<Api['user']['passkey']['verify']['begin']['post']>;
+
 export type ApiKeyPage = DataOf<Api['token']['get']>;
 export type ApiKey = DataOf<Api['token'][':id']['get']>;
 export type ApiKeyFields = Api['token'][':id']['put']['body'];

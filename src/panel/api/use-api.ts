@@ -38,6 +38,8 @@ type UseChangeOptions<Variables, T> = {
   request(variables: Variables): ApiRequest;
   /** Beginnings of the paths that are read anew afterwards; the change is pending until they are. */
   stale?: readonly string[];
+  /** Before anything is read anew: for an answer that changes how. */
+  onAnswer?(answer: T): void;
   onSuccess?(answer: T, variables: Variables): void;
   onError?(error: Error, variables: Variables): void;
 };
@@ -46,6 +48,7 @@ type UseChangeOptions<Variables, T> = {
 export function useChange<Variables, T = unknown>({
   request,
   stale = [],
+  onAnswer,
   onSuccess,
   onError,
 }: UseChangeOptions<Variables, T>): UseMutationResult<T, Error, Variables> {
@@ -54,6 +57,7 @@ export function useChange<Variables, T = unknown>({
   return useMutation({
     mutationFn: (variables: Variables) => session.send<T>(request(variables)),
     onSuccess: async (answer, variables) => {
+      onAnswer?.(answer);
       await queries.invalidateQueries({
         predicate: ({ queryKey: [kind, path] }) =>
           kind === 'api' && typeof path === 'string' && stale.some((beginning) => path.startsWith(beginning)),

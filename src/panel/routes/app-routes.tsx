@@ -16,6 +16,13 @@ const NewPasswordPage = lazy(async () => ({
   default: (await import('../pages/accounts/new-password-page.tsx')).NewPasswordPage,
 }));
 const OAuthPage = lazy(async () => ({ default: (await import('../pages/oauth/oauth-page.tsx')).OAuthPage }));
+const TelegramLoginPage = lazy(async () => ({
+  default: (await import('../pages/oauth/telegram-page.tsx')).TelegramLoginPage,
+}));
+const TelegramBindPage = lazy(async () => ({
+  default: (await import('../pages/oauth/telegram-page.tsx')).TelegramBindPage,
+}));
+const LegalPage = lazy(async () => ({ default: (await import('../pages/accounts/legal-page.tsx')).LegalPage }));
 const AppFrame = lazy(async () => ({ default: (await import('../shell/app-frame.tsx')).AppFrame }));
 const HomePage = lazy(async () => ({ default: (await import('../pages/home/home-page.tsx')).HomePage }));
 const ChannelsPage = lazy(async () => ({
@@ -38,6 +45,9 @@ const UsersPage = lazy(async () => ({ default: (await import('../pages/users/use
 const KeysPage = lazy(async () => ({ default: (await import('../pages/keys/keys-page.tsx')).KeysPage }));
 const NewKeyPage = lazy(async () => ({ default: (await import('../pages/keys/new-key-page.tsx')).NewKeyPage }));
 const KeyPage = lazy(async () => ({ default: (await import('../pages/keys/key-page.tsx')).KeyPage }));
+const TasksPage = lazy(async () => ({ default: (await import('../pages/tasks/tasks-page.tsx')).TasksPage }));
+const TaskPage = lazy(async () => ({ default: (await import('../pages/tasks/task-page.tsx')).TaskPage }));
+const UserPage = lazy(async () => ({ default: (await import('../pages/users/user-page.tsx')).UserPage }));
 
 export function AppRoutes() {
   return (
@@ -62,6 +72,10 @@ export function AppRoutes() {
         />
         <Route path="/forgot-password" element={<ForgotPasswordPage />} />
         <Route path="/user/reset" element={<NewPasswordPage />} />
+        <Route path="/user-agreement" element={<LegalPage text="user_agreement" />} />
+        <Route path="/privacy-policy" element={<LegalPage text="privacy_policy" />} />
+        <Route path="/oauth/telegram" element={<TelegramBindPage />} />
+        <Route path="/oauth/telegram/:state" element={<TelegramLoginPage />} />
         <Route path="/oauth/:provider" element={<OAuthPage />} />
         <Route
           element={
@@ -71,6 +85,8 @@ export function AppRoutes() {
           }
         >
           <Route path="/" element={<HomePage />} />
+          <Route path="/tasks" element={<TasksPage />} />
+          <Route path="/tasks/:id" element={<TaskPage />} />
           <Route path="/keys" element={<KeysPage />} />
           <Route path="/keys/new" element={<NewKeyPage />} />
           <Route path="/keys/:id" element={<KeyPage />} />
@@ -80,6 +96,7 @@ export function AppRoutes() {
             <Route path="/channels/new" element={<NewChannelPage />} />
             <Route path="/channels/:id" element={<ChannelPage />} />
             <Route path="/users" element={<UsersPage />} />
+            <Route path="/users/:id" element={<UserPage />} />
           </Route>
           <Route element={<RequireRole role={roles.root} />}>
             {/* root */}

@@ -14,6 +14,8 @@ export type Column<Row> = {
   numeric?: boolean;
   /** Buttons at a row's end; its heading is for screen readers alone. */
   actions?: boolean;
+  /** Left out on a phone. */
+  minor?: boolean;
 };
 
 export type PagedRows<Row> = { page: number; page_size: number; total: number; items: readonly Row[] };
@@ -47,13 +49,14 @@ export function Rows<Row>({ label, columns, rows, rowKey, isStale = false }: Row
         <tbody role="rowgroup">
           {rows.map((row) => (
             <tr key={rowKey(row)} role="row">
-              {columns.map(({ key, heading, render, numeric, actions }) => (
+              {columns.map(({ key, heading, render, numeric, actions, minor }) => (
                 <td
                   key={key}
                   role="cell"
                   data-heading={actions ? undefined : heading}
                   data-numeric={numeric || undefined}
                   data-actions={actions || undefined}
+                  data-minor={minor || undefined}
                 >
                   <div className={classes.value}>{render(row)}</div>
                 </td>

@@ -14,6 +14,8 @@ export type Format = {
   time(seconds: number): string;
   /** Unix seconds as a date. */
   date(seconds: number): string;
+  /** Unix seconds as the time of day, to the second. */
+  clock(seconds: number): string;
   /** Unix seconds as "3 minutes ago" or "in 2 days". */
   ago(seconds: number, now?: number): string;
   /** A length of time in seconds, in its largest fitting unit or two. */
@@ -43,6 +45,7 @@ export function createFormat(language: string): Format {
   const fine = new Intl.NumberFormat(language, { ...usd, maximumSignificantDigits: 3 });
   const dateTime = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'short' });
   const day = new Intl.DateTimeFormat(language, { dateStyle: 'medium' });
+  const clock = new Intl.DateTimeFormat(language, { timeStyle: 'medium' });
   const relative = new Intl.RelativeTimeFormat(language, { numeric: 'auto' });
   const unit = (name: string, value: number): string =>
     new Intl.NumberFormat(language, {
@@ -60,6 +63,7 @@ export function createFormat(language: string): Format {
     },
     time: (seconds) => dateTime.format(new Date(seconds * 1000)),
     date: (seconds) => day.format(new Date(seconds * 1000)),
+    clock: (seconds) => clock.format(new Date(seconds * 1000)),
     ago: (seconds, now = Date.now() / 1000) => {
       const distance = seconds - now;
       const [name, size] = steps.find(([, length]) => Math.abs(distance) >= length) ?? ['second', 1];

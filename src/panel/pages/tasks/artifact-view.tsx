@@ -1,0 +1,116 @@
+import { Alert, Anchor, Button, Group, Stack, Text } from '@mantine/core';
+import { IconDownload, IconLink } from '@tabler/icons-react';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { TaskDetail } from '../../api/types.ts';
+import type { TextKey } from '../../i18n/texts.ts';
+import { copyText } from '../../ui/copy-text.ts';
+import { tellDone } from '../../ui/tell.ts';
+import classes from './artifact-view.module.css';
+import { diagnoseArtifact } from './diagnose-artifact.ts';
+
+type Artifact = TaskDetail['artifacts'][number];
+type ArtifactViewProps = { taskId: string; artifact: Artifact; onRenew(): Promise<unknown> };
+
+/** A file of a task, played or shown in place. `onRenew` asks for its links again. */
+export function ArtifactView({ taskId, artifact, onRenew }: ArtifactViewProps) {
+  const { t } = useTranslation();
+  const [trouble, setTrouble] = useState<TextKey | null>(null);
+  const [tries, setTries] = useState(0);
+  const path = pathOf(artifact);
+  const label = t('task.artifact', { key: artifact.key });
+
+  const onError = async (): Promise<void> => setTrouble(await diagnoseArtifact(path));
+  const retry = async (): Promise<void> => {
+    await onRenew();
+    setTrouble(null);
+    setTries((count) => count + 1);
+  };
+  const copyLink = async (): Promise<void> => {
+    if (await copyText(artifact.content_url)) tellDone(t('task.linkCopied'));
+    else tellDone(t('app.copyFailed'));
+  };
+
+  return (
+    <Stack gap="sm">
+      {trouble === null ? (
+        <Media key={`${path} ${tries}`} artifact={artifact} path={path} label={label} onError={() => void onError()} />
+      ) : (
+        <Alert color="red" variant="light" role="alert">
+          <Stack gap="sm" align="flex-start">
+            <Text size="sm">{t(trouble)}</Text>
+            <Button size="compact-sm" variant="default" onClick={() => void retry()}>
+              {t('app.retry')}
+            </Button>
+          </Stack>
+        </Alert>
+      )}
+      <Group gap="xs">
+        <Button
+          component="a"
+          href={path}
+          download={`${taskId}-${artifact.key}${endingOf(artifact)}`}
+          size="compact-md"
+          variant="default"
+          leftSection={<IconDownload size={17} stroke={1.6} aria-hidden="true" />}
+        >
+          {t('task.download')}
+        </Button>
+        <Button
+          size="compact-md"
+          variant="subtle"
+          leftSection={<IconLink size={17} stroke={1.6} aria-hidden="true" />}
+          onClick={() => void copyLink()}
+        >
+          {t('task.copyLink')}
+        </Button>
+      </Group>
+    </Stack>
+  );
+}
+
+type MediaProps = { artifact: Artifact; path: string; label: string; onError(): void };
+
+function Media({ artifact: { type }, path, label, onError }: MediaProps) {
+  const { t } = useTranslation();
+  if (type === 'video') {
+    return (
+      // biome-ignore lint/a11y/useMediaCaption: vendors make no captions
+      <video
+        className={classes.picture}
+        controls
+        playsInline
+        preload="metadata"
+        src={path}
+        aria-label={label}
+        onError={onError}
+      />
+    );
+  }
+  if (type === 'audio') {
+    return (
+      // biome-ignore lint/a11y/useMediaCaption: vendors make no captions
+      <audio className={classes.sound} controls preload="metadata" src={path} aria-label={label} onError={onError} />
+    );
+  }
+  if (type === 'image') return <img className={classes.picture} src={path} alt={label} onError={onError} />;
+  return (
+    <Anchor href={path} target="_blank" rel="noreferrer">
+      {t('task.artifact.open')}
+    </Anchor>
+  );
+}
+
+/** Of this origin, whatever address the gateway gives others: the page's policy allows no other. */
+function pathOf({ content_url }: Artifact): string {
+  const { pathname, search } = new URL(content_url, window.location.origin);
+  return `${pathname}${search}`;
+}
+
+function endingOf({ mimeType }: Artifact): string {
+  const kind = mimeType
+    ?.split(';')[0]
+    ?.split('/')[1]
+    ?.replace(/^x-|^mpeg$/, (found) => (found === 'mpeg' ? 'mp3' : ''));
+  return kind !== undefined && /^[a-z0-9]{2,5}$/.test(kind) ? `.${kind}` : '';
+}

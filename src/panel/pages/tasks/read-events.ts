@@ -1,0 +1,35 @@
+export type StreamEvent = { event: string; data: string };
+
+/** The events of a server-sent event stream; comments, ids and broken tails are left out. Ends with the stream. */
+export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<StreamEvent, void> {
+  const reader = body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>).getReader();
+  let rest = '';
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      const frames = (rest + value).replaceAll('\r\n', '\n').split('\n\n');
+      rest = frames.pop() ?? '';
+      for (const frame of frames) {
+        const event = readFrame(frame);
+        if (event !== null) yield event;
+      }
+    }
+  } finally {
+    await reader.cancel().catch(() => {});
+  }
+}
+
+function readFrame(frame: string): StreamEvent | null {
+  let event = 'message';
+  const data: string[] = [];
+  for (const line of frame.split('\n')) {
+    const colon = line.indexOf(':');
+    if (colon <= 0) continue;
+    const value = line.slice(colon + 1).replace(/^ /, '');
+    const field = line.slice(0, colon);
+    if (field === 'event') event = value;
+    if (field === 'data') data.push(value);
+  }
+  return data.length === 0 ? null : { event, data: data.join('\n') };
+}

@@ -1,0 +1,150 @@
+import { Code, Stack, Text } from '@mantine/core';
+import type { TFunction } from 'i18next';
+import { useTranslation } from 'react-i18next';
+import type { TaskDetail } from '../../api/types.ts';
+import type { TextKey } from '../../i18n/texts.ts';
+import { Fold } from '../../ui/fold.tsx';
+import { Section } from '../../ui/section.tsx';
+import { type Format, useFormat } from '../../ui/use-format.ts';
+import classes from './task-bill.module.css';
+import { useFactWords } from './use-fact-words.ts';
+
+type Bill = TaskDetail['bill'];
+
+/** What a task costs and why, in sentences first; the sums are behind a fold. */
+export function TaskBill({ task }: { task: TaskDetail }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const { bill, ledger } = task;
+  return (
+    <Section heading={t('task.bill')}>
+      <div>
+        <p className={classes.amount}>{format.money(bill.settled ?? bill.reserved)}</p>
+        <Text size="sm" c="dimmed" mt={8} lh={1.6}>
+          {explain(task, t, format)}
+        </Text>
+        {bill.kept_reservation !== undefined && (
+          <Text size="sm" c="dimmed" mt={6}>
+            {t('task.bill.keptWhy', { reason: bill.kept_reservation })}
+          </Text>
+        )}
+      </div>
+      {bill.expression !== null && <Quantities task={task} />}
+      {bill.expression !== null && (
+        <Fold label={t('task.bill.how')}>
+          <Working bill={bill} />
+        </Fold>
+      )}
+      {ledger.length > 0 && (
+        <Fold label={t('task.bill.ledger')}>
+          <Bookings ledger={ledger} />
+        </Fold>
+      )}
+    </Section>
+  );
+}
+
+function explain({ status, bill }: TaskDetail, t: TFunction, format: Format): string {
+  if (bill.expression === null) return t('task.bill.free');
+  const estimate = format.money(bill.reserved);
+  if (bill.settled === null || bill.difference === null) return t('task.bill.running', { amount: estimate });
+  if (status === 'FAILURE') return t('task.bill.failed', { amount: estimate });
+  if (bill.usd === null) return t('task.bill.kept');
+  if (bill.difference === 0) return t('task.bill.exact');
+  const difference = format.money(Math.abs(bill.difference));
+  return t(bill.difference < 0 ? 'task.bill.less' : 'task.bill.more', { estimate, difference });
+}
+
+/** Ordered beside delivered, where the vendor has told what it delivered. */
+function Quantities({ task: { bill, platform, model } }: { task: TaskDetail }) {
+  const { t } = useTranslation();
+  const words = useFactWords(platform, model);
+  const told = { ...bill.submission_facts, ...bill.completion_facts };
+  const isTold = Object.keys(told).length > 0;
+  const names = [...new Set([...Object.keys(bill.facts), ...Object.keys(told)])];
+  if (names.length === 0) return null;
+  const write = (name: string, value: unknown): string => (value === undefined ? '–' : words.write(name, value));
+  return (
+    <table className={classes.quantities} aria-label={t('task.bill.quantities')}>
+      <thead>
+        <tr>
+          <th scope="col">{t('task.bill.quantity')}</th>
+          <th scope="col">{t('task.bill.ordered')}</th>
+          {isTold && <th scope="col">{t('task.bill.delivered')}</th>}
+        </tr>
+      </thead>
+      <tbody>
+        {names.map((name) => (
+          <tr key={name}>
+            <th scope="row" title={words.describe(name) || undefined}>
+              {name}
+            </th>
+            <td>{write(name, bill.facts[name])}</td>
+            {isTold && (
+              <td data-changed={told[name] !== undefined && told[name] !== bill.facts[name] ? true : undefined}>
+                {write(name, told[name] ?? bill.facts[name])}
+              </td>
+            )}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function Working({ bill }: { bill: Bill }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  return (
+    <Stack gap="sm">
+      <Text size="sm">{t('task.bill.rule')}</Text>
+      <Code block className={classes.code}>
+        {bill.expression}
+      </Code>
+      {bill.steps.length > 0 && (
+        <>
+          <Text size="sm">{t('task.bill.steps')}</Text>
+          <Code block className={classes.code}>
+            {bill.steps.join('\n')}
+          </Code>
+        </>
+      )}
+      {bill.group_ratio !== 1 && (
+        <Text size="sm">{t('task.bill.ratio', { group: bill.group, ratio: format.number(bill.group_ratio) })}</Text>
+      )}
+      <Text size="sm" c="dimmed">
+        {t('task.bill.units', { units: format.number(bill.quota_per_usd) })}
+      </Text>
+    </Stack>
+  );
+}
+
+type LedgerLine = TaskDetail['ledger'][number];
+
+function wordOf({ kind, amount }: LedgerLine): TextKey {
+  if (kind === 'reserve') return 'task.ledger.reserve';
+  if (kind === 'refund') return 'task.ledger.refund';
+  if (kind === 'settle') return amount > 0 ? 'task.ledger.settleBack' : 'task.ledger.settleMore';
+  return 'task.ledger.other';
+}
+
+function Bookings({ ledger }: { ledger: readonly LedgerLine[] }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  return (
+    <ul className={classes.bookings}>
+      {ledger.map((line) => (
+        <li key={`${line.kind} ${line.attempt} ${line.created_at}`}>
+          <span>
+            {t(wordOf(line))}
+            <span className={classes.at}>{format.time(line.created_at)}</span>
+          </span>
+          <span className={classes.booked}>
+            {line.amount > 0 ? '+' : '−'}
+            {format.money(Math.abs(line.amount))}
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}

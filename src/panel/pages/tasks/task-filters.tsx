@@ -1,0 +1,111 @@
+import { Button, SegmentedControl, Select, TextInput } from '@mantine/core';
+import { useDebouncedCallback } from '@mantine/hooks';
+import { IconSearch } from '@tabler/icons-react';
+import { useEffect, useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { TextKey } from '../../i18n/texts.ts';
+import { useRole } from '../../session/use-role.ts';
+import { roles } from '../../shell/sections.ts';
+import type { Filters } from '../../ui/use-filters.ts';
+import classes from './task-filters.module.css';
+import { useChannelNames, usePluginNames } from './use-names.ts';
+
+export const taskFilterNames = ['q', 'status', 'platform', 'channel', 'scope'] as const;
+
+const statuses = {
+  QUEUED: 'task.status.QUEUED',
+  SUBMITTED: 'task.status.SUBMITTED',
+  IN_PROGRESS: 'task.status.IN_PROGRESS',
+  SUCCESS: 'task.status.SUCCESS',
+  FAILURE: 'task.status.FAILURE',
+  NOT_START: 'task.status.NOT_START',
+} as const satisfies Record<string, TextKey>;
+
+const searchDelayMs = 300;
+
+/** What the list is narrowed to. All of it lives in the address. */
+export function TaskFilters({ filters }: { filters: Filters<(typeof taskFilterNames)[number]> }) {
+  const { t } = useTranslation();
+  const isAdmin = useRole() >= roles.admin;
+  const plugins = usePluginNames();
+  const channels = useChannelNames();
+  const { values, set } = filters;
+  const options = (names: ReadonlyMap<string, string>, chosen: string) => {
+    const known = [...names].map(([value, label]) => ({ value, label }));
+    return chosen === '' || names.has(chosen) ? known : [...known, { value: chosen, label: chosen }];
+  };
+  return (
+    <search className={classes.bar}>
+      {isAdmin && (
+        <SegmentedControl
+          aria-label={t('tasks.scope')}
+          value={values.scope === 'all' ? 'all' : 'own'}
+          onChange={(scope) => set('scope', scope === 'all' ? 'all' : '')}
+          data={[
+            { value: 'own', label: t('tasks.scope.own') },
+            { value: 'all', label: t('tasks.scope.all') },
+          ]}
+        />
+      )}
+      <SearchField value={values.q} onChange={(text) => set('q', text)} />
+      <Select
+        className={classes.choice}
+        aria-label={t('tasks.status')}
+        placeholder={t('tasks.anyStatus')}
+        clearable
+        value={values.status || null}
+        onChange={(status) => set('status', status ?? '')}
+        data={Object.entries(statuses).map(([value, text]) => ({ value, label: t(text) }))}
+      />
+      <Select
+        className={classes.choice}
+        aria-label={t('tasks.plugin')}
+        placeholder={t('tasks.anyPlugin')}
+        clearable
+        value={values.platform || null}
+        onChange={(platform) => set('platform', platform ?? '')}
+        data={options(plugins, values.platform)}
+      />
+      {isAdmin && (
+        <Select
+          className={classes.choice}
+          aria-label={t('tasks.channel')}
+          placeholder={t('tasks.anyChannel')}
+          clearable
+          searchable
+          value={values.channel || null}
+          onChange={(channel) => set('channel', channel ?? '')}
+          data={options(channels, values.channel)}
+        />
+      )}
+      {filters.isFiltered && (
+        <Button variant="subtle" onClick={filters.clear}>
+          {t('tasks.clear')}
+        </Button>
+      )}
+    </search>
+  );
+}
+
+/** Follows the address, and changes it a moment after the last key. */
+function SearchField({ value, onChange }: { value: string; onChange(text: string): void }) {
+  const { t } = useTranslation();
+  const [text, setText] = useState(value);
+  const tell = useDebouncedCallback(onChange, searchDelayMs);
+  useEffect(() => setText(value), [value]);
+  return (
+    <TextInput
+      className={classes.search}
+      type="search"
+      aria-label={t('app.search')}
+      placeholder={t('tasks.search')}
+      leftSection={<IconSearch size={17} stroke={1.6} aria-hidden="true" />}
+      maxLength={200}
+      value={text}
+      onChange={({ currentTarget }) => {
+        setText(currentTarget.value);
+        tell(currentTarget.value.trim());
+      }}
+    />
+  );
+}

@@ -1,0 +1,46 @@
+import { useTranslation } from 'react-i18next';
+import type { TaskDetail } from '../../api/types.ts';
+import type { TextKey } from '../../i18n/texts.ts';
+import { StatusMark, type Tone } from '../../ui/status-mark.tsx';
+import { useFormat } from '../../ui/use-format.ts';
+import { useNow } from '../../ui/use-now.ts';
+import { hasEnded } from './has-ended.ts';
+import classes from './task-headline.module.css';
+import { TaskProgress } from './task-progress.tsx';
+
+const running: Readonly<Record<string, { text: TextKey; tone: Tone }>> = {
+  SUBMITTED: { text: 'task.status.SUBMITTED', tone: 'waiting' },
+  QUEUED: { text: 'task.status.QUEUED', tone: 'waiting' },
+  IN_PROGRESS: { text: 'task.status.IN_PROGRESS', tone: 'busy' },
+};
+
+/** How a task stands, and for how long: read out when it changes. */
+export function TaskHeadline({
+  task,
+}: {
+  task: Pick<TaskDetail, 'status' | 'progress' | 'submit_time' | 'finish_time'>;
+}) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const ended = hasEnded(task);
+  const now = useNow(!ended);
+  const duration = format.duration(Math.max(0, Math.round((ended ? task.finish_time : now) - task.submit_time)));
+  const state = running[task.status] ?? { text: 'task.status.NOT_START', tone: 'quiet' };
+  return (
+    <div className={classes.headline}>
+      <div className={classes.state}>
+        {ended ? (
+          <StatusMark tone={task.status === 'SUCCESS' ? 'good' : 'bad'}>
+            {t(task.status === 'SUCCESS' ? 'task.finishedIn' : 'task.failedAfter', { duration })}
+          </StatusMark>
+        ) : (
+          <StatusMark tone={state.tone}>{t('task.runningFor', { status: t(state.text), duration })}</StatusMark>
+        )}
+      </div>
+      {!ended && <TaskProgress task={task} wide />}
+      <span className={classes.unseen} role="status">
+        {t(ended ? (task.status === 'SUCCESS' ? 'task.status.SUCCESS' : 'task.status.FAILURE') : state.text)}
+      </span>
+    </div>
+  );
+}

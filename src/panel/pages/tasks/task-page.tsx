@@ -1,0 +1,87 @@
+import type { ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
+import { useParams } from 'react-router';
+import { ApiError } from '../../api/api-error.ts';
+import type { TaskDetail } from '../../api/types.ts';
+import { useSessionSnapshot } from '../../session/session-context.tsx';
+import { Answer } from '../../ui/answer.tsx';
+import { BackLink } from '../../ui/back-link.tsx';
+import { EmptyState } from '../../ui/empty-state.tsx';
+import { Page } from '../../ui/page.tsx';
+import { Section } from '../../ui/section.tsx';
+import { useFormat } from '../../ui/use-format.ts';
+import { hasEnded } from './has-ended.ts';
+import { TaskBill } from './task-bill.tsx';
+import { TaskFacts } from './task-facts.tsx';
+import { TaskFailure } from './task-failure.tsx';
+import { TaskHeadline } from './task-headline.tsx';
+import classes from './task-page.module.css';
+import { TaskRaw } from './task-raw.tsx';
+import { TaskResult } from './task-result.tsx';
+import { TaskTimeline } from './task-timeline.tsx';
+import { TaskWebhooks } from './task-webhooks.tsx';
+import { useTask } from './use-task.ts';
+import { useTaskActions } from './use-task-actions.tsx';
+
+/** `/tasks/:id` */
+export function TaskPage() {
+  const { id = '' } = useParams();
+  // Another task is another page: nothing of the former one may be left on it.
+  return <OneTask key={id} id={id} />;
+}
+
+function OneTask({ id }: { id: string }) {
+  const { t } = useTranslation();
+  const task = useTask(id);
+  const back = <BackLink to="/tasks">{t('task.back')}</BackLink>;
+  if (task.data !== undefined) return <LoadedTask task={task.data} back={back} />;
+  const isMissing = task.error instanceof ApiError && task.error.status === 404;
+  return (
+    <Page heading={t(isMissing ? 'task.gone' : 'tasks.column.task')} back={back}>
+      {isMissing ? (
+        <EmptyState heading={t('task.gone')} text={t('task.goneText')} />
+      ) : (
+        <Answer query={task}>{() => null}</Answer>
+      )}
+    </Page>
+  );
+}
+
+function LoadedTask({ task, back }: { task: TaskDetail; back: ReactNode }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const { bundle } = useSessionSnapshot();
+  const isOwn = task.user_id === undefined || task.user_id === bundle?.user.id;
+  const { buttons, notice } = useTaskActions(task, isOwn);
+  return (
+    <Page
+      heading={t('task.title', { model: task.model })}
+      intro={t('task.sent', { ago: format.ago(task.submit_time) })}
+      back={back}
+      actions={buttons}
+    >
+      <div className={classes.columns}>
+        <div className={classes.main}>
+          <Section heading={t('task.result')}>
+            <TaskHeadline task={task} />
+            {task.status === 'FAILURE' ? <TaskFailure task={task} /> : <TaskResult task={task} />}
+            {notice}
+            {task.input !== '' && (
+              <div className={classes.prompt}>
+                <h3>{t('task.prompt')}</h3>
+                <p>{task.input}</p>
+              </div>
+            )}
+          </Section>
+          <TaskTimeline timeline={task.timeline} />
+          <TaskWebhooks taskId={task.id} isRunning={!hasEnded(task)} />
+        </div>
+        <div className={classes.side}>
+          <TaskBill task={task} />
+          <TaskFacts task={task} />
+        </div>
+      </div>
+      <TaskRaw task={task} />
+    </Page>
+  );
+}

@@ -1,0 +1,38 @@
+import { Progress } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import { TaskStatus } from '../../ui/status-mark.tsx';
+import { useFormat } from '../../ui/use-format.ts';
+import { hasEnded } from './has-ended.ts';
+import classes from './task-progress.module.css';
+
+type TaskProgressProps = {
+  task: { status: string; progress: string };
+  /** Broad, for the task's own page. */
+  wide?: boolean;
+};
+
+/** "42%" as 42; null where the vendor tells no share. */
+export function readPercent(progress: string): number | null {
+  const value = Number.parseFloat(progress);
+  return Number.isFinite(value) ? Math.min(Math.max(value, 0), 100) : null;
+}
+
+/** The state in a word and, while the task runs, how far it is. */
+export function TaskProgress({ task, wide = false }: TaskProgressProps) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const percent = hasEnded(task) ? null : readPercent(task.progress);
+  return (
+    <div className={classes.progress} data-wide={wide || undefined}>
+      {!wide && <TaskStatus status={task.status} />}
+      {percent !== null && (
+        <div className={classes.line}>
+          <Progress.Root size={wide ? 8 : 4} className={classes.bar}>
+            <Progress.Section value={percent} aria-label={t('task.progress')} />
+          </Progress.Root>
+          <span className={classes.share}>{format.percent(percent / 100)}</span>
+        </div>
+      )}
+    </div>
+  );
+}

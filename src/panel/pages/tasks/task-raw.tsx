@@ -1,0 +1,26 @@
+import { Stack } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import type { TaskDetail } from '../../api/types.ts';
+import { Fold } from '../../ui/fold.tsx';
+import { JsonView } from '../../ui/json-view.tsx';
+import { Section } from '../../ui/section.tsx';
+
+/** The task as it is, for whoever writes a client. */
+export function TaskRaw({ task }: { task: TaskDetail }) {
+  const { t } = useTranslation();
+  const { request, ...rest } = task;
+  return (
+    <Section heading={t('task.raw')} intro={t('task.raw.intro')}>
+      <Stack gap="sm">
+        {request !== null && (
+          <Fold label={t('task.raw.request')}>
+            <JsonView value={request.body} label={t('task.raw.request')} />
+          </Fold>
+        )}
+        <Fold label={t('task.raw.task')}>
+          <JsonView value={rest} label={t('task.raw.task')} />
+        </Fold>
+      </Stack>
+    </Section>
+  );
+}

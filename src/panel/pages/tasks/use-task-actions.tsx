@@ -1,0 +1,98 @@
+import { Button, Text } from '@mantine/core';
+import { IconRefresh } from '@tabler/icons-react';
+import { type ReactNode, useRef } from 'react';
+import { useTranslation } from 'react-i18next';
+import { Link, useNavigate } from 'react-router';
+import type { TaskDetail } from '../../api/types.ts';
+import { useChange } from '../../api/use-api.ts';
+import { useConfirm } from '../../ui/confirm.tsx';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { makeRequestKey } from '../../ui/make-request-key.ts';
+import { tellDone } from '../../ui/tell.ts';
+import { hasEnded } from './has-ended.ts';
+
+/** Longer than a vendor may take to accept a task. */
+const patienceMs = 150_000;
+
+type TaskActions = {
+  /** For the page's heading. */
+  buttons: ReactNode;
+  /** Why something is not possible, or what went wrong. */
+  notice: ReactNode;
+};
+
+/** What the owner can do with a task: once more, changed, or call it off while nobody has it. */
+export function useTaskActions(task: TaskDetail, isOwn: boolean): TaskActions {
+  const { t } = useTranslation();
+  const navigate = useNavigate();
+  const confirm = useConfirm();
+  // The same press repeated after a lost answer buys once.
+  const key = useRef(makeRequestKey());
+  const path = `/api/task/${encodeURIComponent(task.id)}`;
+  const retry = useChange<void, TaskDetail>({
+    request: () => ({
+      method: 'POST',
+      path: `${path}/retry`,
+      headers: { 'idempotency-key': key.current },
+      patienceMs,
+    }),
+    stale: ['/api/task?', '/api/user/self'],
+    onSuccess: ({ id }) => {
+      key.current = makeRequestKey();
+      tellDone(t('task.againDone'));
+      void navigate(`/tasks/${encodeURIComponent(id)}`);
+    },
+  });
+  const cancel = useChange<void, TaskDetail>({
+    request: () => ({ method: 'POST', path: `${path}/cancel` }),
+    stale: [path, '/api/task?'],
+    onSuccess: () => tellDone(t('task.cancelled')),
+  });
+  const askToCancel = async (): Promise<void> => {
+    const question = { title: t('task.cancelTitle'), text: t('task.cancelText'), action: t('task.cancel') };
+    if (await confirm(question)) cancel.mutate();
+  };
+
+  if (!isOwn) return { buttons: null, notice: null };
+  const ended = hasEnded(task);
+  const isWithVendor = task.timeline.some(({ kind, status }) => kind === 'transition' && status !== 'NOT_START');
+  return {
+    buttons: (
+      <>
+        {ended && task.request !== null && (
+          <Button
+            component={Link}
+            to={`/playground?from=${encodeURIComponent(task.id)}`}
+            variant={task.status === 'FAILURE' ? 'filled' : 'default'}
+          >
+            {t('task.change')}
+          </Button>
+        )}
+        {task.retryable && (
+          <Button
+            variant="default"
+            leftSection={<IconRefresh size={17} stroke={1.6} aria-hidden="true" />}
+            loading={retry.isPending}
+            onClick={() => retry.mutate()}
+          >
+            {t('task.again')}
+          </Button>
+        )}
+        {!ended && !isWithVendor && (
+          <Button variant="default" loading={cancel.isPending} onClick={() => void askToCancel()}>
+            {t('task.cancel')}
+          </Button>
+        )}
+      </>
+    ),
+    notice: retry.isError ? (
+      <FailureNotice error={retry.error} />
+    ) : cancel.isError ? (
+      <FailureNotice error={cancel.error} />
+    ) : (ended && !task.retryable) || (!ended && isWithVendor) ? (
+      <Text size="sm" c="dimmed">
+        {t(ended ? 'task.notKept' : 'task.cannotCancel')}
+      </Text>
+    ) : null,
+  };
+}

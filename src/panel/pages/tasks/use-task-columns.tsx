@@ -1,0 +1,82 @@
+import { useMemo } from 'react';
+import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
+import type { TaskSummary } from '../../api/types.ts';
+import type { Column } from '../../ui/data-table.tsx';
+import { useFormat } from '../../ui/use-format.ts';
+import { hasEnded } from './has-ended.ts';
+import classes from './task-columns.module.css';
+import { TaskProgress } from './task-progress.tsx';
+import { useChannelNames, usePluginNames, useUserNames } from './use-names.ts';
+
+/** `all`: everybody's tasks, so each row says whose it is and which channel has it. */
+export function useTaskColumns({ all }: { all: boolean }): readonly Column<TaskSummary>[] {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const plugins = usePluginNames();
+  const channels = useChannelNames();
+  const users = useUserNames(all);
+  return useMemo((): Column<TaskSummary>[] => {
+    const whose: Column<TaskSummary>[] = [
+      {
+        key: 'user',
+        heading: t('tasks.column.user'),
+        render: ({ user_id }) => users.get(String(user_id)) ?? t('tasks.userNumber', { id: user_id ?? 0 }),
+      },
+      {
+        key: 'channel',
+        heading: t('tasks.channel'),
+        render: ({ channel_id }) =>
+          channels.get(String(channel_id)) ?? t('tasks.channelNumber', { id: channel_id ?? 0 }),
+      },
+    ];
+    return [
+      {
+        key: 'task',
+        heading: t('tasks.column.task'),
+        render: (task) => (
+          <div className={classes.task}>
+            <Link to={`/tasks/${encodeURIComponent(task.id)}`} className={classes.name}>
+              {task.input || t('tasks.withoutInput', { model: task.model })}
+            </Link>
+            <span className={classes.model}>
+              {task.model}
+              <span aria-hidden="true"> · </span>
+              {plugins.get(task.platform) ?? task.platform}
+            </span>
+          </div>
+        ),
+      },
+      { key: 'status', heading: t('tasks.status'), render: (task) => <TaskProgress task={task} /> },
+      ...(all ? whose : []),
+      {
+        key: 'cost',
+        heading: t('tasks.column.cost'),
+        numeric: true,
+        render: ({ quota }) => (quota === 0 ? '–' : format.money(quota)),
+      },
+      {
+        key: 'took',
+        minor: true,
+        heading: t('tasks.column.took'),
+        numeric: true,
+        render: (task) =>
+          hasEnded(task) && task.finish_time > 0 ? format.duration(task.finish_time - task.submit_time) : '–',
+      },
+      {
+        key: 'when',
+        heading: t('tasks.column.when'),
+        numeric: true,
+        render: ({ submit_time }) => (
+          <time
+            className={classes.when}
+            dateTime={new Date(submit_time * 1000).toISOString()}
+            title={format.time(submit_time)}
+          >
+            {format.ago(submit_time)}
+          </time>
+        ),
+      },
+    ];
+  }, [t, format, plugins, channels, users, all]);
+}
