@@ -1,0 +1,91 @@
+import { ActionIcon, Button, Group, Menu } from '@mantine/core';
+import { IconArrowDown, IconArrowUp, IconDots, IconTrash } from '@tabler/icons-react';
+import { useTranslation } from 'react-i18next';
+import type { Account } from '../../api/types.ts';
+import { useChange } from '../../api/use-api.ts';
+import type { TextKey } from '../../i18n/texts.ts';
+import { type Question, useConfirm } from '../../ui/confirm.tsx';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { tellDone } from '../../ui/tell.ts';
+import type { Rights } from './user-values.ts';
+
+type Action = 'enable' | 'disable' | 'promote' | 'demote' | 'delete';
+
+const told: Record<Action, TextKey> = {
+  enable: 'users.enable.done',
+  disable: 'users.disable.done',
+  promote: 'users.promote.done',
+  demote: 'users.demote.done',
+  delete: 'users.delete.done',
+};
+const texts: Record<Action, { title: TextKey; text: TextKey; action: TextKey }> = {
+  enable: { title: 'users.enable.title', text: 'users.enable.text', action: 'users.enable' },
+  disable: { title: 'users.disable.title', text: 'users.disable.text', action: 'users.disable' },
+  promote: { title: 'users.promote.title', text: 'users.promote.text', action: 'users.promote' },
+  demote: { title: 'users.demote.title', text: 'users.demote.text', action: 'users.demote' },
+  delete: { title: 'users.delete.title', text: 'users.delete.text', action: 'users.delete' },
+};
+
+/** Whether somebody may use his account, his rank, and its end: only what the signed-in one's rank allows is offered. */
+export function AccountActions({ account, rights }: { account: Account; rights: Rights }) {
+  const { t } = useTranslation();
+  const confirm = useConfirm();
+  const change = useChange<Action>({
+    request: (action) => ({ method: 'POST', path: '/api/user/manage', body: { id: account.id, action } }),
+    stale: ['/api/user'],
+    onSuccess: (_, action) => tellDone(t(told[action], { name: account.username })),
+  });
+  const ask = async (action: Action): Promise<void> => {
+    const { title, text, action: verb } = texts[action];
+    const question: Question = {
+      title: t(title, { name: account.username }),
+      text: t(text),
+      action: t(verb),
+      destructive: action !== 'enable' && action !== 'promote',
+      ...(action === 'delete' ? { typed: account.username } : {}),
+    };
+    if (await confirm(question)) change.mutate(action);
+  };
+  const rank: Action | null = rights.promote ? 'promote' : rights.demote ? 'demote' : null;
+  const icon = { size: 18, stroke: 1.6, 'aria-hidden': true } as const;
+  return (
+    <div>
+      <Group gap="sm" justify="flex-end">
+        {rights.switch && (
+          <Button
+            variant="default"
+            loading={change.isPending}
+            onClick={() => void ask(account.status === 1 ? 'disable' : 'enable')}
+          >
+            {t(account.status === 1 ? 'users.disable' : 'users.enable')}
+          </Button>
+        )}
+        {(rank !== null || rights.delete) && (
+          <Menu position="bottom-end" width={240}>
+            <Menu.Target>
+              <ActionIcon variant="default" size={36} aria-label={t('app.more')}>
+                <IconDots {...icon} />
+              </ActionIcon>
+            </Menu.Target>
+            <Menu.Dropdown>
+              {rank !== null && (
+                <Menu.Item
+                  leftSection={rank === 'promote' ? <IconArrowUp {...icon} /> : <IconArrowDown {...icon} />}
+                  onClick={() => void ask(rank)}
+                >
+                  {t(texts[rank].action)}
+                </Menu.Item>
+              )}
+              {rights.delete && (
+                <Menu.Item color="red" leftSection={<IconTrash {...icon} />} onClick={() => void ask('delete')}>
+                  {t('users.delete')}
+                </Menu.Item>
+              )}
+            </Menu.Dropdown>
+          </Menu>
+        )}
+      </Group>
+      {change.isError && <FailureNotice error={change.error} />}
+    </div>
+  );
+}

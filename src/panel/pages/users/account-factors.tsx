@@ -1,0 +1,131 @@
+import { Button, Text } from '@mantine/core';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { Account } from '../../api/types.ts';
+import { useChange } from '../../api/use-api.ts';
+import { type Question, useConfirm } from '../../ui/confirm.tsx';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { Section } from '../../ui/section.tsx';
+import { tellDone } from '../../ui/tell.ts';
+import { useFormat } from '../../ui/use-format.ts';
+import { PasswordDialog } from './password-dialog.tsx';
+import classes from './users.module.css';
+
+/** What the account signs in with; what its owner has lost can be taken away here, so that he gets in again. */
+export function AccountFactors({ account }: { account: Account }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const confirm = useConfirm();
+  const [isSetting, setSetting] = useState(false);
+  const change = useChange<string>({
+    request: (path) => ({ method: 'DELETE', path }),
+    stale: ['/api/user'],
+    onSuccess: () => tellDone(t('users.factors.done')),
+  });
+  const own = `/api/user/${account.id}`;
+  const remove = async (path: string, question: Question): Promise<void> => {
+    if (await confirm(question)) change.mutate(path);
+  };
+  const name = account.username;
+  return (
+    <Section heading={t('users.factors')} intro={t('users.factorsHelp')}>
+      {change.isError && <FailureNotice error={change.error} />}
+      <ul className={classes.lines}>
+        <Line
+          title={t('setup.password')}
+          text={t(account.has_password ? 'users.hasPassword' : 'users.noPassword')}
+          action={t('users.setPassword')}
+          onAction={() => setSetting(true)}
+        />
+        <Line
+          title={t('users.twoFactor')}
+          text={t(account.two_factor ? 'users.twoFactorOn' : 'users.twoFactorOff')}
+          {...(account.two_factor && {
+            action: t('users.twoFactorReset'),
+            onAction: () =>
+              void remove(`${own}/2fa`, {
+                title: t('users.twoFactorAsk', { name }),
+                text: t('users.twoFactorText'),
+                action: t('users.twoFactorReset'),
+              }),
+          })}
+        />
+        <Line
+          title={t('users.passkeys')}
+          text={
+            account.passkeys === 0
+              ? t('app.none')
+              : t('users.passkeyCount', { count: account.passkeys, number: format.number(account.passkeys) })
+          }
+          {...(account.passkeys > 0 && {
+            action: t('users.passkeyReset'),
+            onAction: () =>
+              void remove(`${own}/reset_passkey`, {
+                title: t('users.passkeyAsk', { name }),
+                text: t('users.passkeyText'),
+                action: t('users.passkeyReset'),
+              }),
+          })}
+        />
+        {account.bindings.map(({ provider, subject }) => (
+          <Line
+            key={provider}
+            title={provider}
+            text={subject}
+            action={t('users.unbind')}
+            label={t('users.unbindFrom', { provider })}
+            onAction={() =>
+              void remove(`${own}/bindings/${encodeURIComponent(provider)}`, {
+                title: t('users.unbindAsk', { provider, name }),
+                text: t('users.unbindText'),
+                action: t('users.unbind'),
+              })
+            }
+          />
+        ))}
+        {account.has_access_token && (
+          <Line
+            title={t('users.accessToken')}
+            text={t('users.accessTokenHelp')}
+            action={t('users.accessTokenRevoke')}
+            onAction={() =>
+              void remove(`${own}/token`, {
+                title: t('users.accessTokenAsk', { name }),
+                text: t('users.accessTokenText'),
+                action: t('users.accessTokenRevoke'),
+              })
+            }
+          />
+        )}
+      </ul>
+      <PasswordDialog account={account} isOpen={isSetting} onClose={() => setSetting(false)} />
+    </Section>
+  );
+}
+
+type LineProps = { title: string; text: string; action?: string; label?: string; onAction?(): void };
+
+function Line({ title, text, action, label, onAction }: LineProps) {
+  return (
+    <li className={classes.line}>
+      <div>
+        <Text size="sm" fw={550}>
+          {title}
+        </Text>
+        <Text size="sm" c="dimmed">
+          {text}
+        </Text>
+      </div>
+      {action !== undefined && (
+        <Button
+          variant="default"
+          size="xs"
+          onClick={onAction}
+          {...(label === undefined ? {} : { 'aria-label': label })}
+        >
+          {action}
+        </Button>
+      )}
+    </li>
+  );
+}

@@ -1,0 +1,88 @@
+import { Button, Group, Textarea, TextInput } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import type { Account, AccountRow, ChannelChoices } from '../../api/types.ts';
+import { useApi, useChange } from '../../api/use-api.ts';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { Section } from '../../ui/section.tsx';
+import { tellDone } from '../../ui/tell.ts';
+import { useForm } from '../../ui/use-form.ts';
+import { GroupSelect } from './group-select.tsx';
+import { objectToName } from './user-values.ts';
+import classes from './users.module.css';
+
+type FieldValues = { username: string; display_name: string; email: string; group: string; remark: string };
+
+const valuesOf = (account: AccountRow): FieldValues => ({
+  username: account.username,
+  display_name: account.display_name,
+  email: account.email ?? '',
+  group: account.group,
+  remark: account.remark,
+});
+
+/** Name, address, group and remark of an account; only what is another now is sent. */
+export function AccountFields({ account }: { account: Account }) {
+  const { t } = useTranslation();
+  const choices = useApi<ChannelChoices>('/api/channel/choices');
+  const change = useChange<Partial<FieldValues>, AccountRow>({
+    request: (fields) => ({
+      method: 'PUT',
+      path: '/api/user',
+      body: { id: account.id, ...fields, ...(fields.email === '' ? { email: null } : {}) },
+    }),
+    stale: ['/api/user'],
+    onSuccess: (saved) => {
+      tellDone(t('app.saved'));
+      form.restart(valuesOf(saved));
+    },
+  });
+  const form = useForm<FieldValues, Partial<FieldValues>>({
+    initial: valuesOf(account),
+    check: ({ username }) => ({ username: objectToName(t, username.trim()) }),
+    read: (values) => {
+      const before = valuesOf(account);
+      const trimmed = Object.entries(values).map(([field, value]) => [field, value.trim()] as const);
+      return Object.fromEntries(trimmed.filter(([field, value]) => value !== before[field as keyof FieldValues]));
+    },
+    change,
+  });
+  return (
+    <Section heading={t('users.details')}>
+      <form onSubmit={form.submit} noValidate>
+        {form.error !== null && <FailureNotice error={form.error} />}
+        <div className={classes.pair}>
+          <TextInput
+            label={t('setup.username')}
+            required
+            autoComplete="off"
+            autoCapitalize="none"
+            spellCheck={false}
+            {...form.bind('username')}
+          />
+          <TextInput label={t('users.displayName')} autoComplete="off" {...form.bind('display_name')} />
+          <TextInput label={t('users.email')} type="email" autoComplete="off" {...form.bind('email')} />
+          <GroupSelect choices={choices.data} {...form.bindValue('group')} />
+        </div>
+        <Textarea
+          mt="md"
+          label={t('users.remark')}
+          description={t('users.remarkHelp')}
+          autosize
+          minRows={2}
+          maxLength={255}
+          {...form.bind('remark')}
+        />
+        <Group justify="flex-end" gap="sm" mt="lg">
+          {form.isDirty && (
+            <Button variant="default" onClick={() => form.restart(valuesOf(account))}>
+              {t('users.discard')}
+            </Button>
+          )}
+          <Button type="submit" loading={form.isPending} disabled={!form.isDirty}>
+            {t('app.save')}
+          </Button>
+        </Group>
+      </form>
+    </Section>
+  );
+}

@@ -1,0 +1,55 @@
+import { Button } from '@mantine/core';
+import { IconCoin } from '@tabler/icons-react';
+import { type ReactNode, useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { Account } from '../../api/types.ts';
+import { Section } from '../../ui/section.tsx';
+import { useFormat } from '../../ui/use-format.ts';
+import { AccountStatus, RoleName } from './account-marks.tsx';
+import { BalanceDialog } from './balance-dialog.tsx';
+import type { Rights } from './user-values.ts';
+import classes from './users.module.css';
+
+/** What the account has and has used, and who it is here. */
+export function AccountOverview({ account, rights }: { account: Account; rights: Rights }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const [isChanging, setChanging] = useState(false);
+  const facts: readonly [string, ReactNode][] = [
+    [t('users.status'), <AccountStatus key="status" account={account} />],
+    [t('users.role'), <RoleName key="role" role={account.role} />],
+    [t('users.used'), format.money(account.used_quota)],
+    [t('users.requests'), format.number(account.request_count)],
+    [t('users.keys'), format.number(account.api_keys)],
+    [t('users.invited'), format.number(account.invited)],
+    [t('users.since'), format.date(account.created_at)],
+    [t('users.lastLogin'), account.last_login_at === 0 ? t('users.never') : format.ago(account.last_login_at)],
+  ];
+  return (
+    <Section
+      heading={t('users.balance')}
+      actions={
+        rights.balance && (
+          <Button
+            variant="default"
+            leftSection={<IconCoin size={18} stroke={1.6} aria-hidden="true" />}
+            onClick={() => setChanging(true)}
+          >
+            {t('users.changeBalance')}
+          </Button>
+        )
+      }
+    >
+      <div className={classes.figure}>{format.money(account.quota)}</div>
+      <dl className={classes.facts}>
+        {facts.map(([label, value]) => (
+          <div key={label}>
+            <dt>{label}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+      <BalanceDialog account={account} isOpen={isChanging} onClose={() => setChanging(false)} />
+    </Section>
+  );
+}

@@ -1,0 +1,93 @@
+import { Button, Text } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import type { Account, AccountSession } from '../../api/types.ts';
+import { useApi, useChange } from '../../api/use-api.ts';
+import { Answer } from '../../ui/answer.tsx';
+import { useConfirm } from '../../ui/confirm.tsx';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { Section } from '../../ui/section.tsx';
+import { tellDone } from '../../ui/tell.ts';
+import { useFormat } from '../../ui/use-format.ts';
+import { describeDevice } from '../../session/describe-device.ts';
+import classes from './users.module.css';
+
+/** Where the account is signed in, for root, who can end it. */
+export function AccountSessions({ account }: { account: Account }) {
+  const { t } = useTranslation();
+  const confirm = useConfirm();
+  const path = `/api/user/${account.id}/sessions`;
+  const sessions = useApi<AccountSession[]>(path);
+  const change = useChange<string>({
+    request: (target) => ({ method: 'DELETE', path: target }),
+    stale: ['/api/user'],
+    onSuccess: () => tellDone(t('users.sessions.ended')),
+  });
+  const endAll = async (): Promise<void> => {
+    const isAgreed = await confirm({
+      title: t('users.sessions.endAllAsk', { name: account.username }),
+      text: t('users.sessions.endAllText'),
+      action: t('users.sessions.endAll'),
+    });
+    if (isAgreed) change.mutate(path);
+  };
+  return (
+    <Section
+      heading={t('users.sessions')}
+      actions={
+        sessions.data !== undefined &&
+        sessions.data.length > 1 && (
+          <Button variant="default" size="xs" onClick={() => void endAll()}>
+            {t('users.sessions.endAll')}
+          </Button>
+        )
+      }
+    >
+      {change.isError && <FailureNotice error={change.error} />}
+      <Answer query={sessions}>
+        {(all) =>
+          all.length === 0 ? (
+            <Text size="sm" c="dimmed">
+              {t('users.sessions.none')}
+            </Text>
+          ) : (
+            <ul className={classes.lines}>
+              {all.map((session) => (
+                <SessionLine
+                  key={session.sid}
+                  session={session}
+                  onEnd={() => change.mutate(`${path}/${encodeURIComponent(session.sid)}`)}
+                />
+              ))}
+            </ul>
+          )
+        }
+      </Answer>
+    </Section>
+  );
+}
+
+function SessionLine({ session, onEnd }: { session: AccountSession; onEnd(): void }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const known = describeDevice(session.user_agent);
+  const device = known === null ? t('home.device.unknown') : t('home.device', known);
+  return (
+    <li className={classes.line}>
+      <div>
+        <Text size="sm" fw={550}>
+          {device}
+        </Text>
+        <Text size="sm" c="dimmed">
+          {t('users.sessions.line', {
+            ip: session.ip,
+            since: format.time(session.created_at),
+            active: format.ago(session.last_active_at),
+          })}
+        </Text>
+      </div>
+      <Button variant="default" size="xs" aria-label={t('users.sessions.endOne', { device })} onClick={onEnd}>
+        {t('users.sessions.end')}
+      </Button>
+    </li>
+  );
+}

@@ -1,0 +1,156 @@
+import { Button, Group, Modal, NumberInput, PasswordInput, Select, Stack, TextInput } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import { useNavigate } from 'react-router';
+import type { AccountRow, ChannelChoices } from '../../api/types.ts';
+import { useApi, useChange } from '../../api/use-api.ts';
+import { useRole } from '../../session/use-role.ts';
+import { roles } from '../../shell/sections.ts';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { tellDone } from '../../ui/tell.ts';
+import { useForm } from '../../ui/use-form.ts';
+import { GroupSelect } from './group-select.tsx';
+import { objectToName, objectToSecret, readDollars } from './user-values.ts';
+import classes from './users.module.css';
+
+type NewUserValues = {
+  username: string;
+  password: string;
+  display_name: string;
+  email: string;
+  role: string;
+  group: string;
+  quota: number | string;
+  remark: string;
+};
+
+const blank: NewUserValues = {
+  username: '',
+  password: '',
+  display_name: '',
+  email: '',
+  role: '1',
+  group: 'default',
+  quota: '',
+  remark: '',
+};
+
+export function NewUserDialog({ isOpen, onClose }: { isOpen: boolean; onClose(): void }) {
+  const { t } = useTranslation();
+  return (
+    <Modal
+      opened={isOpen}
+      onClose={onClose}
+      title={t('users.new')}
+      size="lg"
+      closeButtonProps={{ 'aria-label': t('app.close') }}
+    >
+      <NewUserForm onClose={onClose} />
+    </Modal>
+  );
+}
+
+function NewUserForm({ onClose }: { onClose(): void }) {
+  const { t } = useTranslation();
+  const navigate = useNavigate();
+  const role = useRole();
+  const choices = useApi<ChannelChoices>('/api/channel/choices');
+  const change = useChange<Record<string, unknown>, AccountRow>({
+    request: (body) => ({ method: 'POST', path: '/api/user', body }),
+    stale: ['/api/user'],
+    onSuccess: ({ id, username }) => {
+      tellDone(t('users.made', { name: username }));
+      onClose();
+      void navigate(`/users/${id}`);
+    },
+  });
+  const form = useForm<NewUserValues, Record<string, unknown>>({
+    initial: blank,
+    check: ({ username, password, quota }) => ({
+      username: objectToName(t, username.trim()),
+      password: objectToSecret(t, password),
+      quota: quota === '' || readDollars(quota) !== null ? null : t('users.amountInvalid'),
+    }),
+    read: ({ username, password, display_name: shown, email, role: wanted, group, quota, remark }) => ({
+      username: username.trim(),
+      password,
+      role: Number(wanted),
+      group,
+      ...(shown.trim() === '' ? {} : { display_name: shown.trim() }),
+      ...(email.trim() === '' ? {} : { email: email.trim() }),
+      ...(quota === '' ? {} : { quota: readDollars(quota) }),
+      ...(remark.trim() === '' ? {} : { remark: remark.trim() }),
+    }),
+    change,
+  });
+  return (
+    <form onSubmit={form.submit} noValidate>
+      <Stack gap="md">
+        {form.error !== null && <FailureNotice error={form.error} />}
+        <div className={classes.pair}>
+          <TextInput
+            label={t('setup.username')}
+            description={t('setup.usernameHint')}
+            required
+            autoComplete="off"
+            autoCapitalize="none"
+            spellCheck={false}
+            data-autofocus
+            {...form.bind('username')}
+          />
+          <TextInput
+            label={t('users.displayName')}
+            description={t('users.displayNameHelp')}
+            {...form.bind('display_name')}
+          />
+        </div>
+        <PasswordInput
+          label={t('setup.password')}
+          description={t('users.passwordHelp')}
+          required
+          autoComplete="new-password"
+          visibilityToggleButtonProps={{ 'aria-label': t('app.showPassword') }}
+          {...form.bind('password')}
+        />
+        <div className={classes.pair}>
+          <TextInput label={t('users.email')} type="email" autoComplete="off" {...form.bind('email')} />
+          {role >= roles.root && (
+            <Select
+              label={t('users.role')}
+              allowDeselect={false}
+              data={[
+                { value: '1', label: t('role.user') },
+                { value: '10', label: t('role.admin') },
+              ]}
+              value={form.values.role}
+              onChange={(value) => form.set('role', value ?? '1')}
+            />
+          )}
+          <GroupSelect choices={choices.data} {...form.bindValue('group')} />
+          <NumberInput
+            label={t('users.firstBalance')}
+            description={t('users.firstBalanceHelp')}
+            prefix="$"
+            min={0}
+            thousandSeparator
+            hideControls
+            {...form.bindValue('quota')}
+          />
+        </div>
+        <TextInput
+          label={t('users.remark')}
+          description={t('users.remarkHelp')}
+          maxLength={255}
+          {...form.bind('remark')}
+        />
+        <Group justify="flex-end" gap="sm">
+          <Button variant="default" onClick={onClose}>
+            {t('app.cancel')}
+          </Button>
+          <Button type="submit" loading={form.isPending}>
+            {t('users.create')}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}

@@ -1,0 +1,79 @@
+import { Alert, Stack } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import { useParams } from 'react-router';
+import type { Account } from '../../api/types.ts';
+import { useApi } from '../../api/use-api.ts';
+import { useSessionSnapshot } from '../../session/session-context.tsx';
+import { Answer } from '../../ui/answer.tsx';
+import { BackLink } from '../../ui/back-link.tsx';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { Page } from '../../ui/page.tsx';
+import { Section } from '../../ui/section.tsx';
+import { AccountActions } from './account-actions.tsx';
+import { AccountFactors } from './account-factors.tsx';
+import { AccountFields } from './account-fields.tsx';
+import { AccountStatus } from './account-marks.tsx';
+import { AccountOverview } from './account-overview.tsx';
+import { AccountSessions } from './account-sessions.tsx';
+import { rightsOver } from './user-values.ts';
+
+/** One account, and what one's own rank allows to do to it. */
+export function UserPage() {
+  const { t } = useTranslation();
+  const { id = '' } = useParams();
+  const account = useApi<Account>(`/api/user/${encodeURIComponent(id)}`);
+  if (account.data !== undefined) return <AccountPage key={account.data.id} account={account.data} />;
+  return (
+    <Page heading={t('users.one')} back={<BackToUsers />} narrow>
+      {account.isError ? (
+        <FailureNotice
+          error={account.error}
+          meanings={{ USER_NOT_FOUND: 'users.gone', AUTH_INSUFFICIENT_PRIVILEGE: 'users.notYours' }}
+        />
+      ) : (
+        <Answer query={account}>{() => null}</Answer>
+      )}
+    </Page>
+  );
+}
+
+function BackToUsers() {
+  const { t } = useTranslation();
+  return <BackLink to="/users">{t('nav.users')}</BackLink>;
+}
+
+function AccountPage({ account }: { account: Account }) {
+  const { t } = useTranslation();
+  const { bundle } = useSessionSnapshot();
+  const operator = bundle?.user ?? { id: 0, role: 0 };
+  const rights = rightsOver(operator, account);
+  return (
+    <Page
+      heading={account.display_name || account.username}
+      intro={t('users.accountOf', { name: account.username, id: account.id })}
+      back={<BackToUsers />}
+      actions={<AccountActions account={account} rights={rights} />}
+      narrow
+    >
+      <Stack gap="lg">
+        {operator.id === account.id && (
+          <Alert color="gray" variant="light">
+            {t('users.yourself')}
+          </Alert>
+        )}
+        <AccountOverview account={account} rights={rights} />
+        {rights.edit ? (
+          <>
+            <AccountFields account={account} />
+            <AccountFactors account={account} />
+          </>
+        ) : (
+          <Section heading={t('users.status')}>
+            <AccountStatus account={account} />
+          </Section>
+        )}
+        {rights.sessions && <AccountSessions account={account} />}
+      </Stack>
+    </Page>
+  );
+}

@@ -1,0 +1,169 @@
+import { Anchor, Button, Group, Select, Text, TextInput } from '@mantine/core';
+import { useDebouncedCallback } from '@mantine/hooks';
+import { IconSearch, IconUserPlus } from '@tabler/icons-react';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
+import type { AccountPage, AccountRow } from '../../api/types.ts';
+import { useApi, withQuery } from '../../api/use-api.ts';
+import { type Column, DataTable } from '../../ui/data-table.tsx';
+import { EmptyState } from '../../ui/empty-state.tsx';
+import { Page } from '../../ui/page.tsx';
+import { type Filters, useFilters } from '../../ui/use-filters.ts';
+import { useFormat } from '../../ui/use-format.ts';
+import { AccountStatus, RoleName } from './account-marks.tsx';
+import { NewUserDialog } from './new-user-dialog.tsx';
+import classes from './users.module.css';
+
+const filterNames = ['keyword', 'role', 'status', 'group', 'sort'] as const;
+type FilterName = (typeof filterNames)[number];
+
+/** Everybody who has an account here. */
+export function UsersPage() {
+  const { t } = useTranslation();
+  const [isAdding, setAdding] = useState(false);
+  const filters = useFilters(filterNames);
+  const { keyword, role, status, group, sort } = filters.values;
+  const [sortBy, order] = sort.split('.');
+  const query = useApi<AccountPage>(
+    withQuery('/api/user', {
+      page: filters.page,
+      keyword,
+      role,
+      status,
+      group,
+      sort_by: sortBy || 'id',
+      sort_order: order || 'desc',
+    }),
+  );
+  const columns = useColumns();
+  return (
+    <Page
+      heading={t('nav.users')}
+      intro={t('users.intro')}
+      actions={
+        <Button
+          leftSection={<IconUserPlus size={18} stroke={1.6} aria-hidden="true" />}
+          onClick={() => setAdding(true)}
+        >
+          {t('users.add')}
+        </Button>
+      }
+    >
+      <div>
+        <FilterBar filters={filters} />
+        <DataTable
+          label={t('nav.users')}
+          query={query}
+          columns={columns}
+          rowKey={({ id }) => id}
+          onPage={filters.setPage}
+          empty={
+            <EmptyState
+              heading={t('users.none')}
+              text={t('users.noneText')}
+              action={
+                <Button variant="default" onClick={filters.clear}>
+                  {t('users.clear')}
+                </Button>
+              }
+            />
+          }
+        />
+      </div>
+      <NewUserDialog isOpen={isAdding} onClose={() => setAdding(false)} />
+    </Page>
+  );
+}
+
+function FilterBar({ filters }: { filters: Filters<FilterName> }) {
+  const { t } = useTranslation();
+  const [typed, setTyped] = useState(filters.values.keyword);
+  const search = useDebouncedCallback((text: string) => filters.set('keyword', text.trim()), 300);
+  const pick = (name: FilterName) => ({
+    value: filters.values[name],
+    onChange: (value: string | null) => filters.set(name, value ?? ''),
+    allowDeselect: false,
+  });
+  return (
+    <Group gap="sm" mb="md" align="end" role="search" className={classes.filters}>
+      <TextInput
+        className={classes.search}
+        label={t('app.search')}
+        placeholder={t('users.searchHelp')}
+        leftSection={<IconSearch size={18} stroke={1.6} aria-hidden="true" />}
+        value={typed}
+        onChange={(event) => {
+          setTyped(event.currentTarget.value);
+          search(event.currentTarget.value);
+        }}
+      />
+      <Select
+        label={t('users.role')}
+        data={[
+          { value: '', label: t('app.all') },
+          { value: '1', label: t('role.user') },
+          { value: '10', label: t('role.admin') },
+          { value: '100', label: t('role.root') },
+        ]}
+        {...pick('role')}
+      />
+      <Select
+        label={t('users.status')}
+        data={[
+          { value: '', label: t('app.all') },
+          { value: '1', label: t('users.enabled') },
+          { value: '2', label: t('users.disabled') },
+          { value: '-1', label: t('users.deleted') },
+        ]}
+        {...pick('status')}
+      />
+      <Select
+        label={t('users.sort')}
+        data={[
+          { value: '', label: t('users.sort.newest') },
+          { value: 'username.asc', label: t('users.sort.name') },
+          { value: 'quota.desc', label: t('users.sort.balance') },
+          { value: 'last_login_at.desc', label: t('users.sort.login') },
+        ]}
+        {...pick('sort')}
+      />
+    </Group>
+  );
+}
+
+function useColumns(): readonly Column<AccountRow>[] {
+  const { t } = useTranslation();
+  const format = useFormat();
+  return [
+    { key: 'name', heading: t('users.user'), render: (account) => <AccountName account={account} /> },
+    { key: 'role', heading: t('users.role'), render: ({ role }) => <RoleName role={role} /> },
+    { key: 'status', heading: t('users.status'), render: (account) => <AccountStatus account={account} /> },
+    { key: 'group', heading: t('users.group'), render: ({ group }) => group },
+    { key: 'balance', heading: t('users.balance'), numeric: true, render: ({ quota }) => format.money(quota) },
+    { key: 'used', heading: t('users.used'), numeric: true, render: ({ used_quota: used }) => format.money(used) },
+    {
+      key: 'login',
+      heading: t('users.lastLogin'),
+      numeric: true,
+      render: ({ last_login_at: at }) => (at === 0 ? t('users.never') : format.ago(at)),
+    },
+  ];
+}
+
+function AccountName({ account }: { account: AccountRow }) {
+  const hasOwnName = account.display_name !== '' && account.display_name !== account.username;
+  const second = [hasOwnName ? account.username : '', account.email ?? ''].filter((text) => text !== '').join(' · ');
+  return (
+    <div className={classes.name}>
+      <Anchor component={Link} to={`/users/${account.id}`} fw={550}>
+        {hasOwnName ? account.display_name : account.username}
+      </Anchor>
+      {second !== '' && (
+        <Text size="xs" c="dimmed">
+          {second}
+        </Text>
+      )}
+    </div>
+  );
+}
