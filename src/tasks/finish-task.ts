@@ -6,7 +6,8 @@ import { recordTransition } from './webhooks/record-transition.ts';
 export type Ending =
   /** `usageTrouble`: why the facts for the final price could not be had; the reservation then stands. */
   | { status: 'SUCCESS'; usageTrouble?: string | undefined }
-  | { status: 'FAILURE'; reason: string; class?: string; httpStatus?: number };
+  /** `freesKey`: no vendor has or will have the task, and its Idempotency-Key stands for nothing any more. */
+  | { status: 'FAILURE'; reason: string; class?: string; httpStatus?: number; freesKey?: boolean };
 
 export const leaseOf = (task: TaskRecord): Lease => ({
   taskId: task.taskId,
@@ -52,6 +53,7 @@ export async function finishTask(
       : { kind: 'refunded' as const, detail: `${task.quota}` };
     await tx.tasks.addEvent({ ...event, ...money });
     await recordTransition(deps, tx, task, final);
+    if (!succeeded && ending.freesKey) await tx.idempotency.free(task.userId, task.taskId);
     // Last: it locks the rows of user, key and channel, which all their other tasks wait for.
     if (succeeded) await billing.settle(tx, task, bill);
     else await billing.refund(tx, task, bill, reason);

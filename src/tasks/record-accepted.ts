@@ -39,7 +39,9 @@ export async function recordAccepted(
     deps.logger.warn({ task_id: task.taskId }, 'state is larger than 1 MiB and was not stored');
   }
   const ending = immediate && (await immediateEnding(deps, call, prepared, { ...task, ...accepted }, immediate));
-  const running = { ...accepted, status: 'SUBMITTED' as const, progress: immediate?.progress ?? '10%' };
+  // Of a success whose facts are asked for again nothing is told before its bill is known.
+  const progress = (immediate?.status === 'SUCCESS' ? undefined : immediate?.progress) ?? '10%';
+  const running = { ...accepted, status: 'SUBMITTED' as const, progress };
   const write = (): Promise<boolean> =>
     ending
       ? finishTask(deps, task, ending.ending, { ...accepted, ...ending.change })
@@ -65,7 +67,10 @@ export async function recordAccepted(
   return stored ?? { ...task, ...accepted, status: ending.ending.status };
 }
 
-/** How a job that the vendor answered at once has ended; undefined while it runs. */
+/**
+ * How a job that the vendor answered at once has ended; undefined while it runs, and where only we could not find out what it used: the bill is
+ * final, so that a poll asks again.
+ */
 async function immediateEnding(
   deps: TaskDeps,
   call: { plugin: LoadedPlugin; secrets: readonly string[] },
@@ -77,6 +82,7 @@ async function immediateEnding(
   if (status !== 'SUCCESS' && status !== 'FAILURE') return undefined;
   const context = queryContext(task, channel, credential.context);
   const { billing, trouble } = await usageOnComplete(deps, call, context, task, immediate, task.data);
+  if (status === 'SUCCESS' && trouble?.host) return undefined;
   const change = billing ? { billing } : {};
   return status === 'SUCCESS'
     ? { ending: { status, usageTrouble: trouble?.message }, change }

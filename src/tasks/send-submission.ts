@@ -8,8 +8,11 @@ import type { Submission, TaskDeps } from './types.ts';
 
 export type SendOutcome =
   | { kind: 'accepted'; result: ParsedSubmission }
-  /** `mayTryAnother`: the vendor provably has no job from this attempt, or its channel accepts the risk. */
-  | { kind: 'failed'; error: AppError; mayTryAnother: boolean };
+  /**
+   * `mayTryAnother`: the vendor provably has no job from this attempt, or its channel accepts the risk. `mayComeAgain`: it has none, and has
+   * not refused the request as such, so that the same one may succeed later.
+   */
+  | { kind: 'failed'; error: AppError; mayTryAnother: boolean; mayComeAgain: boolean };
 
 /** The one upstream call of an attempt, and what the plugin makes of the answer. */
 export async function sendSubmission(deps: TaskDeps, submission: Submission, prepared: Prepared): Promise<SendOutcome> {
@@ -24,17 +27,22 @@ export async function sendSubmission(deps: TaskDeps, submission: Submission, pre
   if (!sent.ok) {
     const { kind, notSent, message } = sent.error;
     if (kind === 'refused')
-      return { kind: 'failed', error: taskErrors.plugin_request_invalid({ message }), mayTryAnother: false };
+      return {
+        ...{ kind: 'failed', error: taskErrors.plugin_request_invalid({ message }) },
+        ...{ mayTryAnother: false, mayComeAgain: true },
+      };
     const make = kind === 'timeout' ? taskErrors.vendor_timeout : taskErrors.vendor_unreachable;
     const retries = notSent || prepared.channel.settings.retry_on_5xx === true;
-    return { kind: 'failed', error: make({ message: message, doNotRetry: !notSent }), mayTryAnother: retries };
+    const error = make({ message, doNotRetry: !notSent });
+    return { kind: 'failed', error, mayTryAnother: retries, mayComeAgain: notSent };
   }
   const { status, headers } = sent.value;
   const text = await sent.value.text();
   const accepted = status >= 200 && status < 300;
   if (!text.ok) {
     const error = taskErrors.vendor_failed({ message: text.error.message, doNotRetry: accepted });
-    return { kind: 'failed', error, mayTryAnother: !accepted && prepared.channel.settings.retry_on_5xx === true };
+    const mayTryAnother = !accepted && prepared.channel.settings.retry_on_5xx === true;
+    return { kind: 'failed', error, mayTryAnother, mayComeAgain: false };
   }
   const body = parseJson(text.value) ?? text.value;
   if (!accepted) return refusal(deps, prepared, status, headers, text.value);
@@ -51,7 +59,8 @@ export async function sendSubmission(deps: TaskDeps, submission: Submission, pre
     parsed.error.kind === 'thrown'
       ? taskErrors.plugin_submit_response_failed
       : taskErrors.plugin_submit_response_invalid;
-  return { kind: 'failed', error: make({ message: parsed.error.message, doNotRetry: true }), mayTryAnother: false };
+  const error = make({ message: parsed.error.message, doNotRetry: true });
+  return { kind: 'failed', error, mayTryAnother: false, mayComeAgain: false };
 }
 
 function refusal(
@@ -69,6 +78,7 @@ function refusal(
       kind: 'failed',
       error: taskErrors.vendor_busy({ message, ...(wait > 0 ? { retryAfterSeconds: wait } : {}) }),
       mayTryAnother: true,
+      mayComeAgain: true,
     };
   }
   if (status === 401 || status === 403) {
@@ -78,14 +88,18 @@ function refusal(
       kind: 'failed',
       error: taskErrors.vendor_failed({ message: 'The vendor refused the credential of the channel.' }),
       mayTryAnother: false,
+      mayComeAgain: true,
     };
   }
-  if (status >= 400 && status < 500)
-    return { kind: 'failed', error: taskErrors.vendor_rejected({ message }), mayTryAnother: false };
+  if (status >= 400 && status < 500) {
+    const error = taskErrors.vendor_rejected({ message });
+    return { kind: 'failed', error, mayTryAnother: false, mayComeAgain: false };
+  }
   return {
     kind: 'failed',
     error: taskErrors.vendor_failed({ message }),
     mayTryAnother: prepared.channel.settings.retry_on_5xx === true,
+    mayComeAgain: false,
   };
 }
 

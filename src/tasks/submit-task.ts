@@ -5,6 +5,8 @@ import { finishTask, leaseOf } from './finish-task.ts';
 import { keepFailure } from './keep-failure.ts';
 import { keepLease, SUBMIT_LEASE_MS } from './keep-lease.ts';
 import { keptRequest } from './kept-request.ts';
+import { openSurely } from './open-surely.ts';
+import { passOver } from './pass-over.ts';
 import { inputOf, type Prepared, prepareSubmission } from './prepare-submission.ts';
 import { recordAccepted } from './record-accepted.ts';
 import { sendSubmission } from './send-submission.ts';
@@ -37,6 +39,8 @@ export async function submitTask(deps: TaskDeps, submission: Submission): Promis
   const tried: number[] = [];
   let task: TaskRecord | undefined;
   let lastError: AppError | undefined;
+  /** No vendor has a job, and none has refused the request: a repeat may succeed where this one fails. */
+  let mayComeAgain = true;
   while (tried.length < MAX_CHANNELS) {
     const channel = pick(deps, submission, tried);
     if (!channel) break;
@@ -50,7 +54,12 @@ export async function submitTask(deps: TaskDeps, submission: Submission): Promis
         ? await moveTask(deps, task, prepared, tried.length)
         : await openTask(deps, submission, prepared, taskId, callbackUrl);
     } catch (error) {
-      if (task) await failSubmission(deps, await asStored(deps, task), error);
+      const unreadable = passOver(deps, channel, error);
+      if (unreadable) {
+        lastError ??= unreadable;
+        continue;
+      }
+      if (task) await failSubmission(deps, await asStored(deps, task), error, mayComeAgain);
       throw error;
     }
     traceEvent(deps.logger, 'reservation', requestId, { ...told, quota: task.quota });
@@ -60,6 +69,7 @@ export async function submitTask(deps: TaskDeps, submission: Submission): Promis
       const outcome = await sendSubmission(deps, submission, prepared);
       if (outcome.kind === 'accepted') return await recordAccepted(deps, submission, prepared, task, outcome);
       lastError = outcome.error;
+      mayComeAgain &&= outcome.mayComeAgain;
       deps.logger.info(
         { task_id: taskId, channel_id: channel.id, reason: lastError.message },
         'a submission was not accepted',
@@ -70,7 +80,7 @@ export async function submitTask(deps: TaskDeps, submission: Submission): Promis
     }
   }
   const error = lastError ?? taskErrors.no_available_channel({ param: 'model' });
-  if (task) await failSubmission(deps, task, error);
+  if (task) await failSubmission(deps, task, error, mayComeAgain);
   throw error;
 }
 
@@ -100,43 +110,48 @@ async function openTask(
   const { quota, snapshot } = prepared.quote;
   const owner = { taskId, userId: caller.user.id, apiKeyId: caller.key?.id ?? null };
   const kept = keptRequest(submission);
-  return deps.store.transaction(async (tx) => {
-    const createdAt = deps.clock.unix();
-    const { userId } = owner;
-    const expiresAt = createdAt + IDEMPOTENCY_SECONDS;
-    if (idempotency && !(await tx.idempotency.take({ ...idempotency, userId, taskId, at: createdAt, expiresAt })))
-      throw taskErrors.idempotency_in_progress({ retryAfterSeconds: 5 });
-    const task = await tx.tasks.insert({
-      ...owner,
-      platform: plugin.key,
-      group: caller.group,
-      channelId: prepared.channel.id,
-      action: prepared.action,
-      quota,
-      properties: {
-        input: inputOf(intent.requestBody),
-        originModelName: prepared.model,
-        upstreamModelName: prepared.upstreamModel,
-      },
-      execution: {
-        requestId: submission.requestId,
-        pluginKey: plugin.key,
-        pluginVersion: plugin.version,
-        generation: submission.generation,
-        surface: submission.surface,
-        ...(submission.background ? { background: true } : {}),
-        ...(kept ? { request: kept } : {}),
-      },
-      billing: snapshot,
-      callbackUrl,
-      createdAt,
-      leaseOwner: deps.nodeId,
-      leaseForMs: SUBMIT_LEASE_MS,
+  const open = () =>
+    deps.store.transaction(async (tx) => {
+      const createdAt = deps.clock.unix();
+      const { userId } = owner;
+      const expiresAt = createdAt + IDEMPOTENCY_SECONDS;
+      if (idempotency && !(await tx.idempotency.take({ ...idempotency, userId, taskId, at: createdAt, expiresAt })))
+        throw taskErrors.idempotency_in_progress({ retryAfterSeconds: 5 });
+      const task = await tx.tasks.insert({
+        ...owner,
+        platform: plugin.key,
+        group: caller.group,
+        channelId: prepared.channel.id,
+        action: prepared.action,
+        quota,
+        properties: {
+          input: inputOf(intent.requestBody),
+          originModelName: prepared.model,
+          upstreamModelName: prepared.upstreamModel,
+        },
+        execution: {
+          requestId: submission.requestId,
+          pluginKey: plugin.key,
+          pluginVersion: plugin.version,
+          generation: submission.generation,
+          surface: submission.surface,
+          ...(submission.background ? { background: true } : {}),
+          ...(kept ? { request: kept } : {}),
+        },
+        billing: snapshot,
+        callbackUrl,
+        createdAt,
+        leaseOwner: deps.nodeId,
+        leaseForMs: SUBMIT_LEASE_MS,
+      });
+      await tx.tasks.addEvent({ taskId, at: createdAt, kind: 'created', status: 'NOT_START', detail: `${quota}` });
+      // Last: it locks the user's row, and every other submission of his waits for the end of this transaction.
+      await deps.billing.reserve(tx, { ...owner, quota }, 1);
+      return task;
     });
-    await tx.tasks.addEvent({ taskId, at: createdAt, kind: 'created', status: 'NOT_START', detail: `${quota}` });
-    // Last: it locks the user's row, and every other submission of his waits for the end of this transaction.
-    await deps.billing.reserve(tx, { ...owner, quota }, 1);
-    return task;
+  return openSurely(deps, taskId, open, async () => {
+    const task = await deps.store.tasks.byTaskId(taskId);
+    return task?.status === 'NOT_START' ? task : undefined;
   });
 }
 
@@ -165,10 +180,10 @@ async function asStored(deps: TaskDeps, task: TaskRecord): Promise<TaskRecord> {
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : 'unknown');
 
 /** A refused or failed submission ends the row with its refund; where the store fails too, the lease runs out and recovery does it. */
-async function failSubmission(deps: TaskDeps, task: TaskRecord, error: unknown): Promise<void> {
+async function failSubmission(deps: TaskDeps, task: TaskRecord, error: unknown, freesKey: boolean): Promise<void> {
   try {
     const execution = { ...task.execution, failure: keepFailure(error) };
-    await finishTask(deps, task, { status: 'FAILURE', reason: messageOf(error) }, { execution });
+    await finishTask(deps, task, { status: 'FAILURE', reason: messageOf(error), freesKey }, { execution });
   } catch (trouble) {
     deps.logger.error(
       { err: trouble, task_id: task.taskId },

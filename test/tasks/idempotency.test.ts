@@ -1,7 +1,7 @@
 /** Idempotency-Key: a client repeats a submission, whatever came between, and never buys it twice. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { AppError, sha256Hex } from '../../src/kernel/index.ts';
-import type { Store } from '../../src/store/ports/index.ts';
+import type { Repositories, Store } from '../../src/store/ports/index.ts';
 import type { Caller, ClientRequest } from '../../src/tasks/index.ts';
 import { describeEachStore, leaseOf, type OpenedStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
@@ -155,6 +155,84 @@ const describeKeys = (opened: () => OpenedStore) => {
     expect(again.message).toContain('this prompt is not allowed');
     expect(orders).toBe(1);
     expect(await balanceOf(store, caller.user.id)).toBe(BALANCE);
+  });
+
+  const busy: [what: string, answer: () => Response, code: string][] = [
+    ['429', () => new Response('{}', { status: 429, headers: { 'retry-after': '1' } }), 'tasks.vendor_busy'],
+    ['401', () => new Response('{}', { status: 401 }), 'tasks.vendor_failed'],
+  ];
+  test.each(busy)(
+    'what a vendor did not even look at (%s) leaves the key free, and the next try is a new one',
+    async (_, answer, code) => {
+      const caller = await addCaller(store);
+      onOrder = async () => answer();
+      const told = await refused(submit(caller, request(KEY)));
+      expect([told.code, told.doNotRetry]).toEqual([code, false]);
+      expect(await store.idempotency.find(caller.user.id, KEY, 0)).toBeUndefined();
+      onOrder = undefined;
+      const next = await submit(caller, request(KEY));
+      expect([next.replayed, orders]).toEqual([false, 2]);
+      expect(await balanceOf(store, caller.user.id)).toBe(BALANCE - billFor(5));
+    },
+  );
+
+  test('a doubt about one channel keeps the key, whatever a later one answers', async () => {
+    const caller = await addCaller(store);
+    const [first, second] = [
+      Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response('{}', { status: 503 }) }),
+      Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response('{}', { status: 429 }) }),
+    ];
+    const added = [
+      await engine.addChannel({ priority: 9, baseUrl: first.url.origin, settings: { retry_on_5xx: true } }),
+      await engine.addChannel({ priority: 8, baseUrl: second.url.origin }),
+    ];
+    onOrder = async () => new Response('{}', { status: 429 });
+    expect((await refused(submit(caller, request(KEY)))).code).toBe('tasks.vendor_busy');
+    for (const id of added) await engine.channels.delete(id);
+    onOrder = undefined;
+    const again = await refused(submit(caller, request(KEY)));
+    expect([again.code, again.replayed, orders]).toEqual(['tasks.vendor_busy', true, 1]);
+    await Promise.all([first.stop(true), second.stop(true)]);
+  });
+
+  test('a channel whose key cannot be read is passed over', async () => {
+    const caller = await addCaller(store);
+    const lost = await engine.addChannel({ priority: 9 });
+    await store.channels.update(lost, { keySealed: 'sealed by a secret that is gone' });
+    const last = await engine.addChannel({ priority: -1 });
+    expect((await submit(caller, request(KEY))).status).toBe('SUBMITTED');
+    expect(orders).toBe(1);
+    for (const id of [lost, last]) await engine.channels.delete(id);
+  });
+
+  test('the lost answer of the commit that opens a task: the request goes on with it, and is sent once', async () => {
+    const caller = await addCaller(store);
+    let trouble: 'lost' | 'failed' | undefined;
+    const unknown = () => new AppError('store.outcome_unknown', 'unavailable', 'nobody knows');
+    const node = await startEngine(
+      {
+        ...store,
+        async transaction<T>(work: (tx: Repositories) => Promise<T>): Promise<T> {
+          const now = trouble;
+          trouble = undefined;
+          if (now === 'failed') throw unknown();
+          const value = await store.transaction(work);
+          if (now === 'lost') throw unknown();
+          return value;
+        },
+      },
+      sandbox,
+    );
+    trouble = 'lost';
+    const first = await submit(caller, request(KEY), node);
+    const again = await submit(caller, request(KEY), node);
+    expect([first.replayed, again.replayed, again.taskId, orders]).toEqual([false, true, first.taskId, 1]);
+    expect(await balanceOf(store, caller.user.id)).toBe(BALANCE - billFor(5));
+    // One that has not happened is not made up.
+    trouble = 'failed';
+    expect((await refused(submit(caller, request('other'), node))).code).toBe('store.outcome_unknown');
+    expect(await balanceOf(store, caller.user.id)).toBe(BALANCE - billFor(5));
+    await node.stop();
   });
 
   test('a 2xx that cannot be understood is not bought again', async () => {

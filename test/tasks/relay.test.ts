@@ -653,7 +653,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     expect(vendor.requests).toHaveLength(1);
   });
 
-  test('a bill whose commit is not answered, and one that fails at first, is written once', async () => {
+  test('an opening and a bill whose commit is not answered, and a bill that fails at first, are written once', async () => {
     const trouble: ('lost' | 'failed')[] = [];
     const store2: Store = {
       ...store,
@@ -661,12 +661,13 @@ const describeRelay = (opened: () => OpenedStore) => {
         const now = trouble.shift();
         if (now === 'failed') throw new Error('the store fails');
         const value = await store.transaction(work);
-        if (now === 'lost') throw new Error('the answer of a commit is lost');
+        if (now === 'lost') throw new AppError('store.outcome_unknown', 'unavailable', 'nobody knows');
         return value;
       },
     };
     const node = await startEngine(store2, sandbox);
     const caller = await addCaller(store);
+    trouble.push('lost');
     const sent = node.tasks.relay.create(caller, {
       kind: 'response',
       requestId: 'request',

@@ -82,6 +82,7 @@ async function relayFirst(
         key = deps.channels.credential(channel);
       } catch (error) {
         unreadable = passOver(deps, channel, error);
+        if (!unreadable) throw error;
         continue;
       }
       const quote = quoteFor(deps, caller, intent, channel);

@@ -3,6 +3,7 @@ import { newRelayId } from '../../kernel/index.ts';
 import type { ChannelRecord, RelayClaim, RelayRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { SUBMIT_LEASE_MS } from '../keep-lease.ts';
+import { openSurely } from '../open-surely.ts';
 import { IDEMPOTENCY_SECONDS } from '../submit-task.ts';
 import type { Caller, Idempotency, TaskDeps } from '../types.ts';
 import type { RelayIntent } from './read-relay-request.ts';
@@ -29,31 +30,36 @@ export function openRelay(
   { quota, snapshot }: Quote,
 ): Promise<RelayRecord> {
   const owner = { userId: caller.user.id, apiKeyId: caller.key?.id ?? null };
-  return deps.store.transaction(async (tx) => {
-    const at = deps.clock.unix();
-    const relayId = newRelayId();
-    const { userId } = owner;
-    const key = idempotency && { ...idempotency, userId, taskId: relayId, at, expiresAt: at + IDEMPOTENCY_SECONDS };
-    if (key && !(await tx.idempotency.take(key))) {
-      throw taskErrors.idempotency_in_progress({ retryAfterSeconds: 5 });
-    }
-    const relay = await tx.relays.open({
-      ...owner,
-      relayId,
-      kind: intent.kind,
-      group: caller.group,
-      channelId: channel.id,
-      model: intent.model,
-      quota,
-      billing: snapshot,
-      requestId,
-      createdAt: at,
-      leaseOwner: deps.nodeId,
-      leaseForMs: SUBMIT_LEASE_MS,
+  const relayId = newRelayId();
+  const open = () =>
+    deps.store.transaction(async (tx) => {
+      const at = deps.clock.unix();
+      const { userId } = owner;
+      const key = idempotency && { ...idempotency, userId, taskId: relayId, at, expiresAt: at + IDEMPOTENCY_SECONDS };
+      if (key && !(await tx.idempotency.take(key))) {
+        throw taskErrors.idempotency_in_progress({ retryAfterSeconds: 5 });
+      }
+      const relay = await tx.relays.open({
+        ...owner,
+        relayId,
+        kind: intent.kind,
+        group: caller.group,
+        channelId: channel.id,
+        model: intent.model,
+        quota,
+        billing: snapshot,
+        requestId,
+        createdAt: at,
+        leaseOwner: deps.nodeId,
+        leaseForMs: SUBMIT_LEASE_MS,
+      });
+      // Last: it locks the user's row.
+      await deps.billing.reserve(tx, { ...owner, taskId: relayId, quota }, 1);
+      return relay;
     });
-    // Last: it locks the user's row.
-    await deps.billing.reserve(tx, { ...owner, taskId: relayId, quota }, 1);
-    return relay;
+  return openSurely(deps, relayId, open, async () => {
+    const relay = await deps.store.relays.byRelayId(relayId);
+    return relay?.status === 'OPEN' ? relay : undefined;
   });
 }
 
