@@ -75,6 +75,7 @@ import type { PanelUser } from './users/describe-user.ts';
 import { createOwnAccount, type OwnAccount } from './users/edit-own-account.ts';
 import { loadPanelUser } from './users/load-factors.ts';
 import { createIdentifyByCode } from './wechat/identify-by-code.ts';
+import { createReadQrCode, type ReadQrCode } from './wechat/read-qr-code.ts';
 import { createWeChat, type WeChat } from './wechat/wechat.ts';
 
 export type AuthDeps = {
@@ -158,7 +159,7 @@ export interface Auth {
   /** Sign-in and binding through providers of identities, and everybody's bindings. */
   readonly oauth: OAuth;
   readonly telegram: { logIn(login: TelegramLogin): Promise<LoginResult>; readonly binding: BindTelegram };
-  readonly wechat: WeChat;
+  readonly wechat: WeChat & { qrCode: ReadQrCode };
   readonly proofs: {
     /** Whether a scope needs a proof of this account, and how it may be made. */
     describe(principal: PanelPrincipal, scope: ProofScope): Promise<ProofDescription>;
@@ -349,6 +350,7 @@ export function createAuth(deps: AuthDeps): Auth {
       logIn: guarded(wechat.logIn),
       beginBinding: guarded(wechat.beginBinding),
       bind: guarded(wechat.bind),
+      qrCode: guarded(createReadQrCode(room)),
     },
     proofs: {
       describe: guarded(createDescribeProof(room)),

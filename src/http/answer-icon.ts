@@ -1,8 +1,7 @@
-import type { IconImage } from '../plugins/index.ts';
 import { httpErrors } from './errors.ts';
 
-/** The logo of a plugin as a file that can do nothing but be looked at. @throws http.not_found without one */
-export function answerIcon(icon: IconImage | undefined): Response {
+/** A picture as a file that can do nothing but be looked at. @throws http.not_found without one */
+export function answerIcon(icon: { bytes: Uint8Array; mimeType: string } | undefined): Response {
   if (!icon) throw httpErrors.not_found();
   return new Response(new Uint8Array(icon.bytes), {
     headers: {

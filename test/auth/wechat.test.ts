@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import type { Auth, AuthSettings, PanelPrincipal } from '../../src/auth/index.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
-import { startWeChatServer, WECHAT_TOKEN, type WeChatMood, type WeChatServer } from '../support/wechat-server.ts';
+import { PNG, startWeChatServer, WECHAT_TOKEN, type WeChatMood, type WeChatServer } from '../support/wechat-server.ts';
 import { addProtectedUser } from './authenticator-app.ts';
 import { addUser, DIALECTS, enterQuickly, ORIGIN, openAuth, openTestStore, testSettings } from './harness.ts';
 import { refusal } from './refusal.ts';
@@ -66,6 +66,48 @@ for (const dialect of DIALECTS) {
     const bind = (principal: PanelPrincipal, flowToken: string, code: string) =>
       auth.wechat.bind(principal, { code, flowToken, origin: ORIGIN });
     const ownerOf = async (subject: string) => (await store.identities.owner('wechat', subject))?.userId;
+
+    describe('the picture to scan', () => {
+      const show = (path: string) => {
+        settings.providers.wechat = {
+          ...settings.providers.wechat,
+          qrCodeUrl: `${server.url}/pictures/${path}`,
+        } as never;
+        return auth.wechat.qrCode();
+      };
+
+      test('is fetched by the gateway, once in ten minutes, and is what its bytes are', async () => {
+        const before = server.pictures;
+        const shown = await Promise.all([show('qr.png'), show('qr.png'), show('qr.png')]);
+        expect(shown.map(({ mimeType }) => mimeType)).toEqual(['image/png', 'image/png', 'image/png']);
+        expect(Buffer.from(shown[0]?.bytes ?? []).equals(PNG)).toBe(true);
+        clock.advance(599);
+        await show('qr.png');
+        expect(server.pictures - before).toBe(1);
+        clock.advance(2);
+        await show('qr.png');
+        expect(server.pictures - before).toBe(2);
+      });
+
+      test.each(['page', 'vector.svg', 'moved', 'endless', 'missing'])(
+        'stored cross-site scripting and server-side request forgery: %s is no picture, and is not asked for again at once',
+        async (path) => {
+          const before = server.pictures;
+          await refusal(show(path), 'auth.provider_failed');
+          await refusal(show(path), 'auth.provider_failed');
+          expect(server.pictures - before).toBe(1);
+          clock.advance(31);
+          await refusal(show(path), 'auth.provider_failed');
+          expect(server.pictures - before).toBe(2);
+        },
+      );
+
+      test('there is none without an address, or while WeChat is off', async () => {
+        await refusal(auth.wechat.qrCode(), 'auth.method_disabled');
+        settings.providers.wechat = undefined;
+        await refusal(auth.wechat.qrCode(), 'auth.method_disabled');
+      });
+    });
 
     describe('sign-in', () => {
       test('of the owner of the identity: a session by the method wechat', async () => {

@@ -13,7 +13,23 @@ export type WeChatServer = {
   complaints: string[];
   /** The codes that were asked for. */
   asked: string[];
+  /** How often a picture was asked for: `/pictures/qr.png`, and some that are none. */
+  pictures: number;
   stop(): Promise<void>;
+};
+
+/** One black pixel. */
+export const PNG = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==',
+  'base64',
+);
+
+const pictures: Readonly<Record<string, () => Response>> = {
+  '/pictures/qr.png': () => new Response(PNG, { headers: { 'content-type': 'text/html' } }),
+  '/pictures/page': () => new Response('<script>alert(1)</script>', { headers: { 'content-type': 'image/png' } }),
+  '/pictures/vector.svg': () => new Response('<svg xmlns="http://www.w3.org/2000/svg"/>'),
+  '/pictures/moved': () => new Response(null, { status: 302, headers: { location: 'http://127.0.0.1:9/qr.png' } }),
+  '/pictures/endless': () => new Response(Buffer.concat([PNG, Buffer.alloc(2 * 1024 * 1024)])),
 };
 
 export function startWeChatServer(): WeChatServer {
@@ -24,6 +40,10 @@ export function startWeChatServer(): WeChatServer {
     idleTimeout: 60,
     async fetch(request) {
       const { pathname, searchParams } = new URL(request.url);
+      if (pathname.startsWith('/pictures/')) {
+        server.pictures += 1;
+        return pictures[pathname]?.() ?? new Response('Not here', { status: 404 });
+      }
       const code = searchParams.get('code') ?? '';
       server.asked.push(code);
       if (request.method !== 'GET') server.complaints.push(`method ${request.method}`);
@@ -63,6 +83,7 @@ export function startWeChatServer(): WeChatServer {
     mood: 'well',
     complaints: [],
     asked: [],
+    pictures: 0,
     async stop() {
       for (const release of held) release();
       await listening.stop(true);

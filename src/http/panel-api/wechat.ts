@@ -1,6 +1,7 @@
 import { Elysia, t } from 'elysia';
 import type { Auth } from '../../auth/index.ts';
 import type { Clock } from '../../kernel/index.ts';
+import { answerIcon } from '../answer-icon.ts';
 import { createAnswerLogin } from '../answer-login.ts';
 import { auditNewcomer } from '../audit-newcomer.ts';
 import { guardNavigation } from '../guard-navigation.ts';
@@ -25,6 +26,13 @@ export function wechatRoutes(
       public: true,
       critical: true,
       detail: { summary: 'Begin to sign in with WeChat' },
+    })
+    .get('/api/oauth/wechat/qrcode', async () => answerIcon(await wechat.qrCode()), {
+      public: true,
+      detail: {
+        summary: 'The QR code of the WeChat account',
+        description: 'A picture, fetched from WeChatAccountQRCodeImageURL and kept for ten minutes.',
+      },
     })
     .get(
       '/api/oauth/wechat',
