@@ -24,6 +24,7 @@ import { authConfig, authSettings, cleanUpConfig } from './auth-settings.ts';
 import { billingSettings } from './billing-settings.ts';
 import { createLedgerCheck } from './check-ledger.ts';
 import type { Config } from './config-variables.ts';
+import { createDemoChannel } from './demo-channel.ts';
 import { describeSystem } from './describe-system.ts';
 import { listAttention } from './list-attention.ts';
 import { listOfferedModels } from './list-offered-models.ts';
@@ -208,6 +209,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
   });
 
   const offeredModels = () => listOfferedModels(plugins, channels);
+  const demo = createDemoChannel({ store, channels, plugins, clock, logger });
   const ledger = createLedgerCheck({ store, clock, logger });
   const http = createHttpApp({
     config: {
@@ -249,6 +251,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
     offeredModels,
     records: store.logs,
     system: () => describeSystem({ store, clock, config, nodeId, sandbox, plugins, tasks, ledger }),
+    demoChannel: () => demo.make(),
     attention: () =>
       listAttention({
         ...{ store, clock, plugins, channels, billing, tasks, ledger, offeredModels },
@@ -268,6 +271,9 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
   });
 
   await started;
+  // Its port may have gone to another program; nothing else here shall fail with it.
+  await demo.start().catch((error) => logger.warn({ err: error }, 'the demo vendor could not be started'));
+  stops.add('demo vendor', () => demo.stop());
   // Stopped after polling, whose last transitions are told yet.
   await tasks.webhooks.start();
   stops.add('webhooks', () => tasks.webhooks.stop(WEBHOOK_GRACE_MS));

@@ -3,6 +3,6 @@
  * Never touches: plugins' code, HTTP, money.
  */
 export { type ChannelChange, type Channels, createChannels, type SavedChannel } from './channels.ts';
-export { type ChannelInput, mapModel, type PluginFacts, RELAY_TYPE } from './check-channel.ts';
+export { type ChannelInput, mapModel, type PluginFacts, RELAY_TYPE, TASK_PLUGIN_TYPE } from './check-channel.ts';
 export { channelErrors } from './errors.ts';
 export { serves } from './pick-channel.ts';

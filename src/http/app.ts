@@ -32,7 +32,7 @@ import { priceQuoteRoutes } from './panel-api/price-quotes.ts';
 import { priceRoutes } from './panel-api/prices.ts';
 import { type RecordsSource, recordRoutes } from './panel-api/records.ts';
 import { registrationRoutes } from './panel-api/registration.ts';
-import { setupRoutes } from './panel-api/setup.ts';
+import { type MadeDemoChannel, setupRoutes } from './panel-api/setup.ts';
 import { signInRoutes } from './panel-api/sign-in.ts';
 import { statsRoutes } from './panel-api/stats.ts';
 import { type SystemView, systemRoutes } from './panel-api/system.ts';
@@ -78,6 +78,7 @@ export type HttpDeps = {
   legalTexts: OperationDeps['legalTexts'];
   system: () => Promise<SystemView>;
   attention: () => Promise<AttentionItem[]>;
+  demoChannel: () => Promise<MadeDemoChannel>;
   readiness: ReadinessChecks;
   metrics: Metrics;
   panel: PanelManifest;

@@ -361,6 +361,7 @@ describe('every route states who may call it', () => {
         'POST /api/plugin/task/{key}/dryrun',
         'POST /api/plugin/task/{key}/preview',
         'POST /api/plugin/task/{key}/status',
+        'POST /api/setup/demo-channel',
         'PUT /api/custom-oauth-provider/{id}',
         'PUT /api/option',
         'PUT /api/plugin/task',
@@ -641,7 +642,7 @@ describe('channels', () => {
       task_plugin_key: 'demo',
     });
     const read = await send({ path, token });
-    expect(read.json.data).toEqual(renamed.json.data);
+    expect(read.json.data).toMatchObject({ ...renamed.json.data, key_readable: true, health: { state: 'idle' } });
     expect((await send({ method: 'DELETE', path, token })).status).toBe(200);
     expect((await send({ path, token })).json.code).toBe('CHANNEL_NOT_FOUND');
 
