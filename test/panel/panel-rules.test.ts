@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { Glob } from 'bun';
 import en from '../../src/panel/i18n/en.json';
-import { describeDevice } from '../../src/panel/pages/home/describe-device.ts';
+import { describeDevice } from '../../src/panel/session/describe-device.ts';
 import { objectToPassword, objectToUsername } from '../../src/panel/pages/setup/check-account.ts';
 import { readSetupToken } from '../../src/panel/pages/setup/read-setup-token.ts';
 import { safeRedirect } from '../../src/panel/session/safe-redirect.ts';

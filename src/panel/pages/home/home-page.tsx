@@ -7,9 +7,8 @@ import { useSession, useSessionSnapshot } from '../../session/session-context.ts
 import { CopyField } from '../../ui/copy-field.tsx';
 import { FailureNotice } from '../../ui/failure-notice.tsx';
 import { PageHeading } from '../../ui/page-heading.tsx';
-import { describeDevice } from './describe-device.ts';
+import { describeDevice } from '../../session/describe-device.ts';
 import classes from './home-page.module.css';
-import { Identities } from './identities.tsx';
 
 /** 500,000 units of quota are one US dollar. */
 const quotaPerUsd = 500_000;
@@ -58,7 +57,6 @@ export function HomePage() {
         <div className={classes.facts}>
           <AccountFacts user={user} />
           <SessionFacts session={bundle.session} />
-          {status.data && <Identities user={user} status={status.data} />}
         </div>
       </div>
       {status.data && (

@@ -1,3 +1,4 @@
+import { ToldError } from '../../api/told-error.ts';
 import type { OAuthTicket } from '../../api/types.ts';
 import type { Session } from '../../session/session.ts';
 import { stampPopup } from './trips.ts';
@@ -6,17 +7,17 @@ import { stampPopup } from './trips.ts';
 export type PopupMessage = { kind: 'taskgate:oauth'; provider: string; query: string };
 
 /** The popup did not open, or was closed before the provider had answered. */
-export class PopupGone extends Error {}
+const popupGone = () => new ToldError('home.identities.closed');
 
 const closedCheckMs = 500;
 
 /**
  * Binds an identity of a provider to the signed-in account, in a popup. The popup holds no token: it hands the answer back, and this
- * page alone calls the API. Must run in a click, or the browser opens no window. Throws `PopupGone`, or the `ApiError` of a refusal.
+ * page alone calls the API. Must run in a click, or the browser opens no window. Throws a `ToldError`, or the `ApiError` of a refusal.
  */
 export async function bindInPopup(session: Session, provider: string): Promise<void> {
   const popup = window.open('about:blank', '_blank', 'popup,width=560,height=720');
-  if (popup === null) throw new PopupGone();
+  if (popup === null) throw popupGone();
   try {
     const ticket = await session.send<OAuthTicket>({
       method: 'POST',
@@ -47,7 +48,7 @@ function awaitAnswer(popup: Window, provider: string, state: string): Promise<st
       settle(() => resolve(data.query));
     };
     const watch = setInterval(() => {
-      if (popup.closed) settle(() => reject(new PopupGone()));
+      if (popup.closed) settle(() => reject(popupGone()));
     }, closedCheckMs);
     window.addEventListener('message', listen);
   });

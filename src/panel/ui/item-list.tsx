@@ -1,0 +1,36 @@
+import type { ReactNode } from 'react';
+import classes from './item-list.module.css';
+
+/** A few things one below the other, each with what can be done with it at its right. */
+export function ItemList({ label, children }: { label: string; children: ReactNode }) {
+  return (
+    <ul className={classes.list} aria-label={label}>
+      {children}
+    </ul>
+  );
+}
+
+type ItemProps = {
+  icon?: ReactNode;
+  title: ReactNode;
+  /** Below the title: when, where, by what. */
+  details?: ReactNode;
+  actions?: ReactNode;
+};
+
+export function Item({ icon, title, details, actions }: ItemProps) {
+  return (
+    <li className={classes.item}>
+      {icon !== undefined && (
+        <span className={classes.icon} aria-hidden="true">
+          {icon}
+        </span>
+      )}
+      <div className={classes.text}>
+        <div className={classes.title}>{title}</div>
+        {details !== undefined && <div className={classes.details}>{details}</div>}
+      </div>
+      {actions !== undefined && <div className={classes.actions}>{actions}</div>}
+    </li>
+  );
+}
