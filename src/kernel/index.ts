@@ -15,6 +15,7 @@ export {
   sha256Hex,
 } from './crypto.ts';
 export { AppError, defineErrors, type ErrorKind } from './errors.ts';
+export { giveBack } from './give-back.ts';
 export {
   jitter,
   newMessageId,

@@ -1,6 +1,7 @@
 import { type ApiPrincipal, addressKey } from '../../auth/index.ts';
 import { AppError } from '../../kernel/index.ts';
 import type { Content, ContentRequest, Tasks } from '../../tasks/index.ts';
+import { passChunks } from './pass-chunks.ts';
 
 /** What a browser may do with a vendor's bytes on our own origin: show or play them, nothing else (as in new-api). */
 const SAFETY_HEADERS = {
@@ -59,8 +60,10 @@ export async function sendContent(
   throw new AppError('auth.api_key_missing', 'unauthenticated', 'An API key or a signed artifact link is needed.');
 }
 
-export const contentResponse = (content: Content): Response =>
-  new Response(content.body as ReadableStream<Uint8Array> | Uint8Array<ArrayBuffer> | null, {
-    status: content.status,
-    headers: { ...content.headers, ...SAFETY_HEADERS },
-  });
+/** How long a client may take nothing of what waits for him: as long as the listener lets connections idle. */
+const STALL_MS = 120_000;
+
+export function contentResponse({ status, headers, body }: Content): Response {
+  const bytes = body instanceof ReadableStream ? passChunks(body, STALL_MS) : (body as Uint8Array<ArrayBuffer> | null);
+  return new Response(bytes, { status, headers: { ...headers, ...SAFETY_HEADERS } });
+}
