@@ -52,6 +52,7 @@ export async function prepareSubmission(
   if (!built.ok) throw hookError(built.error);
   const descriptor = built.value;
   const model = descriptor.model ?? intent.model;
+  assertAllowed(submission, descriptor);
   const files = client.body.kind === 'multipart' ? client.body.files : [];
   const { maxFileBytes, submitTimeoutMs: timeoutMs } = deps.limits;
   const request = buildUpstreamRequest(plugin, channel, descriptor, { files, maxFileBytes, timeoutMs });
@@ -70,6 +71,25 @@ export async function prepareSubmission(
     isAdmin: caller.user.role >= ROLE.admin,
   });
   return { channel, context: final, request: request.value, action, model, upstreamModel, quote, credential };
+}
+
+/**
+ * The key's own list of models was held against the one that the client named: it holds for what the plugin makes of that as well. A name that the
+ * plugin does not serve is the vendor's own, which no list has.
+ * @throws tasks.model_not_allowed
+ */
+function assertAllowed(
+  { caller, plugin, intent }: Submission,
+  { model: billed, rewriteModel: sent }: { model?: string; rewriteModel?: string },
+): void {
+  const allowed = caller.key?.models ?? [];
+  if (allowed.length === 0) return;
+  const served = sent !== undefined && plugin.manifest.models.includes(sent) ? sent : undefined;
+  for (const model of [billed, served]) {
+    if (model === undefined || model === intent.model || allowed.includes(model)) continue;
+    const message = `The API key may not use the model "${model.slice(0, 120)}", which this request comes down to.`;
+    throw taskErrors.model_not_allowed({ message, param: 'model' });
+  }
 }
 
 /** The facts that the price asks for, from the plugin; they are checked against its usage schema. */

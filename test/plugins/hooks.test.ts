@@ -207,6 +207,8 @@ const descriptors: [name: string, descriptor: unknown, outcome: unknown][] = [
   ['nothing', undefined, bad('the plugin returned no request')],
   ['a list', [], bad('the plugin returned no request')],
   ['no url', { body: 1 }, bad('url is required')],
+  ['an action with NUL', { url, action: 'a\0b' }, bad('action must not contain control characters')],
+  ['a model with a line end', { url, rewriteModel: 'a\nb' }, bad('rewriteModel must not contain control characters')],
   ['a relative url', { url: '/jobs' }, bad('the request URL must be an absolute http or https URL')],
   ['an unknown method', { url, method: 'TRACE' }, bad('method must be one of GET, POST, PUT, PATCH, DELETE')],
   ['a host header', { url, headers: { Host: 'x' } }, bad('header "Host" is set by the host alone')],
@@ -623,6 +625,7 @@ describe('decoders and presenters', () => {
     [{ kind: 'query', taskIds: [] }, 'plugin returned an invalid route result'],
     [{ kind: 'submit' }, 'model must be a string that is not blank'],
     [{ ...intent, action: 1 }, 'action must be a string'],
+    [{ ...intent, action: 'a\0' }, 'action must not contain control characters'],
     [null, 'plugin returned an invalid route result'],
   ];
   test.each(decoded)(

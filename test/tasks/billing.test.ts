@@ -88,6 +88,7 @@ const describeBilling = (opened: () => OpenedStore) => {
     await engine.billing.prices.save({ pluginKey: 'usage-probe', model: 'probe', expression: '0.02 * u("seconds")' });
     await engine.billing.prices.save({ pluginKey: '*', model: 'tokens', expression: '0.001 * u("totalTokens")' });
     await engine.billing.prices.save({ pluginKey: '*', model: 'flat', expression: '0.1' });
+    await engine.billing.prices.save({ pluginKey: '*', model: 'tokens-free', expression: '0' });
     await engine.tasks.start();
   });
   afterAll(async () => {
@@ -276,6 +277,34 @@ const describeBilling = (opened: () => OpenedStore) => {
         difference: null,
         steps: ['0.02 * 5 = 0.1 USD', 'round(0.1 * 500000 * 1) = 50000'],
       });
+    });
+  });
+
+  describe('a key with a list of models', () => {
+    const renames: [name: string, rename: JsonObject, refused: string | undefined][] = [
+      ['billed as another', { model: 'flat' }, 'flat'],
+      ['sent as another that the plugin serves', { rewriteModel: 'dear' }, 'dear'],
+      ['sent by a name of the vendor’s', { rewriteModel: 'vendor-probe-2' }, undefined],
+      ['billed as another of the list', { model: 'tokens-free' }, undefined],
+      ['named as it is', { model: 'probe', rewriteModel: 'probe' }, undefined],
+    ];
+    test.each(renames)('a way around it: a request for a model that it allows is %s', async (_, rename, model) => {
+      const caller = await addCaller(store);
+      const key = await addKey(store, caller.user.id, { models: ['probe', 'tokens-free'] });
+      const script = JSON.stringify({ polls: [{ status: 'SUCCESS' }] });
+      const body = { model: 'probe', usage: { seconds: 1 }, script, rename };
+      const sent = engine.tasks.submitGeneric({ ...caller, key }, 'r', 'usage-probe', jsonRequest(body));
+      if (model === undefined) {
+        expect((await ended(store, (await sent).taskId)).status).toBe('SUCCESS');
+        return;
+      }
+      const refusal = {
+        code: 'tasks.model_not_allowed',
+        kind: 'forbidden',
+        message: expect.stringContaining(`"${model}"`),
+      };
+      expect(await sent.catch((error: unknown) => error)).toMatchObject(refusal);
+      expect((await store.tasks.list({ userId: caller.user.id }, { page: 1, pageSize: 1 })).total).toBe(0);
     });
   });
 

@@ -2,6 +2,7 @@ import type { ProtocolContext, RouteContext } from '../../../contracts/v1.d.ts';
 import { err, isObject, type Json, ok, type Result } from '../../kernel/index.ts';
 import type { HookFailure, LoadedPlugin, PluginRoute, ProtocolName } from '../types.ts';
 import { callHook, type HookOptions } from './call-hook.ts';
+import { CONTROL } from './read-descriptor.ts';
 
 /** Limit of the reference gateway, new-api, which plugins are written for. */
 const MAX_QUERIED_TASKS = 100;
@@ -24,6 +25,7 @@ function readSubmit(value: Record<string, unknown>): Result<DecodedSubmit, strin
   const { model, action, requestBody, originTaskIds } = value;
   if (typeof model !== 'string' || model.trim() === '') return err('model must be a string that is not blank');
   if (action !== undefined && action !== null && typeof action !== 'string') return err('action must be a string');
+  if (typeof action === 'string' && CONTROL.test(action)) return err('action must not contain control characters');
   return ok({
     kind: 'submit',
     model,

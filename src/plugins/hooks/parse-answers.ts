@@ -8,6 +8,7 @@ import type {
 import { err, isObject, type Json, ok, type Result } from '../../kernel/index.ts';
 import type { HookFailure, LoadedPlugin } from '../types.ts';
 import { callHook, type HookOptions } from './call-hook.ts';
+import { CONTROL } from './read-descriptor.ts';
 import { type ParsedTask, readState, readTaskResult, type StateChange } from './read-task-result.ts';
 
 /** It stands in every query's URL and in the task's row; the longest known are operation names of some hundred characters. */
@@ -35,8 +36,7 @@ export function parseSubmitResponse(
     const { taskId, taskData, immediate } = value;
     if (typeof taskId !== 'string' || taskId.trim() === '') return err('taskId must be a string that is not blank');
     if (taskId.length > MAX_TASK_ID) return err(`taskId must have at most ${MAX_TASK_ID} characters`);
-    // It goes into addresses and a column of text: PostgreSQL takes no NUL.
-    if (/\p{Cc}/u.test(taskId)) return err('taskId must not contain control characters');
+    if (CONTROL.test(taskId)) return err('taskId must not contain control characters');
     const submission: ParsedSubmission = { taskId, state: readState(value) };
     if (taskData !== undefined) submission.taskData = taskData as Json;
     if (immediate !== undefined && immediate !== null) {

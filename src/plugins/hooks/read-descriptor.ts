@@ -32,11 +32,15 @@ export function readMethod(value: unknown, fallback: string, allowed: readonly s
   return allowed.includes(method) ? ok(method) : err(`method must be one of ${allowed.join(', ')}`);
 }
 
+/** What goes into columns and lists: PostgreSQL takes no NUL, and nobody needs the others. */
+export const CONTROL = /\p{Cc}/u;
+
 /** A string field that may be missing; blank counts as missing. */
 export function readText(descriptor: Record<string, unknown>, name: string): Result<string | undefined, string> {
   const value = descriptor[name];
   if (value === undefined || value === null) return ok(undefined);
   if (typeof value !== 'string') return err(`${name} must be a string`);
+  if (CONTROL.test(value)) return err(`${name} must not contain control characters`);
   return ok(value.trim() === '' ? undefined : value);
 }
 
