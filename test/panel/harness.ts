@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout } from 'bun:t
 import { readFileSync } from 'node:fs';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { launchBrowser, openPage, type WatchedPage } from '../support/browser.ts';
-import { type Gateway, ROOT, setUp, startGateway } from '../support/gateway.ts';
+import { type Administrator, type Gateway, ROOT, setUp, startGateway } from '../support/gateway.ts';
 
 /** Of the root account. */
 export const { password } = ROOT;
@@ -92,3 +92,70 @@ export async function signOut(page: Page): Promise<void> {
   await page.getByRole('button', { name: /^Account of / }).click();
   await page.getByRole('menuitem', { name: 'Sign out' }).click();
 }
+
+/** By the form, so that the page holds a session of its own. */
+export async function signInAsRoot(page: Page, origin: string): Promise<void> {
+  await page.goto(`${origin}/sign-in`);
+  await page.getByLabel('User name or e-mail').fill(ROOT.username);
+  await page.getByLabel('Password', { exact: true }).fill(password);
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+  await page.waitForURL(`${origin}/`);
+}
+
+export type OnePanel = {
+  gateway(): Gateway;
+  /** Where the panel is: a name, since passkeys and return addresses of providers belong to one. */
+  origin(): string;
+  root(): Administrator;
+  open(options?: BrowserContextOptions & { at?: string }): Promise<WatchedPage>;
+  /** The same for a gateway that a test starts itself. */
+  openAt(origin: string, options?: BrowserContextOptions): Promise<WatchedPage>;
+};
+
+/** One browser and one gateway with a root account for all tests of a file, so that a test costs a page. `prepare` is called once. */
+export function useOnePanel(
+  prepare: (root: Administrator, gateway: Gateway) => Promise<void> = async () => {},
+  env: Record<string, string> = {},
+): OnePanel {
+  setDefaultTimeout(120_000);
+  let browser: Browser;
+  let gateway: Gateway;
+  let root: Administrator;
+  const opened: WatchedPage[] = [];
+
+  beforeAll(async () => {
+    [browser, gateway] = await Promise.all([launchBrowser(), startGateway({ env })]);
+    root = await setUp(gateway);
+    await prepare(root, gateway);
+  });
+  afterEach(async () => {
+    const complaints = opened.flatMap((watched) => watched.complaints);
+    for (const watched of opened.splice(0)) await watched.context.close();
+    expect(complaints).toEqual([]);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await gateway?.stop();
+  });
+
+  const openAt = async (origin: string, options: BrowserContextOptions = {}): Promise<WatchedPage> => {
+    const watched = await openPage(browser, origin, options);
+    opened.push(watched);
+    return watched;
+  };
+  const origin = (): string => `http://localhost:${gateway.port}`;
+  return {
+    gateway: () => gateway,
+    origin,
+    root: () => root,
+    open: ({ at = origin(), ...options } = {}) => openAt(at, options),
+    openAt,
+  };
+}
+
+export const setOptions = (root: Administrator, options: Record<string, string>) =>
+  root.call('PUT', '/api/option', { options: Object.entries(options).map(([key, value]) => ({ key, value })) });
+
+/** The menu that carries the account's name: it is there once somebody is signed in. */
+export const accountMenu = (page: Page, name = ROOT.username) =>
+  page.getByRole('button', { name: `Account of ${name}`, exact: true });

@@ -1,4 +1,4 @@
-import { Stack, Text, Title } from '@mantine/core';
+import { Stack, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import classes from './empty-state.module.css';
 
@@ -14,9 +14,9 @@ export function EmptyState({ heading, text, action }: EmptyStateProps) {
   return (
     <div className={classes.empty}>
       <Stack gap={8} align="center" maw={460}>
-        <Title order={3} fz={17} ta="center">
+        <Text fz={17} fw={620} ta="center">
           {heading}
-        </Title>
+        </Text>
         <Text c="dimmed" size="sm" ta="center" lh={1.6}>
           {text}
         </Text>

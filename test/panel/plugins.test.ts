@@ -1,0 +1,280 @@
+/** Plugins, marketplace and prices in the browser, against the compiled binary. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { pluginSource } from '../plugins/support.ts';
+import { launchBrowser, openPage, type WatchedPage } from '../support/browser.ts';
+import { type Administrator, type Gateway, setUp, startGateway, temporaryFolder } from '../support/gateway.ts';
+import { type MarketServer, publish, startMarket } from '../support/market-server.ts';
+import { alert, findBarriers, findOverflow, heading, screens, see, signInAsRoot } from './harness.ts';
+
+setDefaultTimeout(90_000);
+
+const source = (version: string, more: object = {}): string =>
+  pluginSource({ key: 'paper', name: 'Paper films', version, models: ['paper-1', 'paper-2'], ...more });
+
+let browser: Browser;
+let gateway: Gateway;
+let admin: Administrator;
+let market: MarketServer;
+let watched: WatchedPage;
+let page: Page;
+
+beforeAll(async () => {
+  market = startMarket();
+  gateway = await startGateway({ env: { DEBUG: 'true' } });
+  admin = await setUp(gateway);
+  browser = await launchBrowser();
+  watched = await openPage(browser, gateway.url, { viewport: screens.desk });
+  page = watched.page;
+  await signInAsRoot(page, gateway.url);
+});
+afterAll(async () => {
+  await browser.close();
+  await gateway.stop();
+  await market.stop();
+  expect(watched.complaints).toEqual([]);
+});
+
+const visit = (path: string) => page.goto(`${gateway.url}${path}`);
+
+function file(name: string, text: string): string {
+  const path = join(temporaryFolder(), name);
+  writeFileSync(path, text);
+  return path;
+}
+
+async function upload(text: string): Promise<void> {
+  await visit('/plugins');
+  await page.getByRole('button', { name: 'Upload a plugin' }).click();
+  await page.locator('input[type="file"]').first().setInputFiles(file('plugin.js', text));
+  await page.getByLabel('Note').fill('from the test');
+  await page.getByRole('button', { name: 'Check and store' }).click();
+}
+
+describe('plugins', () => {
+  test('what ships with the gateway is listed with what it is', async () => {
+    await visit('/plugins');
+    await heading(page, 'Plugins').waitFor();
+    const row = page.getByRole('row', { name: /OpenAI Sora/ });
+    await row.getByText('Serves').waitFor();
+    await row.getByText('Ships with the gateway').waitFor();
+  });
+
+  test('an upload without a file, a faulty one, and a good one', async () => {
+    await visit('/plugins');
+    await page.getByRole('button', { name: 'Upload a plugin' }).click();
+    await page.getByRole('button', { name: 'Check and store' }).click();
+    await see(page, "Choose the plugin's file.");
+    await page.keyboard.press('Escape');
+
+    await upload('export const meta = { apiVersion: 1, key: "Paper films" };');
+    await alert(page).getByText('The plugin was refused. Nothing has changed.').waitFor();
+    expect(await alert(page).getByRole('listitem').count()).toBeGreaterThan(2);
+    expect(await page.getByLabel('Note').inputValue()).toBe('from the test');
+
+    await upload(source('1.0.0'));
+    await heading(page, 'Paper films').waitFor();
+    await page
+      .getByRole('row', { name: /1\.0\.0/ })
+      .getByText('serves', { exact: true })
+      .waitFor();
+  });
+
+  test('a later version is reviewed side by side before it serves', async () => {
+    await upload(source('1.1.0', { models: ['paper-1', 'paper-3'] }));
+    await page
+      .getByRole('row', { name: /1\.1\.0/ })
+      .getByRole('link', { name: 'Review and activate' })
+      .click();
+    await heading(page, 'Activate paper 1.1.0').waitFor();
+    await see(page, 'paper-3');
+    await page.locator('.cm-mergeView').waitFor();
+    await page.getByRole('button', { name: 'Activate 1.1.0' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Activate' }).click();
+    await heading(page, 'Paper films').waitFor();
+    await see(page, '1.1.0');
+  });
+
+  test('models are narrowed, at least one stays', async () => {
+    await visit('/plugins/paper');
+    const remove = (model: string) => page.locator('.mantine-Pill-root', { hasText: model }).locator('button').click();
+    await remove('paper-3');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await see(page, 'Saved');
+    const all = await admin.call<{ key: string; narrowed_models: string[] | null }[]>('GET', '/api/plugin/task');
+    expect(all.find(({ key }) => key === 'paper')?.narrowed_models).toEqual(['paper-1']);
+    await remove('paper-1');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await see(page, 'Leave at least one model');
+  });
+
+  test('a hook is called, and its fault is told', async () => {
+    await visit('/plugins/paper?tab=dryrun');
+    await page.getByLabel('Hook', { exact: true }).fill('buildQueryRequest');
+    await page.getByRole('button', { name: 'Put in an example' }).click();
+    await page.getByRole('button', { name: 'Call the hook' }).click();
+    await see(page, /^Result, after/);
+    await page.getByLabel('Hook', { exact: true }).fill('noSuchHook');
+    await page.getByRole('button', { name: 'Call the hook' }).click();
+    await alert(page).waitFor();
+  });
+
+  test('a plugin that tasks or channels need is switched off after a question', async () => {
+    const id = await admin.createChannel('https://api.example.com', { task_plugin_key: 'paper', models: ['paper-1'] });
+    await visit('/plugins/paper');
+    const control = page.getByLabel('Paper films on or off');
+    await control.click({ force: true });
+    await page.getByRole('dialog').getByText('1 channels are disabled').waitFor();
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
+    expect(await control.isChecked()).toBe(true);
+    await control.click({ force: true });
+    await page.getByRole('dialog').getByRole('button', { name: 'Switch off' }).click();
+    await see(page, 'Paper films is switched off');
+    expect((await admin.call<{ status: number }>('GET', `/api/channel/${id}`)).status).toBe(2);
+    await control.click({ force: true });
+    await see(page, 'Paper films serves again');
+  });
+
+  test('a version is deleted after a question', async () => {
+    await visit('/plugins/paper?tab=versions');
+    await page.getByRole('button', { name: 'Delete version 1.0.0?' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await see(page, 'Version 1.0.0 is deleted');
+    await page.getByRole('row', { name: /1\.0\.0/ }).waitFor({ state: 'detached' });
+  });
+});
+
+describe('prices', () => {
+  test('are tried while they are written, refused at their field, and kept', async () => {
+    await visit('/prices');
+    await page.getByRole('button', { name: 'Add a price' }).click();
+    await page.getByRole('button', { name: 'Save' }).click();
+    await see(page, 'Say which model.');
+    await page.getByLabel('Model', { exact: true }).fill('demo-video');
+    const expression = page.getByLabel('Price in USD', { exact: true });
+    await expression.fill('0.02 * u("seconds") * 5');
+    await page.getByLabel('seconds', { exact: true }).fill('10');
+    await page.getByText('$1.00', { exact: true }).waitFor();
+    await expression.fill('0.02 * window.seconds');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.waitForFunction(() => document.querySelector('textarea[aria-invalid="true"]') !== null);
+    await expression.fill('0.02 * u("seconds")');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await see(page, 'The price of demo-video is set');
+    await page
+      .getByRole('row', { name: /demo-video/ })
+      .getByText('0.02 * u("seconds")')
+      .waitFor();
+  });
+
+  test('models that clients can ask for and that have none come first', async () => {
+    await visit('/prices');
+    await page.getByRole('button', { name: 'Set a price for paper-1' }).click();
+    await page.getByLabel('Price in USD', { exact: true }).fill('0.5');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await see(page, 'The price of paper-1 is set');
+    await page.getByRole('button', { name: 'Set a price for paper-1' }).waitFor({ state: 'detached' });
+  });
+
+  test('are removed after a question', async () => {
+    await page.getByRole('button', { name: 'Remove the price of paper-1?' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await see(page, 'The price of paper-1 is removed');
+  });
+});
+
+describe('marketplace', () => {
+  test('a source is added, a broken one says what is wrong', async () => {
+    publish(market, '/good', [
+      {
+        key: 'scissors',
+        name: 'scissors',
+        version: '1.0.0',
+        source: pluginSource({ key: 'scissors', name: 'scissors', version: '1.0.0', models: ['cut-1'] }),
+      },
+    ]);
+    await visit('/marketplace');
+    await page.getByRole('button', { name: 'Sources' }).click();
+    const dialog = page.getByRole('dialog');
+    for (const remove of await dialog.getByRole('button', { name: /^Remove the source/ }).all()) await remove.click();
+    await dialog.getByRole('button', { name: 'Add a source' }).click();
+    await dialog.getByLabel('Name').fill('good');
+    await dialog.getByLabel('Address of the index').fill('not an address');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.getByRole('alert').waitFor();
+    await dialog.getByLabel('Address of the index').fill(`${market.url}/good/index.json`);
+    await dialog.getByRole('button', { name: 'Add a source' }).click();
+    await dialog.getByLabel('Name').nth(1).fill('gone');
+    await dialog.getByLabel('Address of the index').nth(1).fill(`${market.url}/gone/index.json`);
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await see(page, 'scissors');
+    await see(page, 'This source cannot be read');
+  });
+
+  test('a plugin is read, then installed', async () => {
+    await page.getByRole('link', { name: 'scissors' }).click();
+    await heading(page, 'scissors').waitFor();
+    await page.locator('.cm-editor').waitFor();
+    await page.getByRole('button', { name: 'Install 1.0.0' }).click();
+    await see(page, /scissors 1\.0\.0 is installed/);
+    await see(page, 'cut-1');
+  });
+
+  test('an update is shown against what serves and leads to its review', async () => {
+    publish(market, '/good', [
+      {
+        key: 'scissors',
+        name: 'scissors',
+        version: '1.0.0',
+        source: pluginSource({ key: 'scissors', name: 'scissors', version: '1.0.0', models: ['cut-1'] }),
+      },
+      {
+        key: 'scissors',
+        name: 'scissors',
+        version: '2.0.0',
+        source: pluginSource({ key: 'scissors', name: 'scissors', version: '2.0.0', models: ['cut-2'] }),
+      },
+    ]);
+    await visit('/marketplace');
+    await page.getByRole('button', { name: 'Refresh' }).click();
+    await see(page, 'Update available');
+    await page.getByRole('link', { name: 'scissors' }).click();
+    await page.locator('.cm-mergeView').waitFor();
+    await page.getByRole('button', { name: 'Install 2.0.0' }).click();
+    await heading(page, 'Activate scissors 2.0.0').waitFor();
+  });
+});
+
+describe.each([
+  ['desk', 'light'],
+  ['desk', 'dark'],
+  ['phone', 'light'],
+  ['phone', 'dark'],
+] as const)('on a %s, %s', (screen, scheme) => {
+  beforeAll(async () => {
+    await page.setViewportSize(screens[screen]);
+    await page.emulateMedia({ colorScheme: scheme });
+  });
+
+  test.each([
+    ['/plugins', 'Plugins'],
+    ['/plugins/paper', 'Paper films'],
+    ['/plugins/paper?tab=versions', 'Paper films'],
+    ['/plugins/paper?tab=source', 'Paper films'],
+    ['/plugins/paper?tab=prices', 'Paper films'],
+    ['/plugins/paper?tab=dryrun', 'Paper films'],
+    ['/plugins/scissors/activate?version=2.0.0', 'Activate scissors 2.0.0'],
+    ['/marketplace', 'Marketplace'],
+    ['/marketplace/good/scissors', 'scissors'],
+    ['/prices', 'Prices'],
+    ['/plugins/no-such-plugin', 'no-such-plugin'],
+  ])('%s has no barrier and no sideways scrolling', async (path, title) => {
+    await visit(path);
+    await heading(page, title).waitFor();
+    await page.waitForFunction(() => document.querySelector('.mantine-Skeleton-root') === null);
+    expect(await findBarriers(page)).toEqual([]);
+    expect(await findOverflow(page)).toBe(0);
+  });
+});
