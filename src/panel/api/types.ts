@@ -38,6 +38,15 @@ export type ApiKeyFields = Api['token'][':id']['put']['body'];
 /** The only answer that holds the key itself. */
 export type NewApiKey = DataOf<Api['token']['post']>;
 export type WebhookSecret = DataOf<Api['token'][':id']['webhook-secret']['post']>;
+export type TwoFactorStatus = DataOf<Api['user']['2fa']['status']['get']>;
+export type TwoFactorSetup = DataOf<Api['user']['2fa']['setup']['post']>;
+export type Passkey = DataOf<Api['user']['passkey']['get']>[number];
+/** What the browser is to make a passkey of. */
+export type PasskeyMaking = DataOf<Api['user']['passkey']['register']['begin']['post']>;
+export type PersonalToken = NonNullable<DataOf<Api['user']['token']['get']>>;
+export type NewPersonalToken = DataOf<Api['user']['token']['post']>;
+export type Binding = DataOf<Api['user']['oauth']['bindings']['get']>[number];
+export type TelegramTicket = DataOf<Api['oauth']['telegram']['bind']['start']['post']>;
 
 type PluginApi = Api['plugin']['task'];
 export type PluginSummary = DataOf<PluginApi['get']>[number];

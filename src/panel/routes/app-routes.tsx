@@ -45,6 +45,7 @@ const UsersPage = lazy(async () => ({ default: (await import('../pages/users/use
 const KeysPage = lazy(async () => ({ default: (await import('../pages/keys/keys-page.tsx')).KeysPage }));
 const NewKeyPage = lazy(async () => ({ default: (await import('../pages/keys/new-key-page.tsx')).NewKeyPage }));
 const KeyPage = lazy(async () => ({ default: (await import('../pages/keys/key-page.tsx')).KeyPage }));
+const ProfilePage = lazy(async () => ({ default: (await import('../pages/profile/profile-page.tsx')).ProfilePage }));
 const TasksPage = lazy(async () => ({ default: (await import('../pages/tasks/tasks-page.tsx')).TasksPage }));
 const TaskPage = lazy(async () => ({ default: (await import('../pages/tasks/task-page.tsx')).TaskPage }));
 const UserPage = lazy(async () => ({ default: (await import('../pages/users/user-page.tsx')).UserPage }));
@@ -90,6 +91,7 @@ export function AppRoutes() {
           <Route path="/keys" element={<KeysPage />} />
           <Route path="/keys/new" element={<NewKeyPage />} />
           <Route path="/keys/:id" element={<KeyPage />} />
+          <Route path="/profile" element={<ProfilePage />} />
           <Route element={<RequireRole role={roles.admin} />}>
             {/* administrators */}
             <Route path="/channels" element={<ChannelsPage />} />

@@ -1,0 +1,47 @@
+import { Button, Group } from '@mantine/core';
+import { useMutation } from '@tanstack/react-query';
+import { useTranslation } from 'react-i18next';
+import type { User } from '../../api/types.ts';
+import { useProof } from '../../session/proof.tsx';
+import { useSession } from '../../session/session-context.tsx';
+import { roles } from '../../shell/sections.ts';
+import { useConfirm } from '../../ui/confirm.tsx';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { SettingsBlock } from '../../ui/settings-block.tsx';
+
+/** The end of the own account; root's stays. */
+export function DeleteAccount({ user }: { user: User }) {
+  const { t } = useTranslation();
+  const session = useSession();
+  const confirm = useConfirm();
+  const askProof = useProof();
+  const remove = useMutation({
+    mutationFn: async (proof: string) => {
+      await session.send({ method: 'DELETE', path: '/api/user/self', headers: { 'x-security-proof': proof } });
+      // The account is gone with its sessions: this ends what the browser still holds.
+      await session.signOut();
+    },
+  });
+  const ask = async (): Promise<void> => {
+    const question = {
+      title: t('profile.delete.title'),
+      text: t('profile.delete.text'),
+      action: t('profile.delete'),
+      typed: user.username,
+    };
+    if (!(await confirm(question))) return;
+    const proof = await askProof('account.delete');
+    if (proof !== null) remove.mutate(proof);
+  };
+  if (user.role >= roles.root) return null;
+  return (
+    <SettingsBlock heading={t('profile.delete')} intro={t('profile.delete.intro')}>
+      {remove.isError && <FailureNotice error={remove.error} />}
+      <Group>
+        <Button variant="light" color="red" loading={remove.isPending} onClick={() => void ask()}>
+          {t('profile.delete')}
+        </Button>
+      </Group>
+    </SettingsBlock>
+  );
+}

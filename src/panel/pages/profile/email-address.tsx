@@ -1,0 +1,172 @@
+import { Button, Group, Stack, Text, TextInput } from '@mantine/core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { User } from '../../api/types.ts';
+import { useChange } from '../../api/use-api.ts';
+import { useProof } from '../../session/proof.tsx';
+import { useSession } from '../../session/session-context.tsx';
+import { useConfirm } from '../../ui/confirm.tsx';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { SettingsBlock } from '../../ui/settings-block.tsx';
+import { tellDone } from '../../ui/tell.ts';
+import { useForm } from '../../ui/use-form.ts';
+import { objectToAddress } from '../accounts/check-address.ts';
+
+/** The address of the account: a new one is confirmed by a mailed code and by who asks. */
+export function EmailAddress({ user }: { user: User }) {
+  const { t } = useTranslation();
+  const [isChanging, setChanging] = useState(false);
+  return (
+    <SettingsBlock heading={t('account.email')} intro={t('profile.email.intro')}>
+      {isChanging ? (
+        <ChangeAddress onDone={() => setChanging(false)} />
+      ) : (
+        <Address user={user} onChange={() => setChanging(true)} />
+      )}
+    </SettingsBlock>
+  );
+}
+
+function Address({ user, onChange }: { user: User; onChange(): void }) {
+  const { t } = useTranslation();
+  const confirm = useConfirm();
+  const askProof = useProof();
+  const remove = useChange<string>({
+    request: (proof) => ({ method: 'DELETE', path: '/api/user/email', headers: { 'x-security-proof': proof } }),
+    stale: ['/api/user/self'],
+    onSuccess: () => tellDone(t('profile.email.removed')),
+  });
+  const ask = async (): Promise<void> => {
+    const question = {
+      title: t('profile.email.removeTitle'),
+      text: t('profile.email.removeText', { email: user.email ?? '' }),
+      action: t('profile.email.remove'),
+    };
+    if (!(await confirm(question))) return;
+    const proof = await askProof('account.email');
+    if (proof !== null) remove.mutate(proof);
+  };
+  return (
+    <>
+      {remove.isError && <FailureNotice error={remove.error} />}
+      <Text fw={560} fz={14.5} style={{ overflowWrap: 'anywhere' }}>
+        {user.email ?? t('profile.email.none')}
+      </Text>
+      <Group>
+        <Button variant="default" onClick={onChange}>
+          {t(user.email === null ? 'profile.email.add' : 'profile.email.change')}
+        </Button>
+        {user.email !== null && (
+          <Button variant="light" color="red" loading={remove.isPending} onClick={() => void ask()}>
+            {t('profile.email.remove')}
+          </Button>
+        )}
+      </Group>
+    </>
+  );
+}
+
+function ChangeAddress({ onDone }: { onDone(): void }) {
+  const { t } = useTranslation();
+  const [sentTo, setSentTo] = useState<string | null>(null);
+  const send = useChange<string>({
+    request: (email) => ({ method: 'POST', path: '/api/user/email/code', body: { email } }),
+    onSuccess: (_answer, email) => setSentTo(email),
+  });
+  const form = useForm({
+    initial: { email: '' },
+    check: ({ email }) => {
+      const objection = objectToAddress(email.trim());
+      return { email: objection === null ? null : t(objection) };
+    },
+    read: ({ email }) => email.trim(),
+    change: send,
+  });
+  if (sentTo !== null) return <ConfirmAddress email={sentTo} onBack={() => setSentTo(null)} onDone={onDone} />;
+  return (
+    <form onSubmit={form.submit} noValidate>
+      <Stack gap={16} maw={420}>
+        {form.error !== null && (
+          <FailureNotice error={form.error} meanings={{ AUTH_METHOD_DISABLED: 'profile.email.noMail' }} />
+        )}
+        <TextInput
+          {...form.bind('email')}
+          type="email"
+          label={t('profile.email.new')}
+          autoComplete="email"
+          autoCapitalize="none"
+          autoFocus
+        />
+        <Group>
+          <Button type="submit" loading={form.isPending}>
+            {t('signUp.send')}
+          </Button>
+          <Button variant="default" onClick={onDone}>
+            {t('app.cancel')}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
+function ConfirmAddress({ email, onBack, onDone }: { email: string; onBack(): void; onDone(): void }) {
+  const { t } = useTranslation();
+  const session = useSession();
+  const queries = useQueryClient();
+  const askProof = useProof();
+  const bind = useMutation({
+    /** False: the user gave up to confirm that it is he. */
+    mutationFn: async (code: string): Promise<boolean> => {
+      const proof = await askProof('account.email');
+      if (proof === null) return false;
+      const headers = { 'x-security-proof': proof };
+      await session.send({ method: 'POST', path: '/api/oauth/email/bind', headers, body: { email, code } });
+      await queries.invalidateQueries({ queryKey: ['api', '/api/user/self'] });
+      return true;
+    },
+    onSuccess: (isDone) => {
+      if (!isDone) return;
+      tellDone(t('profile.email.changed', { email }));
+      onDone();
+    },
+  });
+  const form = useForm({
+    initial: { code: '' },
+    check: ({ code }) => ({ code: code.trim() === '' ? t('signUp.codeMissing') : null }),
+    read: ({ code }) => code.trim(),
+    change: bind,
+  });
+  return (
+    <form onSubmit={form.submit} noValidate>
+      <Stack gap={16} maw={420}>
+        <Text size="sm" role="status">
+          {t('signUp.sent', { email })}
+        </Text>
+        {form.error !== null && (
+          <FailureNotice
+            error={form.error}
+            meanings={{ AUTH_CODE_INVALID: 'signUp.codeWrong', AUTH_IDENTITY_TAKEN: 'profile.email.taken' }}
+          />
+        )}
+        <TextInput
+          {...form.bind('code')}
+          label={t('signUp.code')}
+          description={t('signUp.codeHint')}
+          inputMode="numeric"
+          autoComplete="one-time-code"
+          autoFocus
+        />
+        <Group>
+          <Button type="submit" loading={form.isPending}>
+            {t('profile.email.confirm')}
+          </Button>
+          <Button variant="default" onClick={onBack}>
+            {t('profile.email.other')}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}

@@ -1,0 +1,70 @@
+import { Anchor, Text } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
+import type { User } from '../../api/types.ts';
+import { useApi } from '../../api/use-api.ts';
+import type { TextKey } from '../../i18n/texts.ts';
+import { useStatus } from '../../session/use-status.ts';
+import { roles } from '../../shell/sections.ts';
+import { Answer } from '../../ui/answer.tsx';
+import { Page } from '../../ui/page.tsx';
+import { SettingsBlock } from '../../ui/settings-block.tsx';
+import { DeleteAccount } from './delete-account.tsx';
+import { Details } from './details.tsx';
+import { EmailAddress } from './email-address.tsx';
+import { InviteLink } from './invite-link.tsx';
+import classes from './profile-page.module.css';
+
+/** Who one is here. */
+export function ProfilePage() {
+  const { t } = useTranslation();
+  const self = useApi<User>('/api/user/self');
+  const status = useStatus();
+  return (
+    <Page heading={t('nav.profile')} intro={t('profile.intro')}>
+      <div>
+        <Answer query={self}>
+          {(user) => (
+            <>
+              <SettingsBlock heading={t('profile.you')} intro={t('profile.you.intro')}>
+                <Facts user={user} />
+                <Details user={user} />
+              </SettingsBlock>
+              <EmailAddress user={user} />
+              {status.data?.register_enabled === true && <InviteLink status={status.data} />}
+              <SettingsBlock heading={t('keys.webhook')}>
+                <Text size="sm" lh={1.6}>
+                  {t('profile.webhooks')}{' '}
+                  <Anchor component={Link} to="/keys" inherit>
+                    {t('nav.keys')}
+                  </Anchor>
+                </Text>
+              </SettingsBlock>
+              <DeleteAccount user={user} />
+            </>
+          )}
+        </Answer>
+      </div>
+    </Page>
+  );
+}
+
+function Facts({ user }: { user: User }) {
+  const { t } = useTranslation();
+  const role: TextKey = user.role >= roles.root ? 'role.root' : user.role >= roles.admin ? 'role.admin' : 'role.user';
+  const facts = [
+    [t('home.account.name'), user.username],
+    [t('home.account.role'), t(role)],
+    [t('home.account.group'), user.group],
+  ] as const;
+  return (
+    <dl className={classes.facts}>
+      {facts.map(([label, value]) => (
+        <div key={label}>
+          <dt>{label}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
