@@ -114,6 +114,10 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
       auth: deps.auth,
       limits: deps.auth.limits,
       panel: deps.panel,
+      foreignParts: () => {
+        const { turnstile_check: turnstile, telegram_oauth: telegram } = deps.publicSettings();
+        return { turnstile, telegram };
+      },
       findNative: createNativeRoutes({ ...v1, auth: deps.auth, limits: deps.auth.limits }),
       metrics: deps.metrics,
       clock,

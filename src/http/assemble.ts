@@ -10,7 +10,7 @@ import { createMetricsGuard, type Metrics } from './metrics.ts';
 import type { PanelManifest } from './panel-manifest.ts';
 import { createRequestScopes, type RequestScopes } from './request-scope.ts';
 import { indexRoutes, type RouteIndex } from './route-index.ts';
-import { createPanelServer } from './serve-panel.ts';
+import { createPanelServer, type ForeignParts } from './serve-panel.ts';
 import type { FindNative } from './v1/native-routes.ts';
 
 export type HttpConfig = {
@@ -31,6 +31,8 @@ export type HttpFoundation = {
   auth: Authenticators;
   limits: RequestLimits;
   panel: PanelManifest;
+  /** Asked for every page: what of other sites it may use now. */
+  foreignParts: () => ForeignParts;
   findNative: FindNative;
   metrics: Metrics;
   clock: Clock;
@@ -64,7 +66,7 @@ export function assemble<App extends AnyElysia>(
     clientIp: createClientIp(config.trustedProxies),
     guardMetrics: createMetricsGuard(config.metricsToken),
     limits: foundation.limits,
-    servePanel: createPanelServer(foundation.panel),
+    servePanel: createPanelServer(foundation.panel, foundation.foreignParts),
     findNative: foundation.findNative,
     observe: foundation.metrics.observe,
     clock: foundation.clock,

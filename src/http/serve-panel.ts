@@ -1,14 +1,26 @@
 import { randomToken } from '../kernel/index.ts';
 import { NONCE_PLACEHOLDER, type PanelFile, type PanelManifest } from './panel-manifest.ts';
 
+/** What of other sites a page may use: nothing but what an administrator switched on. */
+export type ForeignParts = { turnstile: boolean; telegram: boolean };
+
+/** Cloudflare Turnstile loads its script and draws its challenge in a frame, both from here. */
+const TURNSTILE = 'https://challenges.cloudflare.com';
+/** Telegram's login widget: the script, and the frame with the button. */
+const TELEGRAM_SCRIPT = 'https://telegram.org';
+const TELEGRAM_FRAME = 'https://oauth.telegram.org';
+
 /**
  * No inline script ever runs; Mantine writes style tags, which carry the nonce. `blob:` is for pictures that are fetched with a
- * token. Nothing is loaded from elsewhere, and no other page may frame this one.
+ * token. Nothing is loaded from elsewhere but those parts, and no other page may frame this one.
  */
-const contentSecurityPolicy = (nonce: string): string =>
-  [
+function contentSecurityPolicy(nonce: string, { turnstile, telegram }: ForeignParts): string {
+  const scripts = [...(turnstile ? [TURNSTILE] : []), ...(telegram ? [TELEGRAM_SCRIPT] : [])];
+  const frames = [...(turnstile ? [TURNSTILE] : []), ...(telegram ? [TELEGRAM_FRAME] : [])];
+  return [
     "default-src 'none'",
-    "script-src 'self'",
+    ["script-src 'self'", ...scripts].join(' '),
+    ...(frames.length > 0 ? [`frame-src ${frames.join(' ')}`] : []),
     `style-src 'self' 'nonce-${nonce}'`,
     "img-src 'self' data: blob:",
     "media-src 'self' blob:",
@@ -19,6 +31,7 @@ const contentSecurityPolicy = (nonce: string): string =>
     "form-action 'self'",
     "frame-ancestors 'none'",
   ].join('; ');
+}
 
 const A_YEAR = 'public, max-age=31536000, immutable';
 
@@ -26,14 +39,14 @@ const A_YEAR = 'public, max-age=31536000, immutable';
  * Serves the panel: its files under their own names, and the page for every other address that a browser navigates to.
  * `undefined` for what is neither.
  */
-export function createPanelServer(manifest: PanelManifest) {
+export function createPanelServer(manifest: PanelManifest, foreignParts: () => ForeignParts) {
   const files = new Map(manifest.files.map((file) => [file.path, file]));
 
   return function servePanel(request: Request, path: string): Response | undefined {
     const file = files.get(path);
     if (file) return serveFile(request, file);
     if (manifest.indexHtml === '' || !isPageAddress(request, path)) return undefined;
-    return servePage(request, manifest.indexHtml);
+    return servePage(request, manifest.indexHtml, foreignParts());
   };
 }
 
@@ -41,13 +54,13 @@ export function createPanelServer(manifest: PanelManifest) {
 const isPageAddress = (request: Request, path: string): boolean =>
   !/\.[A-Za-z0-9]+$/.test(path) && (request.headers.get('accept') ?? '').includes('text/html');
 
-function servePage(request: Request, indexHtml: string): Response {
+function servePage(request: Request, indexHtml: string, foreign: ForeignParts): Response {
   const nonce = randomToken(16);
   const page = indexHtml.replaceAll(NONCE_PLACEHOLDER, nonce);
   return new Response(request.method === 'HEAD' ? null : page, {
     headers: {
       'content-type': 'text/html; charset=utf-8',
-      'content-security-policy': contentSecurityPolicy(nonce),
+      'content-security-policy': contentSecurityPolicy(nonce, foreign),
       // A stored page would meet another answer's nonce.
       'cache-control': 'no-store',
     },

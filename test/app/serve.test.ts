@@ -159,6 +159,16 @@ describe('a start that cannot succeed says why and exits 1', () => {
   });
 });
 
+test.each([['abc'], ['70000'], ['-1']])(
+  '--port %s is wrong usage: exit 2, with the rule and where help is',
+  async (port) => {
+    const { code, err } = await runTaskgate(['serve', `--port=${port}`, '--data-dir', temporaryFolder()]);
+    expect(code).toBe(2);
+    expect(err).toContain(`--port: read "${port}"; allowed:`);
+    expect(err).toContain('See: taskgate --help');
+  },
+);
+
 describe('stop', () => {
   test.each(['SIGTERM', 'SIGINT'] as const)('%s lets the request in flight finish, then exits 0', async (signal) => {
     const gateway = await start();

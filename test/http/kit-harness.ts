@@ -61,6 +61,7 @@ export type KitOptions = {
   config?: Partial<HttpConfig>;
   checks?: ReadinessChecks;
   panel?: PanelManifest;
+  foreignParts?: HttpFoundation['foreignParts'];
   limits?: Partial<RequestLimits>;
   auth?: Authenticators;
   routes?: (kit: Kit) => Elysia;
@@ -83,6 +84,7 @@ export function openKit(options: KitOptions = {}) {
       config,
       metrics,
       panel: options.panel ?? { files: [], indexHtml: '' },
+      foreignParts: options.foreignParts ?? (() => ({ turnstile: false, telegram: false })),
       findNative: options.findNative ?? (() => undefined),
       clock: systemClock,
       logger,

@@ -43,12 +43,26 @@ describe('who may read and set options', () => {
   });
 });
 
+test('the list says what a form needs', async () => {
+  expect(await option('ModelRequestRateLimitDurationMinutes')).toMatchObject({ type: 'integer', min: 1, max: 1440 });
+  expect(await option('SMTPServer')).toMatchObject({ group: 'mail', trial: 'smtp', max_length: 200, live: true });
+  expect(await option('legal.user_agreement')).toMatchObject({ multiline: true, max_length: expect.any(Number) });
+  expect(await option('oidc.client_secret')).toMatchObject({ type: 'secret', trial: 'oidc', max_length: 1000 });
+  expect(await option('passkey.origins')).toMatchObject({ type: 'list', max_items: expect.any(Number) });
+  expect(await option('billing.unpriced')).toMatchObject({ choices: ['admins', 'everyone', 'nobody'] });
+});
+
 describe('a change', () => {
   test('answers with what was set, and counts for the next request', async () => {
     const one = await put({ key: 'SystemName', value: 'Ours' });
     expect([one.status, one.json.data]).toEqual([
       200,
-      [{ key: 'SystemName', type: 'text', default: 'Taskgate', group: 'gateway', value: 'Ours' }],
+      [
+        {
+          ...{ key: 'SystemName', type: 'text', default: 'Taskgate', group: 'gateway', value: 'Ours' },
+          ...{ live: true, max_length: 200 },
+        },
+      ],
     ]);
     expect((await status()).system_name).toBe('Ours');
     const several = await put({
@@ -134,7 +148,10 @@ describe('a secret', () => {
     });
     expect([set.status, set.json.data[1]]).toEqual([
       200,
-      { key: 'GitHubClientSecret', type: 'secret', default: '', group: 'github', value: '***', secret: true },
+      {
+        ...{ key: 'GitHubClientSecret', type: 'secret', default: '', group: 'github', value: '***', secret: true },
+        ...{ live: true, max_length: 1000 },
+      },
     ]);
     expect(await option('GitHubClientSecret')).toMatchObject({ value: '***', secret: true });
     expect(await status()).toMatchObject({ github_oauth: true, github_client_id: 'public-id' });

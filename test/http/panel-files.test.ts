@@ -9,6 +9,7 @@ const SCRIPT = 'console.log("panel");'.repeat(50);
 let folder: string;
 let app: ReturnType<typeof openKit>;
 
+let manifest: PanelManifest;
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'taskgate-panel-'));
   const put = (name: string, content: string | Uint8Array) => {
@@ -16,7 +17,7 @@ beforeAll(() => {
     writeFileSync(path, content);
     return path;
   };
-  const manifest: PanelManifest = {
+  manifest = {
     indexHtml:
       '<meta name="csp-nonce" content="__CSP_NONCE__"><script type="module" src="/assets/main-abc.js"></script>',
     files: [
@@ -108,6 +109,41 @@ describe('the page', () => {
     expect(headers.get('referrer-policy')).toBe('no-referrer');
     expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
   });
+
+  test.each<[name: string, turnstile: boolean, telegram: boolean, scripts: string, frames: string | undefined]>([
+    ['nothing', false, false, "'self'", undefined],
+    ['Turnstile', true, false, "'self' https://challenges.cloudflare.com", 'https://challenges.cloudflare.com'],
+    ["Telegram's widget", false, true, "'self' https://telegram.org", 'https://oauth.telegram.org'],
+    [
+      'both',
+      true,
+      true,
+      "'self' https://challenges.cloudflare.com https://telegram.org",
+      'https://challenges.cloudflare.com https://oauth.telegram.org',
+    ],
+  ])(
+    'takes from other sites what is switched on, here %s, and from the next page on',
+    async (_name, turnstile, telegram, scripts, frames) => {
+      let on = false;
+      const switched = openKit({
+        panel: manifest,
+        foreignParts: () => ({ turnstile: on && turnstile, telegram: on && telegram }),
+      });
+      const policy = async () => {
+        const { headers } = await call(switched, { path: '/sign-in', headers: HTML });
+        const rules = (headers.get('content-security-policy') ?? '').split('; ').map((rule) => rule.split(' '));
+        return Object.fromEntries(rules.map(([name, ...sources]) => [name, sources.join(' ')]));
+      };
+      const closed = await policy();
+      expect(JSON.stringify(closed)).not.toContain('https:');
+      on = true;
+      const { 'script-src': script, 'frame-src': frame, ...rest } = await policy();
+      expect([script, frame]).toEqual([scripts, frames]);
+      const { 'script-src': _script, 'style-src': _nonce, ...same } = closed;
+      expect(rest).toMatchObject(same);
+      expect(Object.values(rest).join(' ')).not.toContain('https:');
+    },
+  );
 
   test('every answer has another nonce', async () => {
     const [one, two] = await Promise.all([

@@ -1,6 +1,6 @@
 import { type ConfigOverrides, loadConfig } from '../config.ts';
 import type { Config, VariableName } from '../config-variables.ts';
-import { CommandError, type CommandInput, option } from './command.ts';
+import { CommandError, type CommandInput, option, UsageError } from './command.ts';
 
 const FLAGS: readonly (readonly [flag: string, variable: VariableName])[] = [
   ['host', 'host'],
@@ -8,7 +8,10 @@ const FLAGS: readonly (readonly [flag: string, variable: VariableName])[] = [
   ['data-dir', 'dataDir'],
 ];
 
-/** The configuration with the command's flags above it. Throws `CommandError` that lists every fault. */
+/**
+ * The configuration with the command's flags above it. Throws `UsageError` for a wrong flag, else `CommandError` that lists every
+ * fault.
+ */
 export function readSettings(input: CommandInput): { config: Config; warnings: string[] } {
   const overrides: ConfigOverrides = {};
   for (const [flag, variable] of FLAGS) {
@@ -17,5 +20,8 @@ export function readSettings(input: CommandInput): { config: Config; warnings: s
   }
   const reading = loadConfig(overrides);
   if (reading.ok) return reading;
+  // A flag that was given wrongly is wrong usage; of the environment the message tells.
+  const wrong = reading.faults.filter((fault) => fault.startsWith('--'));
+  if (wrong.length > 0) throw new UsageError(wrong.join('; '));
   throw new CommandError(`the configuration is not valid:\n${reading.faults.map((fault) => `  ${fault}`).join('\n')}`);
 }

@@ -1,3 +1,4 @@
+import type { OptionView } from '../../http/index.ts';
 import { billingOptions } from './catalogue/billing.ts';
 import { challengeOptions } from './catalogue/challenge.ts';
 import { gatewayOptions } from './catalogue/gateway.ts';
@@ -70,3 +71,14 @@ const GROUP_OF = new Map<string, string>(
 );
 
 export const groupOf = (key: OptionKey): string => GROUP_OF.get(key) ?? '';
+
+/** Groups whose settings can be tried, and what POST /api/option/test calls them. */
+const TRIALS = new Map<string, NonNullable<OptionView['trial']>>([
+  ['mail', 'smtp'],
+  ['oidc', 'oidc'],
+  ['challenge', 'turnstile'],
+  ['wechat', 'wechat'],
+  ['telegram', 'telegram'],
+]);
+
+export const trialOf = (key: OptionKey): OptionView['trial'] => TRIALS.get(groupOf(key));

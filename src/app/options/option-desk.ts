@@ -3,7 +3,7 @@ import { type Clock, err, ok, type Result, type SecretBox } from '../../kernel/i
 import type { Repositories, Store } from '../../store/ports/index.ts';
 import { checkChange } from './check-change.ts';
 import { otherPeople, refuseForeignSecrets } from './guard-addresses.ts';
-import { groupOf, isOptionKey, OPTION_KEYS, type OptionKey, ruleOf } from './option-catalogue.ts';
+import { groupOf, isOptionKey, OPTION_KEYS, type OptionKey, ruleOf, trialOf } from './option-catalogue.ts';
 import { type OptionSnapshot, type OptionValues, readOptions } from './read-options.ts';
 
 /** Stands for a secret that is set; sent back it changes nothing. */
@@ -141,7 +141,12 @@ function checkEach(changes: readonly { key: string; value: string }[]): Result<C
 
 function show(key: OptionKey, options: OptionSnapshot): OptionView {
   const rule = ruleOf(key);
-  const view = { key, type: rule.type, default: rule.default, group: groupOf(key) };
+  const trial = trialOf(key);
+  const view = {
+    ...{ key, type: rule.type, default: rule.default, group: groupOf(key), live: true as const },
+    ...rule.bounds,
+    ...(trial ? { trial } : {}),
+  };
   if (rule.type !== 'secret') {
     return { ...view, value: options.raw(key), ...(rule.choices ? { choices: rule.choices } : {}) };
   }

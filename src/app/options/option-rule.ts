@@ -3,12 +3,17 @@ import { isIP } from 'node:net';
 /** What a value is; all are stored and sent as texts. A list is its entries with commas between them. */
 export type OptionType = 'text' | 'url' | 'choice' | 'boolean' | 'integer' | 'list' | 'json' | 'secret';
 
+/** `min` and `max` of an integer; characters of a text, entries of a list; a text of several lines. */
+export type OptionBounds = { min?: number; max?: number; max_length?: number; max_items?: number; multiline?: true };
+
 /** A setting that an administrator edits. */
 export type OptionRule<Type extends OptionType = OptionType, Choice extends string = string> = {
   readonly type: Type;
   readonly default: string;
   /** The values of a `choice`. */
   readonly choices?: readonly Choice[];
+  /** What a form can hold the value to before it is sent. */
+  readonly bounds?: OptionBounds;
   /** `undefined` for a value that is allowed, else what it must be: it completes "The value of … must be". */
   check(value: string): string | undefined;
 };
@@ -31,6 +36,7 @@ export const text = (
 ): OptionRule<'text'> => ({
   type: 'text',
   default: initial,
+  bounds: { max_length: MAX_TEXT },
   check: (value) => unless(value.length <= MAX_TEXT && !CONTROL.test(value) && allows(value), wanted),
 });
 
@@ -42,6 +48,7 @@ export const identifier = (what: string): OptionRule<'text'> =>
 export const longText = (maximum: number): OptionRule<'text'> => ({
   type: 'text',
   default: '',
+  bounds: { max_length: maximum, multiline: true },
   check: (value) => unless(value.length <= maximum && !value.includes('\0'), `a text of at most ${maximum} characters`),
 });
 
@@ -54,6 +61,7 @@ export const boolean = (initial: boolean): OptionRule<'boolean'> => ({
 export const integer = (initial: number, low: number, high: number): OptionRule<'integer'> => ({
   type: 'integer',
   default: String(initial),
+  bounds: { min: low, max: high },
   check: (value) =>
     unless(
       /^\d{1,15}$/.test(value) && Number(value) >= low && Number(value) <= high,
@@ -84,6 +92,7 @@ export const list = (
 ): OptionRule<'list'> => ({
   type: 'list',
   default: initial.join(','),
+  bounds: { max_items: maximum },
   check(value) {
     const entries = splitList(value);
     return unless(
@@ -107,6 +116,7 @@ export const json = (initial: string, check: (value: string) => string | undefin
 export const secret = (what: string): OptionRule<'secret'> => ({
   type: 'secret',
   default: '',
+  bounds: { max_length: MAX_SECRET },
   check: (value) =>
     unless(
       value.length <= MAX_SECRET && value === value.trim() && !CONTROL.test(value),
@@ -125,6 +135,7 @@ const isAddress = (value: string, mayAsk: boolean): boolean => {
 export const baseAddress = (initial: string): OptionRule<'url'> => ({
   type: 'url',
   default: initial,
+  bounds: { max_length: MAX_URL },
   check: (value) =>
     unless(
       (value === '' && initial === '') || isAddress(value, false),
@@ -136,6 +147,7 @@ export const baseAddress = (initial: string): OptionRule<'url'> => ({
 export const endpoint = (initial: string): OptionRule<'url'> => ({
   type: 'url',
   default: initial,
+  bounds: { max_length: MAX_URL },
   check: (value) =>
     unless(
       (value === '' && initial === '') || isAddress(value, true),

@@ -4,6 +4,14 @@ import { httpErrors } from '../errors.ts';
 import { type Kit, ok, strictObject } from '../kit.ts';
 import type { RecordAudit } from '../record-audit.ts';
 
+const Trial = t.Union([
+  t.Literal('smtp'),
+  t.Literal('oidc'),
+  t.Literal('turnstile'),
+  t.Literal('wechat'),
+  t.Literal('telegram'),
+]);
+
 export type OptionView = {
   key: string;
   /** Always a text. Of a secret `***` when one is set, else empty. */
@@ -13,6 +21,18 @@ export type OptionView = {
   group: string;
   /** The values of a `choice`. */
   choices?: readonly string[];
+  /** Of an `integer`. */
+  min?: number;
+  max?: number;
+  /** Characters; entries of a `list`. */
+  max_length?: number;
+  max_items?: number;
+  /** A text of several lines. */
+  multiline?: true;
+  /** What POST /api/option/test calls the trial of its group; left out where there is none. */
+  trial?: Static<typeof Trial>;
+  /** A change counts at once, on every node; no option needs a restart. */
+  live: true;
   secret?: true;
   /** A secret that no `CRYPTO_SECRET` opens: it must be entered again. */
   unreadable?: true;
@@ -41,13 +61,6 @@ export type OptionTestResult = { ok: boolean; steps: { name: string; ok: boolean
 /** Tries what the options describe; never rejects for what the other side does. `to` and `language` are those of a test mail. */
 export type OptionTest = (input: { to: string | undefined; language: string }) => Promise<OptionTestResult>;
 
-const Trial = t.Union([
-  t.Literal('smtp'),
-  t.Literal('oidc'),
-  t.Literal('turnstile'),
-  t.Literal('wechat'),
-  t.Literal('telegram'),
-]);
 export type OptionTests = Record<Static<typeof Trial>, OptionTest>;
 
 type OptionRouteDeps = { options: OptionDesk; optionTests: OptionTests; audit: RecordAudit };
@@ -59,7 +72,14 @@ const change = { key: t.String({ maxLength: 200 }), value: t.String({ maxLength:
 export function optionRoutes(kit: Kit, { options, optionTests, audit }: OptionRouteDeps) {
   return new Elysia({ normalize: false, tags: ['Options'] })
     .use(kit)
-    .get('/api/option', async () => ok(await options.list()), { root: true, detail: { summary: 'All options' } })
+    .get('/api/option', async () => ok(await options.list()), {
+      root: true,
+      detail: {
+        summary: 'All options',
+        description:
+          'With what a form needs: type, choices, min, max, max_length, max_items, multiline, and by trial what POST /api/option/test can try.',
+      },
+    })
     .put(
       '/api/option',
       async ({ body, panel, origin }) => {
