@@ -45,10 +45,20 @@ const UsersPage = lazy(async () => ({ default: (await import('../pages/users/use
 const KeysPage = lazy(async () => ({ default: (await import('../pages/keys/keys-page.tsx')).KeysPage }));
 const NewKeyPage = lazy(async () => ({ default: (await import('../pages/keys/new-key-page.tsx')).NewKeyPage }));
 const KeyPage = lazy(async () => ({ default: (await import('../pages/keys/key-page.tsx')).KeyPage }));
+const UsagePage = lazy(async () => ({ default: (await import('../pages/usage/usage-page.tsx')).UsagePage }));
 const ProfilePage = lazy(async () => ({ default: (await import('../pages/profile/profile-page.tsx')).ProfilePage }));
+const SecurityPage = lazy(async () => ({
+  default: (await import('../pages/security/security-page.tsx')).SecurityPage,
+}));
 const TasksPage = lazy(async () => ({ default: (await import('../pages/tasks/tasks-page.tsx')).TasksPage }));
 const TaskPage = lazy(async () => ({ default: (await import('../pages/tasks/task-page.tsx')).TaskPage }));
 const UserPage = lazy(async () => ({ default: (await import('../pages/users/user-page.tsx')).UserPage }));
+const PlaygroundPage = lazy(async () => ({
+  default: (await import('../pages/playground/playground-page.tsx')).PlaygroundPage,
+}));
+const SettingsPage = lazy(async () => ({
+  default: (await import('../pages/settings/settings-page.tsx')).SettingsPage,
+}));
 
 export function AppRoutes() {
   return (
@@ -88,10 +98,13 @@ export function AppRoutes() {
           <Route path="/" element={<HomePage />} />
           <Route path="/tasks" element={<TasksPage />} />
           <Route path="/tasks/:id" element={<TaskPage />} />
+          <Route path="/playground" element={<PlaygroundPage />} />
           <Route path="/keys" element={<KeysPage />} />
           <Route path="/keys/new" element={<NewKeyPage />} />
           <Route path="/keys/:id" element={<KeyPage />} />
+          <Route path="/usage" element={<UsagePage />} />
           <Route path="/profile" element={<ProfilePage />} />
+          <Route path="/security" element={<SecurityPage />} />
           <Route element={<RequireRole role={roles.admin} />}>
             {/* administrators */}
             <Route path="/channels" element={<ChannelsPage />} />
@@ -109,6 +122,8 @@ export function AppRoutes() {
             <Route path="/marketplace" element={<MarketplacePage />} />
             <Route path="/marketplace/:source/:key" element={<OfferPage />} />
             <Route path="/prices" element={<PricesPage />} />
+            <Route path="/settings" element={<SettingsPage />} />
+            <Route path="/settings/:group" element={<SettingsPage />} />
           </Route>
         </Route>
         <Route path="*" element={<MissingPage />} />

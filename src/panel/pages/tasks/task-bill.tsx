@@ -6,13 +6,16 @@ import type { TextKey } from '../../i18n/texts.ts';
 import { Fold } from '../../ui/fold.tsx';
 import { Section } from '../../ui/section.tsx';
 import { type Format, useFormat } from '../../ui/use-format.ts';
+import { writeFieldName } from '../../ui/write-field-name.ts';
 import classes from './task-bill.module.css';
 import { useFactWords } from './use-fact-words.ts';
 
 type Bill = TaskDetail['bill'];
+/** What is read of a task; a row of the usage has as much. */
+type BilledTask = Pick<TaskDetail, 'status' | 'bill' | 'ledger' | 'platform' | 'model'>;
 
 /** What a task costs and why, in sentences first; the sums are behind a fold. */
-export function TaskBill({ task }: { task: TaskDetail }) {
+export function TaskBill({ task }: { task: BilledTask }) {
   const { t } = useTranslation();
   const format = useFormat();
   const { bill, ledger } = task;
@@ -44,7 +47,7 @@ export function TaskBill({ task }: { task: TaskDetail }) {
   );
 }
 
-function explain({ status, bill }: TaskDetail, t: TFunction, format: Format): string {
+function explain({ status, bill }: BilledTask, t: TFunction, format: Format): string {
   if (bill.expression === null) return t('task.bill.free');
   const estimate = format.money(bill.reserved);
   if (bill.settled === null || bill.difference === null) return t('task.bill.running', { amount: estimate });
@@ -56,7 +59,7 @@ function explain({ status, bill }: TaskDetail, t: TFunction, format: Format): st
 }
 
 /** Ordered beside delivered, where the vendor has told what it delivered. */
-function Quantities({ task: { bill, platform, model } }: { task: TaskDetail }) {
+function Quantities({ task: { bill, platform, model } }: { task: BilledTask }) {
   const { t } = useTranslation();
   const words = useFactWords(platform, model);
   const told = { ...bill.submission_facts, ...bill.completion_facts };
@@ -77,7 +80,7 @@ function Quantities({ task: { bill, platform, model } }: { task: TaskDetail }) {
         {names.map((name) => (
           <tr key={name}>
             <th scope="row" title={words.describe(name) || undefined}>
-              {name}
+              {writeFieldName(name)}
             </th>
             <td>{write(name, bill.facts[name])}</td>
             {isTold && (

@@ -75,13 +75,13 @@ function LoadedTask({ task, back }: { task: TaskDetail; back: ReactNode }) {
           </Section>
           <TaskTimeline timeline={task.timeline} />
           <TaskWebhooks taskId={task.id} isRunning={!hasEnded(task)} />
+          <TaskRaw task={task} />
         </div>
         <div className={classes.side}>
           <TaskBill task={task} />
           <TaskFacts task={task} />
         </div>
       </div>
-      <TaskRaw task={task} />
     </Page>
   );
 }

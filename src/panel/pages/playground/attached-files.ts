@@ -1,0 +1,41 @@
+/** A file of the request by the text that stands for it there. */
+export type AttachedFiles = Readonly<Record<string, { type: string; dataUrl: string }>>;
+
+export type RequestBody = Readonly<Record<string, unknown>>;
+
+export const fileMark = (name: string): string => `<file: ${name}>`;
+
+/** Puts each file where its mark stands, as the data URL that the API takes. */
+export const withFiles = (body: RequestBody, files: AttachedFiles): RequestBody =>
+  replaceMarks(body, files, ({ dataUrl }) => dataUrl);
+
+/** For a program's text: where the bytes go, without them. */
+export const withFileHints = (body: RequestBody, files: AttachedFiles): RequestBody =>
+  replaceMarks(body, files, ({ type }) => `data:${type};base64,…`);
+
+function replaceMarks(
+  body: RequestBody,
+  files: AttachedFiles,
+  write: (file: AttachedFiles[string]) => string,
+): RequestBody {
+  const replace = (value: unknown): unknown => {
+    if (typeof value === 'string') {
+      const file = Object.hasOwn(files, value) ? files[value] : undefined;
+      return file === undefined ? value : write(file);
+    }
+    if (Array.isArray(value)) return value.map(replace);
+    if (typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(Object.entries(value).map(([name, child]) => [name, replace(child)]));
+  };
+  return replace(body) as RequestBody;
+}
+
+/** Rejects when the browser cannot read it. */
+export function readDataUrl(file: File): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.addEventListener('load', () => resolve(String(reader.result)));
+    reader.addEventListener('error', () => reject(reader.error));
+    reader.readAsDataURL(file);
+  });
+}

@@ -1,0 +1,55 @@
+import { Button } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import { Link, useSearchParams } from 'react-router';
+import type { CallableModel, TaskDetail } from '../../api/types.ts';
+import { useApi } from '../../api/use-api.ts';
+import { useRole } from '../../session/use-role.ts';
+import { roles } from '../../shell/sections.ts';
+import { Answer } from '../../ui/answer.tsx';
+import { EmptyState } from '../../ui/empty-state.tsx';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { Page } from '../../ui/page.tsx';
+import { Playground } from './playground.tsx';
+
+/**
+ * `/playground`: `?plugin=` and `?model=` choose a model, `?from=` takes over the request of a task, `?task=` is the task being watched.
+ */
+export function PlaygroundPage() {
+  const { t } = useTranslation();
+  const [params] = useSearchParams();
+  const from = params.get('from') ?? '';
+  const models = useApi<CallableModel[]>('/api/model');
+  const source = useApi<TaskDetail>(`/api/task/${encodeURIComponent(from)}`, { enabled: from !== '' });
+  const isSourceReady = from === '' || source.data !== undefined || source.isError;
+  return (
+    <Page heading={t('play.heading')} intro={t('play.intro')}>
+      {source.isError && <FailureNotice error={source.error} meanings={{ TASK_NOT_FOUND: 'play.fromFailed' }} />}
+      <Answer query={models}>
+        {(offers) => {
+          if (offers.length === 0) return <NoModels />;
+          return (
+            isSourceReady && <Playground key={from} offers={offers} source={from === '' ? undefined : source.data} />
+          );
+        }}
+      </Answer>
+    </Page>
+  );
+}
+
+function NoModels() {
+  const { t } = useTranslation();
+  const isAdmin = useRole() >= roles.admin;
+  return (
+    <EmptyState
+      heading={t('play.none')}
+      text={t('play.noneText')}
+      action={
+        isAdmin ? (
+          <Button component={Link} to="/channels/new">
+            {t('play.noneAction')}
+          </Button>
+        ) : undefined
+      }
+    />
+  );
+}

@@ -1,0 +1,58 @@
+import { Skeleton, Text } from '@mantine/core';
+import type { UseQueryResult } from '@tanstack/react-query';
+import { useTranslation } from 'react-i18next';
+import { ApiError } from '../../api/api-error.ts';
+import { describeError } from '../../api/describe-error.ts';
+import type { TaskQuote } from '../../api/types.ts';
+import { Fold } from '../../ui/fold.tsx';
+import { useFormat } from '../../ui/use-format.ts';
+import classes from './price-view.module.css';
+
+/** What the plugin or the gateway would refuse: no fault yet while the request is being written. */
+const incomplete = new Set(['PLUGIN_REQUEST_INVALID', 'PLUGIN_USAGE_INVALID', 'VALIDATION_FAILED', 'MODEL_REQUIRED']);
+
+/** What the request would cost, or what is missing until that can be said. */
+export function PriceView({ quote }: { quote: UseQueryResult<TaskQuote> }) {
+  const { t, i18n } = useTranslation();
+  const format = useFormat();
+  const { data, error } = quote;
+  if (error !== null) {
+    const text =
+      error instanceof ApiError && incomplete.has(error.code)
+        ? t('play.price.incomplete', { message: error.message })
+        : describeError(error, t, i18n.language);
+    return (
+      <Text size="sm" c="dimmed" aria-live="polite">
+        {text}
+      </Text>
+    );
+  }
+  if (data === undefined) {
+    return quote.isFetching ? (
+      <Skeleton h={32} w={96} />
+    ) : (
+      <Text size="sm" c="dimmed">
+        {t('play.price.waiting')}
+      </Text>
+    );
+  }
+  const isShort = data.quota > data.balance;
+  const balance = format.money(data.balance);
+  return (
+    <div className={classes.price}>
+      <p className={classes.amount} aria-live="polite">
+        {data.expression === null ? t('play.price.free') : format.money(data.quota)}
+      </p>
+      <Text size="sm" c={isShort ? 'var(--mantine-color-error)' : 'dimmed'} lh={1.55}>
+        {data.expression === null
+          ? t('play.price.freeHint')
+          : t(isShort ? 'play.price.short' : 'play.price.balance', { balance })}
+      </Text>
+      {data.steps.length > 0 && (
+        <Fold label={t('play.price.steps')}>
+          <pre className={classes.steps}>{[data.expression, ...data.steps].join('\n')}</pre>
+        </Fold>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,106 @@
+import { NumberInput, Select, Textarea, TextInput } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import type { CallableModel } from '../../api/types.ts';
+import { localise } from '../../ui/localise.ts';
+import { useFormat } from '../../ui/use-format.ts';
+import { writeFieldName } from '../../ui/write-field-name.ts';
+
+export type FieldSchema = CallableModel['schema']['properties'][string];
+
+type RequestFieldProps = {
+  name: string;
+  schema: FieldSchema;
+  value: unknown;
+  /** undefined: the field is not sent. */
+  onChange(value: unknown): void;
+};
+
+/** The input that fits a field's schema. An empty one is left out, so that the plugin's own default holds. */
+export function RequestField({ name, schema, value, onChange }: RequestFieldProps) {
+  const { t, i18n } = useTranslation();
+  const format = useFormat();
+  const help = localise(schema['x-description'], i18n.language);
+  const text = typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value);
+  const asText = (next: string): void => onChange(next === '' ? undefined : next);
+
+  if (schema.enum !== undefined) {
+    const options = schema.enum.map((choice) => {
+      const label = localise(schema['x-enum-labels']?.[choice], i18n.language);
+      return { value: choice, label: label === '' || label === choice ? choice : `${choice} – ${label}` };
+    });
+    const isOther = text !== '' && !schema.enum.includes(text);
+    return (
+      <Select
+        label={writeFieldName(name)}
+        description={help || null}
+        placeholder={t('play.field.unset')}
+        clearable
+        data={isOther ? [...options, { value: text, label: text }] : options}
+        value={text === '' ? null : text}
+        onChange={(choice) => onChange(choice ?? undefined)}
+      />
+    );
+  }
+  if (schema.type === 'boolean') {
+    return (
+      <Select
+        label={writeFieldName(name)}
+        description={help || null}
+        placeholder={t('play.field.unset')}
+        clearable
+        data={[
+          { value: 'true', label: t('app.yes') },
+          { value: 'false', label: t('app.no') },
+        ]}
+        value={typeof value === 'boolean' ? String(value) : null}
+        onChange={(choice) => onChange(choice === null ? undefined : choice === 'true')}
+      />
+    );
+  }
+  if (schema.type === 'number') {
+    const { minimum, maximum } = schema;
+    const range =
+      minimum === undefined || maximum === undefined
+        ? ''
+        : t('play.field.range', { low: format.number(minimum), high: format.number(maximum) });
+    return (
+      <NumberInput
+        label={writeFieldName(name)}
+        description={[help, range].filter((part) => part !== '').join(' · ') || null}
+        placeholder={t('play.field.unset')}
+        {...(minimum === undefined ? {} : { min: minimum })}
+        {...(maximum === undefined ? {} : { max: maximum })}
+        clampBehavior="blur"
+        suffix={schema['x-unit'] === 'second' ? ` ${t('play.field.seconds')}` : ''}
+        value={typeof value === 'number' ? value : text}
+        onChange={(next) => onChange(typeof next === 'number' ? next : undefined)}
+      />
+    );
+  }
+  if (name === 'prompt') {
+    return (
+      <Textarea
+        label={t('play.field.prompt')}
+        description={help || null}
+        autosize
+        minRows={3}
+        maxRows={12}
+        value={text}
+        onChange={({ currentTarget }) => asText(currentTarget.value)}
+      />
+    );
+  }
+  const isSize = name === 'size';
+  const isWrong = schema.pattern !== undefined && text !== '' && !new RegExp(schema.pattern).test(text);
+  return (
+    <TextInput
+      label={isSize ? t('play.field.size') : writeFieldName(name)}
+      description={help || (isSize ? t('play.field.sizeHint') : null)}
+      placeholder={t('play.field.unset')}
+      error={isWrong ? t('play.field.sizeWrong') : null}
+      spellCheck={false}
+      value={text}
+      onChange={({ currentTarget }) => asText(currentTarget.value)}
+    />
+  );
+}

@@ -1,0 +1,75 @@
+import { Button, Group, Stack, Text } from '@mantine/core';
+import { IconX } from '@tabler/icons-react';
+import { useTranslation } from 'react-i18next';
+import type { CallableModel } from '../../api/types.ts';
+import { AttachFile } from './attach-file.tsx';
+import { RequestField } from './request-field.tsx';
+import classes from './request-form.module.css';
+import type { RequestDraft } from './use-request-body.ts';
+
+/** Inputs for what the plugin says that it bills or reads; what else is in the request is named, and can be taken out. */
+export function RequestForm({ offer, draft }: { offer: CallableModel; draft: RequestDraft }) {
+  const { t } = useTranslation();
+  const { body, setField, replace } = draft;
+  const fields = Object.entries(offer.schema.properties).filter(([, schema]) => schema.const === undefined);
+  const known = new Set(['model', ...fields.map(([name]) => name)]);
+  const others = Object.keys(body).filter((name) => !known.has(name));
+  return (
+    <Stack gap="lg">
+      {offer.examples.length > 0 && (
+        <fieldset className={classes.examples}>
+          <legend>{t('play.examples')}</legend>
+          <Group gap={8}>
+            {offer.examples.map(({ label, facts }) => (
+              <Button key={label} size="compact-sm" variant="default" onClick={() => replace({ ...body, ...facts })}>
+                {label}
+              </Button>
+            ))}
+          </Group>
+        </fieldset>
+      )}
+      <div className={classes.fields}>
+        {fields.map(([name, schema]) => (
+          <div key={name} data-wide={name === 'prompt' || undefined}>
+            <RequestField name={name} schema={schema} value={body[name]} onChange={(value) => setField(name, value)} />
+          </div>
+        ))}
+      </div>
+      <AttachFile draft={draft} />
+      {others.length > 0 ? (
+        <div>
+          <Text size="sm" fw={500} mb={8}>
+            {t('play.others')}
+          </Text>
+          <ul className={classes.others}>
+            {others.map((name) => (
+              <li key={name}>
+                <code className={classes.other}>
+                  {name}: {brief(body[name])}
+                </code>
+                <button
+                  type="button"
+                  aria-label={t('play.others.remove', { name })}
+                  onClick={() => setField(name, undefined)}
+                >
+                  <IconX size={15} stroke={1.8} aria-hidden="true" />
+                </button>
+              </li>
+            ))}
+          </ul>
+        </div>
+      ) : (
+        <Text size="sm" c="dimmed">
+          {t('play.others.hint')}
+        </Text>
+      )}
+    </Stack>
+  );
+}
+
+const maxBrief = 60;
+
+function brief(value: unknown): string {
+  const text = JSON.stringify(value) ?? '';
+  return text.length > maxBrief ? `${text.slice(0, maxBrief)}…` : text;
+}

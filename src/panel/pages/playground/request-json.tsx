@@ -1,0 +1,25 @@
+import { Stack, Text } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import { CodeEditor } from '../../ui/code-editor.tsx';
+import type { RequestDraft } from './use-request-body.ts';
+
+/** The whole request as text: for whatever the form does not know. */
+export function RequestJson({ draft }: { draft: RequestDraft }) {
+  const { t } = useTranslation();
+  const { fault, files, text } = draft;
+  return (
+    <Stack gap="sm">
+      <CodeEditor label={t('play.json.label')} language="json" value={text} onChange={draft.setText} />
+      {fault !== null && (
+        <Text size="sm" c="var(--mantine-color-error)" role="alert">
+          {fault.kind === 'noObject' ? t('play.json.noObject') : t('play.json.broken', { message: fault.message })}
+        </Text>
+      )}
+      {Object.keys(files).length > 0 && (
+        <Text size="sm" c="dimmed">
+          {t('play.json.files')}
+        </Text>
+      )}
+    </Stack>
+  );
+}

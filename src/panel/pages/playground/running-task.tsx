@@ -1,0 +1,43 @@
+import { Anchor, CloseButton, Group } from '@mantine/core';
+import { useEffect, useRef } from 'react';
+import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
+import { Answer } from '../../ui/answer.tsx';
+import { Section } from '../../ui/section.tsx';
+import { useFormat } from '../../ui/use-format.ts';
+import { TaskFailure } from '../tasks/task-failure.tsx';
+import { TaskHeadline } from '../tasks/task-headline.tsx';
+import { TaskResult } from '../tasks/task-result.tsx';
+import { useTask } from '../tasks/use-task.ts';
+
+/** The task that was just asked for: how far it is, then what came of it. */
+export function RunningTask({ id, onClose }: { id: string; onClose(): void }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const task = useTask(id);
+  const place = useRef<HTMLDivElement>(null);
+  const isLoaded = task.data !== undefined;
+  useEffect(() => {
+    if (isLoaded) place.current?.scrollIntoView({ block: 'nearest', behavior: 'smooth' });
+  }, [isLoaded]);
+  return (
+    <div ref={place}>
+      <Section heading={t('play.task')} actions={<CloseButton aria-label={t('play.task.close')} onClick={onClose} />}>
+        <Answer query={task}>
+          {(data) => (
+            <>
+              <TaskHeadline task={data} />
+              {data.status === 'FAILURE' ? <TaskFailure task={data} /> : <TaskResult task={data} />}
+              <Group justify="space-between" gap="sm">
+                <Anchor component={Link} to={`/tasks/${encodeURIComponent(data.id)}`} size="sm">
+                  {t('play.task.open')}
+                </Anchor>
+                {data.bill.settled !== null && <span>{format.money(data.bill.settled)}</span>}
+              </Group>
+            </>
+          )}
+        </Answer>
+      </Section>
+    </div>
+  );
+}

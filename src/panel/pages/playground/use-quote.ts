@@ -1,0 +1,28 @@
+import { keepPreviousData, type UseQueryResult, useQuery } from '@tanstack/react-query';
+import { useEffect, useState } from 'react';
+import { ApiError } from '../../api/api-error.ts';
+import type { CallableModel, TaskQuote } from '../../api/types.ts';
+import { useSession } from '../../session/session-context.tsx';
+import type { RequestBody } from './attached-files.ts';
+
+/** After the last change until the price is asked for: a quote runs the plugin. */
+const quietMs = 450;
+
+/** What the request would cost, asked for once it has stopped changing. Files are marks here: they change no price. */
+export function useQuote({ plugin_key, blocked }: CallableModel, body: RequestBody): UseQueryResult<TaskQuote> {
+  const session = useSession();
+  const text = JSON.stringify({ plugin_key, body });
+  const [settled, setSettled] = useState(text);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(text), quietMs);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return useQuery({
+    queryKey: ['quote', settled],
+    queryFn: () =>
+      session.send<TaskQuote>({ method: 'POST', path: '/api/task/quote', body: JSON.parse(settled) as unknown }),
+    enabled: blocked === null,
+    retry: (failures, error) => failures < 2 && error instanceof ApiError && error.status === 0,
+    placeholderData: keepPreviousData,
+  });
+}

@@ -1,0 +1,72 @@
+export type CodeLanguage = 'curl' | 'python' | 'javascript';
+
+export type CodeRequest = { url: string; body: Readonly<Record<string, unknown>> };
+
+/** Stands where the key goes: a real one must not end up in a shell's history by a copy. */
+const placeholder = 'YOUR_API_KEY';
+
+/** The request as a program sends it, whole and ready to run but for the key. */
+export const codeWriters: Readonly<Record<CodeLanguage, (request: CodeRequest) => string>> = {
+  curl: ({ url, body }) =>
+    [
+      `curl ${quoteForShell(url)} \\`,
+      `  -H ${quoteForShell(`Authorization: Bearer ${placeholder}`)} \\`,
+      `  -H 'Content-Type: application/json' \\`,
+      `  --data-raw ${quoteForShell(JSON.stringify(body, null, 2))}`,
+    ].join('\n'),
+
+  python: ({ url, body }) =>
+    [
+      'import json',
+      'import urllib.request',
+      '',
+      `body = ${writeLiteral(body, pythonWords, '    ')}`,
+      'request = urllib.request.Request(',
+      `    ${JSON.stringify(url)},`,
+      '    data=json.dumps(body).encode(),',
+      `    headers={"Authorization": "Bearer ${placeholder}", "Content-Type": "application/json"},`,
+      ')',
+      'with urllib.request.urlopen(request) as response:',
+      '    task = json.load(response)',
+      'print(task["id"])',
+    ].join('\n'),
+
+  javascript: ({ url, body }) =>
+    [
+      `const body = ${writeLiteral(body, scriptWords, '  ')};`,
+      `const response = await fetch(${JSON.stringify(url)}, {`,
+      "  method: 'POST',",
+      `  headers: { Authorization: 'Bearer ${placeholder}', 'Content-Type': 'application/json' },`,
+      '  body: JSON.stringify(body),',
+      '});',
+      'const task = await response.json();',
+      'console.log(task.id);',
+    ].join('\n'),
+};
+
+/** In single quotes a shell changes nothing; a single quote itself has to leave them. */
+const quoteForShell = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+
+type Words = { true: string; false: string; null: string; key(name: string): string };
+
+const pythonWords: Words = { true: 'True', false: 'False', null: 'None', key: (name) => JSON.stringify(name) };
+/** In a script's object, a plain `__proto__` is no member. */
+const scriptWords: Words = {
+  true: 'true',
+  false: 'false',
+  null: 'null',
+  key: (name) => (name === '__proto__' ? '["__proto__"]' : JSON.stringify(name)),
+};
+
+/** A value of JSON as a literal over several lines. JSON's texts and numbers are those of both languages. */
+function writeLiteral(value: unknown, words: Words, step: string, indent = ''): string {
+  if (value === null || value === undefined) return words.null;
+  if (typeof value === 'boolean') return value ? words.true : words.false;
+  if (typeof value !== 'object') return JSON.stringify(value);
+  const inner = indent + step;
+  const parts = Array.isArray(value)
+    ? value.map((child: unknown) => writeLiteral(child, words, step, inner))
+    : Object.entries(value).map(([name, child]) => `${words.key(name)}: ${writeLiteral(child, words, step, inner)}`);
+  const [open, close] = Array.isArray(value) ? ['[', ']'] : ['{', '}'];
+  return parts.length === 0 ? `${open}${close}` : `${open}\n${inner}${parts.join(`,\n${inner}`)},\n${indent}${close}`;
+}
