@@ -213,20 +213,6 @@ describe('signing up', () => {
     await heading(page, 'Sign-up is closed').waitFor();
   });
 
-  test('a gateway with a challenge says that these pages cannot show it', async () => {
-    const { gateway } = await startOpen({
-      TurnstileSiteKey: 'site',
-      TurnstileSecretKey: 'secret',
-      TurnstileCheckEnabled: 'true',
-    });
-    const { page } = await open(gateway.url);
-    for (const path of ['/sign-up', '/forgot-password']) {
-      await page.goto(`${gateway.url}${path}`);
-      await see(page, /this page cannot show it yet/);
-      expect(await page.getByRole('textbox').count()).toBe(0);
-    }
-  });
-
   test('before the set-up the page leads there', async () => {
     const gateway = await start();
     const { page } = await open(gateway.url);

@@ -8,6 +8,7 @@ const meanings: Readonly<Record<string, TextKey>> = {
   AUTH_INVALID_CREDENTIALS: 'error.credentials',
   AUTH_TOO_MANY_ATTEMPTS: 'error.attempts',
   AUTH_PASSWORD_INVALID: 'error.password',
+  AUTH_CHALLENGE_FAILED: 'error.challenge',
   AUTH_CODE_INVALID: 'error.code',
   AUTH_CODE_LOCKED: 'error.codeLocked',
   AUTH_TWO_FACTOR_UNREADABLE: 'error.twoFactorUnreadable',

@@ -1,4 +1,4 @@
-import { Avatar, Menu, UnstyledButton } from '@mantine/core';
+import { Avatar, Menu, UnstyledButton, VisuallyHidden } from '@mantine/core';
 import { IconLogout, IconShieldLock, IconUser } from '@tabler/icons-react';
 import { useMutation } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
@@ -17,11 +17,14 @@ export function AccountMenu() {
   return (
     <Menu position="bottom-end" width={240} closeOnItemClick>
       <Menu.Target>
-        <UnstyledButton className={classes.button} aria-label={t('nav.accountMenu', { name })}>
+        <UnstyledButton className={classes.button}>
           <Avatar size={30} radius="xl" color="gate" name={name} aria-hidden="true">
             {[...name][0]?.toUpperCase()}
           </Avatar>
-          <span className={classes.name}>{name}</span>
+          <span className={classes.name} aria-hidden="true">
+            {name}
+          </span>
+          <VisuallyHidden>{t('nav.accountMenu', { name })}</VisuallyHidden>
         </UnstyledButton>
       </Menu.Target>
       <Menu.Dropdown>

@@ -2,21 +2,26 @@ import { Button, Stack, TextInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import type { GatewayStatus } from '../../api/types.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { FailureNotice } from '../../ui/failure-notice.tsx';
 import { objectToAddress } from './check-address.ts';
 import { tellFault } from './tell-fault.ts';
+import { useChallenge } from './use-challenge.tsx';
 
-export function ForgotPasswordForm({ suggested, onSent }: { suggested: string; onSent(email: string): void }) {
+type ForgotPasswordFormProps = { status: GatewayStatus; suggested: string; onSent(email: string): void };
+
+export function ForgotPasswordForm({ status, suggested, onSent }: ForgotPasswordFormProps) {
   const { t } = useTranslation();
   const session = useSession();
   const field = useRef<HTMLInputElement>(null);
   const [email, setEmail] = useState(suggested);
+  const challenge = useChallenge(status);
   const [isChecked, setChecked] = useState(false);
 
   const ask = useMutation({
     mutationFn: (address: string) =>
-      session.send({ method: 'POST', path: '/api/reset_password', body: { email: address } }),
+      session.send({ method: 'POST', path: '/api/reset_password', body: { email: address, ...challenge.take() } }),
     onSuccess: (_answer, address) => onSent(address),
     onError: () => field.current?.focus(),
   });
@@ -31,7 +36,7 @@ export function ForgotPasswordForm({ suggested, onSent }: { suggested: string; o
     event.preventDefault();
     setChecked(true);
     if (objection !== null) field.current?.focus();
-    else if (!ask.isPending) ask.mutate(address);
+    else if (!challenge.isMissing() && !ask.isPending) ask.mutate(address);
   };
 
   return (
@@ -52,6 +57,7 @@ export function ForgotPasswordForm({ suggested, onSent }: { suggested: string; o
           spellCheck={false}
           size="md"
         />
+        {challenge.element}
         <Button type="submit" size="md" loading={ask.isPending} mt={4}>
           {t('forgot.submit')}
         </Button>

@@ -37,12 +37,10 @@ export function ForgotPasswordPage() {
                 {t('forgot.again')}
               </Button>
             </AccountMessage>
-          ) : status.turnstile_check ? (
-            <AccountMessage title={title} heading={t('forgot.heading')} text={t('forgot.challenge')} next={toSignIn} />
           ) : (
             <Stack gap={32}>
               <PageHeading title={title} heading={t('forgot.heading')} intro={t('forgot.intro')} />
-              <ForgotPasswordForm suggested={email} onSent={send} />
+              <ForgotPasswordForm status={status} suggested={email} onSent={send} />
               <BackToSignIn />
             </Stack>
           )}

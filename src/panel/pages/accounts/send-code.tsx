@@ -6,26 +6,28 @@ import { useSession } from '../../session/session-context.tsx';
 import { FailureNotice } from '../../ui/failure-notice.tsx';
 import { objectToAddress } from './check-address.ts';
 import { tellFault } from './tell-fault.ts';
+import type { ChallengeUse } from './use-challenge.tsx';
 
 /** Seconds between two codes to one address: the server takes two requests in this time. */
 const pause = 30;
 
 type SendCodeProps = {
   email: string;
+  challenge: ChallengeUse;
   /** What is wrong with the address, to be said at its field. */
   onObjection(text: string): void;
   onSent(): void;
 };
 
 /** Mails the code that confirms an address, and again after a while. */
-export function SendCode({ email, onObjection, onSent }: SendCodeProps) {
+export function SendCode({ email, challenge, onObjection, onSent }: SendCodeProps) {
   const { t } = useTranslation();
   const session = useSession();
   const [secondsLeft, setSecondsLeft] = useState(0);
 
   const send = useMutation({
     mutationFn: (address: string) =>
-      session.send({ method: 'POST', path: '/api/verification', body: { email: address } }),
+      session.send({ method: 'POST', path: '/api/verification', body: { email: address, ...challenge.take() } }),
     onSuccess: () => {
       setSecondsLeft(pause);
       onSent();
@@ -48,11 +50,11 @@ export function SendCode({ email, onObjection, onSent }: SendCodeProps) {
   const ask = (): void => {
     const objection = objectToAddress(email);
     if (objection !== null) onObjection(t(objection));
-    else if (!send.isPending) send.mutate(email);
+    else if (!challenge.isMissing() && !send.isPending) send.mutate(email);
   };
 
   return (
-    <Stack gap={10} align="flex-start">
+    <Stack gap={12} align="flex-start">
       {send.isError && tellFault(send.error, 'email', t) === null && <FailureNotice error={send.error} />}
       <Button variant="default" loading={send.isPending} disabled={mustWait} onClick={ask}>
         {mustWait ? t('signUp.sendAgainIn', { seconds: secondsLeft }) : t(isSent ? 'signUp.sendAgain' : 'signUp.send')}

@@ -1,21 +1,23 @@
-import { Button, PasswordInput, Stack, TextInput } from '@mantine/core';
+import { Button, Checkbox, PasswordInput, Stack, TextInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useSearchParams } from 'react-router';
 import { ApiError } from '../../api/api-error.ts';
+import type { GatewayStatus } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { FailureNotice } from '../../ui/failure-notice.tsx';
 import { objectToPassword, objectToUsername } from '../setup/check-account.ts';
 import { objectToAddress } from './check-address.ts';
+import { hasLegalTexts, LegalText } from './legal-line.tsx';
 import { readAffiliateCode } from './read-affiliate-code.ts';
 import { SendCode } from './send-code.tsx';
 import { tellFault } from './tell-fault.ts';
+import { useChallenge } from './use-challenge.tsx';
 
 type SignUpFormProps = {
-  /** Whether an address with a mailed code is part of it. */
-  confirmsAddress: boolean;
+  status: GatewayStatus;
   onDone(username: string): void;
   /** The server says that it makes no accounts any more. */
   onClosed(): void;
@@ -27,13 +29,19 @@ type Account = Record<Field, string>;
 
 const empty: Account = { username: '', password: '', email: '', verification_code: '' };
 
-export function SignUpForm({ confirmsAddress, onDone, onClosed }: SignUpFormProps) {
+export function SignUpForm({ status, onDone, onClosed }: SignUpFormProps) {
   const { t } = useTranslation();
   const session = useSession();
   const [params] = useSearchParams();
   const inputs = useRef<Partial<Record<Field, HTMLInputElement | null>>>({});
   const [typed, setTyped] = useState(empty);
   const [isChecked, setChecked] = useState(false);
+  const [isAgreed, setAgreed] = useState(false);
+  const agreement = useRef<HTMLInputElement>(null);
+  const challenge = useChallenge(status);
+  // An address with a mailed code is part of it.
+  const confirmsAddress = status.email_verification;
+  const mustAgree = hasLegalTexts(status);
   const [addressFault, setAddressFault] = useState<{ address: string; text: string } | null>(null);
   const focus = (field: Field): void => inputs.current[field]?.focus();
 
@@ -58,6 +66,7 @@ export function SignUpForm({ confirmsAddress, onDone, onClosed }: SignUpFormProp
         password,
         ...(confirmsAddress ? { email, verification_code } : {}),
         ...(aff === '' ? {} : { aff_code: aff }),
+        ...challenge.take(),
       };
       return session.send({ method: 'POST', path: '/api/user/register', body });
     },
@@ -85,7 +94,8 @@ export function SignUpForm({ confirmsAddress, onDone, onClosed }: SignUpFormProp
     setChecked(true);
     const wrong = fields.find((field) => objections[field] !== null);
     if (wrong) focus(wrong);
-    else if (!register.isPending) register.mutate(account);
+    else if (mustAgree && !isAgreed) agreement.current?.focus();
+    else if (!challenge.isMissing() && !register.isPending) register.mutate(account);
   };
 
   const bind = (field: Field) => ({
@@ -122,7 +132,7 @@ export function SignUpForm({ confirmsAddress, onDone, onClosed }: SignUpFormProp
         />
         {confirmsAddress && (
           <>
-            <Stack gap={10}>
+            <Stack gap={12}>
               <TextInput
                 {...bind('email')}
                 type="email"
@@ -130,8 +140,10 @@ export function SignUpForm({ confirmsAddress, onDone, onClosed }: SignUpFormProp
                 autoComplete="email"
                 autoCapitalize="none"
               />
+              {challenge.element}
               <SendCode
                 email={account.email}
+                challenge={challenge}
                 onObjection={(text) => {
                   setAddressFault({ address: account.email, text });
                   focus('email');
@@ -147,6 +159,16 @@ export function SignUpForm({ confirmsAddress, onDone, onClosed }: SignUpFormProp
               inputMode="numeric"
             />
           </>
+        )}
+        {!confirmsAddress && challenge.element}
+        {mustAgree && (
+          <Checkbox
+            ref={agreement}
+            checked={isAgreed}
+            onChange={(event) => setAgreed(event.currentTarget.checked)}
+            error={isChecked && !isAgreed ? t('legal.consent.missing') : null}
+            label={<LegalText status={status} sentence="consent" />}
+          />
         )}
         <Button type="submit" size="md" loading={register.isPending} mt={4}>
           {t('setup.submit')}

@@ -35,13 +35,11 @@ export function SignUpPage() {
               text={t('signUp.closed.text')}
               next={toSignIn}
             />
-          ) : status.turnstile_check ? (
-            <AccountMessage title={title} heading={t('signUp.heading')} text={t('signUp.challenge')} next={toSignIn} />
           ) : (
             <Stack gap={32}>
               <PageHeading title={title} heading={t('signUp.heading')} intro={t('signUp.intro')} />
               <SignUpForm
-                confirmsAddress={status.email_verification}
+                status={status}
                 onDone={setCreatedName}
                 onClosed={() => void queries.invalidateQueries({ queryKey: ['status'] })}
               />

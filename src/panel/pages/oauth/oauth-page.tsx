@@ -1,14 +1,10 @@
-import { useMutation } from '@tanstack/react-query';
-import { useEffect, useRef, useState } from 'react';
+import { useCallback, useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { Navigate, useLocation, useNavigate, useParams } from 'react-router';
-import { describeError } from '../../api/describe-error.ts';
-import { useSession } from '../../session/session-context.tsx';
+import { useLocation, useNavigate, useParams } from 'react-router';
+import type { TextKey } from '../../i18n/texts.ts';
 import { FullPageLoader, FullPageMessage } from '../../ui/full-page.tsx';
-import { PageHeading } from '../../ui/page-heading.tsx';
-import { WelcomeLayout } from '../../ui/welcome-layout.tsx';
-import { CodeForm } from '../sign-in/code-form.tsx';
 import type { PopupMessage } from './bind-in-popup.ts';
+import { FinishLogin } from './finish-login.tsx';
 import { findLogin, forgetLogin, isStampedPopup } from './trips.ts';
 
 type Trip = { kind: 'bind'; opener: Window } | { kind: 'login'; redirect: string } | { kind: 'unknown' };
@@ -18,9 +14,11 @@ export function OAuthPage() {
   const { provider = '' } = useParams();
   const { search } = useLocation();
   const [trip] = useState(() => readTrip(provider, search));
+  const forget = useCallback(() => forgetLogin(readState(search)), [search]);
   if (trip.kind === 'bind') return <HandOver opener={trip.opener} provider={provider} query={search} />;
-  if (trip.kind === 'login') return <FinishLogin provider={provider} query={search} redirect={trip.redirect} />;
-  return <Refusal text="oauth.foreign" />;
+  if (trip.kind === 'unknown') return <Refusal text="oauth.foreign" />;
+  const path = `/api/oauth/${encodeURIComponent(provider)}${search}`;
+  return <FinishLogin path={path} onBegun={forget} redirect={trip.redirect} />;
 }
 
 function readTrip(provider: string, search: string): Trip {
@@ -47,44 +45,14 @@ function HandOver({ opener, provider, query }: { opener: Window; provider: strin
   return isLate ? <Refusal text="oauth.late" /> : <FullPageLoader />;
 }
 
-function FinishLogin({ provider, query, redirect }: { provider: string; query: string; redirect: string }) {
-  const { t, i18n } = useTranslation();
-  const session = useSession();
-  const navigate = useNavigate();
-  const [flowToken, setFlowToken] = useState<string | null>(null);
-  const begun = useRef(false);
-  const { mutate, error, isSuccess } = useMutation({
-    mutationFn: () => session.signInAt({ method: 'GET', path: `/api/oauth/${encodeURIComponent(provider)}${query}` }),
-    onSuccess: setFlowToken,
-  });
-  useEffect(() => {
-    if (begun.current) return;
-    begun.current = true;
-    forgetLogin(readState(query));
-    mutate();
-  }, [mutate, query]);
-
-  if (error !== null) return <Refusal text={describeError(error, t, i18n.language)} isSaid />;
-  if (!isSuccess) return <FullPageLoader />;
-  if (flowToken === null) return <Navigate to={redirect} replace />;
-  const leave = () => navigate('/sign-in', { replace: true });
-  return (
-    <WelcomeLayout>
-      <PageHeading title={t('signIn.title')} heading={t('code.heading')} intro={t('code.intro')} />
-      <CodeForm flowToken={flowToken} onOver={leave} onDone={() => navigate(redirect, { replace: true })} />
-    </WelcomeLayout>
-  );
-}
-
-type RefusalProps = { text: 'oauth.foreign' | 'oauth.late'; isSaid?: false } | { text: string; isSaid: true };
-
-function Refusal(props: RefusalProps) {
+/** An answer that nobody here has asked for. */
+export function Refusal({ text }: { text: TextKey & ('oauth.foreign' | 'oauth.late') }) {
   const { t } = useTranslation();
   const navigate = useNavigate();
   return (
     <FullPageMessage
       heading={t('error.title')}
-      text={props.isSaid ? props.text : t(props.text)}
+      text={t(text)}
       action={t('oauth.again')}
       onAction={() => navigate('/sign-in', { replace: true })}
     />

@@ -12,6 +12,13 @@ export function rememberLogin(state: string, trip: LoginTrip): void {
   sessionStorage.setItem(loginKey(state), JSON.stringify(trip));
 }
 
+/** Telegram's widget carries no state of its own; gives a name of the trip for its way back. */
+export function beginTelegramLogin(redirect: string): string {
+  const state = [...crypto.getRandomValues(new Uint32Array(4))].map((part) => part.toString(36)).join('');
+  rememberLogin(state, { provider: 'telegram', redirect });
+  return state;
+}
+
 /** Where to go after the sign-in that this tab began at this provider; null: it began none. */
 export function findLogin(provider: string, state: string): string | null {
   const trip = parse(sessionStorage.getItem(loginKey(state)));

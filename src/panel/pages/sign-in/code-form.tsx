@@ -4,7 +4,7 @@ import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { SignInFailure } from './sign-in-failure.tsx';
 
 /** After these the step itself is over and no code can be right. */
 const endsStep = ['AUTH_FLOW_INVALID', 'AUTH_SESSION_REVOKED'];
@@ -47,7 +47,7 @@ export function CodeForm({ flowToken, onOver, onDone }: CodeFormProps) {
   return (
     <form onSubmit={submit} noValidate>
       <Stack gap={20}>
-        {finish.isError && <FailureNotice error={finish.error} />}
+        {finish.isError && <SignInFailure error={finish.error} />}
         <TextInput
           ref={field}
           label={t('code.label')}

@@ -4,7 +4,7 @@ import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useLocation } from 'react-router';
 import { useSession } from '../../session/session-context.tsx';
-import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { SignInFailure } from './sign-in-failure.tsx';
 
 /** Name and password. Where to go afterwards is the guard's matter: it sees the session begin. */
 export function SignInForm({ notice, onCodeDue }: { notice: Error | null; onCodeDue(flowToken: string): void }) {
@@ -41,7 +41,7 @@ export function SignInForm({ notice, onCodeDue }: { notice: Error | null; onCode
   return (
     <form onSubmit={submit} noValidate>
       <Stack gap={20}>
-        {failure !== null && <FailureNotice error={failure} />}
+        {failure !== null && <SignInFailure error={failure} />}
         <TextInput
           ref={usernameField}
           label={t('signIn.username')}

@@ -1,49 +1,75 @@
 import { Stack } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { Navigate } from 'react-router';
-import type { SetupState } from '../../api/types.ts';
-import { useSession } from '../../session/session-context.tsx';
+import type { GatewayStatus } from '../../api/types.ts';
 import { PageHeading } from '../../ui/page-heading.tsx';
 import { WelcomeLayout } from '../../ui/welcome-layout.tsx';
+import { LegalLine } from '../accounts/legal-line.tsx';
+import { StatusGate } from '../accounts/status-gate.tsx';
 import { CodeForm } from './code-form.tsx';
+import { EndedNotice } from './ended-notice.tsx';
+import { OtherMethods } from './other-methods.tsx';
 import { OtherWays } from './other-ways.tsx';
-import { ProviderButtons } from './provider-buttons.tsx';
+import { SignInFailure } from './sign-in-failure.tsx';
 import { SignInForm } from './sign-in-form.tsx';
+import { TelegramStep } from './telegram-step.tsx';
+import { WeChatStep } from './wechat-step.tsx';
 
+type Step = { kind: 'begin' | 'wechat' | 'telegram' } | { kind: 'code'; flowToken: string };
+
+/** Every way in that this gateway offers, and none that it does not. */
 export function SignInPage() {
-  const { t } = useTranslation();
-  const session = useSession();
-  const [flowToken, setFlowToken] = useState<string | null>(null);
-  const [notice, setNotice] = useState<Error | null>(null);
-  // The form does not wait for this answer: only a gateway without a root account leads elsewhere.
-  const setup = useQuery({
-    queryKey: ['setup'],
-    queryFn: () => session.send<SetupState>({ method: 'GET', path: '/api/setup' }),
-  });
-  const beginAgain = (reason: Error | null): void => {
-    setNotice(reason);
-    setFlowToken(null);
-  };
-  if (setup.data?.status === false) return <Navigate to="/setup" replace />;
   return (
-    <WelcomeLayout>
-      <Stack gap={32}>
-        {flowToken === null ? (
-          <>
-            <PageHeading title={t('signIn.title')} heading={t('signIn.heading')} intro={t('signIn.intro')} />
-            <SignInForm notice={notice} onCodeDue={setFlowToken} />
-            <ProviderButtons />
-            <OtherWays />
-          </>
-        ) : (
-          <>
-            <PageHeading title={t('signIn.title')} heading={t('code.heading')} intro={t('code.intro')} />
-            <CodeForm flowToken={flowToken} onOver={beginAgain} />
-          </>
-        )}
+    <StatusGate>
+      {(status) => (
+        <WelcomeLayout>
+          <Stack gap={32}>
+            <SignIn status={status} />
+          </Stack>
+        </WelcomeLayout>
+      )}
+    </StatusGate>
+  );
+}
+
+function SignIn({ status }: { status: GatewayStatus }) {
+  const { t } = useTranslation();
+  const [step, setStep] = useState<Step>({ kind: 'begin' });
+  const [notice, setNotice] = useState<Error | null>(null);
+  const askCode = (flowToken: string): void => setStep({ kind: 'code', flowToken });
+  const beginAgain = (reason: Error | null = null): void => {
+    setNotice(reason);
+    setStep({ kind: 'begin' });
+  };
+
+  switch (step.kind) {
+    case 'code':
+      return (
+        <>
+          <PageHeading title={t('signIn.title')} heading={t('code.heading')} intro={t('code.intro')} />
+          <CodeForm flowToken={step.flowToken} onOver={beginAgain} />
+        </>
+      );
+    case 'wechat':
+      return <WeChatStep pictured={status.wechat_qrcode !== ''} onCodeDue={askCode} onBack={beginAgain} />;
+    case 'telegram':
+      return <TelegramStep botName={status.telegram_bot_name} onBack={beginAgain} />;
+  }
+  return (
+    <>
+      <PageHeading
+        title={t('signIn.title')}
+        heading={t('signIn.heading')}
+        intro={t('signIn.intro', { name: status.system_name })}
+      />
+      <EndedNotice />
+      <Stack gap={24}>
+        {status.password_login_enabled && <SignInForm notice={notice} onCodeDue={askCode} />}
+        {!status.password_login_enabled && notice !== null && <SignInFailure error={notice} />}
+        <OtherMethods status={status} onCodeDue={askCode} onChosen={(kind) => setStep({ kind })} />
       </Stack>
-    </WelcomeLayout>
+      <OtherWays />
+      <LegalLine status={status} />
+    </>
   );
 }

@@ -1,0 +1,113 @@
+import { Alert, Box, Button, Stack, useComputedColorScheme } from '@mantine/core';
+import { type Ref, useCallback, useEffect, useImperativeHandle, useRef, useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { IconAlert } from '../../ui/icons.tsx';
+import { loadScript } from '../oauth/load-script.ts';
+
+/** What Turnstile's script puts on the page: https://developers.cloudflare.com/turnstile/get-started/client-side-rendering/. */
+type Turnstile = {
+  render(place: HTMLElement, options: Record<string, unknown>): string | undefined;
+  reset(widget: string): void;
+  remove(widget: string): void;
+};
+declare global {
+  interface Window {
+    turnstile?: Turnstile;
+  }
+}
+
+const source = 'https://challenges.cloudflare.com/turnstile/v0/api.js?render=explicit';
+
+export type ChallengeHandle = {
+  /** Has another token made: each is good for one request. */
+  renew(): void;
+};
+
+type ChallengeProps = {
+  siteKey: string;
+  /** Empty while there is none. */
+  onToken(token: string): void;
+  ref?: Ref<ChallengeHandle>;
+};
+
+/** Cloudflare's challenge against robots. Its script is fetched from Cloudflare, so it is shown only where the gateway asks for it. */
+export function Challenge({ siteKey, onToken, ref }: ChallengeProps) {
+  const { t } = useTranslation();
+  const [round, setRound] = useState(0);
+  const [hasFailed, setFailed] = useState(false);
+  const widget = useRef<string | undefined>(undefined);
+  const fail = useCallback(() => setFailed(true), []);
+
+  useImperativeHandle(ref, () => ({
+    renew: () => {
+      onToken('');
+      if (widget.current !== undefined) window.turnstile?.reset(widget.current);
+    },
+  }));
+
+  if (hasFailed) {
+    return (
+      <Alert color="red" variant="light" icon={<IconAlert />} role="alert">
+        <Stack gap={12} align="flex-start">
+          {t('challenge.failed')}
+          <Button
+            size="xs"
+            variant="default"
+            onClick={() => {
+              setFailed(false);
+              setRound(round + 1);
+            }}
+          >
+            {t('app.retry')}
+          </Button>
+        </Stack>
+      </Alert>
+    );
+  }
+  return <Widget key={round} siteKey={siteKey} widget={widget} onToken={onToken} onFailed={fail} />;
+}
+
+type WidgetProps = {
+  siteKey: string;
+  widget: { current: string | undefined };
+  onToken(token: string): void;
+  onFailed(): void;
+};
+
+function Widget({ siteKey, widget, onToken, onFailed }: WidgetProps) {
+  const { i18n } = useTranslation();
+  const theme = useComputedColorScheme('light');
+  const place = useRef<HTMLDivElement>(null);
+
+  useEffect(() => {
+    const parent = place.current;
+    if (parent === null) return;
+    let isCurrent = true;
+    const fail = (): void => {
+      if (isCurrent) onFailed();
+    };
+    const show = (): void => {
+      if (!isCurrent) return;
+      const tell = (token: string) => isCurrent && onToken(token);
+      widget.current = window.turnstile?.render(parent, {
+        sitekey: siteKey,
+        theme,
+        language: i18n.language,
+        size: 'flexible',
+        callback: tell,
+        'expired-callback': () => tell(''),
+        'error-callback': fail,
+      });
+      if (widget.current === undefined) fail();
+    };
+    if (window.turnstile === undefined) loadScript(document.head, source).then(show, fail);
+    else show();
+    return () => {
+      isCurrent = false;
+      if (widget.current !== undefined) window.turnstile?.remove(widget.current);
+      widget.current = undefined;
+    };
+  }, [siteKey, theme, i18n.language, widget, onToken, onFailed]);
+
+  return <Box ref={place} mih={65} />;
+}

@@ -1,0 +1,54 @@
+import { Button, Stack, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
+import type { LegalTexts } from '../../api/types.ts';
+import type { TextKey } from '../../i18n/texts.ts';
+import { useSession } from '../../session/session-context.tsx';
+import { Answer } from '../../ui/answer.tsx';
+import { BrandMark } from '../../ui/brand-mark.tsx';
+import { PageControls } from '../../ui/page-controls.tsx';
+import { PageHeading } from '../../ui/page-heading.tsx';
+import classes from './legal-page.module.css';
+import { Markdown } from './markdown.tsx';
+
+const titles = {
+  user_agreement: 'legal.agreement',
+  privacy_policy: 'legal.policy',
+} as const satisfies Record<keyof LegalTexts, TextKey>;
+
+/** What people agree to, as the gateway's owner wrote it. For everybody, signed in or not. */
+export function LegalPage({ text }: { text: keyof LegalTexts }) {
+  const { t } = useTranslation();
+  const session = useSession();
+  const texts = useQuery({
+    queryKey: ['legal'],
+    queryFn: () => session.send<LegalTexts>({ method: 'GET', path: '/api/legal' }),
+  });
+  const title = t(titles[text]);
+  return (
+    <div className={classes.frame}>
+      <header className={classes.bar}>
+        <BrandMark />
+        <PageControls />
+      </header>
+      <main className={classes.text}>
+        <PageHeading title={title} heading={title} focus />
+        <Answer query={texts}>
+          {(data) =>
+            data[text].trim() === '' ? (
+              <Stack gap={20} align="flex-start">
+                <Text c="dimmed">{t('legal.none')}</Text>
+                <Button component={Link} to="/" variant="default">
+                  {t('missing.home')}
+                </Button>
+              </Stack>
+            ) : (
+              <Markdown source={data[text]} />
+            )
+          }
+        </Answer>
+      </main>
+    </div>
+  );
+}

@@ -1,0 +1,76 @@
+import { Anchor, Code, Divider, List, Stack, Text, Title } from '@mantine/core';
+import { Fragment, type ReactNode } from 'react';
+import { type Block, type Inline, parseMarkdown } from './parse-markdown.ts';
+
+/** A text with simple Markdown, below a heading of the first order. */
+export function Markdown({ source }: { source: string }) {
+  let level = 1;
+  const blocks = parseMarkdown(source).map((block) => {
+    // No order is left out, whatever the text does: readers go from heading to heading.
+    if (block.kind === 'heading') level = Math.min(block.level + 1, level + 1);
+    return { block, level };
+  });
+  return <Stack gap={16}>{blocks.map(({ block, level: order }, index) => show(block, order, index))}</Stack>;
+}
+
+const sizes: Readonly<Record<number, number>> = { 2: 21, 3: 18, 4: 16 };
+
+function show(block: Block, order: number, key: number): ReactNode {
+  switch (block.kind) {
+    case 'heading':
+      return (
+        <Title key={key} order={order as 2 | 3 | 4 | 5 | 6} fz={sizes[order] ?? 15} mt={order === 2 ? 16 : 6}>
+          <Marked parts={block.text} />
+        </Title>
+      );
+    case 'list':
+      return (
+        <List key={key} type={block.ordered ? 'ordered' : 'unordered'} spacing={6} withPadding>
+          {block.items.map((item, index) => (
+            <List.Item key={index} lh={1.65}>
+              <Marked parts={item} />
+            </List.Item>
+          ))}
+        </List>
+      );
+    case 'rule':
+      return <Divider key={key} my={8} />;
+    case 'paragraph':
+      return (
+        <Text key={key} lh={1.7} style={{ whiteSpace: 'pre-line', overflowWrap: 'anywhere' }}>
+          <Marked parts={block.text} />
+        </Text>
+      );
+  }
+}
+
+function Marked({ parts }: { parts: readonly Inline[] }) {
+  return parts.map((part, index) => <Fragment key={index}>{mark(part)}</Fragment>);
+}
+
+function mark(part: Inline): ReactNode {
+  switch (part.kind) {
+    case 'text':
+      return part.text;
+    case 'code':
+      return <Code>{part.text}</Code>;
+    case 'strong':
+      return (
+        <strong>
+          <Marked parts={part.children} />
+        </strong>
+      );
+    case 'emphasis':
+      return (
+        <em>
+          <Marked parts={part.children} />
+        </em>
+      );
+    case 'link':
+      return (
+        <Anchor href={part.href} rel="noopener noreferrer" target="_blank" inherit underline="always">
+          <Marked parts={part.children} />
+        </Anchor>
+      );
+  }
+}

@@ -1,0 +1,69 @@
+import { Button, Stack } from '@mantine/core';
+import { useMutation } from '@tanstack/react-query';
+import { useEffect, useRef, useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { Link, Navigate, useNavigate } from 'react-router';
+import type { TextKey } from '../../i18n/texts.ts';
+import { useSession } from '../../session/session-context.tsx';
+import { FullPageLoader } from '../../ui/full-page.tsx';
+import { PageHeading } from '../../ui/page-heading.tsx';
+import { WelcomeLayout } from '../../ui/welcome-layout.tsx';
+import { CodeForm } from '../sign-in/code-form.tsx';
+import { SignInFailure } from '../sign-in/sign-in-failure.tsx';
+
+type FinishLoginProps = {
+  /** Of the API, with what came back in its query. */
+  path: string;
+  /** What this tab remembers of the trip is used up. */
+  onBegun(): void;
+  /** Where to go afterwards. */
+  redirect: string;
+  meanings?: Readonly<Record<string, TextKey>>;
+};
+
+/** The end of a sign-in that went through another site: one call, perhaps the second factor, and on to where it was meant to lead. */
+export function FinishLogin({ path, onBegun, redirect, meanings }: FinishLoginProps) {
+  const { t } = useTranslation();
+  const session = useSession();
+  const navigate = useNavigate();
+  const [flowToken, setFlowToken] = useState<string | null>(null);
+  const begun = useRef(false);
+  const { mutate, error, isSuccess } = useMutation({
+    mutationFn: () => session.signInAt({ method: 'GET', path }),
+    onSuccess: setFlowToken,
+  });
+  useEffect(() => {
+    if (begun.current) return;
+    begun.current = true;
+    onBegun();
+    mutate();
+  }, [mutate, onBegun]);
+
+  if (error !== null) {
+    return (
+      <WelcomeLayout>
+        <Stack gap={28}>
+          <PageHeading title={t('signIn.title')} heading={t('error.title')} focus />
+          <SignInFailure error={error} {...(meanings === undefined ? {} : { meanings })} />
+          <Button component={Link} to="/sign-in" replace size="md">
+            {t('oauth.again')}
+          </Button>
+        </Stack>
+      </WelcomeLayout>
+    );
+  }
+  if (!isSuccess) return <FullPageLoader />;
+  if (flowToken === null) return <Navigate to={redirect} replace />;
+  return (
+    <WelcomeLayout>
+      <Stack gap={32}>
+        <PageHeading title={t('signIn.title')} heading={t('code.heading')} intro={t('code.intro')} />
+        <CodeForm
+          flowToken={flowToken}
+          onOver={() => navigate('/sign-in', { replace: true })}
+          onDone={() => navigate(redirect, { replace: true })}
+        />
+      </Stack>
+    </WelcomeLayout>
+  );
+}

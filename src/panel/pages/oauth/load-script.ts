@@ -1,0 +1,23 @@
+const patienceMs = 15_000;
+
+/**
+ * Loads a script of another origin, which the page's policy must allow, as an element of `parent`. `attributes` are set before it
+ * loads. Rejects when it does not come, or not within 15 s.
+ */
+export function loadScript(
+  parent: HTMLElement,
+  src: string,
+  attributes: Readonly<Record<string, string>> = {},
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const script = document.createElement('script');
+    const fail = (): void => reject(new Error(`${src} did not come.`));
+    setTimeout(fail, patienceMs);
+    for (const [name, value] of Object.entries(attributes)) script.setAttribute(name, value);
+    script.async = true;
+    script.addEventListener('load', () => resolve());
+    script.addEventListener('error', fail);
+    script.src = src;
+    parent.append(script);
+  });
+}

@@ -1,0 +1,41 @@
+import { Alert, Anchor, Stack, Text } from '@mantine/core';
+import { Trans, useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
+import { ApiError } from '../../api/api-error.ts';
+import type { TextKey } from '../../i18n/texts.ts';
+import { useStatus } from '../../session/use-status.ts';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { IconAlert } from '../../ui/icons.tsx';
+
+type SignInFailureProps = {
+  error: Error;
+  meanings?: Readonly<Record<string, TextKey>>;
+};
+
+/** Why nobody was signed in. An account with too many sessions is told the ways out. */
+export function SignInFailure({ error, meanings }: SignInFailureProps) {
+  const { t } = useTranslation();
+  const { data: status } = useStatus();
+  if (!(error instanceof ApiError) || error.code !== 'AUTH_SESSION_LIMIT') {
+    return <FailureNotice error={error} {...(meanings === undefined ? {} : { meanings })} />;
+  }
+  return (
+    <Alert color="red" variant="light" icon={<IconAlert />} role="alert" title={t('signIn.limit.title')}>
+      <Stack gap={8}>
+        <Text size="sm" inherit>
+          {t('signIn.limit.revoke')}
+        </Text>
+        <Text size="sm" inherit>
+          {status?.password_reset ? (
+            <Trans
+              i18nKey="signIn.limit.reset"
+              components={{ reset: <Anchor component={Link} to="/forgot-password" inherit underline="always" /> }}
+            />
+          ) : (
+            t('signIn.limit.ask')
+          )}
+        </Text>
+      </Stack>
+    </Alert>
+  );
+}

@@ -1,0 +1,103 @@
+import { Button, Stack, TextInput } from '@mantine/core';
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { type FormEvent, useEffect, useRef, useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { ApiError } from '../../api/api-error.ts';
+import type { FlowTicket } from '../../api/types.ts';
+import { useSession } from '../../session/session-context.tsx';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { PageHeading } from '../../ui/page-heading.tsx';
+import { SignInFailure } from './sign-in-failure.tsx';
+import classes from './wechat-step.module.css';
+
+type WeChatStepProps = {
+  /** Whether the gateway has the account's QR code. */
+  pictured: boolean;
+  onCodeDue(flowToken: string): void;
+  onBack(): void;
+};
+
+/** Scan the official account's code, ask it for a number, type the number. */
+export function WeChatStep({ pictured, onCodeDue, onBack }: WeChatStepProps) {
+  const { t } = useTranslation();
+  const session = useSession();
+  const field = useRef<HTMLInputElement>(null);
+  const [code, setCode] = useState('');
+  const [isChecked, setChecked] = useState(false);
+  const [hasPicture, setHasPicture] = useState(pictured);
+  const begun = useQuery({
+    queryKey: ['wechat'],
+    queryFn: () => session.send<FlowTicket>({ method: 'POST', path: '/api/oauth/wechat/state' }),
+    gcTime: 0,
+    staleTime: Number.POSITIVE_INFINITY,
+    retry: false,
+  });
+  const signIn = useMutation({
+    mutationFn: (typed: string) => {
+      const query = new URLSearchParams({ code: typed, state: begun.data?.flow_token ?? '' });
+      return session.signInAt({ method: 'GET', path: `/api/oauth/wechat?${query}` });
+    },
+    onSuccess: (flowToken) => flowToken !== null && onCodeDue(flowToken),
+    onError: (error) => {
+      // Too late, or too many wrong numbers: the next one needs a beginning of its own.
+      if (error instanceof ApiError && error.code === 'AUTH_FLOW_INVALID') void begun.refetch();
+      field.current?.select();
+    },
+  });
+
+  useEffect(() => field.current?.focus(), []);
+
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    setChecked(true);
+    const typed = code.trim();
+    if (typed === '') field.current?.focus();
+    else if (!signIn.isPending && begun.data !== undefined) signIn.mutate(typed);
+  };
+
+  return (
+    <>
+      <PageHeading
+        title={t('signIn.title')}
+        heading={t('wechat.heading')}
+        intro={t(hasPicture ? 'wechat.intro' : 'wechat.noPicture')}
+      />
+      {hasPicture && (
+        <img
+          className={classes.picture}
+          src="/api/oauth/wechat/qrcode"
+          alt={t('wechat.picture')}
+          onError={() => setHasPicture(false)}
+        />
+      )}
+      <form onSubmit={submit} noValidate>
+        <Stack gap={20}>
+          {begun.isError && <FailureNotice error={begun.error} />}
+          {signIn.isError && (
+            <SignInFailure
+              error={signIn.error}
+              meanings={{ AUTH_CODE_INVALID: 'wechat.codeWrong', AUTH_FLOW_INVALID: 'wechat.again' }}
+            />
+          )}
+          <TextInput
+            ref={field}
+            label={t('wechat.code')}
+            error={isChecked && code.trim() === '' ? t('code.missing') : null}
+            value={code}
+            onChange={(event) => setCode(event.currentTarget.value)}
+            autoComplete="one-time-code"
+            autoCapitalize="none"
+            spellCheck={false}
+            size="md"
+          />
+          <Button type="submit" size="md" loading={signIn.isPending || begun.isFetching} mt={4}>
+            {t('signIn.submit')}
+          </Button>
+          <Button variant="subtle" color="gray" onClick={onBack}>
+            {t('signIn.otherWay')}
+          </Button>
+        </Stack>
+      </form>
+    </>
+  );
+}

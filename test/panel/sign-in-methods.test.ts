@@ -1,0 +1,482 @@
+/** Every way to sign in, on the compiled binary: the pages, and what they ask of other sites. */
+import { afterAll, describe, expect, test } from 'bun:test';
+import type { Page, Route } from 'playwright-core';
+import { parseMarkdown } from '../../src/panel/pages/accounts/parse-markdown.ts';
+import { insecureHost, type WatchedPage } from '../support/browser.ts';
+import { type ChallengeServer, startChallengeServer } from '../support/challenge.ts';
+import { type Administrator, ask } from '../support/gateway.ts';
+import { startMailServer, type TestMailServer } from '../support/smtp.ts';
+import { BOT, signWidget } from '../support/telegram-widget.ts';
+import { startWeChatServer, WECHAT_TOKEN, type WeChatServer } from '../support/wechat-server.ts';
+import {
+  accountMenu,
+  alert,
+  findBarriers,
+  findOverflow,
+  heading,
+  password,
+  screens,
+  see,
+  setOptions,
+  signOut,
+  stored,
+  useOnePanel,
+} from './harness.ts';
+
+const SECRET = 'secret-key-of-the-challenge';
+let challenge: ChallengeServer;
+let wechat: WeChatServer;
+let mail: TestMailServer;
+let telegramReturn: string;
+const now = () => Math.floor(Date.now() / 1000);
+
+const AGREEMENT = `# Terms
+
+Be **kind**. See [the site](https://example.org/terms) or [nothing](javascript:alert(1)).
+
+## Details
+
+- <script>alert(1)</script>
+- \`code\`
+`;
+
+const { gateway, origin, root, open } = useOnePanel(async (administrator, { port }) => {
+  challenge = await startChallengeServer(SECRET);
+  wechat = startWeChatServer();
+  mail = await startMailServer();
+  await setOptions(administrator, {
+    ServerAddress: `http://localhost:${port}`,
+    'passkey.enabled': 'true',
+    GitHubClientId: 'github-client',
+    GitHubClientSecret: 'github-secret',
+    GitHubOAuthEnabled: 'true',
+    WeChatServerAddress: wechat.url,
+    WeChatServerToken: WECHAT_TOKEN,
+    WeChatAccountQRCodeImageURL: `${wechat.url}/pictures/qr.png`,
+    WeChatAuthEnabled: 'true',
+    TelegramBotToken: BOT.token,
+    TelegramBotName: BOT.name,
+    TelegramOAuthEnabled: 'true',
+    RegisterEnabled: 'true',
+    SMTPServer: '127.0.0.1',
+    SMTPPort: String(mail.port),
+    SMTPFrom: 'gate@example.org',
+    SMTPStartTLSEnabled: 'false',
+  });
+  telegramReturn = await bindTelegram(administrator);
+});
+
+/** Connects root's account; gives where the gateway then leads the browser. */
+async function bindTelegram({ url, token }: Administrator): Promise<string> {
+  const begun = await ask(`${url}/api/oauth/telegram/bind/start`, { method: 'POST', token });
+  const cookie = String(begun.headers.get('set-cookie')).split(';')[0] ?? '';
+  const { callback_url } = begun.body.data as { callback_url: string };
+  const bound = await fetch(`${url}${callback_url}?${signWidget({ id: 7001 }, now())}`, {
+    headers: { cookie },
+    redirect: 'manual',
+  });
+  expect(bound.headers.get('location')).toContain('telegram_bind=success');
+  return String(bound.headers.get('location'));
+}
+afterAll(async () => {
+  await Promise.all([challenge?.stop(), wechat?.stop(), mail?.stop()]);
+});
+
+const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true });
+const field = (page: Page, label: string) => page.getByLabel(label, { exact: true });
+
+async function openSignIn(options: Parameters<typeof open>[0] = {}): Promise<WatchedPage> {
+  const watched = await open(options);
+  await watched.page.goto(`${options.at ?? origin()}/sign-in`);
+  await heading(watched.page, 'Sign in').waitFor();
+  return watched;
+}
+
+/** What a page asked of the one other site that it may ask is no complaint. */
+function forgive(watched: WatchedPage, site: string): void {
+  const others = watched.complaints.filter((complaint) => !complaint.startsWith(`foreign request: ${site}`));
+  expect(others.length).toBeLessThan(watched.complaints.length);
+  watched.complaints.splice(0, watched.complaints.length, ...others);
+}
+
+describe('what is offered', () => {
+  test('every method that is switched on, and no other', async () => {
+    const { page } = await openSignIn();
+    const names = await page.getByRole('main').getByRole('button').allInnerTexts();
+    expect(names.filter((name) => name !== '')).toEqual([
+      'Sign in',
+      'Sign in with a passkey',
+      'Continue with GitHub',
+      'Continue with WeChat',
+      'Continue with Telegram',
+      'Lost the root password?',
+    ]);
+  });
+
+  test('no password field while sign-in by password is off', async () => {
+    await setOptions(root(), { PasswordLoginEnabled: 'false' });
+    try {
+      const { page } = await openSignIn();
+      await button(page, 'Sign in with a passkey').waitFor();
+      expect(await page.getByRole('textbox').count()).toBe(0);
+      expect(await page.getByLabel('Password').count()).toBe(0);
+    } finally {
+      await setOptions(root(), { PasswordLoginEnabled: 'true' });
+    }
+  });
+
+  test.each(['127.0.0.1', insecureHost])('passkeys at http://%s: why not, and where they do', async (host) => {
+    const { page } = await openSignIn({ at: `http://${host}:${gateway().port}` });
+    expect(await button(page, 'Sign in with a passkey').count()).toBe(0);
+    expect(await page.getByRole('link', { name: origin() }).getAttribute('href')).toBe(`${origin()}/sign-in`);
+  });
+});
+
+describe('passkeys', () => {
+  const owner = { username: 'pat', password: 'a password of Pat' };
+
+  /** Makes one for `owner` in the page's virtual authenticator, as the security page does. */
+  async function plugInWithPasskey(page: Page): Promise<void> {
+    const cdp = await page.context().newCDPSession(page);
+    await cdp.send('WebAuthn.enable');
+    await cdp.send('WebAuthn.addVirtualAuthenticator', {
+      options: {
+        protocol: 'ctap2',
+        transport: 'internal',
+        hasResidentKey: true,
+        hasUserVerification: true,
+        isUserVerified: true,
+        automaticPresenceSimulation: true,
+      },
+    });
+    await page.evaluate(async (account) => {
+      const post = async (path: string, body: object, token = '') => {
+        const headers = {
+          'content-type': 'application/json',
+          ...(token === '' ? {} : { authorization: `Bearer ${token}` }),
+        };
+        return (await (await fetch(path, { method: 'POST', headers, body: JSON.stringify(body) })).json()).data;
+      };
+      const { access_token } = await post('/api/user/login', account);
+      const begun = await post('/api/user/passkey/register/begin', {}, access_token);
+      const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(begun.options.publicKey);
+      const credential = (await navigator.credentials.create({ publicKey })) as PublicKeyCredential;
+      const body = { flow_token: begun.flow_token, credential: credential.toJSON() };
+      await post('/api/user/passkey/register/finish', body, access_token);
+      await fetch('/api/user/auth/logout', { method: 'POST' });
+    }, owner);
+  }
+
+  test('one click signs in; the dialog given up, and a passkey of nobody, are said', async () => {
+    await root().call('POST', '/api/user', owner);
+    const { page } = await openSignIn();
+    await plugInWithPasskey(page);
+    await button(page, 'Sign in with a passkey').click();
+    await accountMenu(page, owner.username).waitFor();
+    expect(await stored(page)).not.toMatch(/eyJ/);
+    await signOut(page);
+    await heading(page, 'Sign in').waitFor();
+
+    await page.evaluate(() => {
+      navigator.credentials.get = () => Promise.reject(new DOMException('given up', 'NotAllowedError'));
+    });
+    await button(page, 'Sign in with a passkey').click();
+    await alert(page).waitFor();
+    await page.route('**/api/user/passkey/login/begin', (route) =>
+      route.fulfill({ status: 401, json: { success: false, code: 'AUTH_INVALID_CREDENTIALS', message: 'No.' } }),
+    );
+    await button(page, 'Sign in with a passkey').click();
+    await alert(page).getByText('This passkey belongs to no account here.').waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+  });
+});
+
+describe('WeChat', () => {
+  test('the picture, a wrong code, a right one', async () => {
+    wechat.codes.set('246810', 'oWx_of-the-panel');
+    const { page } = await openSignIn();
+    await button(page, 'Continue with WeChat').click();
+    await heading(page, 'Sign in with WeChat').waitFor();
+    const picture = page.getByRole('img', { name: 'QR code of the WeChat account' });
+    await picture.waitFor();
+    await page.waitForFunction(
+      () => (document.querySelector('main img') as HTMLImageElement | null)?.naturalWidth === 1,
+    );
+    const codeField = field(page, 'Code from WeChat');
+    expect(await codeField.evaluate((element) => element === document.activeElement)).toBe(true);
+    await button(page, 'Sign in').click();
+    await see(page, 'Enter a code.');
+    await codeField.fill('111111');
+    await page.keyboard.press('Enter');
+    await alert(page).getByText('This code is wrong or too old.').waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    await codeField.fill('246810');
+    await page.keyboard.press('Enter');
+    await accountMenu(page, 'WeChat User').waitFor();
+  });
+
+  test('a picture that does not come leaves the form; another way is one click away', async () => {
+    const { page } = await openSignIn();
+    await page.route('**/api/oauth/wechat/qrcode', (route) => route.fulfill({ status: 502, json: {} }));
+    await button(page, 'Continue with WeChat').click();
+    await see(page, "Follow this gateway's WeChat account");
+    expect(await page.getByRole('main').getByRole('img').count()).toBe(0);
+    await button(page, 'Sign in another way').click();
+    await heading(page, 'Sign in').waitFor();
+  });
+});
+
+describe('Telegram', () => {
+  const site = 'https://telegram.org/';
+  /** Stands in for Telegram: its script puts a link where the button would be, which leads to the return address with what was signed. */
+  async function stand(page: Page, person: { id: number }): Promise<void> {
+    await page.route(`${site}**`, (route: Route) =>
+      route.fulfill({
+        contentType: 'text/javascript',
+        body: `(() => {
+          const own = document.currentScript;
+          const link = document.createElement('a');
+          link.textContent = 'Log in as ' + own.getAttribute('data-telegram-login');
+          link.href = own.getAttribute('data-auth-url') + '?${signWidget(person, now())}';
+          own.after(link);
+        })();`,
+      }),
+    );
+  }
+
+  test('nothing is asked of Telegram before somebody wants it; the account that is connected signs in', async () => {
+    const watched = await openSignIn();
+    const { page } = watched;
+    await stand(page, { id: 7001 });
+    expect(watched.complaints).toEqual([]);
+    await button(page, 'Continue with Telegram').click();
+    await page.getByRole('link', { name: `Log in as ${BOT.name}` }).click();
+    await accountMenu(page).waitFor();
+    expect(new URL(page.url()).pathname).toBe('/');
+    forgive(watched, site);
+
+    await page.goto(`${origin()}${telegramReturn}`);
+    await heading(page, 'Telegram is connected').waitFor();
+    await page.goto(
+      `${origin()}/oauth/telegram?telegram_bind=error&error_code=TELEGRAM_BIND_FLOW_INVALID&flow_token=x`,
+    );
+    await see(page, 'That took too long or was used already. Begin again under Security.');
+  });
+
+  test('an account that is connected to nothing is told what to do', async () => {
+    const watched = await openSignIn();
+    const { page } = watched;
+    await stand(page, { id: 7002 });
+    await button(page, 'Continue with Telegram').click();
+    await page.getByRole('link', { name: `Log in as ${BOT.name}` }).click();
+    await alert(page).getByText('connected to no account here').waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    forgive(watched, site);
+  });
+
+  test('login CSRF: a signed return address that this tab has not asked for signs nobody in', async () => {
+    const { page, apiCalls } = await openSignIn();
+    for (const state of ['/abc', '']) {
+      await page.goto(`${origin()}/oauth/telegram${state}?${signWidget({ id: 7001 }, now())}`);
+      await heading(page, 'That did not work').waitFor();
+    }
+    expect(apiCalls.filter((call) => call.includes('telegram'))).toEqual([]);
+  });
+
+  test('a button that does not load says so, and can be tried again', async () => {
+    const watched = await openSignIn();
+    const { page } = watched;
+    await page.route(`${site}**`, (route: Route) => route.abort());
+    await button(page, 'Continue with Telegram').click();
+    await alert(page).getByText("Telegram's button did not load.").waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    await page.unroute(`${site}**`);
+    await stand(page, { id: 7003 });
+    await button(page, 'Try again').click();
+    await page.getByRole('link', { name: `Log in as ${BOT.name}` }).waitFor();
+    forgive(watched, site);
+  });
+});
+
+describe('the challenge against robots', () => {
+  const site = 'https://challenges.cloudflare.com/';
+
+  /** Stands in for Turnstile: a button that is pressed by a person makes a token. */
+  async function stand(page: Page): Promise<void> {
+    await page.exposeFunction('solveChallenge', () => challenge.solve());
+    await page.route(`${site}**`, (route: Route) =>
+      route.fulfill({
+        contentType: 'text/javascript',
+        body: `window.turnstile = {
+          render(place, options) {
+            const button = document.createElement('button');
+            button.type = 'button';
+            button.textContent = 'I am a person';
+            button.onclick = async () => {
+              button.disabled = true;
+              options.callback(await solveChallenge());
+            };
+            place.append(button);
+            return options.sitekey;
+          },
+          reset() { document.querySelector('main button[disabled]').disabled = false; },
+          remove() {},
+        };`,
+      }),
+    );
+  }
+  const solve = (page: Page) => button(page, 'I am a person').click();
+
+  async function withChallenge(work: () => Promise<void>): Promise<void> {
+    await setOptions(root(), {
+      TurnstileSiteKey: 'site-key',
+      TurnstileSecretKey: SECRET,
+      TurnstileVerifyUrl: challenge.url,
+      TurnstileCheckEnabled: 'true',
+      EmailVerificationEnabled: 'true',
+    });
+    try {
+      await work();
+    } finally {
+      await setOptions(root(), { TurnstileCheckEnabled: 'false', EmailVerificationEnabled: 'false' });
+    }
+  }
+
+  test('a code by mail and an account take one each; nothing is sent without', () =>
+    withChallenge(async () => {
+      const watched = await open();
+      const { page, apiCalls } = watched;
+      await stand(page);
+      await page.goto(`${origin()}/sign-up`);
+      await field(page, 'User name').fill('grace');
+      await field(page, 'Password').fill(password);
+      await field(page, 'E-mail').fill('grace@example.net');
+      await button(page, 'Send code').click();
+      await alert(page).getByText('Finish the check against robots first.').waitFor();
+      expect(apiCalls).not.toContain('POST /api/verification');
+      expect(await findBarriers(page)).toEqual([]);
+      await solve(page);
+      await button(page, 'Send code').click();
+      const { text } = await mail.next(({ recipients }) => recipients.includes('grace@example.net'));
+      await field(page, 'Code from the mail').fill(/^ {4}(\d{8})\r?$/m.exec(text)?.[1] ?? '');
+      await button(page, 'Create account').click();
+      await alert(page).getByText('Finish the check against robots first.').waitFor();
+      await solve(page);
+      await button(page, 'Create account').click();
+      await heading(page, 'Your account is ready').waitFor();
+      forgive(watched, site);
+    }));
+
+  test('a forgotten password; a token that the verifier does not take is asked for again', () =>
+    withChallenge(async () => {
+      const watched = await open();
+      const { page } = watched;
+      await stand(page);
+      await page.goto(`${origin()}/forgot-password`);
+      await field(page, 'E-mail').fill('nobody@example.net');
+      challenge.misbehave((response) => response.writeHead(500).end());
+      await solve(page);
+      await button(page, 'Send link').click();
+      await alert(page).getByText('The check against robots was not passed.').waitFor();
+      challenge.misbehave(undefined);
+      await solve(page);
+      await button(page, 'Send link').click();
+      await heading(page, 'Look at your mail').waitFor();
+      forgive(watched, site);
+    }));
+
+  test('a script that does not load says so', () =>
+    withChallenge(async () => {
+      const watched = await open();
+      const { page } = watched;
+      await page.route(`${site}**`, (route: Route) => route.abort());
+      await page.goto(`${origin()}/forgot-password`);
+      await alert(page).getByText('The check against robots did not load.').waitFor();
+      expect(await findBarriers(page)).toEqual([]);
+      await page.unroute(`${site}**`);
+      await stand(page);
+      await button(page, 'Try again').click();
+      await button(page, 'I am a person').waitFor();
+      forgive(watched, site);
+    }));
+});
+
+describe('what people agree to', () => {
+  async function withTexts(work: () => Promise<void>): Promise<void> {
+    await setOptions(root(), { 'legal.user_agreement': AGREEMENT, 'legal.privacy_policy': 'We keep nothing.' });
+    try {
+      await work();
+    } finally {
+      await setOptions(root(), { 'legal.user_agreement': '', 'legal.privacy_policy': '' });
+    }
+  }
+
+  test('an account is made by who has agreed; the texts can be read, and nothing in them runs', () =>
+    withTexts(async () => {
+      const { page } = await openSignIn();
+      await see(page, 'By signing in you accept the user agreement and the privacy policy.');
+      await page.goto(`${origin()}/sign-up`);
+      await field(page, 'User name').fill('lin');
+      await field(page, 'Password').fill(password);
+      await button(page, 'Create account').click();
+      await see(page, 'Accept this to create an account.');
+      const consent = page.getByRole('checkbox');
+      expect(await consent.evaluate((element) => element === document.activeElement)).toBe(true);
+      expect(await findBarriers(page)).toEqual([]);
+      await page.keyboard.press('Space');
+      await button(page, 'Create account').click();
+      await heading(page, 'Your account is ready').waitFor();
+
+      await page.goto(`${origin()}/user-agreement`);
+      await heading(page, 'User agreement').waitFor();
+      await page.getByRole('heading', { level: 2, name: 'Terms' }).waitFor();
+      await page.getByRole('heading', { level: 3, name: 'Details' }).waitFor();
+      expect(await page.getByRole('main').getByRole('link').count()).toBe(1);
+      await see(page, '<script>alert(1)</script>');
+      expect(await findBarriers(page)).toEqual([]);
+      await page.goto(`${origin()}/privacy-policy`);
+      await see(page, 'We keep nothing.');
+    }));
+
+  test('a gateway without texts says so', async () => {
+    const { page } = await open();
+    await page.goto(`${origin()}/privacy-policy`);
+    await see(page, 'Whoever runs this gateway has written no such text.');
+    expect(await findBarriers(page)).toEqual([]);
+  });
+
+  test('Markdown is read as text and addresses alone', () => {
+    const read = (source: string) => JSON.stringify(parseMarkdown(source));
+    for (const source of [
+      '[x](javascript:alert(1))',
+      '[x](data:text/html,x)',
+      '[x](//evil.example)',
+      '<b onclick=x>',
+    ]) {
+      expect(read(source)).not.toContain('"link"');
+    }
+    expect(parseMarkdown('a\nb\n\n1. c\n2. d')).toEqual([
+      { kind: 'paragraph', text: [{ kind: 'text', text: 'a\nb' }] },
+      { kind: 'list', ordered: true, items: [[{ kind: 'text', text: 'c' }], [{ kind: 'text', text: 'd' }]] },
+    ]);
+    const started = performance.now();
+    for (const piece of ['*', '[', '_', '`', '(', '**a', '[a](']) parseMarkdown(piece.repeat(5000));
+    expect(performance.now() - started).toBeLessThan(2000);
+  });
+});
+
+test.each([
+  ['light', 'desk'],
+  ['dark', 'phone'],
+] as const)('%s, on a %s: no barriers, nothing wider than the screen', async (colorScheme, screen) => {
+  const { page } = await openSignIn({ colorScheme, reducedMotion: 'reduce', viewport: screens[screen] });
+  const inspect = async (): Promise<void> => {
+    expect(await findBarriers(page)).toEqual([]);
+    expect(await findOverflow(page)).toBe(0);
+  };
+  await button(page, 'Continue with Telegram').waitFor();
+  await inspect();
+  await button(page, 'Continue with WeChat').click();
+  await page.getByRole('img', { name: 'QR code of the WeChat account' }).waitFor();
+  await inspect();
+});
