@@ -54,6 +54,15 @@ const NOWHERE: DeclaredRoute = {
   modelRequest: false,
 };
 
+/** Where a request leads. `native`: to a plugin's own route. `isOpen`: pages of other sites may call the path by another of its `methods`. */
+type Way = {
+  native?: NativeService;
+  route?: DeclaredRoute | undefined;
+  methods: readonly string[];
+  isPlugins: boolean;
+  isOpen: boolean;
+};
+
 /**
  * The one way in. Finds the route, decides who may pass, hands over to the controllers, and gives every answer its request id, its
  * security headers and its log line. Never rejects.
@@ -66,43 +75,43 @@ export function createRequestHandler(door: FrontDoor): (request: Request, peer: 
     const path = address?.pathname ?? '';
     const requestId = readRequestId(request.headers) ?? newUuid();
     const log = door.logger.child({ request_id: requestId });
-    const known = findRoute(door.routes, request.method, path);
-    const native = address && known.methods.length === 0 ? door.findNative(request, path) : undefined;
-    const { route, methods } = native ?? known;
-    const scope: RequestScope = {
+    let scope: RequestScope = {
       requestId,
-      origin: {
-        ip: door.clientIp(peer.address, request.headers.get('x-forwarded-for')),
-        userAgent: request.headers.get('user-agent') ?? '',
-      },
+      origin: { ip: peer.address, userAgent: request.headers.get('user-agent') ?? '' },
       log,
       keepOpen: peer.keepOpen,
-      route: route ?? NOWHERE,
+      route: NOWHERE,
       headersOnly: request.method === 'HEAD',
     };
-    const openToOtherSites = native !== undefined || (route ? isOpenToOtherSites(route.access) : isBelow(path, '/v1'));
-    const run = (asked: Request) => (native?.route ? runNative(native, asked, scope) : runKnown(asked, scope));
+    let way: Way = { methods: [], isPlugins: false, isOpen: false };
 
     let response: Response;
     try {
+      const ip = door.clientIp(peer.address, request.headers.get('x-forwarded-for'));
+      scope = { ...scope, origin: { ...scope.origin, ip } };
+      way = findWay(request, address, path);
+      const { native, route, methods } = way;
+      scope = { ...scope, route: route ?? NOWHERE };
+      const run = (asked: Request) => (native ? runNative(native, asked, scope) : runKnown(asked, scope));
       if (!address) throw httpErrors.bad_address();
       if (!isDecodable(path)) throw httpErrors.bad_address({ message: 'The address has a broken percent escape.' });
       if (isBelow(path, '/api')) await door.limits.api(scope.origin.ip);
       if (route) response = await enter(withLongHost(request, address), route, scope, peer, run);
-      else if (methods.length > 0) response = answerOtherMethod(request, methods, native !== undefined || known.open());
+      else if (methods.length > 0) response = answerOtherMethod(request, methods, way.isOpen);
       else response = servePanelOr404(request, path);
     } catch (thrown) {
       const error = toAppError(thrown);
       logFailure(log, error);
-      response = native?.route
-        ? await native.presentError(error, request, scope)
-        : refuse(error, path, requestId, methods);
+      response = way.native
+        ? await way.native.presentError(error, request, scope)
+        : refuse(error, path, requestId, way.methods);
     } finally {
-      if (native?.route) native.release();
+      way.native?.release();
     }
+    const { native, route } = way;
     putHeaders(response.headers, {
       requestId,
-      openToOtherSites,
+      openToOtherSites: way.isPlugins || (route ? isOpenToOtherSites(route.access) : isBelow(path, '/v1')),
       noStore: isBelow(path, '/api'),
       tls: door.originGuard.tls,
     });
@@ -119,7 +128,7 @@ export function createRequestHandler(door: FrontDoor): (request: Request, peer: 
       {
         method: request.method,
         // Of a plugin's route the pattern: tasks of clients stand in the path, and what else a vendor's clients put there.
-        path: native?.route ? native.route.pattern : hideTokens(path, route),
+        path: native ? native.route.pattern : hideTokens(path, route),
         status: response.status,
         ms: Math.round(milliseconds * 10) / 10,
         ip: scope.origin.ip,
@@ -129,6 +138,14 @@ export function createRequestHandler(door: FrontDoor): (request: Request, peer: 
     );
     return response;
   };
+
+  function findWay(request: Request, address: URL | undefined, path: string): Way {
+    const known = findRoute(door.routes, request.method, path);
+    const native = address && known.methods.length === 0 ? door.findNative(request, path) : undefined;
+    if (!native) return { ...known, isPlugins: false };
+    const served = native.route ? { native, route: native.route } : {};
+    return { ...served, methods: native.methods, isPlugins: true, isOpen: true };
+  }
 
   async function enter(
     request: Request,
@@ -208,14 +225,14 @@ function hideTokens(path: string, route: DeclaredRoute | undefined): string {
 export const envelopeOf = (path: string) =>
   isBelow(path, '/api') || path === '/livez' || path === '/readyz' || path === '/metrics' ? 'panel' : 'openai';
 
-/** `methods`: what the path takes, HEAD wherever GET is. `open`: other sites' pages may call it by one of them. */
+/** `methods`: what the path takes, HEAD wherever GET is. */
 function findRoute(routes: RouteIndex, method: string, path: string) {
   const match = routes.match(method, path);
   const get = match.methods.includes('GET');
   const route = match.route ?? (method === 'HEAD' && get ? routes.match('GET', path).route : undefined);
   const methods = [...new Set(get ? ['GET', 'HEAD', ...match.methods] : match.methods)];
   const isOpen = (known: string) => isOpenToOtherSites(routes.match(known, path).route?.access ?? 'public');
-  return { route, methods, open: () => match.methods.some(isOpen) };
+  return { route, methods, isOpen: !route && match.methods.some(isOpen) };
 }
 
 /** OPTIONS is answered for API-key routes; any other method that the path does not take is refused. */

@@ -9,7 +9,7 @@ import { reservedBy } from '../../src/plugins/routes/route-paths.ts';
 import type { NativeRoute, Tasks } from '../../src/tasks/index.ts';
 import { temporaryFolder } from '../app/run-taskgate.ts';
 import { until } from '../support/until.ts';
-import { call, openKit } from './kit-harness.ts';
+import { call, openKit, SECRET_CAUSE } from './kit-harness.ts';
 
 let opened = 0;
 let released = 0;
@@ -199,4 +199,21 @@ describe('the limit of model requests', () => {
     const { status, json } = await post('/acme/x');
     expect([status, json, counted]).toEqual([401, { vendor: 'authentication_error' }, []]);
   });
+});
+
+test('a fault while the way is looked for is answered like every other: with a body, an id and a log line', async () => {
+  const broken = openKit({
+    findNative: () => {
+      throw new Error(SECRET_CAUSE);
+    },
+  });
+  for (const method of ['POST', 'GET', 'OPTIONS']) {
+    const { status, json, headers, text } = await call(broken, { method, path: '/acme/jobs' });
+    expect([status, json.error.code]).toEqual([500, 'internal']);
+    expect(headers.get('x-request-id')).toBeTruthy();
+    expect(text).not.toContain(SECRET_CAUSE);
+  }
+  const told = broken.lines.filter(({ message }) => message === 'request');
+  expect(told.map(({ fields }) => fields.status)).toEqual([500, 500, 500]);
+  expect((await call(broken, { path: '/api/open' })).status).toBe(200);
 });

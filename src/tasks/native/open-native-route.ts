@@ -29,28 +29,30 @@ export type OpenedNativeRoute = NativeRoute | { kind: 'method_not_allowed'; allo
 export function openNativeRoute(deps: TaskDeps, method: string, path: string): OpenedNativeRoute | undefined {
   const pin = deps.pin();
   const { generation } = pin;
-  const found = generation.matchRoute(method === 'HEAD' ? 'GET' : method, path);
-  if (found?.kind === 'route' && (method !== 'HEAD' || found.route.type === 'query')) {
-    const { plugin, route, params } = found;
-    return {
-      kind: 'route',
-      type: route.type,
-      pattern: route.path,
-      params,
-      answer: (call) => answerNativeRequest(deps, { plugin, route, generation: generation.number }, call),
-      async presentError(request, error) {
-        const presented = await renderNativeError(plugin, decodeContext(request), error);
-        if (presented.ok) return presented.value ?? undefined;
-        deps.logger.warn(
-          { plugin: plugin.key, reason: presented.error.message },
-          'a plugin could not present an error',
-        );
-        return undefined;
-      },
-      release: () => pin.release(),
-    };
-  }
+  let isPinned = false;
   try {
+    const found = generation.matchRoute(method === 'HEAD' ? 'GET' : method, path);
+    if (found?.kind === 'route' && (method !== 'HEAD' || found.route.type === 'query')) {
+      const { plugin, route, params } = found;
+      isPinned = true;
+      return {
+        kind: 'route',
+        type: route.type,
+        pattern: route.path,
+        params,
+        answer: (call) => answerNativeRequest(deps, { plugin, route, generation: generation.number }, call),
+        async presentError(request, error) {
+          const presented = await renderNativeError(plugin, decodeContext(request), error);
+          if (presented.ok) return presented.value ?? undefined;
+          deps.logger.warn(
+            { plugin: plugin.key, reason: presented.error.message },
+            'a plugin could not present an error',
+          );
+          return undefined;
+        },
+        release: () => pin.release(),
+      };
+    }
     if (!found) return undefined;
     // No route takes OPTIONS, so this tells the path's methods whatever was asked for.
     const known = generation.matchRoute('OPTIONS', path);
@@ -58,6 +60,6 @@ export function openNativeRoute(deps: TaskDeps, method: string, path: string): O
     const head = get?.kind === 'route' && get.route.type === 'query' ? ['HEAD'] : [];
     return { kind: 'method_not_allowed', allow: known?.kind === 'method_not_allowed' ? [...known.allow, ...head] : [] };
   } finally {
-    pin.release();
+    if (!isPinned) pin.release();
   }
 }
