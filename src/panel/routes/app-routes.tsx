@@ -59,6 +59,12 @@ const PlaygroundPage = lazy(async () => ({
 const SettingsPage = lazy(async () => ({
   default: (await import('../pages/settings/settings-page.tsx')).SettingsPage,
 }));
+const ProvidersPage = lazy(async () => ({
+  default: (await import('../pages/settings/providers-page.tsx')).ProvidersPage,
+}));
+const ProviderPage = lazy(async () => ({
+  default: (await import('../pages/settings/provider-page.tsx')).ProviderPage,
+}));
 
 export function AppRoutes() {
   return (
@@ -124,6 +130,8 @@ export function AppRoutes() {
             <Route path="/prices" element={<PricesPage />} />
             <Route path="/settings" element={<SettingsPage />} />
             <Route path="/settings/:group" element={<SettingsPage />} />
+            <Route path="/settings/providers" element={<ProvidersPage />} />
+            <Route path="/settings/providers/:id" element={<ProviderPage />} />
           </Route>
         </Route>
         <Route path="*" element={<MissingPage />} />

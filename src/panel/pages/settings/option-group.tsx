@@ -1,0 +1,170 @@
+import { Alert, Button, Group, Stack, Text } from '@mantine/core';
+import { IconAlertTriangle } from '@tabler/icons-react';
+import { useEffect, useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { useLocation } from 'react-router';
+import type { Option } from '../../api/types.ts';
+import { useConfirm } from '../../ui/confirm.tsx';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { Section } from '../../ui/section.tsx';
+import { checkOption } from './check-option.ts';
+import { listRisks } from './list-risks.ts';
+import { OptionInput } from './option-input.tsx';
+import { groupTexts, optionTexts } from './option-texts.ts';
+import { OptionTrial, trials } from './option-trial.tsx';
+import classes from './settings.module.css';
+import { type Drafts, useDrafts } from './use-drafts.ts';
+
+type OptionGroupProps = {
+  group: string;
+  /** All of them: what is risky depends on others too. */
+  options: readonly Option[];
+  onDirty(isDirty: boolean): void;
+};
+
+/** The options of one group: changed at leisure, saved together. */
+export function OptionGroup({ group, options, onDirty }: OptionGroupProps) {
+  const { t } = useTranslation();
+  const confirm = useConfirm();
+  const { hash } = useLocation();
+  const own = options.filter((option) => option.group === group);
+  const drafts = useDrafts(own, t('settings.saved'));
+  const [isChecked, setChecked] = useState(false);
+  const count = drafts.changes.length;
+  const trial = trials[group];
+  const texts = groupTexts[group];
+
+  useEffect(() => onDirty(count > 0), [count, onDirty]);
+  useEffect(() => {
+    if (hash === '') return;
+    const row = document.getElementById(decodeURIComponent(hash.slice(1)));
+    row?.scrollIntoView({ block: 'center' });
+    row?.querySelector<HTMLElement>('input, textarea')?.focus({ preventScroll: true });
+  }, [hash]);
+
+  const objectionTo = (option: Option): string | null =>
+    drafts.isChanged(option.key) ? checkOption(t, option, drafts.valueOf(option)) : null;
+
+  const save = async (): Promise<void> => {
+    setChecked(true);
+    const wrong = own.find((option) => objectionTo(option) !== null);
+    if (wrong !== undefined) {
+      document.getElementById(`option-${wrong.key}`)?.querySelector<HTMLElement>('input, textarea')?.focus();
+      return;
+    }
+    const read = (key: string): string => {
+      const option = options.find((each) => each.key === key);
+      return option === undefined ? '' : drafts.valueOf(option);
+    };
+    const risks = listRisks(
+      drafts.changes.map(({ key }) => key),
+      read,
+    );
+    const isAgreed =
+      risks.length === 0 ||
+      (await confirm({
+        title: t('settings.warnTitle'),
+        text: <Risks texts={risks.map((risk) => t(risk))} />,
+        action: t('settings.warnAction'),
+      }));
+    if (isAgreed) drafts.save();
+  };
+
+  return (
+    <Stack gap="lg">
+      <form
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (count > 0) void save();
+        }}
+      >
+        <Section
+          heading={texts === undefined ? group : t(texts.name)}
+          {...(texts?.help ? { intro: t(texts.help) } : {})}
+        >
+          <div className={classes.rows}>
+            {own.map((option) => (
+              <OptionRow
+                key={option.key}
+                option={option}
+                drafts={drafts}
+                objection={isChecked ? objectionTo(option) : null}
+              />
+            ))}
+          </div>
+          {drafts.error !== null && <FailureNotice error={drafts.error} />}
+          {drafts.needsForce && <ForceNotice drafts={drafts} />}
+        </Section>
+        {count > 0 && (
+          <div className={classes.bar}>
+            <Text size="sm" aria-live="polite">
+              {t('settings.dirty', { count })}
+            </Text>
+            <Group gap="sm">
+              <Button variant="default" onClick={drafts.discard}>
+                {t('settings.discard')}
+              </Button>
+              <Button type="submit" loading={drafts.isPending}>
+                {t('settings.save')}
+              </Button>
+            </Group>
+          </div>
+        )}
+      </form>
+      {trial !== undefined && <OptionTrial what={trial} isDirty={count > 0} />}
+    </Stack>
+  );
+}
+
+type OptionRowProps = { option: Option; drafts: Drafts; objection: string | null };
+
+function OptionRow({ option, drafts, objection }: OptionRowProps) {
+  const { t } = useTranslation();
+  const texts = optionTexts[option.key];
+  const name = texts === undefined ? option.key : t(texts.name);
+  return (
+    <div id={`option-${option.key}`} className={classes.row} data-changed={drafts.isChanged(option.key) || undefined}>
+      <OptionInput
+        option={option}
+        value={drafts.valueOf(option)}
+        label={name}
+        help={texts === undefined ? '' : t(texts.help)}
+        error={objection ?? drafts.faultOf(option.key)}
+        onChange={(value) => drafts.set(option.key, value)}
+      />
+    </div>
+  );
+}
+
+function Risks({ texts }: { texts: readonly string[] }) {
+  return (
+    <Stack gap="sm">
+      {texts.map((text) => (
+        <Text key={text} size="sm">
+          {text}
+        </Text>
+      ))}
+    </Stack>
+  );
+}
+
+/** Identities are kept under a provider, and its address is another now. */
+function ForceNotice({ drafts }: { drafts: Drafts }) {
+  const { t } = useTranslation();
+  return (
+    <Alert
+      color="yellow"
+      variant="light"
+      icon={<IconAlertTriangle size={20} stroke={1.6} aria-hidden="true" />}
+      title={t('settings.force')}
+    >
+      <Text size="sm" mb="sm">
+        {t('settings.forceHelp')}
+      </Text>
+      <Button variant="default" size="xs" loading={drafts.isPending} onClick={() => drafts.save(true)}>
+        {t('settings.forceAction')}
+      </Button>
+    </Alert>
+  );
+}

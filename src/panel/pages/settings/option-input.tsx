@@ -1,0 +1,135 @@
+import { NumberInput, Select, Switch, TagsInput, Textarea, TextInput } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { Option } from '../../api/types.ts';
+import type { TextKey } from '../../i18n/texts.ts';
+import { quotaPerUsd, useFormat } from '../../ui/use-format.ts';
+import { RatioTable } from './ratio-table.tsx';
+import { SecretInput } from './secret-input.tsx';
+import classes from './settings.module.css';
+
+export type OptionInputProps = {
+  option: Option;
+  value: string;
+  label: ReactNode;
+  help: string;
+  error: string | null;
+  /** undefined: as it is stored. */
+  onChange(value: string | undefined): void;
+};
+
+const choiceTexts: Readonly<Record<string, TextKey>> = {
+  '': 'settings.choice.any',
+  admins: 'settings.choice.admins',
+  everyone: 'settings.choice.everyone',
+  nobody: 'settings.choice.nobody',
+  preferred: 'settings.choice.preferred',
+  required: 'settings.choice.required',
+  discouraged: 'settings.choice.discouraged',
+  platform: 'settings.choice.platform',
+  'cross-platform': 'settings.choice.crossPlatform',
+};
+
+/** Amounts of quota, shown and typed as dollars. */
+const money = ['QuotaForNewUser', 'QuotaForInviter', 'QuotaForInvitee'];
+/** Texts of many lines. */
+const long = ['legal.user_agreement', 'legal.privacy_policy'];
+
+/** The input that fits an option's type; its value is always a text, as the API has it. */
+export function OptionInput(props: OptionInputProps) {
+  const { option, value, label, help, error, onChange } = props;
+  const { t } = useTranslation();
+  const common = { label, description: help, error };
+  if (option.type === 'secret') return <SecretInput {...props} />;
+  if (option.key === 'groups') return <RatioTable {...props} />;
+  if (option.type === 'boolean') {
+    return (
+      <Switch
+        {...common}
+        checked={value === 'true'}
+        onChange={(event) => onChange(String(event.currentTarget.checked))}
+        classNames={{ body: classes.switch ?? '', label: classes.label ?? '' }}
+      />
+    );
+  }
+  if (option.type === 'choice') {
+    const data = (option.choices ?? []).map((choice) => {
+      const text = choiceTexts[choice];
+      return { value: choice, label: text === undefined ? choice : t(text) };
+    });
+    return (
+      <Select
+        {...common}
+        classNames={{ wrapper: classes.medium ?? '' }}
+        data={data}
+        value={value}
+        allowDeselect={false}
+        onChange={(next) => onChange(next ?? value)}
+      />
+    );
+  }
+  if (option.type === 'integer') return <WholeInput {...props} />;
+  if (option.type === 'list') {
+    return (
+      <TagsInput
+        {...common}
+        value={value === '' ? [] : value.split(',').map((entry) => entry.trim())}
+        splitChars={[',', ' ']}
+        onChange={(entries) => onChange(entries.join(','))}
+      />
+    );
+  }
+  const input = {
+    ...common,
+    value,
+    onChange: (event: { currentTarget: { value: string } }) => onChange(event.currentTarget.value),
+  };
+  if (option.type === 'json' || long.includes(option.key)) {
+    const isCode = option.type === 'json';
+    return (
+      <Textarea
+        {...input}
+        autosize
+        minRows={isCode ? 3 : 6}
+        maxRows={20}
+        spellCheck={!isCode}
+        {...(isCode ? { classNames: { input: classes.code ?? '' } } : {})}
+      />
+    );
+  }
+  return (
+    <TextInput
+      {...input}
+      classNames={{ wrapper: classes.medium ?? '' }}
+      placeholder={option.default}
+      spellCheck={false}
+      {...(option.type === 'url' ? { inputMode: 'url' as const } : {})}
+    />
+  );
+}
+
+function WholeInput({ option, value, label, help, error, onChange }: OptionInputProps) {
+  const format = useFormat();
+  const isMoney = money.includes(option.key);
+  const shown = isMoney && /^\d+$/.test(value) ? Number(value) / quotaPerUsd : value;
+  const read = (next: number | string): string => {
+    if (!isMoney) return String(next);
+    return next === '' ? '' : String(Math.round(Number(next) * quotaPerUsd));
+  };
+  const initial = isMoney ? format.money(Number(option.default)) : option.default;
+  return (
+    <NumberInput
+      label={label}
+      description={help}
+      error={error}
+      classNames={{ wrapper: classes.short ?? '' }}
+      value={shown}
+      placeholder={initial}
+      min={0}
+      allowDecimal={isMoney}
+      hideControls
+      {...(isMoney ? { prefix: '$', thousandSeparator: true } : {})}
+      onChange={(next) => onChange(read(next))}
+    />
+  );
+}

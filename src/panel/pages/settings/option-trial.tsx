@@ -1,0 +1,69 @@
+import { Button, Group, TextInput } from '@mantine/core';
+import { IconPlayerPlay } from '@tabler/icons-react';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { OptionTrial as Trial } from '../../api/types.ts';
+import { useChange } from '../../api/use-api.ts';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { Section } from '../../ui/section.tsx';
+import { TrialSteps } from '../../ui/trial-steps.tsx';
+
+/** What can be tried, by the group whose options it takes. */
+export const trials: Readonly<Record<string, string>> = {
+  mail: 'smtp',
+  oidc: 'oidc',
+  challenge: 'turnstile',
+  telegram: 'telegram',
+  wechat: 'wechat',
+};
+
+/** Tries what is stored, in place, and shows how far it came. */
+export function OptionTrial({ what, isDirty }: { what: string; isDirty: boolean }) {
+  const { t } = useTranslation();
+  const [to, setTo] = useState('');
+  const change = useChange<string, Trial>({
+    request: (address) => ({
+      method: 'POST',
+      path: '/api/option/test',
+      body: { what, ...(address === '' ? {} : { to: address }) },
+      patienceMs: 60_000,
+    }),
+  });
+  return (
+    <Section heading={t('settings.test')} intro={t(isDirty ? 'settings.testDirty' : 'settings.testHelp')}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          change.mutate(to.trim());
+        }}
+        noValidate
+      >
+        <Group gap="sm" align="end">
+          {what === 'smtp' && (
+            <TextInput
+              label={t('settings.testTo')}
+              description={t('settings.testToHelp')}
+              type="email"
+              autoComplete="off"
+              flex="1 1 260px"
+              maw={420}
+              value={to}
+              onChange={(event) => setTo(event.currentTarget.value)}
+            />
+          )}
+          <Button
+            type="submit"
+            variant="default"
+            disabled={isDirty}
+            loading={change.isPending}
+            leftSection={<IconPlayerPlay size={18} stroke={1.6} aria-hidden="true" />}
+          >
+            {t('settings.testRun')}
+          </Button>
+        </Group>
+      </form>
+      {change.isError && <FailureNotice error={change.error} />}
+      {change.data !== undefined && !change.isPending && <TrialSteps {...change.data} />}
+    </Section>
+  );
+}

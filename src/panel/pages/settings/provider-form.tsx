@@ -1,0 +1,183 @@
+import { Alert, Button, Group, PasswordInput, Select, Stack, Switch, Text, Textarea, TextInput } from '@mantine/core';
+import { IconAlertTriangle } from '@tabler/icons-react';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { useNavigate } from 'react-router';
+import { ApiError } from '../../api/api-error.ts';
+import type { OAuthProvider } from '../../api/types.ts';
+import { useChange } from '../../api/use-api.ts';
+import { CopyField } from '../../ui/copy-field.tsx';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { Fold } from '../../ui/fold.tsx';
+import { Section } from '../../ui/section.tsx';
+import { tellDone } from '../../ui/tell.ts';
+import { type Form, useForm } from '../../ui/use-form.ts';
+import { DiscoverIssuer } from './discover-issuer.tsx';
+import { checkProvider, emptyProvider, type ProviderValues, readProvider, valuesOf } from './provider-values.ts';
+import classes from './settings.module.css';
+
+type Saving = { body: Record<string, unknown>; force: boolean };
+
+export function ProviderForm({ stored }: { stored: OAuthProvider | null }) {
+  const { t } = useTranslation();
+  const navigate = useNavigate();
+  const [force, setForce] = useState(false);
+  const change = useChange<Saving, OAuthProvider>({
+    request: ({ body, force: isForced }) => ({
+      method: stored === null ? 'POST' : 'PUT',
+      path: stored === null ? '/api/custom-oauth-provider' : `/api/custom-oauth-provider/${stored.id}`,
+      body: { ...body, ...(isForced ? { force: true } : {}) },
+    }),
+    stale: ['/api/custom-oauth-provider'],
+    onSuccess: (saved) => {
+      tellDone(t('app.saved'));
+      setForce(false);
+      if (stored === null) void navigate(`/settings/providers/${saved.id}`, { replace: true });
+      else form.restart(valuesOf(saved));
+    },
+  });
+  const form = useForm<ProviderValues, Saving>({
+    initial: stored === null ? emptyProvider : valuesOf(stored),
+    check: (values) => checkProvider(t, values, stored === null),
+    read: (values) => ({ body: readProvider(values, stored), force }),
+    change,
+  });
+  const isInUse = form.error instanceof ApiError && form.error.code === 'AUTH_PROVIDER_IN_USE';
+  return (
+    <form onSubmit={form.submit} noValidate>
+      <Stack gap="lg">
+        {isInUse ? (
+          <Alert color="yellow" variant="light" icon={<IconAlertTriangle size={20} stroke={1.6} aria-hidden="true" />}>
+            <Text size="sm" mb="sm">
+              {t('settings.forceHelp')}
+            </Text>
+            <Switch
+              label={t('settings.force')}
+              checked={force}
+              onChange={(event) => setForce(event.currentTarget.checked)}
+            />
+          </Alert>
+        ) : (
+          form.error !== null && <FailureNotice error={form.error} />
+        )}
+        {stored?.secret_unreadable === true && (
+          <Alert color="red" variant="light">
+            {t('settings.secretUnreadable')}
+          </Alert>
+        )}
+        <Section heading={t('providers.button')}>
+          <div className={classes.pair}>
+            <TextInput label={t('providers.name')} description={t('providers.nameHelp')} required {...form.bind('name')} />
+            <TextInput
+              label={t('providers.slug')}
+              description={t(stored === null ? 'providers.slugHelp' : 'providers.slugFixed')}
+              required={stored === null}
+              readOnly={stored !== null}
+              spellCheck={false}
+              autoCapitalize="none"
+              {...form.bind('slug')}
+            />
+          </div>
+          <Switch label={t('providers.enabled')} {...form.bindChecked('enabled')} />
+          {/^[a-z0-9-]+$/.test(form.values.slug) && (
+            <div>
+              <Text size="sm" fw={500} mb={8}>
+                {t('providers.callback')}
+              </Text>
+              <CopyField text={`${window.location.origin}/oauth/${form.values.slug}`} />
+            </div>
+          )}
+        </Section>
+        <Section heading={t('providers.client')}>
+          <div className={classes.pair}>
+            <TextInput label={t('option.oidc.client_id')} required spellCheck={false} {...form.bind('client_id')} />
+            <PasswordInput
+              label={t('option.oidc.client_secret')}
+              placeholder={stored?.client_secret ? '••••••••••••' : ''}
+              autoComplete="new-password"
+              visibilityToggleButtonProps={{ 'aria-label': t('settings.showTyped') }}
+              {...form.bind('client_secret')}
+            />
+          </div>
+          <Endpoints form={form} />
+        </Section>
+        <Section heading={t('providers.people')} intro={t('providers.peopleHelp')}>
+          <div className={classes.pair}>
+            <TextInput label={t('providers.userId')} required spellCheck={false} {...form.bind('user_id_field')} />
+            <TextInput label={t('setup.username')} spellCheck={false} {...form.bind('username_field')} />
+            <TextInput label={t('users.displayName')} spellCheck={false} {...form.bind('display_name_field')} />
+            <TextInput label={t('users.email')} spellCheck={false} {...form.bind('email_field')} />
+          </div>
+          <Fold label={t('channels.advanced')} note={t('providers.advancedNote')} isForced={form.tell('access_policy') !== null}>
+            <Stack gap="lg">
+              <TextInput label={t('providers.scopes')} spellCheck={false} {...form.bind('scopes')} />
+              <Select
+                label={t('providers.authStyle')}
+                allowDeselect={false}
+                data={[
+                  { value: '0', label: t('providers.authStyle.auto') },
+                  { value: '1', label: t('providers.authStyle.body') },
+                  { value: '2', label: t('providers.authStyle.basic') },
+                ]}
+                value={form.values.auth_style}
+                onChange={(style) => form.set('auth_style', style ?? '0')}
+              />
+              <Textarea
+                label={t('providers.policy')}
+                description={t('providers.policyHelp')}
+                placeholder={'{"logic": "and", "conditions": [{"field": "groups", "op": "contains", "value": "staff"}]}'}
+                autosize
+                minRows={3}
+                maxRows={14}
+                spellCheck={false}
+                classNames={{ input: classes.code ?? '' }}
+                {...form.bind('access_policy')}
+              />
+              <TextInput
+                label={t('providers.denied')}
+                description={t('providers.deniedHelp')}
+                {...form.bind('access_denied_message')}
+              />
+            </Stack>
+          </Fold>
+        </Section>
+        <Group justify="flex-end">
+          <Button
+            type="submit"
+            loading={form.isPending}
+            disabled={(stored !== null && !form.isDirty) || (isInUse && !force)}
+          >
+            {t(stored === null ? 'providers.create' : 'app.save')}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
+/** Where the provider is asked: read from its discovery document, or written down. */
+function Endpoints({ form }: { form: Form<ProviderValues> }) {
+  const { t } = useTranslation();
+  const input = { inputMode: 'url', spellCheck: false } as const;
+  return (
+    <>
+      <DiscoverIssuer
+        onFound={(found) => {
+          form.set('well_known', found.well_known);
+          form.set('authorization_endpoint', found.authorization_endpoint);
+          form.set('token_endpoint', found.token_endpoint);
+          form.set('user_info_endpoint', found.user_info_endpoint);
+        }}
+      />
+      <TextInput
+        label={t('option.oidc.well_known')}
+        description={t('option.oidc.well_known.help')}
+        {...input}
+        {...form.bind('well_known')}
+      />
+      <TextInput label={t('option.oidc.authorization_endpoint')} {...input} {...form.bind('authorization_endpoint')} />
+      <TextInput label={t('option.oidc.token_endpoint')} {...input} {...form.bind('token_endpoint')} />
+      <TextInput label={t('option.oidc.user_info_endpoint')} {...input} {...form.bind('user_info_endpoint')} />
+    </>
+  );
+}

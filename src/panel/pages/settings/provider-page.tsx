@@ -1,0 +1,72 @@
+import { Button, Stack } from '@mantine/core';
+import { IconTrash } from '@tabler/icons-react';
+import { useTranslation } from 'react-i18next';
+import { useNavigate, useParams } from 'react-router';
+import type { OAuthProvider } from '../../api/types.ts';
+import { useApi, useChange } from '../../api/use-api.ts';
+import { Answer } from '../../ui/answer.tsx';
+import { BackLink } from '../../ui/back-link.tsx';
+import { useConfirm } from '../../ui/confirm.tsx';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { Page } from '../../ui/page.tsx';
+import { tellDone } from '../../ui/tell.ts';
+import { ProviderForm } from './provider-form.tsx';
+
+/** A provider of identities that root adds, or has added. */
+export function ProviderPage() {
+  const { t } = useTranslation();
+  const { id = '' } = useParams();
+  const isNew = id === 'new';
+  const provider = useApi<OAuthProvider>(`/api/custom-oauth-provider/${encodeURIComponent(id)}`, { enabled: !isNew });
+  return (
+    <Page
+      heading={isNew ? t('providers.new') : (provider.data?.name ?? t('providers.one'))}
+      intro={t('providers.pageIntro')}
+      back={<BackLink to="/settings/providers">{t('settings.providers')}</BackLink>}
+      actions={provider.data !== undefined && <DeleteProvider provider={provider.data} />}
+      narrow
+    >
+      {isNew ? (
+        <ProviderForm stored={null} />
+      ) : (
+        <Answer query={provider}>{(stored) => <ProviderForm key={stored.id} stored={stored} />}</Answer>
+      )}
+    </Page>
+  );
+}
+
+function DeleteProvider({ provider }: { provider: OAuthProvider }) {
+  const { t } = useTranslation();
+  const confirm = useConfirm();
+  const navigate = useNavigate();
+  const change = useChange<number>({
+    request: (id) => ({ method: 'DELETE', path: `/api/custom-oauth-provider/${id}` }),
+    onSuccess: () => {
+      tellDone(t('providers.deleted', { name: provider.name }));
+      void navigate('/settings/providers');
+    },
+  });
+  const ask = async (): Promise<void> => {
+    const isAgreed = await confirm({
+      title: t('providers.deleteAsk', { name: provider.name }),
+      text: t('providers.deleteText'),
+      action: t('providers.delete'),
+    });
+    if (isAgreed) change.mutate(provider.id);
+  };
+  return (
+    <Stack gap="sm" align="flex-end">
+      <Button
+        variant="default"
+        leftSection={<IconTrash size={18} stroke={1.6} aria-hidden="true" />}
+        loading={change.isPending}
+        onClick={() => void ask()}
+      >
+        {t('app.delete')}
+      </Button>
+      {change.isError && (
+        <FailureNotice error={change.error} meanings={{ AUTH_PROVIDER_IN_USE: 'providers.inUse' }} />
+      )}
+    </Stack>
+  );
+}

@@ -1,0 +1,87 @@
+import type { TFunction } from 'i18next';
+import type { OAuthProvider } from '../../api/types.ts';
+
+export type ProviderValues = Omit<
+  OAuthProvider,
+  'id' | 'secret_unreadable' | 'created_at' | 'updated_at' | 'auth_style' | 'client_secret'
+> & {
+  auth_style: string;
+  /** Empty keeps the stored one. */
+  client_secret: string;
+};
+
+export const emptyProvider: ProviderValues = {
+  slug: '',
+  name: '',
+  icon: '',
+  enabled: true,
+  client_id: '',
+  client_secret: '',
+  authorization_endpoint: '',
+  token_endpoint: '',
+  user_info_endpoint: '',
+  well_known: '',
+  scopes: 'openid profile email',
+  user_id_field: 'sub',
+  username_field: 'preferred_username',
+  display_name_field: 'name',
+  email_field: 'email',
+  auth_style: '0',
+  access_policy: '',
+  access_denied_message: '',
+};
+
+export const valuesOf = (provider: OAuthProvider): ProviderValues => {
+  const { id: _, secret_unreadable: __, created_at: ___, updated_at: ____, ...fields } = provider;
+  return { ...fields, client_secret: '', auth_style: String(provider.auth_style) };
+};
+
+export function checkProvider(
+  t: TFunction,
+  values: ProviderValues,
+  isNew: boolean,
+): Partial<Record<keyof ProviderValues, string | null>> {
+  const needed = (text: string): string | null => (text.trim() === '' ? t('providers.missing') : null);
+  const address = (text: string): string | null =>
+    text.trim() === '' || (/^https?:\/\/[^\s/]+/i.test(text.trim()) && URL.canParse(text.trim()))
+      ? null
+      : t('settings.addressInvalid');
+  const hasEndpoints = [values.authorization_endpoint, values.token_endpoint, values.user_info_endpoint].every(
+    (text) => text.trim() !== '',
+  );
+  return {
+    slug: !isNew || /^[a-z0-9]([a-z0-9-]{0,24}[a-z0-9])?$/.test(values.slug) ? null : t('providers.slugInvalid'),
+    name: needed(values.name),
+    client_id: needed(values.client_id),
+    well_known:
+      address(values.well_known) ??
+      (values.well_known.trim() === '' && !hasEndpoints ? t('providers.endpointsMissing') : null),
+    authorization_endpoint: address(values.authorization_endpoint),
+    token_endpoint: address(values.token_endpoint),
+    user_info_endpoint: address(values.user_info_endpoint),
+    user_id_field: needed(values.user_id_field),
+    access_policy: isPolicy(values.access_policy) ? null : t('settings.jsonInvalid'),
+  };
+}
+
+/** What the API takes: all fields of a new provider, of a stored one those that are another now. */
+export function readProvider(values: ProviderValues, stored: OAuthProvider | null): Record<string, unknown> {
+  const { slug, client_secret: secret, auth_style: style, ...fields } = values;
+  const all: Record<string, unknown> = { ...fields, auth_style: Number(style) };
+  const known: Record<string, unknown> = stored === null ? {} : { ...stored };
+  return {
+    ...(stored === null ? { slug } : {}),
+    ...Object.fromEntries(Object.entries(all).filter(([field, value]) => value !== known[field])),
+    ...(secret === '' ? {} : { client_secret: secret }),
+  };
+}
+
+function isPolicy(text: string): boolean {
+  if (text.trim() === '') return true;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

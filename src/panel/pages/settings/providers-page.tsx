@@ -1,0 +1,77 @@
+import { Anchor, Button, Text } from '@mantine/core';
+import { IconPlus } from '@tabler/icons-react';
+import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
+import type { OAuthProvider } from '../../api/types.ts';
+import { useApi } from '../../api/use-api.ts';
+import { Answer } from '../../ui/answer.tsx';
+import { type Column, Rows } from '../../ui/data-table.tsx';
+import { EmptyState } from '../../ui/empty-state.tsx';
+import { Section } from '../../ui/section.tsx';
+import { StatusMark } from '../../ui/status-mark.tsx';
+import { SettingsFrame } from './settings-frame.tsx';
+
+/** Providers of identities besides those that are built in. */
+export function ProvidersPage() {
+  const { t } = useTranslation();
+  const providers = useApi<OAuthProvider[]>('/api/custom-oauth-provider');
+  const add = (
+    <Button
+      component={Link}
+      to="/settings/providers/new"
+      leftSection={<IconPlus size={18} stroke={1.6} aria-hidden="true" />}
+    >
+      {t('providers.add')}
+    </Button>
+  );
+  const columns: readonly Column<OAuthProvider>[] = [
+    {
+      key: 'name',
+      heading: t('providers.name'),
+      render: ({ id, name, slug }) => (
+        <div>
+          <Anchor component={Link} to={`/settings/providers/${id}`} fw={550}>
+            {name}
+          </Anchor>
+          <Text size="xs" c="dimmed">
+            {slug}
+          </Text>
+        </div>
+      ),
+    },
+    {
+      key: 'status',
+      heading: t('providers.status'),
+      render: (provider) => <ProviderStatus provider={provider} />,
+    },
+  ];
+  return (
+    <SettingsFrame current="providers">
+      <Section
+        heading={t('settings.providers')}
+        intro={t('providers.intro')}
+        actions={providers.data !== undefined && providers.data.length > 0 ? add : undefined}
+      >
+        <Answer query={providers}>
+          {(all) =>
+            all.length === 0 ? (
+              <EmptyState heading={t('providers.empty')} text={t('providers.emptyText')} action={add} />
+            ) : (
+              <Rows label={t('settings.providers')} columns={columns} rows={all} rowKey={({ id }) => id} />
+            )
+          }
+        </Answer>
+      </Section>
+    </SettingsFrame>
+  );
+}
+
+function ProviderStatus({ provider }: { provider: OAuthProvider }) {
+  const { t } = useTranslation();
+  if (provider.secret_unreadable) return <StatusMark tone="bad">{t('providers.secretLost')}</StatusMark>;
+  return provider.enabled ? (
+    <StatusMark tone="good">{t('providers.on')}</StatusMark>
+  ) : (
+    <StatusMark tone="quiet">{t('providers.off')}</StatusMark>
+  );
+}

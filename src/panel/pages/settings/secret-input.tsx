@@ -1,0 +1,46 @@
+import { Anchor, PasswordInput, Text } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import type { OptionInputProps } from './option-input.tsx';
+import classes from './settings.module.css';
+
+/** Stands for a secret that is set; it never comes along. */
+const mask = '***';
+
+/** A secret is written and never read: it can be replaced, removed, or left as it is. */
+export function SecretInput({ option, value, label, help, error, onChange }: OptionInputProps) {
+  const { t } = useTranslation();
+  const isStored = option.value === mask;
+  const isRemoved = isStored && value === '';
+  const isKept = value === option.value;
+  const state = option.unreadable
+    ? 'settings.secretUnreadable'
+    : isRemoved
+      ? 'settings.secretRemoved'
+      : isStored
+        ? 'settings.secretStored'
+        : 'settings.secretNone';
+  return (
+    <div>
+      <PasswordInput
+        label={label}
+        description={help}
+        error={error}
+        classNames={{ wrapper: classes.medium ?? '' }}
+        value={isKept ? '' : value}
+        placeholder={isStored && !isRemoved ? '••••••••••••' : ''}
+        autoComplete="new-password"
+        spellCheck={false}
+        visibilityToggleButtonProps={{ 'aria-label': t('settings.showTyped') }}
+        onChange={(event) => onChange(event.currentTarget.value === '' ? undefined : event.currentTarget.value)}
+      />
+      <Text size="xs" c={option.unreadable ? 'red' : 'dimmed'} mt={6}>
+        {t(state)}{' '}
+        {isStored && (
+          <Anchor component="button" type="button" size="xs" onClick={() => onChange(isRemoved ? undefined : '')}>
+            {t(isRemoved ? 'settings.secretKeep' : 'settings.secretRemove')}
+          </Anchor>
+        )}
+      </Text>
+    </div>
+  );
+}

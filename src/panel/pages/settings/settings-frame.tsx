@@ -1,0 +1,94 @@
+import { Select, TextInput } from '@mantine/core';
+import { IconSearch } from '@tabler/icons-react';
+import { type ReactNode, useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { NavLink, useNavigate, useSearchParams } from 'react-router';
+import { useConfirm } from '../../ui/confirm.tsx';
+import { Page } from '../../ui/page.tsx';
+import { groupTexts } from './option-texts.ts';
+import classes from './settings.module.css';
+
+type SettingsFrameProps = {
+  /** The group that is shown; null for what a search found. */
+  current: string | null;
+  /** Asks before changes are lost. */
+  isDirty?: boolean;
+  children: ReactNode;
+};
+
+/** The groups at the side, or above on a phone, and a search over all of them. */
+export function SettingsFrame({ current, isDirty = false, children }: SettingsFrameProps) {
+  const { t } = useTranslation();
+  const confirm = useConfirm();
+  const navigate = useNavigate();
+  const [params] = useSearchParams();
+  const [typed, setTyped] = useState(params.get('q') ?? '');
+  const entries = [
+    ...Object.entries(groupTexts).map(([id, { name }]) => ({ path: `/settings/${id}`, id, label: t(name) })),
+    { path: '/settings/providers', id: 'providers', label: t('settings.providers') },
+  ];
+
+  const go = async (path: string): Promise<void> => {
+    const isFree =
+      !isDirty ||
+      (await confirm({
+        title: t('settings.leaveTitle'),
+        text: t('settings.leaveText'),
+        action: t('settings.leaveAction'),
+      }));
+    if (isFree) void navigate(path);
+  };
+
+  return (
+    <Page heading={t('nav.settings')} intro={t('settings.intro')}>
+      <div className={classes.frame}>
+        <div className={classes.side}>
+          <search>
+          <form
+            onSubmit={(event) => {
+              event.preventDefault();
+              void go(`/settings?q=${encodeURIComponent(typed.trim())}`);
+            }}
+          >
+            <TextInput
+              type="search"
+              aria-label={t('settings.search')}
+              placeholder={t('settings.search')}
+              leftSection={<IconSearch size={18} stroke={1.6} aria-hidden="true" />}
+              value={typed}
+              onChange={(event) => setTyped(event.currentTarget.value)}
+            />
+          </form>
+          </search>
+          <nav className={classes.groups} aria-label={t('settings.groups')}>
+            {entries.map(({ path, id, label }) => (
+              <NavLink
+                key={id}
+                to={path}
+                className={classes.group ?? ''}
+                aria-current={id === current ? 'page' : undefined}
+                onClick={(event) => {
+                  if (!isDirty) return;
+                  event.preventDefault();
+                  void go(path);
+                }}
+              >
+                {label}
+              </NavLink>
+            ))}
+          </nav>
+          <Select
+            className={classes.picker}
+            label={t('settings.group')}
+            placeholder={t('settings.groups')}
+            allowDeselect={false}
+            data={entries.map(({ id, label }) => ({ value: id, label }))}
+            value={current}
+            onChange={(id) => id !== null && void go(`/settings/${id}`)}
+          />
+        </div>
+        <div className={classes.content}>{children}</div>
+      </div>
+    </Page>
+  );
+}

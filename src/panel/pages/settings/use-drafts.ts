@@ -1,0 +1,90 @@
+import { useEffect, useState } from 'react';
+import { ApiError } from '../../api/api-error.ts';
+import type { Option } from '../../api/types.ts';
+import { useChange } from '../../api/use-api.ts';
+import { tellDone } from '../../ui/tell.ts';
+
+type Saving = { changes: readonly { key: string; value: string }[]; force: boolean };
+
+export type Drafts = {
+  /** As it is typed, else as it is stored. */
+  valueOf(option: Option): string;
+  /** undefined goes back to what is stored. */
+  set(key: string, value: string | undefined): void;
+  isChanged(key: string): boolean;
+  /** What the gateway says of an option since it was last changed. */
+  faultOf(key: string): string | null;
+  changes: Saving['changes'];
+  /** The address of a provider changes while people are connected through it; saving needs a word for that. */
+  needsForce: boolean;
+  isPending: boolean;
+  /** A refusal that belongs to no option. */
+  error: Error | null;
+  save(force?: boolean): void;
+  discard(): void;
+};
+
+/** What was changed of some options and is not saved yet. All of it is saved together, or nothing. */
+export function useDrafts(options: readonly Option[], savedText: string): Drafts {
+  const [drafts, setDrafts] = useState<Readonly<Record<string, string>>>({});
+  const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
+  const change = useChange<Saving>({
+    request: ({ changes, force }) => ({
+      method: 'PUT',
+      path: '/api/option',
+      body: { options: changes, ...(force ? { force: true } : {}) },
+    }),
+    stale: ['/api/option', '/api/status', '/api/channel/choices'],
+    onSuccess: () => {
+      setDrafts({});
+      tellDone(savedText);
+    },
+  });
+
+  const stored = (key: string): string | undefined => options.find((option) => option.key === key)?.value;
+  const changes = Object.entries(drafts)
+    .filter(([key, value]) => value !== stored(key))
+    .map(([key, value]) => ({ key, value }));
+  const isDirty = changes.length > 0;
+  useEffect(() => {
+    if (!isDirty) return;
+    const warn = (event: BeforeUnloadEvent): void => event.preventDefault();
+    window.addEventListener('beforeunload', warn);
+    return () => window.removeEventListener('beforeunload', warn);
+  }, [isDirty]);
+
+  const faults = readFaults(change.error, change.variables?.changes ?? []);
+  return {
+    valueOf: ({ key, value }) => drafts[key] ?? value,
+    set: (key, value) => {
+      setTouched((before) => new Set(before).add(key));
+      setDrafts(({ [key]: _, ...others }) => (value === undefined ? others : { ...others, [key]: value }));
+    },
+    isChanged: (key) => changes.some((each) => each.key === key),
+    faultOf: (key) => (touched.has(key) ? null : (faults.get(key) ?? null)),
+    changes,
+    // The gateway names the field of the request that lets the change through.
+    needsForce: [...faults.values()].some((message) => message.includes('force: true')) && touched.size === 0,
+    isPending: change.isPending,
+    error: change.isError && faults.size === 0 ? change.error : null,
+    save: (force = false) => {
+      setTouched(new Set());
+      change.mutate({ changes, force });
+    },
+    discard: () => {
+      setDrafts({});
+      change.reset();
+    },
+  };
+}
+
+/** Faults are told by the place of a change in the request: `options.2.value`. */
+function readFaults(error: Error | null, changes: Saving['changes']): ReadonlyMap<string, string> {
+  if (!(error instanceof ApiError)) return new Map();
+  return new Map(
+    [...error.faults].flatMap(([field, message]) => {
+      const key = changes[Number(/^options\.(\d+)\./.exec(field)?.[1])]?.key;
+      return key === undefined ? [] : [[key, message] as const];
+    }),
+  );
+}
