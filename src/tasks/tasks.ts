@@ -1,7 +1,14 @@
 import type { Quote } from '../billing/index.ts';
 import type { JsonObject } from '../kernel/index.ts';
 import { renderVideo } from '../plugins/index.ts';
-import type { LedgerEntryRecord, Page, Paged, TaskEventRecord, TaskRecord } from '../store/ports/index.ts';
+import type {
+  ChannelRecord,
+  LedgerEntryRecord,
+  Page,
+  Paged,
+  TaskEventRecord,
+  TaskRecord,
+} from '../store/ports/index.ts';
 import { protocolContext } from './build-contexts.ts';
 import { cancelTask } from './cancel-task.ts';
 import { taskErrors } from './errors.ts';
@@ -27,6 +34,7 @@ import { retrieveResponse } from './responses/retrieve-response.ts';
 import { retryTask } from './retry-task.ts';
 import { renderedVideo, taskView, videoObject } from './show-task.ts';
 import { submitGeneric, submitVideo } from './submit-surfaces.ts';
+import { type ChannelTrial, tryChannel } from './try-channel.ts';
 import type { Caller, ClientRequest, TaskDeps, TaskServices } from './types.ts';
 import { createTaskWatchers } from './watch-task.ts';
 import { createWebhooks, type Webhooks } from './webhooks/webhooks.ts';
@@ -93,6 +101,8 @@ export type Tasks = {
   detail(taskId: string, userId: number | null): Promise<TaskDetail>;
   /** What the last days came to; a few seconds old. */
   readonly figures: FigureReader;
+  /** Whether a channel's vendor can be reached and takes its key, step by step and at no cost. */
+  tryChannel(channel: ChannelRecord, signal: AbortSignal): Promise<ChannelTrial>;
   /** How each channel has done lately, by its id; a few seconds old. */
   readonly channelHealth: HealthReader;
   /** Notices to clients; they start and stop apart from polling. */
@@ -141,6 +151,7 @@ export function createTasks(services: TaskServices): Tasks {
       return retryTask(deps, caller, requestId, task, manner);
     },
     models: (caller) => listModels(deps, caller),
+    tryChannel: (channel, signal) => tryChannel(deps, channel, signal),
     quote: (caller, requestId, request) => quoteRequest(deps, caller, requestId, request),
     submitVideo: (caller, requestId, request) =>
       submitOnce(deps, caller, request, (idempotency) => submitVideo(deps, caller, requestId, request, idempotency)),

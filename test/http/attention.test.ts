@@ -115,6 +115,75 @@ describe('channels', () => {
   });
 });
 
+describe('a trial of a channel', () => {
+  const change = (id: number, body: object) =>
+    must(`/api/channel/${id}`, { method: 'PUT', token: tokens.root, body: { key: VENDOR_KEY, ...body } });
+  const attempt = async (id: number) => {
+    const answer = await panel.send(`/api/channel/${id}/test`, { method: 'POST', token: tokens.admin });
+    expect(answer.status).toBe(200);
+    expect(answer.text).not.toContain(VENDOR_KEY);
+    const { ok, steps, status } = answer.json.data;
+    const outcomes = steps.map(({ name, ok: good }: { name: string; ok: boolean }) => `${name} ${good}`);
+    return { ok, status, outcomes, last: steps.at(-1) };
+  };
+
+  test('whose vendor takes the key', async () => {
+    const trial = await attempt(ids.good);
+    expect(trial).toMatchObject({ ok: true, status: 404 });
+    expect(trial.outcomes).toEqual([
+      'key true',
+      'plugin true',
+      'address true',
+      'connection true',
+      'answer true',
+      'credential true',
+    ]);
+    expect((await panel.audit('channel.test'))[0]).toMatchObject({
+      target: `channel:${ids.good}`,
+      detail: { ok: true },
+    });
+  });
+
+  test('whose key is refused, whose address is nobody, has no name, or whose key is lost', async () => {
+    await change(ids.bad, { key: 'invalid-vendor-key' });
+    expect(await attempt(ids.bad)).toMatchObject({ ok: false, status: 401, last: { name: 'credential', ok: false } });
+    await change(ids.bad, { base_url: 'http://127.0.0.1:1' });
+    expect(await attempt(ids.bad)).toMatchObject({ ok: false, status: null, last: { name: 'connection', ok: false } });
+    await change(ids.bad, { base_url: 'http://nowhere.invalid' });
+    expect(await attempt(ids.bad)).toMatchObject({ ok: false, last: { name: 'address', ok: false } });
+    panel.run(`update channels set key_sealed = 'lost' where id = ${ids.bad}`);
+    expect((await attempt(ids.bad)).outcomes).toEqual(['key false']);
+  });
+
+  test('of a relay asks for the models, over TLS says what is wrong with the certificate', async () => {
+    const seen: string[] = [];
+    const relay = Bun.serve({
+      port: 0,
+      hostname: '127.0.0.1',
+      fetch(request) {
+        seen.push(`${new URL(request.url).pathname} ${request.headers.get('authorization')}`);
+        return Response.json({ data: [] });
+      },
+    });
+    const body = { name: 'relay', type: 1, key: VENDOR_KEY, base_url: `${relay.url.origin}/v1`, models: ['x'] };
+    const { id } = await must('/api/channel', { token: tokens.root, body });
+    expect(await attempt(id)).toMatchObject({ ok: true, status: 200 });
+    expect(seen).toEqual([`/v1/models Bearer ${VENDOR_KEY}`]);
+    await change(id, { base_url: relay.url.origin.replace('http:', 'https:') });
+    expect((await attempt(id)).last).toMatchObject({ ok: false });
+    await relay.stop(true);
+  });
+
+  test('is for administrators, of channels that are there', async () => {
+    for (const [token, id, status] of [
+      [tokens.user, ids.good, 403],
+      [tokens.admin, 999, 404],
+    ] as const) {
+      expect((await panel.send(`/api/channel/${id}/test`, { method: 'POST', token })).status).toBe(status);
+    }
+  });
+});
+
 test('the system page: nodes, queue, sandbox, database, ledger, limits', async () => {
   const system = await must('/api/node', { token: tokens.root });
   expect(system).toMatchObject({

@@ -177,6 +177,25 @@ export function channelRoutes(
         detail: { summary: 'The key of a channel' },
       },
     )
+    .post(
+      '/api/channel/:id/test',
+      async ({ params, panel, origin, request }) => {
+        const channel = await channels.get(readId(params.id));
+        const trial = await tasks.tryChannel(channel, request.signal);
+        const target = `channel:${channel.id}`;
+        await audit({ panel, origin }, { action: 'channel.test', target, detail: { ok: trial.ok } });
+        return ok(trial);
+      },
+      {
+        admin: true,
+        critical: true,
+        detail: {
+          summary: 'Try a channel step by step, at no cost',
+          description:
+            'Asks the vendor about a job that it does not have (a relay: for its models) with the stored key. steps: key, plugin, address, connection, tls, answer, credential, as far as it came; ok is null where it could not be found out. Nothing is submitted.',
+        },
+      },
+    )
     .delete(
       '/api/channel/:id',
       async ({ params, panel, origin }) => {
