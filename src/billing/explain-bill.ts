@@ -22,7 +22,7 @@ export const finalFacts = ({ billing }: Pick<TaskRecord, 'billing'>): JsonObject
 /** What a bill is explained from: a task's row, before its end or after. */
 export type BilledTask = Pick<TaskRecord, 'billing' | 'group' | 'quota' | 'status'>;
 
-type BillExplanation = {
+export type BillExplanation = {
   expression: string | null;
   group: string;
   group_ratio: number;

@@ -12,5 +12,5 @@ export {
 } from './billing.ts';
 export { billingErrors } from './errors.ts';
 export { findProblem, findUnpriced, type OfferedModel } from './examine-prices.ts';
-export { explainBill } from './explain-bill.ts';
+export { type BillExplanation, explainBill } from './explain-bill.ts';
 export type { DeclaredFact } from './price-book.ts';

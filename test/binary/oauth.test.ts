@@ -275,6 +275,7 @@ describe('with Chromium', () => {
   test('binding in a popup: the opener alone calls the API, with its own token; then it is let go of', async () => {
     const { page, complaints } = await open();
     await signIn(page);
+    await page.goto(`${gateway.url}/security`);
     const callers: string[] = [];
     page.context().on('request', (request) => {
       if (request.url().includes('/api/oauth/github?')) {
@@ -290,6 +291,7 @@ describe('with Chromium', () => {
     const [binding] = await root.call<Data[]>('GET', '/api/user/oauth/bindings');
     expect(binding).toMatchObject({ provider_slug: 'github', provider_user_id: String(people) });
     await page.getByRole('button', { name: 'Disconnect GitHub' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Disconnect' }).click();
     await page.getByRole('button', { name: 'Connect GitHub' }).waitFor();
     expect(breaches(complaints)).toEqual([]);
   });
@@ -297,6 +299,7 @@ describe('with Chromium', () => {
   test('forged messages from another window or of another state move nothing', async () => {
     const { page } = await open();
     await signIn(page);
+    await page.goto(`${gateway.url}/security`);
     idp.faults.set('github/login/oauth/authorize', 'hang');
     const popup = page.waitForEvent('popup');
     await page.getByRole('button', { name: 'Connect GitHub' }).click();

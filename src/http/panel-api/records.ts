@@ -1,5 +1,6 @@
 import { Elysia, t } from 'elysia';
 import type { PanelPrincipal } from '../../auth/index.ts';
+import type { BillExplanation } from '../../billing/index.ts';
 import type { JsonObject } from '../../kernel/index.ts';
 import { isAdmin } from '../authorize-request.ts';
 import { type Kit, ok, strictObject } from '../kit.ts';
@@ -118,6 +119,9 @@ function readUsageFilter(
   };
 }
 
+/** As billing has written it, with the reason of a refund. */
+type UsageBill = BillExplanation & { reason?: string };
+
 /** Which price it was may tell the vendor's name of the model, and is for administrators, as the channel is. */
 export const describeUsage = ({ detail: { price = null, ...bill }, ...row }: UsageRow, forAdmin: boolean) => ({
   id: row.id,
@@ -128,7 +132,7 @@ export const describeUsage = ({ detail: { price = null, ...bill }, ...row }: Usa
   model: row.model,
   kind: row.kind,
   quota: row.quota,
-  bill,
+  bill: bill as UsageBill,
   created_at: row.createdAt,
   ...(forAdmin ? { channel_id: row.channelId, price } : {}),
 });

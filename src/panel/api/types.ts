@@ -11,6 +11,7 @@ type DataOf<Route extends { response: { 200: unknown } }> = Route['response'][20
 
 /** `status` is true once a root account exists. */
 export type SetupState = DataOf<Api['setup']['get']>;
+export type DemoChannel = DataOf<Api['setup']['demo-channel']['post']>;
 export type GatewayStatus = DataOf<Api['status']['get']>;
 /** The answer to a password: a session, or the step of the second factor. */
 export type LoginAnswer = DataOf<Api['user']['login']['post']>;
@@ -46,6 +47,9 @@ export type PasskeyMaking = DataOf<Api['user']['passkey']['register']['begin']['
 export type PersonalToken = NonNullable<DataOf<Api['user']['token']['get']>>;
 export type NewPersonalToken = DataOf<Api['user']['token']['post']>;
 export type Binding = DataOf<Api['user']['oauth']['bindings']['get']>[number];
+export type UsageFigures = DataOf<Api['stats']['get']>;
+export type UsagePage = DataOf<Api['log']['get']>;
+export type UsageRow = UsagePage['items'][number];
 export type TelegramTicket = DataOf<Api['oauth']['telegram']['bind']['start']['post']>;
 
 type PluginApi = Api['plugin']['task'];

@@ -1,0 +1,83 @@
+import { Button, Group, Stack, TextInput } from '@mantine/core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { PasskeyMaking, SessionRotation } from '../../api/types.ts';
+import { describeDevice } from '../../session/describe-device.ts';
+import { makePasskey } from '../../session/passkeys.ts';
+import { useProof } from '../../session/proof.tsx';
+import { useSession } from '../../session/session-context.tsx';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { tellDone } from '../../ui/tell.ts';
+import { useForm } from '../../ui/use-form.ts';
+
+/** Name, proof where one is needed, the browser's dialog: a new passkey. */
+export function AddPasskey() {
+  const { t } = useTranslation();
+  const [isOpen, setOpen] = useState(false);
+  if (isOpen) return <AddForm onDone={() => setOpen(false)} />;
+  return (
+    <Group>
+      <Button variant="default" onClick={() => setOpen(true)}>
+        {t('security.passkeys.add')}
+      </Button>
+    </Group>
+  );
+}
+
+function AddForm({ onDone }: { onDone(): void }) {
+  const { t } = useTranslation();
+  const session = useSession();
+  const queries = useQueryClient();
+  const askProof = useProof();
+  const device = describeDevice(navigator.userAgent);
+  const add = useMutation({
+    /** Gives the name of what was made; null when the user gave up. */
+    mutationFn: async (name: string): Promise<string | null> => {
+      const proof = await askProof('passkey.register');
+      if (proof === null) return null;
+      const path = '/api/user/passkey/register';
+      const headers = { 'x-security-proof': proof };
+      const begun = await session.send<PasskeyMaking>({ method: 'POST', path: `${path}/begin`, headers });
+      const credential = await makePasskey(begun.options.publicKey);
+      const body = { flow_token: begun.flow_token, credential, name };
+      session.adopt(await session.send<SessionRotation>({ method: 'POST', path: `${path}/finish`, headers, body }));
+      await queries.invalidateQueries({ queryKey: ['api'] });
+      return name;
+    },
+    onSuccess: (name) => {
+      if (name === null) return;
+      tellDone(t('security.passkeys.added', { name }));
+      onDone();
+    },
+  });
+  const form = useForm({
+    initial: { name: device === null ? '' : t('home.device', device) },
+    check: ({ name }) => ({ name: name.trim() === '' ? t('security.passkeys.nameMissing') : null }),
+    read: ({ name }) => name.trim(),
+    change: add,
+  });
+  return (
+    <form onSubmit={form.submit} noValidate>
+      <Stack gap={16}>
+        {form.error !== null && <FailureNotice error={form.error} />}
+        <TextInput
+          {...form.bind('name')}
+          label={t('security.passkeys.name')}
+          description={t('security.passkeys.nameHint')}
+          maxLength={64}
+          maw={420}
+          autoFocus
+        />
+        <Group>
+          <Button type="submit" loading={form.isPending}>
+            {t('security.passkeys.continue')}
+          </Button>
+          <Button variant="default" onClick={onDone}>
+            {t('app.cancel')}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}

@@ -1,0 +1,95 @@
+import { Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { ApiError } from '../../api/api-error.ts';
+import type { FlowTicket } from '../../api/types.ts';
+import { useChange } from '../../api/use-api.ts';
+import { useSession } from '../../session/session-context.tsx';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { tellDone } from '../../ui/tell.ts';
+import { useForm } from '../../ui/use-form.ts';
+
+type BindWeChatProps = { isOpen: boolean; onClose(): void; hasPicture: boolean };
+
+/** Scan the official account's code, ask it for a number, type the number. */
+export function BindWeChat({ isOpen, onClose, hasPicture }: BindWeChatProps) {
+  const { t } = useTranslation();
+  return (
+    <Modal
+      opened={isOpen}
+      onClose={onClose}
+      title={t('home.identities.bindTo', { name: 'WeChat' })}
+      centered
+      closeButtonProps={{ 'aria-label': t('app.close') }}
+    >
+      <CodeForm onClose={onClose} hasPicture={hasPicture} />
+    </Modal>
+  );
+}
+
+function CodeForm({ onClose, hasPicture }: Omit<BindWeChatProps, 'isOpen'>) {
+  const { t } = useTranslation();
+  const session = useSession();
+  const [isPictured, setPictured] = useState(hasPicture);
+  const begun = useQuery({
+    queryKey: ['wechat-bind'],
+    queryFn: () => session.send<FlowTicket>({ method: 'POST', path: '/api/oauth/wechat/bind/start' }),
+    gcTime: 0,
+    staleTime: Number.POSITIVE_INFINITY,
+    retry: false,
+  });
+  const bind = useChange<string>({
+    request: (code) => ({
+      method: 'POST',
+      path: '/api/oauth/wechat/bind',
+      body: { code, flow_token: begun.data?.flow_token ?? '' },
+    }),
+    stale: ['/api/user/'],
+    onSuccess: () => {
+      tellDone(t('security.connected.bound', { name: 'WeChat' }));
+      onClose();
+    },
+    // Too late, or too many wrong numbers: the next one needs a beginning of its own.
+    onError: (error) => {
+      if (error instanceof ApiError && error.code === 'AUTH_FLOW_INVALID') void begun.refetch();
+    },
+  });
+  const form = useForm({
+    initial: { code: '' },
+    check: ({ code }) => ({ code: code.trim() === '' ? t('code.missing') : null }),
+    read: ({ code }) => code.trim(),
+    change: bind,
+  });
+  return (
+    <form onSubmit={form.submit} noValidate>
+      <Stack gap="md">
+        <Text size="sm" lh={1.6}>
+          {t(isPictured ? 'security.wechat.text' : 'security.wechat.noPicture')}
+        </Text>
+        {isPictured && (
+          <img
+            src="/api/oauth/wechat/qrcode"
+            alt={t('security.wechat.picture')}
+            width={180}
+            height={180}
+            onError={() => setPictured(false)}
+          />
+        )}
+        {begun.isError && <FailureNotice error={begun.error} />}
+        {form.error !== null && (
+          <FailureNotice error={form.error} meanings={{ AUTH_CODE_INVALID: 'security.wechat.wrong' }} />
+        )}
+        <TextInput {...form.bind('code')} label={t('code.label')} autoComplete="one-time-code" spellCheck={false} />
+        <Group justify="flex-end" gap="sm">
+          <Button variant="default" onClick={onClose}>
+            {t('app.cancel')}
+          </Button>
+          <Button type="submit" loading={form.isPending} disabled={begun.data === undefined}>
+            {t('home.identities.bind')}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}

@@ -1,0 +1,144 @@
+import { Button, Text } from '@mantine/core';
+import { IconPlugConnected } from '@tabler/icons-react';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { Binding, GatewayStatus } from '../../api/types.ts';
+import { useApi, useChange } from '../../api/use-api.ts';
+import { useSession } from '../../session/session-context.tsx';
+import { Answer } from '../../ui/answer.tsx';
+import { useConfirm } from '../../ui/confirm.tsx';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { Item, ItemList } from '../../ui/item-list.tsx';
+import { SettingsBlock } from '../../ui/settings-block.tsx';
+import { tellDone } from '../../ui/tell.ts';
+import { useFormat } from '../../ui/use-format.ts';
+import { bindInPopup } from '../oauth/bind-in-popup.ts';
+import { listProviders } from '../oauth/list-providers.ts';
+import { BindTelegram } from './bind-telegram.tsx';
+import { BindWeChat } from './bind-wechat.tsx';
+
+type Provider = { slug: string; name: string; way: 'popup' | 'telegram' | 'wechat' };
+
+/** Identities at providers: those that are connected, and those that could be. */
+export function ConnectedAccounts({ status }: { status: GatewayStatus }) {
+  const { t } = useTranslation();
+  const bindings = useApi<Binding[]>('/api/user/oauth/bindings');
+  return (
+    <SettingsBlock heading={t('security.connected')} intro={t('security.connected.intro')}>
+      <Answer query={bindings}>{(held) => <Providers held={held} offered={offersOf(status)} status={status} />}</Answer>
+    </SettingsBlock>
+  );
+}
+
+const offersOf = (status: GatewayStatus): Provider[] => [
+  ...listProviders(status).map(({ slug, name }) => ({ slug, name, way: 'popup' as const })),
+  ...(status.telegram_oauth ? [{ slug: 'telegram', name: 'Telegram', way: 'telegram' as const }] : []),
+  ...(status.wechat_login ? [{ slug: 'wechat', name: 'WeChat', way: 'wechat' as const }] : []),
+];
+
+type ProvidersProps = { held: readonly Binding[]; offered: readonly Provider[]; status: GatewayStatus };
+
+function Providers({ held, offered, status }: ProvidersProps) {
+  const { t } = useTranslation();
+  const isHeld = ({ slug }: Provider): boolean => held.some((binding) => binding.provider_slug === slug);
+  const free = offered.filter((provider) => !isHeld(provider));
+  if (held.length + free.length === 0) {
+    return (
+      <Text size="sm" c="dimmed" lh={1.6}>
+        {t('security.connected.none')}
+      </Text>
+    );
+  }
+  return (
+    <ItemList label={t('security.connected')}>
+      {held.map((binding) => (
+        <Connected key={binding.provider_slug} binding={binding} />
+      ))}
+      {free.map((provider) => (
+        <Unconnected key={provider.slug} provider={provider} status={status} />
+      ))}
+    </ItemList>
+  );
+}
+
+function Connected({ binding }: { binding: Binding }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const confirm = useConfirm();
+  const { provider_name: name, provider_slug: slug } = binding;
+  const unbind = useChange<void>({
+    request: () => ({ method: 'DELETE', path: `/api/user/oauth/bindings/${encodeURIComponent(slug)}` }),
+    stale: ['/api/user/'],
+    onSuccess: () => tellDone(t('security.connected.unbound', { name })),
+  });
+  const ask = async (): Promise<void> => {
+    const question = {
+      title: t('security.connected.unbindTitle', { name }),
+      text: t('security.connected.unbindText', { name }),
+      action: t('home.identities.unbind'),
+    };
+    if (await confirm(question)) unbind.mutate();
+  };
+  return (
+    <Item
+      icon={<IconPlugConnected size={22} stroke={1.6} />}
+      title={name}
+      details={
+        <>
+          {t('security.connected.since', { id: binding.provider_user_id, date: format.date(binding.created_at) })}
+          {unbind.isError && <FailureNotice error={unbind.error} />}
+        </>
+      }
+      actions={
+        <Button
+          variant="subtle"
+          color="red"
+          size="compact-sm"
+          loading={unbind.isPending}
+          aria-label={t('home.identities.unbindFrom', { name })}
+          onClick={() => void ask()}
+        >
+          {t('home.identities.unbind')}
+        </Button>
+      }
+    />
+  );
+}
+
+function Unconnected({ provider: { slug, name, way }, status }: { provider: Provider; status: GatewayStatus }) {
+  const { t } = useTranslation();
+  const session = useSession();
+  const queries = useQueryClient();
+  const [isAsked, setAsked] = useState(false);
+  const close = (): void => setAsked(false);
+  const bind = useMutation({
+    mutationFn: async () => {
+      await bindInPopup(session, slug);
+      await queries.invalidateQueries({ queryKey: ['api'] });
+    },
+    onSuccess: () => tellDone(t('security.connected.bound', { name })),
+  });
+  return (
+    <Item
+      icon={<IconPlugConnected size={22} stroke={1.6} opacity={0.5} />}
+      title={name}
+      details={bind.isError ? <FailureNotice error={bind.error} /> : t('security.connected.not')}
+      actions={
+        <>
+          <Button
+            variant="light"
+            size="compact-sm"
+            loading={bind.isPending}
+            aria-label={t('home.identities.bindTo', { name })}
+            onClick={() => (way === 'popup' ? bind.mutate() : setAsked(true))}
+          >
+            {t('home.identities.bind')}
+          </Button>
+          {way === 'telegram' && <BindTelegram isOpen={isAsked} onClose={close} botName={status.telegram_bot_name} />}
+          {way === 'wechat' && <BindWeChat isOpen={isAsked} onClose={close} hasPicture={status.wechat_qrcode !== ''} />}
+        </>
+      }
+    />
+  );
+}

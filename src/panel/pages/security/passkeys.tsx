@@ -1,0 +1,168 @@
+import { Button, Group, Text, TextInput } from '@mantine/core';
+import { IconFingerprint } from '@tabler/icons-react';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { GatewayStatus, Passkey, SessionRotation } from '../../api/types.ts';
+import { useApi, useChange } from '../../api/use-api.ts';
+import { hasPasskeys } from '../../session/passkeys.ts';
+import { useProof } from '../../session/proof.tsx';
+import { Answer } from '../../ui/answer.tsx';
+import { useConfirm } from '../../ui/confirm.tsx';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { Item, ItemList } from '../../ui/item-list.tsx';
+import { SettingsBlock } from '../../ui/settings-block.tsx';
+import { tellDone } from '../../ui/tell.ts';
+import { useForm } from '../../ui/use-form.ts';
+import { useFormat } from '../../ui/use-format.ts';
+import { AddPasskey } from './add-passkey.tsx';
+import { useSecurityChange } from './use-security-change.ts';
+
+/** The account's passkeys; where this browser cannot make one, the reason. */
+export function Passkeys({ status }: { status: GatewayStatus }) {
+  const { t } = useTranslation();
+  const list = useApi<Passkey[]>('/api/user/passkey');
+  return (
+    <SettingsBlock heading={t('security.passkeys')} intro={t('security.passkeys.intro')}>
+      <Answer query={list}>
+        {(passkeys) => (
+          <>
+            {passkeys.length > 0 && (
+              <ItemList label={t('security.passkeys')}>
+                {passkeys.map((passkey) => (
+                  <PasskeyItem key={passkey.id} passkey={passkey} />
+                ))}
+              </ItemList>
+            )}
+            <Offer status={status} />
+          </>
+        )}
+      </Answer>
+    </SettingsBlock>
+  );
+}
+
+function Offer({ status }: { status: GatewayStatus }) {
+  const { t } = useTranslation();
+  const origins = status.passkey_origins.split(',').filter((origin) => origin !== '');
+  const reason = !status.passkey_login
+    ? t('security.passkeys.off')
+    : !origins.includes(window.location.origin)
+      ? t('security.passkeys.elsewhere', { origin: origins[0] ?? '' })
+      : hasPasskeys()
+        ? null
+        : t('security.passkeys.unable');
+  if (reason === null) return <AddPasskey />;
+  return (
+    <Text size="sm" c="dimmed" lh={1.6}>
+      {reason}
+    </Text>
+  );
+}
+
+function PasskeyItem({ passkey }: { passkey: Passkey }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const confirm = useConfirm();
+  const askProof = useProof();
+  const [isRenaming, setRenaming] = useState(false);
+  const remove = useSecurityChange<string, SessionRotation>({
+    request: (proof) => ({
+      method: 'DELETE',
+      path: `/api/user/passkey/${passkey.id}`,
+      headers: { 'x-security-proof': proof },
+    }),
+    onSuccess: () => tellDone(t('security.passkeys.deleted', { name: passkey.name })),
+  });
+  const ask = async (): Promise<void> => {
+    const question = {
+      title: t('security.passkeys.deleteTitle', { name: passkey.name }),
+      text: t('security.passkeys.deleteText'),
+      action: t('app.delete'),
+    };
+    if (!(await confirm(question))) return;
+    const proof = await askProof('passkey.delete');
+    if (proof !== null) remove.mutate(proof);
+  };
+  if (isRenaming) return <RenamePasskey passkey={passkey} onDone={() => setRenaming(false)} />;
+  const details = [
+    t('security.passkeys.made', { date: format.date(passkey.created_at) }),
+    passkey.last_used_at === 0
+      ? t('security.passkeys.unused')
+      : t('keys.usedAgo', { ago: format.ago(passkey.last_used_at) }),
+    t(passkey.backed_up ? 'security.passkeys.synced' : 'security.passkeys.bound'),
+    ...(passkey.usable ? [] : [t('security.passkeys.unusable')]),
+  ];
+  return (
+    <Item
+      icon={<IconFingerprint size={22} stroke={1.6} />}
+      title={passkey.name}
+      details={
+        <>
+          {details.join(' · ')}
+          {remove.isError && <FailureNotice error={remove.error} />}
+        </>
+      }
+      actions={
+        <>
+          <Button
+            variant="subtle"
+            size="compact-sm"
+            aria-label={t('security.passkeys.renameNamed', { name: passkey.name })}
+            onClick={() => setRenaming(true)}
+          >
+            {t('security.passkeys.rename')}
+          </Button>
+          <Button
+            variant="subtle"
+            color="red"
+            size="compact-sm"
+            loading={remove.isPending}
+            aria-label={t('security.passkeys.deleteNamed', { name: passkey.name })}
+            onClick={() => void ask()}
+          >
+            {t('app.delete')}
+          </Button>
+        </>
+      }
+    />
+  );
+}
+
+function RenamePasskey({ passkey, onDone }: { passkey: Passkey; onDone(): void }) {
+  const { t } = useTranslation();
+  const rename = useChange<{ name: string }>({
+    request: (body) => ({ method: 'PUT', path: `/api/user/passkey/${passkey.id}`, body }),
+    stale: ['/api/user/passkey'],
+    onSuccess: onDone,
+  });
+  const form = useForm({
+    initial: { name: passkey.name },
+    check: ({ name }) => ({ name: name.trim() === '' ? t('security.passkeys.nameMissing') : null }),
+    read: ({ name }) => ({ name: name.trim() }),
+    change: rename,
+  });
+  return (
+    <Item
+      title={
+        <form onSubmit={form.submit} noValidate style={{ flex: 1 }}>
+          {form.error !== null && <FailureNotice error={form.error} />}
+          <Group gap="sm" align="flex-start">
+            <TextInput
+              {...form.bind('name')}
+              aria-label={t('security.passkeys.name')}
+              autoFocus
+              maxLength={64}
+              flex="1 1 180px"
+            />
+            <Button type="submit" loading={form.isPending}>
+              {t('app.save')}
+            </Button>
+            <Button variant="default" onClick={onDone}>
+              {t('app.cancel')}
+            </Button>
+          </Group>
+        </form>
+      }
+    />
+  );
+}

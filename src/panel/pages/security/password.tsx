@@ -1,0 +1,96 @@
+import { Anchor, Button, Group, PasswordInput, Stack, Text } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
+import type { GatewayStatus, User } from '../../api/types.ts';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { SettingsBlock } from '../../ui/settings-block.tsx';
+import { tellDone } from '../../ui/tell.ts';
+import { useForm } from '../../ui/use-form.ts';
+import { objectToPassword } from '../setup/check-account.ts';
+import { useSecurityChange } from './use-security-change.ts';
+
+type PasswordProps = { user: User; status: GatewayStatus };
+
+export function Password({ user, status }: PasswordProps) {
+  const { t } = useTranslation();
+  return (
+    <SettingsBlock
+      heading={t('security.password')}
+      intro={t(user.has_password ? 'security.password.intro' : 'security.password.none')}
+    >
+      {user.has_password ? <ChangePassword username={user.username} /> : <FirstPassword user={user} status={status} />}
+    </SettingsBlock>
+  );
+}
+
+function ChangePassword({ username }: { username: string }) {
+  const { t } = useTranslation();
+  const change = useSecurityChange<{ original_password: string; password: string }>({
+    request: (body) => ({ method: 'PUT', path: '/api/user/self', body }),
+    onSuccess: () => {
+      form.restart(blank);
+      tellDone(t('security.password.changed'));
+    },
+  });
+  const form = useForm({
+    initial: blank,
+    check: ({ original_password, password }) => {
+      const objection = objectToPassword(password);
+      return {
+        original_password: original_password === '' ? t('signIn.passwordMissing') : null,
+        password: objection === null ? null : t(objection),
+      };
+    },
+    read: (values) => values,
+    change,
+  });
+  return (
+    <form onSubmit={form.submit} noValidate>
+      <Stack gap={20} maw={420}>
+        {form.error !== null && <FailureNotice error={form.error} />}
+        {/* Password managers learn from it whose password this is. */}
+        <input type="text" autoComplete="username" value={username} readOnly hidden />
+        <PasswordInput
+          {...form.bind('original_password')}
+          label={t('security.password.current')}
+          autoComplete="current-password"
+          visibilityToggleButtonProps={{ 'aria-label': t('app.showPassword') }}
+        />
+        <PasswordInput
+          {...form.bind('password')}
+          label={t('reset.password')}
+          description={t('setup.passwordHint')}
+          autoComplete="new-password"
+          visibilityToggleButtonProps={{ 'aria-label': t('app.showPassword') }}
+        />
+        <Group>
+          <Button type="submit" variant="default" loading={form.isPending}>
+            {t('security.password.change')}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
+const blank = { original_password: '', password: '' };
+
+/** An account of a provider gets its first password by a mailed link: that proves that the mailbox is his. */
+function FirstPassword({ user, status }: PasswordProps) {
+  const { t } = useTranslation();
+  if (!status.password_reset) {
+    return (
+      <Text size="sm" lh={1.6}>
+        {t('security.password.noMail')}
+      </Text>
+    );
+  }
+  return (
+    <Text size="sm" lh={1.6}>
+      {t(user.email === null ? 'security.password.needsAddress' : 'security.password.byMail')}{' '}
+      <Anchor component={Link} inherit to={user.email === null ? '/profile' : '/forgot-password'}>
+        {t(user.email === null ? 'nav.profile' : 'forgot.submit')}
+      </Anchor>
+    </Text>
+  );
+}

@@ -1,0 +1,41 @@
+import { useTranslation } from 'react-i18next';
+import type { GatewayStatus, User } from '../../api/types.ts';
+import { useApi } from '../../api/use-api.ts';
+import { useStatus } from '../../session/use-status.ts';
+import { Answer } from '../../ui/answer.tsx';
+import { Page } from '../../ui/page.tsx';
+import { ConnectedAccounts } from './connected-accounts.tsx';
+import { Passkeys } from './passkeys.tsx';
+import { Password } from './password.tsx';
+import { PersonalToken } from './personal-token.tsx';
+import { Sessions } from './sessions.tsx';
+import { TwoFactor } from './two-factor.tsx';
+
+/** How one gets into the own account, and who is in it. */
+export function SecurityPage() {
+  const { t } = useTranslation();
+  const self = useApi<User>('/api/user/self');
+  const status = useStatus();
+  return (
+    <Page heading={t('nav.security')} intro={t('security.intro')}>
+      <div>
+        <Answer query={self}>
+          {(user) => <Answer query={status}>{(gateway) => <Blocks user={user} status={gateway} />}</Answer>}
+        </Answer>
+      </div>
+    </Page>
+  );
+}
+
+function Blocks({ user, status }: { user: User; status: GatewayStatus }) {
+  return (
+    <>
+      <Password user={user} status={status} />
+      <TwoFactor />
+      <Passkeys status={status} />
+      <ConnectedAccounts status={status} />
+      <Sessions />
+      <PersonalToken />
+    </>
+  );
+}

@@ -1,0 +1,125 @@
+import { Badge, Button, Group } from '@mantine/core';
+import { IconDeviceDesktop, IconDeviceMobile } from '@tabler/icons-react';
+import { useTranslation } from 'react-i18next';
+import type { LoginSession } from '../../api/types.ts';
+import { useApi, useChange } from '../../api/use-api.ts';
+import type { TextKey } from '../../i18n/texts.ts';
+import { describeDevice } from '../../session/describe-device.ts';
+import { Answer } from '../../ui/answer.tsx';
+import { useConfirm } from '../../ui/confirm.tsx';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { Item, ItemList } from '../../ui/item-list.tsx';
+import { SettingsBlock } from '../../ui/settings-block.tsx';
+import { tellDone } from '../../ui/tell.ts';
+import { useFormat } from '../../ui/use-format.ts';
+
+/** Where the account is signed in, and the end of any of it. */
+export function Sessions() {
+  const { t } = useTranslation();
+  const confirm = useConfirm();
+  const list = useApi<LoginSession[]>('/api/user/sessions');
+  const revokeOthers = useChange<void>({
+    request: () => ({ method: 'POST', path: '/api/user/sessions/revoke-others' }),
+    stale: ['/api/user/sessions'],
+    onSuccess: () => tellDone(t('security.sessions.othersEnded')),
+  });
+  const ask = async (): Promise<void> => {
+    const question = {
+      title: t('security.sessions.endOthersTitle'),
+      text: t('security.sessions.endOthersText'),
+      action: t('security.sessions.endOthers'),
+    };
+    if (await confirm(question)) revokeOthers.mutate();
+  };
+  return (
+    <SettingsBlock heading={t('security.sessions')} intro={t('security.sessions.intro')}>
+      {revokeOthers.isError && <FailureNotice error={revokeOthers.error} />}
+      <Answer query={list}>
+        {(sessions) => (
+          <>
+            <ItemList label={t('security.sessions')}>
+              {sessions.map((session) => (
+                <SessionItem key={session.sid} session={session} />
+              ))}
+            </ItemList>
+            {sessions.length > 1 && (
+              <Group>
+                <Button variant="light" color="red" loading={revokeOthers.isPending} onClick={() => void ask()}>
+                  {t('security.sessions.endOthers')}
+                </Button>
+              </Group>
+            )}
+          </>
+        )}
+      </Answer>
+    </SettingsBlock>
+  );
+}
+
+const methods: Readonly<Record<string, TextKey>> = {
+  password: 'security.method.password',
+  '2fa': 'security.method.2fa',
+  passkey: 'security.method.passkey',
+  telegram: 'security.method.telegram',
+  wechat: 'security.method.wechat',
+};
+
+function SessionItem({ session }: { session: LoginSession }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const revoke = useChange<void>({
+    request: () => ({ method: 'DELETE', path: `/api/user/sessions/${encodeURIComponent(session.sid)}` }),
+    stale: ['/api/user/sessions'],
+    onSuccess: () => tellDone(t('security.sessions.ended')),
+  });
+  const device = describeDevice(session.user_agent);
+  const name = device === null ? t('home.device.unknown') : t('home.device', device);
+  const isPhone = device !== null && ['Android', 'iOS'].includes(device.system);
+  const Icon = isPhone ? IconDeviceMobile : IconDeviceDesktop;
+  const method = methods[session.login_method];
+  const facts = [
+    session.ip,
+    method === undefined
+      ? t('security.method.provider', { name: session.login_method.replace(/^oauth:/, '') })
+      : t(method),
+    t('security.sessions.since', { time: format.time(session.created_at) }),
+    ...(session.current ? [] : [t('security.sessions.active', { ago: format.ago(session.last_active_at) })]),
+  ];
+  return (
+    <Item
+      icon={<Icon size={22} stroke={1.6} />}
+      title={
+        <>
+          {name}
+          {session.current && (
+            <Badge variant="light" tt="none" fw={500}>
+              {t('security.sessions.current')}
+            </Badge>
+          )}
+        </>
+      }
+      details={
+        <>
+          {facts.join(' · ')}
+          {revoke.isError && <FailureNotice error={revoke.error} />}
+        </>
+      }
+      {...(session.current
+        ? {}
+        : {
+            actions: (
+              <Button
+                variant="subtle"
+                color="red"
+                size="compact-sm"
+                loading={revoke.isPending}
+                aria-label={t('security.sessions.endNamed', { name, ip: session.ip })}
+                onClick={() => revoke.mutate()}
+              >
+                {t('security.sessions.end')}
+              </Button>
+            ),
+          })}
+    />
+  );
+}

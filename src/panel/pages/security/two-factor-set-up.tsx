@@ -1,0 +1,97 @@
+import { Button, Group, List, Skeleton, Stack, Text, TextInput } from '@mantine/core';
+import { useMutation } from '@tanstack/react-query';
+import { useEffect } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { TwoFactorSetup } from '../../api/types.ts';
+import { useSession } from '../../session/session-context.tsx';
+import { CopyField } from '../../ui/copy-field.tsx';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { QrCode } from '../../ui/qr-code.tsx';
+import { useForm } from '../../ui/use-form.ts';
+import classes from './security.module.css';
+import { useSecurityChange } from './use-security-change.ts';
+
+type SetUpProps = { onCancel(): void; onEnabled(backupCodes: readonly string[]): void };
+
+/** Scan, or type the secret; then a code shows that the app has it. */
+export function TwoFactorSetUp({ onCancel, onEnabled }: SetUpProps) {
+  const { t } = useTranslation();
+  const session = useSession();
+  const { mutate, data, error } = useMutation({
+    mutationFn: () => session.send<TwoFactorSetup>({ method: 'POST', path: '/api/user/2fa/setup' }),
+  });
+  useEffect(() => mutate(), [mutate]);
+
+  if (error !== null) {
+    return (
+      <>
+        <FailureNotice error={error} />
+        <Group>
+          <Button onClick={() => mutate()}>{t('app.retry')}</Button>
+          <Button variant="default" onClick={onCancel}>
+            {t('app.cancel')}
+          </Button>
+        </Group>
+      </>
+    );
+  }
+  if (data === undefined) return <Skeleton h={184} w={184} />;
+  return (
+    <List type="ordered" className={classes.steps} spacing={28}>
+      <List.Item>
+        <Text fw={500}>{t('security.setUp.scan')}</Text>
+        <div className={classes.secret}>
+          <QrCode text={data.qr_code_data} label={t('security.setUp.qr')} />
+          <Stack gap={8} className={classes.secretText}>
+            <Text size="sm" c="dimmed">
+              {t('security.setUp.orType')}
+            </Text>
+            <CopyField text={data.secret} />
+          </Stack>
+        </div>
+      </List.Item>
+      <List.Item>
+        <Confirm onCancel={onCancel} onEnabled={() => onEnabled(data.backup_codes)} />
+      </List.Item>
+    </List>
+  );
+}
+
+function Confirm({ onCancel, onEnabled }: { onCancel(): void; onEnabled(): void }) {
+  const { t } = useTranslation();
+  const enable = useSecurityChange<string>({
+    request: (code) => ({ method: 'POST', path: '/api/user/2fa/enable', body: { code } }),
+    onSuccess: onEnabled,
+  });
+  const form = useForm({
+    initial: { code: '' },
+    check: ({ code }) => ({ code: code.trim() === '' ? t('code.missing') : null }),
+    read: ({ code }) => code.trim(),
+    change: enable,
+  });
+  return (
+    <form onSubmit={form.submit} noValidate>
+      <Stack gap={16}>
+        {form.error !== null && (
+          <FailureNotice error={form.error} meanings={{ AUTH_CODE_INVALID: 'security.setUp.wrong' }} />
+        )}
+        <TextInput
+          {...form.bind('code')}
+          label={t('security.setUp.code')}
+          description={t('security.setUp.codeHint')}
+          inputMode="numeric"
+          autoComplete="one-time-code"
+          maw={240}
+        />
+        <Group>
+          <Button type="submit" loading={form.isPending}>
+            {t('security.setUp.enable')}
+          </Button>
+          <Button variant="default" onClick={onCancel}>
+            {t('app.cancel')}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}

@@ -1,0 +1,104 @@
+import { Button, Group, Skeleton, Text } from '@mantine/core';
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { TwoFactorStatus } from '../../api/types.ts';
+import { useApi } from '../../api/use-api.ts';
+import { Answer } from '../../ui/answer.tsx';
+import { SettingsBlock } from '../../ui/settings-block.tsx';
+import { StatusMark } from '../../ui/status-mark.tsx';
+import { BackupCodes } from './backup-codes.tsx';
+import { CodeDialog } from './code-dialog.tsx';
+import { TwoFactorSetUp } from './two-factor-set-up.tsx';
+
+/** The authenticator app: how it stands, its set-up, its backup codes and its end. */
+export function TwoFactor() {
+  const { t } = useTranslation();
+  const status = useApi<TwoFactorStatus>('/api/user/2fa/status');
+  return (
+    <SettingsBlock heading={t('security.twoFactor')} intro={t('security.twoFactor.intro')}>
+      <Answer query={status} pending={<Skeleton h={36} w={180} />}>
+        {(factor) => <Factor factor={factor} />}
+      </Answer>
+    </SettingsBlock>
+  );
+}
+
+function Factor({ factor }: { factor: TwoFactorStatus }) {
+  const { t } = useTranslation();
+  const [isSettingUp, setSettingUp] = useState(false);
+  const [codes, setCodes] = useState<readonly string[] | null>(null);
+  if (codes !== null) return <BackupCodes codes={codes} onDone={() => setCodes(null)} />;
+  if (isSettingUp) {
+    return (
+      <TwoFactorSetUp
+        onCancel={() => setSettingUp(false)}
+        onEnabled={(fresh) => {
+          setSettingUp(false);
+          setCodes(fresh);
+        }}
+      />
+    );
+  }
+  if (factor.enabled) return <Enabled factor={factor} onCodes={setCodes} />;
+  return (
+    <>
+      <StatusMark tone="quiet">{t('security.twoFactor.off')}</StatusMark>
+      <Group>
+        <Button variant="default" onClick={() => setSettingUp(true)}>
+          {t('security.twoFactor.setUp')}
+        </Button>
+      </Group>
+    </>
+  );
+}
+
+type EnabledProps = { factor: TwoFactorStatus; onCodes(codes: readonly string[]): void };
+
+function Enabled({ factor, onCodes }: EnabledProps) {
+  const { t } = useTranslation();
+  const [asks, setAsks] = useState<'disable' | 'codes' | null>(null);
+  const left = factor.backup_codes_remaining ?? 0;
+  return (
+    <>
+      <div>
+        <StatusMark tone="good">{t('security.twoFactor.on')}</StatusMark>
+        <Text size="sm" c={left === 0 ? 'var(--mantine-color-error)' : 'dimmed'} mt={6}>
+          {t(left === 0 ? 'security.codes.noneLeft' : 'security.codes.left', { left })}
+        </Text>
+        {factor.locked && (
+          <Text size="sm" mt={6} role="status">
+            {t('security.twoFactor.locked')}
+          </Text>
+        )}
+      </div>
+      <Group>
+        <Button variant="default" onClick={() => setAsks('codes')}>
+          {t('security.codes.renew')}
+        </Button>
+        <Button variant="light" color="red" onClick={() => setAsks('disable')}>
+          {t('security.twoFactor.disable')}
+        </Button>
+      </Group>
+      <CodeDialog
+        isOpen={asks === 'codes'}
+        title={t('security.codes.renewTitle')}
+        text={t('security.codes.renewText')}
+        hint={t('security.appCodeHint')}
+        action={t('security.codes.renew')}
+        path="/api/user/2fa/backup_codes"
+        onClose={() => setAsks(null)}
+        onDone={({ backup_codes: fresh = [] }) => onCodes(fresh)}
+      />
+      <CodeDialog
+        isOpen={asks === 'disable'}
+        title={t('security.twoFactor.disableTitle')}
+        text={t('security.twoFactor.disableText')}
+        hint={t('code.hint')}
+        action={t('security.twoFactor.disable')}
+        isDestructive
+        path="/api/user/2fa/disable"
+        onClose={() => setAsks(null)}
+      />
+    </>
+  );
+}

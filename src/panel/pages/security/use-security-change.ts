@@ -1,0 +1,27 @@
+import type { ApiRequest } from '../../api/send-request.ts';
+import type { SessionRotation } from '../../api/types.ts';
+import { useChange } from '../../api/use-api.ts';
+import { useSession } from '../../session/session-context.tsx';
+
+/** What changes as well when a way into the account does: sessions end, and everything that is told of the account. */
+export const accountPaths = ['/api/user/'] as const;
+
+type SecurityChange<Variables, Answer extends SessionRotation> = {
+  request(variables: Variables): ApiRequest;
+  onSuccess?(answer: Answer, variables: Variables): void;
+};
+
+/** A change of what protects the account: every other session ends, and this one goes on with the token of the answer. */
+export function useSecurityChange<Variables, Answer extends SessionRotation = SessionRotation>({
+  request,
+  onSuccess,
+}: SecurityChange<Variables, Answer>) {
+  const session = useSession();
+  return useChange<Variables, Answer>({
+    request,
+    // Before anything is read again: the former token is dead.
+    onAnswer: session.adopt,
+    stale: accountPaths,
+    ...(onSuccess === undefined ? {} : { onSuccess }),
+  });
+}

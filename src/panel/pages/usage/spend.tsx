@@ -1,0 +1,94 @@
+import { useTranslation } from 'react-i18next';
+import type { UsageFigures } from '../../api/types.ts';
+import { ChartOrTable } from '../../ui/chart-or-table.tsx';
+import { Rows } from '../../ui/data-table.tsx';
+import { DayBars } from '../../ui/day-bars.tsx';
+import { EmptyState } from '../../ui/empty-state.tsx';
+import { Section } from '../../ui/section.tsx';
+import { useFormat } from '../../ui/use-format.ts';
+
+/** Spend by day as a chart or a table, and by model. */
+export function Spend({ figures }: { figures: UsageFigures }) {
+  const { t } = useTranslation();
+  if (figures.models.length === 0) {
+    return <EmptyState heading={t('usage.empty.heading')} text={t('usage.empty.text')} />;
+  }
+  return (
+    <>
+      <ByDay days={figures.by_day} />
+      <ByModel models={figures.models} />
+    </>
+  );
+}
+
+function ByDay({ days }: { days: UsageFigures['by_day'] }) {
+  const { t, i18n } = useTranslation();
+  const format = useFormat();
+  // The API counts days as UTC does.
+  const axis = new Intl.DateTimeFormat(i18n.language, { day: 'numeric', month: 'short', timeZone: 'UTC' });
+  const whole = new Intl.DateTimeFormat(i18n.language, { dateStyle: 'medium', timeZone: 'UTC' });
+  const at = (day: number): Date => new Date(day * 1000);
+  const most = days.reduce((best, day) => (day.spend > best.spend ? day : best), days[0] ?? { day: 0, spend: 0 });
+  const total = days.reduce((sum, { spend }) => sum + spend, 0);
+  const used = days.filter(({ spend, succeeded, failed }) => spend > 0 || succeeded > 0 || failed > 0);
+  return (
+    <ChartOrTable
+      heading={t('usage.byDay')}
+      intro={t('usage.byDay.intro')}
+      chart={
+        <DayBars
+          label={t('usage.byDay.label', {
+            total: format.money(total),
+            days: days.length,
+            most: format.money(most.spend),
+            day: whole.format(at(most.day)),
+          })}
+          name={t('usage.spent')}
+          days={days.map(({ day, spend }) => ({ day: axis.format(at(day)), value: spend }))}
+          format={format.money}
+        />
+      }
+      table={
+        <Rows
+          label={t('usage.byDay')}
+          rows={[...used].reverse()}
+          rowKey={({ day }) => day}
+          columns={[
+            { key: 'day', heading: t('usage.day'), render: ({ day }) => whole.format(at(day)) },
+            { key: 'ok', heading: t('usage.finished'), numeric: true, render: (row) => format.number(row.succeeded) },
+            { key: 'bad', heading: t('usage.failed'), numeric: true, render: (row) => format.number(row.failed) },
+            { key: 'spend', heading: t('usage.spent'), numeric: true, render: ({ spend }) => format.money(spend) },
+          ]}
+        />
+      }
+    />
+  );
+}
+
+function ByModel({ models }: { models: UsageFigures['models'] }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const total = models.reduce((sum, { spend }) => sum + spend, 0);
+  const dearest = [...models].sort((a, b) => b.spend - a.spend);
+  return (
+    <Section heading={t('usage.byModel')}>
+      <Rows
+        label={t('usage.byModel')}
+        rows={dearest}
+        rowKey={({ plugin_key, model }) => `${plugin_key}/${model}`}
+        columns={[
+          { key: 'model', heading: t('usage.model'), render: ({ model }) => model },
+          { key: 'ok', heading: t('usage.finished'), numeric: true, render: (row) => format.number(row.succeeded) },
+          { key: 'bad', heading: t('usage.failed'), numeric: true, render: (row) => format.number(row.failed) },
+          { key: 'spend', heading: t('usage.spent'), numeric: true, render: ({ spend }) => format.money(spend) },
+          {
+            key: 'share',
+            heading: t('usage.share'),
+            numeric: true,
+            render: ({ spend }) => format.percent(total === 0 ? 0 : spend / total),
+          },
+        ]}
+      />
+    </Section>
+  );
+}

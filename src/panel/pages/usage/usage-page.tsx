@@ -1,0 +1,68 @@
+import { SegmentedControl } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import type { UsageFigures, User } from '../../api/types.ts';
+import { useApi } from '../../api/use-api.ts';
+import { Answer } from '../../ui/answer.tsx';
+import { Page } from '../../ui/page.tsx';
+import { useFilters } from '../../ui/use-filters.ts';
+import { useFormat } from '../../ui/use-format.ts';
+import { BillList } from './bill-list.tsx';
+import { Spend } from './spend.tsx';
+import classes from './usage-page.module.css';
+
+const periods = ['7', '30', '90'] as const;
+const usualPeriod = '30';
+
+/** What the account spends: by day and model, and bill by bill. */
+export function UsagePage() {
+  const { t } = useTranslation();
+  const filters = useFilters(['days']);
+  const days = periods.find((period) => period === filters.values.days) ?? usualPeriod;
+  const figures = useApi<UsageFigures>(`/api/stats?days=${days}`);
+  const self = useApi<User>('/api/user/self');
+  return (
+    <Page
+      heading={t('nav.usage')}
+      intro={t('usage.intro')}
+      actions={
+        <SegmentedControl
+          aria-label={t('usage.period')}
+          value={days}
+          onChange={(value) => filters.set('days', value === usualPeriod ? '' : value)}
+          data={periods.map((value) => ({ value, label: t('usage.days', { days: value }) }))}
+        />
+      }
+    >
+      <Answer query={figures}>
+        {(read) => (
+          <>
+            <Figures figures={read} user={self.data} />
+            <Spend figures={read} />
+          </>
+        )}
+      </Answer>
+      <BillList />
+    </Page>
+  );
+}
+
+function Figures({ figures: { totals }, user }: { figures: UsageFigures; user: User | undefined }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const facts = [
+    [t('usage.spent'), format.money(totals.spend)],
+    [t('usage.finished'), format.number(totals.succeeded)],
+    [t('usage.failed'), format.number(totals.failed)],
+    [t('home.balance'), user === undefined ? '…' : format.money(user.quota)],
+  ] as const;
+  return (
+    <dl className={classes.figures}>
+      {facts.map(([label, value]) => (
+        <div key={label}>
+          <dt>{label}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

@@ -1,0 +1,28 @@
+import { Skeleton } from '@mantine/core';
+import { lazy, Suspense } from 'react';
+
+export type DayBarsProps = {
+  /** What the chart shows, for those who do not see it. */
+  label: string;
+  /** In the order of the days. `day` as it is written at the axis. */
+  days: readonly { day: string; value: number }[];
+  /** Of the values, in the tooltip. */
+  name: string;
+  format(value: number): string;
+};
+
+const height = 240;
+
+// The library of charts is larger than all else that a page loads.
+const DayBarsView = lazy(async () => ({ default: (await import('./day-bars-view.tsx')).DayBarsView }));
+
+/** One bar a day. */
+export function DayBars(props: DayBarsProps) {
+  return (
+    <div role="img" aria-label={props.label}>
+      <Suspense fallback={<Skeleton h={height} />}>
+        <DayBarsView {...props} height={height} />
+      </Suspense>
+    </div>
+  );
+}
