@@ -7,6 +7,24 @@ export type Places<P extends Place> = {
   take(places: readonly P[]): { full: P } | { full?: undefined; leave: () => void };
 };
 
+/**
+ * What `open` gives, while a place is held: until the body has ended where that is a stream, whose end `open` must tell by its argument, else until it is
+ * there.
+ */
+export async function holdUntilSent<T extends { body: unknown }>(
+  leave: () => void,
+  open: (onStreamEnd: () => void) => Promise<T>,
+): Promise<T> {
+  let streams = false;
+  try {
+    const opened = await open(leave);
+    streams = opened.body instanceof ReadableStream;
+    return opened;
+  } finally {
+    if (!streams) leave();
+  }
+}
+
 export function createPlaces<P extends Place = Place>(): Places<P> {
   const counts = new Map<string, number>();
   const countOf = (name: string): number => counts.get(name) ?? 0;

@@ -5,7 +5,7 @@ import { createPlaces } from './hold-places.ts';
 export type LinkLimits = {
   /** TASK_ARTIFACT_INVALID_RATE_LIMIT_PER_MINUTE: links that do not verify, per address. */
   invalidPerMinute: number;
-  /** TASK_ARTIFACT_*_CONCURRENCY: downloads at once of this node, of one address, of one artifact. */
+  /** TASK_ARTIFACT_*_CONCURRENCY: downloads at once of this node, of one address (with API keys: of one user), of one artifact. */
   downloads: { node: number; address: number; artifact: number };
 };
 

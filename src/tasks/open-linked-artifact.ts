@@ -1,6 +1,7 @@
 import { AppError } from '../kernel/index.ts';
 import { verifyCapability } from './artifact-links.ts';
 import { taskErrors } from './errors.ts';
+import { holdUntilSent } from './hold-places.ts';
 import type { LinkGate } from './limit-links.ts';
 import { type Content, type ContentRequest, openArtifact } from './open-artifact.ts';
 import type { TaskDeps } from './types.ts';
@@ -35,22 +36,19 @@ export async function openLinkedArtifact(
     throw taskErrors.artifact_not_found();
   }
   const leave = gate.enter({ address, artifact: `${taskId}/${artifactKey}` });
-  let streams = false;
   try {
-    const task = await deps.store.tasks.byTaskId(taskId);
-    const owner = task && (await deps.store.users.byId(task.userId));
-    if (!task || owner?.status !== 1) throw taskErrors.artifact_not_found();
-    const content = await openArtifact(deps, task, artifactKey, { ...client, onStreamEnd: leave });
-    streams = content.body instanceof ReadableStream;
-    return content;
+    return await holdUntilSent(leave, async (onStreamEnd) => {
+      const task = await deps.store.tasks.byTaskId(taskId);
+      const owner = task && (await deps.store.users.byId(task.userId));
+      if (!task || owner?.status !== 1) throw taskErrors.artifact_not_found();
+      return openArtifact(deps, task, artifactKey, { ...client, onStreamEnd });
+    });
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     // What the client is not told the operator is.
     const told = { task_id: taskId, artifact: artifactKey, code: error.code, request_id: client.requestId };
     deps.logger.info(told, 'a download by link failed');
     throw taskErrors.artifact_not_found({ cause: error });
-  } finally {
-    if (!streams) leave();
   }
 }
 

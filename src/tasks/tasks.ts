@@ -13,9 +13,11 @@ import { protocolContext } from './build-contexts.ts';
 import { cancelTask } from './cancel-task.ts';
 import { taskErrors } from './errors.ts';
 import { followTask, type TaskEvent } from './follow-task.ts';
+import { holdUntilSent } from './hold-places.ts';
 import { createRepeatGate } from './idempotency/limit-repeats.ts';
 import { type SubmittedTask, submitOnce } from './idempotency/submit-once.ts';
 import { jsonRequest, type RequestManner } from './json-request.ts';
+import { createDownloadGate } from './limit-downloads.ts';
 import { createLinkGate } from './limit-links.ts';
 import { type CallableModel, listModels } from './list-models.ts';
 import { type OpenedNativeRoute, openNativeRoute } from './native/open-native-route.ts';
@@ -24,7 +26,7 @@ import { type ArtifactLink, openLinkedArtifact } from './open-linked-artifact.ts
 import { ownTasks } from './own-tasks.ts';
 import { createPollEngine, type PollEngine } from './poll-engine.ts';
 import { quoteRequest, type RequestToQuote } from './quote-request.ts';
-import { describeArtifacts } from './read-artifacts.ts';
+import { type ArtifactList, describeArtifacts } from './read-artifacts.ts';
 import { createFigureReader, type FigureReader } from './read-figures.ts';
 import { createHealthReader, type HealthReader } from './read-health.ts';
 import { createRelay, type Relay } from './relay/relay.ts';
@@ -93,7 +95,8 @@ export type Tasks = {
   createResponse(caller: Caller, requestId: string, request: ClientRequest): Promise<ResponseAnswer>;
   /** `GET /v1/responses/:id`. Throws `tasks.not_found`, also for a response of somebody else. */
   retrieveResponse(userId: number, id: string, request: ClientRequest): Promise<JsonObject>;
-  artifacts(task: TaskRecord): Promise<JsonObject>;
+  artifacts(task: TaskRecord): Promise<ArtifactList>;
+  /** Throws `tasks.artifact_*`, also where too many download at once. */
   content(task: TaskRecord, artifactKey: string | null, request: ContentRequest): Promise<Content>;
   /** The same for whoever has a link. Any trouble is `tasks.artifact_not_found`, too much of it `tasks.artifact_access_limited`. */
   contentByLink(link: ArtifactLink, request: ContentRequest): Promise<Content>;
@@ -115,7 +118,9 @@ export function createTasks(services: TaskServices): Tasks {
   const { store, clock, logger, limits } = services;
   const watchers = createTaskWatchers({ store, clock, logger, ...limits });
   const observations = createObservationGate(limits.observations);
-  const deps: TaskDeps = { ...services, watchers, observations, repeats: createRepeatGate() };
+  const { node, address: user } = limits.links.downloads;
+  const downloads = createDownloadGate({ node, user });
+  const deps: TaskDeps = { ...services, watchers, observations, downloads, repeats: createRepeatGate() };
   const engine = createPollEngine(deps);
   const relay = createRelay(deps);
   const links = createLinkGate(services.counters, limits.links);
@@ -197,7 +202,10 @@ export function createTasks(services: TaskServices): Tasks {
     retrieveResponse: (userId, id, request) => retrieveResponse(deps, userId, id, request),
 
     artifacts: (task) => describeArtifacts(deps, task),
-    content: (task, artifactKey, request) => openArtifact(deps, task, artifactKey, request),
+    content: async (task, artifactKey, request) =>
+      holdUntilSent(deps.downloads.enter(task.userId), (onStreamEnd) =>
+        openArtifact(deps, task, artifactKey, { ...request, onStreamEnd }),
+      ),
 
     contentByLink: (link, request) => openLinkedArtifact(deps, links, link, request),
 

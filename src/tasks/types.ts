@@ -5,6 +5,7 @@ import type { LoadedPlugin, Pin } from '../plugins/index.ts';
 import type { ApiKeyRecord, Counters, Store, TaskRecord, UserRecord } from '../store/ports/index.ts';
 import type { ServiceAccountTokens, Upstream } from '../upstream/index.ts';
 import type { RepeatGate } from './idempotency/limit-repeats.ts';
+import type { DownloadGate } from './limit-downloads.ts';
 import type { LinkLimits } from './limit-links.ts';
 import type { ObservationGate, ObservationLimits } from './responses/limit-observations.ts';
 import type { TaskWatchers } from './watch-task.ts';
@@ -42,6 +43,8 @@ export type TaskDeps = TaskServices & {
   watchers: TaskWatchers;
   /** Admits who waits for a task or streams it. */
   observations: ObservationGate;
+  /** Admits who downloads with an API key. */
+  downloads: DownloadGate;
   /** Admits repeats of an Idempotency-Key that wait for their first request. */
   repeats: RepeatGate;
 };

@@ -35,7 +35,7 @@ export interface Connections {
   close(): void;
 }
 
-// Per host and in all. Polls come in at most 16 at once for a channel, downloads at most 128 for a node.
+// Per host and in all. Polls come in at most 16 at once for a channel, downloads at most 256 for a node, 128 by link and 128 with keys.
 const MAX_SOCKETS_PER_HOST = 256;
 const MAX_SOCKETS = 2048;
 const MAX_IDLE_SOCKETS_PER_HOST = 64;

@@ -250,6 +250,60 @@ describe('content', () => {
   const redirectTo = (to: string) => `/redirect?to=${encodeURIComponent(to)}`;
 });
 
+describe('downloads with API keys', () => {
+  test('denial of service: one key cannot take all connections to a vendor', async () => {
+    const user = { username: 'loader', password: 'a good long password' };
+    await world.admin.call('POST', '/api/user', { ...user, quota: 1000 });
+    await world.admin.call('PUT', '/api/price', { model: 'acme-1', expression: '0' });
+    const signedIn = await ask(`${world.url}/api/user/login`, { body: user });
+    const other = await new Administrator(
+      world.url,
+      (signedIn.body.data as { access_token: string }).access_token,
+    ).createKey();
+    const [own, others] = [
+      await world.finished({ content: { url: '/hang/own' } }),
+      await world.finished({ content: { url: '/hang/others' } }, 'acme', other),
+    ];
+    const clients: AbortController[] = [];
+    const begin = async (id: string, token: string) => {
+      const client = new AbortController();
+      const headers = { authorization: `Bearer ${token}` };
+      const response = await fetch(`${world.url}${content(id)}`, { headers, signal: client.signal });
+      if (response.status === 200) {
+        clients.push(client);
+        return 200;
+      }
+      const { error } = (await response.json()) as { error: { code: string; message: string } };
+      return [response.status, error.code, response.headers.get('retry-after'), error.message];
+    };
+    const refused = (whose: string, most: number) => [
+      429,
+      'artifact_access_limited',
+      '5',
+      `Too many downloads ${whose} at once: at most ${most}. Try again when one has ended.`,
+    ];
+    // One artifact as often as another.
+    for (let i = 0; i < 3; i += 1) expect(await begin(own, world.key)).toBe(200);
+    expect(await begin(own, world.key)).toEqual(refused('of your account', 3));
+    expect(await begin(others, other)).toBe(200);
+    expect(await begin(others, other)).toEqual(refused('from this gateway', 4));
+    // Links have places of their own.
+    const { video = '' } = await world.links(await world.finished());
+    expect((await world.get(video)).status).toBe(200);
+    clients[0]?.abort();
+    await until('the place is free', async () => (await begin(others, other)) === 200);
+    for (const client of clients) client.abort();
+    await until('the vendor is left', () => world.vendor.open.size === 0);
+    // What ends by itself, and what fails, frees its place too.
+    const large = await world.finished({ content: { url: '/large' } });
+    const missing = await world.finished({ content: { url: '/status/404' } });
+    for (let i = 0; i < 4; i += 1) {
+      expect((await world.get(content(large), { token: world.key })).bytes.length).toBe(LARGE);
+      expect((await world.get(content(missing), { token: world.key })).status).toBe(410);
+    }
+  });
+});
+
 describe('links', () => {
   test('open their artifact and no other; a wrong one is not helped by a key', async () => {
     const id = await world.finished({

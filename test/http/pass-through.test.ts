@@ -117,7 +117,7 @@ for (const secure of [false, true]) {
 
     async function hashOf(path: string, pauseMs = 0): Promise<string> {
       const range = path === '/range' ? { range: 'bytes=1234567-7654321' } : {};
-      const response = await fetch(`${server.url}${path}`, { headers: range, decompress: false });
+      const response = await fetch(`${server.url}${path}`, { headers: range, decompress: false } as RequestInit);
       const hash = createHash('sha256');
       for await (const chunk of response.body ?? []) {
         hash.update(chunk);
@@ -133,7 +133,7 @@ for (const secure of [false, true]) {
       socket.pause();
       socket.on('data', (chunk) => {
         client.received += chunk.length;
-        client.lastBytes = chunk.subarray(-5).toString('latin1');
+        client.lastBytes = Buffer.from(chunk).subarray(-5).toString('latin1');
       });
       socket.on('error', () => {});
       socket.on('close', () => {

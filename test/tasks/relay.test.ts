@@ -90,6 +90,7 @@ const describeRelay = (opened: () => OpenedStore) => {
       query: {},
       headers: {},
       signal: new AbortController().signal,
+      keyId: caller.key?.id ?? null,
       ...call,
     });
   const spent = async ({ user }: Caller) => BALANCE - (await balanceOf(store, user.id));
@@ -286,6 +287,43 @@ const describeRelay = (opened: () => OpenedStore) => {
     expect(text).toContain('Grüße');
     expect(vendor.requests[0]).toMatchObject({ headers: { accept: 'text/event-stream' }, body: { stream: true } });
     expect(await spent(caller)).toBe(BILL);
+  });
+
+  test('denial of service: a key streams no more at once than its places, and what is refused costs nothing', async () => {
+    const caller = await addCaller(store);
+    const clients = [new AbortController(), new AbortController()];
+    const begin = (signal?: AbortSignal) =>
+      create(caller, { model: 'gpt-x', stream: true, user: 'slow' }, signal ? { signal } : {});
+    const streams = await Promise.all(clients.map(({ signal }) => begin(signal)));
+    const id = String((await read(await create(caller, { model: 'gpt-x' }))).body.id);
+    expect(await spent(caller)).toBe(3 * BILL);
+    const asked = vendor.requests.length;
+    const refused = {
+      code: 'tasks.rate_limit_exceeded',
+      kind: 'rate_limited',
+      retryAfterSeconds: 5,
+      message: expect.stringContaining('with this API key'),
+    };
+    expect(await failureOf(begin())).toMatchObject(refused);
+    expect(await failureOf(forward(caller, 'response', id, { query: { stream: ['true'] } }))).toMatchObject(refused);
+    expect(vendor.requests).toHaveLength(asked);
+    expect(await spent(caller)).toBe(3 * BILL);
+    // What is no stream needs no place, and others have their own.
+    expect((await forward(caller, 'response', id)).status).toBe(200);
+    const neighbour = await create(await addCaller(store), { model: 'gpt-x', stream: true });
+    expect(await new Response(streamOf(neighbour)).text()).toContain('response.completed');
+    clients[0]?.abort();
+    clients.push(new AbortController());
+    const next = await begin(clients.at(-1)?.signal);
+    expect(next.status).toBe(200);
+    // A stream that ends by itself, and one that is refused by its vendor, give their places back.
+    vendor.release();
+    for (const answer of [next, ...streams.slice(1)]) await new Response(streamOf(answer)).text();
+    for (let i = 0; i < 6; i += 1) {
+      const text = await new Response(streamOf(await create(caller, { model: 'gpt-x', stream: true }))).text();
+      expect(text).toContain('response.completed');
+      expect((await create(caller, { model: 'gpt-x', stream: true, user: '400' })).status).toBe(400);
+    }
   });
 
   test('a client that leaves ends its stream at the vendor, and has paid for it', async () => {

@@ -35,7 +35,13 @@ export async function forwardRelayed(
   const { query } = readAddress(request);
   const headers = Object.fromEntries(request.headers);
   return relayedResponse(
-    await tasks.relay.forward(api.user.id, kind, id, { ...call, query, headers, signal: request.signal }),
+    await tasks.relay.forward(api.user.id, kind, id, {
+      ...call,
+      query,
+      headers,
+      signal: request.signal,
+      keyId: api.key.id,
+    }),
   );
 }
 

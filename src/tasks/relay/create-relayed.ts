@@ -4,6 +4,7 @@ import type { AppError } from '../../kernel/index.ts';
 import { type ChannelRecord, type RelayKind, type RelayRecord, ROLE } from '../../store/ports/index.ts';
 import type { UpstreamResponse } from '../../upstream/index.ts';
 import { taskErrors } from '../errors.ts';
+import { holdUntilSent } from '../hold-places.ts';
 import { doOnce } from '../idempotency/do-once.ts';
 import { keepLease } from '../keep-lease.ts';
 import { passOver } from '../pass-over.ts';
@@ -50,10 +51,16 @@ type Attempt =
 export async function createRelayed(deps: TaskDeps, caller: Caller, request: RelayedRequest): Promise<RelayAnswer> {
   const intent = readRelayRequest(request.kind, request.client);
   refuseCallback(request.client);
-  return doOnce(deps, caller, request.client, {
-    first: (idempotency) => relayFirst(deps, caller, request, intent, idempotency),
-    repeat: (relayId) => replayRelayed(deps, caller, request, intent, relayId),
-  });
+  const { user, key } = caller;
+  const leave = intent.stream
+    ? deps.observations.enter({ pluginKey: null, userId: user.id, keyId: key?.id ?? null })
+    : () => {};
+  return holdUntilSent(leave, (onStreamEnd) =>
+    doOnce(deps, caller, request.client, {
+      first: (idempotency) => relayFirst(deps, caller, request, intent, idempotency, onStreamEnd),
+      repeat: (relayId) => replayRelayed(deps, caller, request, intent, relayId),
+    }),
+  );
 }
 
 async function relayFirst(
@@ -62,6 +69,7 @@ async function relayFirst(
   request: RelayedRequest,
   intent: RelayIntent,
   idempotency: Idempotency | undefined,
+  onStreamEnd: () => void,
 ): Promise<RelayAnswer> {
   const { requestId } = request;
   const only = await pinnedChannel(deps, caller, intent);
@@ -95,7 +103,9 @@ async function relayFirst(
       const wasInDoubt: boolean = mayBeDone;
       mayBeDone = true;
       const attempt = await send(deps, request, intent, channel, key);
-      if (attempt.kind === 'accepted') return await deliver(deps, request, channel, relay, attempt.response);
+      if (attempt.kind === 'accepted') {
+        return await deliver(deps, request, channel, relay, attempt.response, onStreamEnd);
+      }
       mayBeDone = wasInDoubt || attempt.mayBeDone;
       last = attempt;
       deps.logger.info(
@@ -219,6 +229,7 @@ async function deliver(
   channel: ChannelRecord,
   relay: RelayRecord,
   response: UpstreamResponse,
+  onStreamEnd: () => void,
 ): Promise<RelayAnswer> {
   const { status } = response;
   try {
@@ -229,7 +240,8 @@ async function deliver(
   }
   if (mediaTypeOf(response) === 'text/event-stream') {
     const find = createNameFinder(relay.kind);
-    const body = passOn(response.stream(), signal, (chunk) => rememberNames(deps, relay, channel, find(chunk)));
+    const remember = (chunk: Uint8Array) => rememberNames(deps, relay, channel, find(chunk));
+    const body = passOn(response.stream(), signal, onStreamEnd, remember);
     return { status, headers: vendorHeaders(response, { whole: false }), body, replayed: false };
   }
   const body = await response.bytes();

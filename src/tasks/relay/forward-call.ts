@@ -1,6 +1,7 @@
 import { RELAY_TYPE } from '../../channels/index.ts';
 import type { ChannelRecord, RelayKind, RelayObject } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
+import { holdUntilSent } from '../hold-places.ts';
 import type { TaskDeps } from '../types.ts';
 import { buildRelayRequest, CONTENT_HEADERS, pickHeaders, RELAYED_HEADERS, vendorOf } from './build-relay-request.ts';
 import { mediaTypeOf, passOn, type RelayAnswer, refusalAnswer, sendFailure, vendorHeaders } from './relay-answers.ts';
@@ -15,6 +16,8 @@ export type RelayCall = {
   /** Lower-case names; only the safe ones are used. */
   headers: Record<string, string>;
   signal: AbortSignal;
+  /** With which API key; null: with none. */
+  keyId: number | null;
 };
 
 const OPERATIONS = {
@@ -61,7 +64,26 @@ export async function channelOf(
   return channel?.type === RELAY_TYPE && vendorOf(channel) === object.vendor ? channel : undefined;
 }
 
-export async function forwardTo(deps: TaskDeps, object: RelayObject, call: RelayCall): Promise<RelayAnswer> {
+/** @throws tasks.relay_object_gone, tasks.vendor_*, and where too many stream or download at once what their gates throw */
+export const forwardTo = async (deps: TaskDeps, object: RelayObject, call: RelayCall): Promise<RelayAnswer> =>
+  holdUntilSent(takePlace(deps, object, call), (onStreamEnd) => ask(deps, object, call, onStreamEnd));
+
+function takePlace(
+  { downloads, observations }: TaskDeps,
+  { userId }: RelayObject,
+  { operation, query, keyId }: RelayCall,
+): () => void {
+  if (operation === 'content') return downloads.enter(userId);
+  if (query.stream) return observations.enter({ pluginKey: null, userId, keyId });
+  return () => {};
+}
+
+async function ask(
+  deps: TaskDeps,
+  object: RelayObject,
+  call: RelayCall,
+  onStreamEnd: () => void,
+): Promise<RelayAnswer> {
   const channel = await channelOf(deps, object);
   if (!channel) throw taskErrors.relay_object_gone();
   const { operation, query, signal } = call;
@@ -97,6 +119,6 @@ export async function forwardTo(deps: TaskDeps, object: RelayObject, call: Relay
     if (!body.ok) throw taskErrors.vendor_failed({ message: body.error.message });
     return { status, headers: vendorHeaders(sent.value, { whole: true }), body: body.value, replayed: false };
   }
-  const body = passOn(sent.value.stream(), signal);
+  const body = passOn(sent.value.stream(), signal, onStreamEnd);
   return { status, headers: vendorHeaders(sent.value, { whole: false }), body, replayed: false };
 }

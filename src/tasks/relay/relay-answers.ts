@@ -79,18 +79,25 @@ async function readBeginning(response: UpstreamResponse): Promise<string> {
 
 /**
  * The vendor's bytes as they come, none ahead of the client; when he leaves, the vendor's connection is closed. `onChunk` is through with a
- * chunk before the client gets it.
+ * chunk before the client gets it. `onEnd` hears that it is over, however, and may hear it twice.
  */
 export function passOn(
   source: ReadableStream<Uint8Array>,
   signal: AbortSignal | undefined,
+  onEnd: () => void,
   onChunk: (chunk: Uint8Array) => Promise<void> = async () => {},
 ): ReadableStream<Uint8Array> {
   const reader = source.getReader();
-  const leave = () => void reader.cancel().catch(() => undefined);
+  const end = () => {
+    signal?.removeEventListener('abort', leave);
+    onEnd();
+  };
+  const leave = () => {
+    end();
+    void reader.cancel().catch(() => undefined);
+  };
   if (signal?.aborted) leave();
   else signal?.addEventListener('abort', leave, { once: true });
-  const end = () => signal?.removeEventListener('abort', leave);
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
@@ -107,10 +114,7 @@ export function passOn(
           throw error;
         }
       },
-      cancel() {
-        end();
-        leave();
-      },
+      cancel: leave,
     },
     { highWaterMark: 0 },
   );
