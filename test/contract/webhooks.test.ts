@@ -6,6 +6,7 @@ import { openRaw } from './open-raw.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
+const ALL_OFFERED = { hosts: [], users: [], lanes: [] };
 const NOTHING = { at: 1, httpStatus: 500, durationMs: 7, error: '' };
 
 const notice = (change: Partial<NewWebhook> = {}): NewWebhook => ({
@@ -28,7 +29,7 @@ const leaseOf = ({ id, leaseOwner, leaseSeq }: WebhookRecord): WebhookLease => (
 });
 
 const claim = (store: Store, change: Partial<Parameters<Store['webhooks']['claim']>[0]> = {}) =>
-  store.webhooks.claim({ owner: 'node-1', limit: 10, leaseForMs: 60_000, exceptHosts: [], ...change });
+  store.webhooks.claim({ owner: 'node-1', limit: 10, leaseForMs: 60_000, unoffered: ALL_OFFERED, ...change });
 
 const ofTask = async (store: Store, taskId: string) =>
   (await store.webhooks.listOfTask(taskId, { page: 1, pageSize: 100 })).items;
@@ -154,13 +155,22 @@ describeEachStore(
       expect(await ofTask(store, taskId)).toEqual([]);
     });
 
-    test('a host that is busy is left out of claims', async () => {
+    test('hosts, users and users at a host that are busy are left out of claims', async () => {
       const { store } = opened();
-      for (const host of ['slow.example', 'slow.example', 'fast.example:8443', "o'dd"]) {
-        await store.webhooks.putFinish(notice({ host }), DAY);
-      }
-      const claimed = await claim(store, { exceptHosts: ['slow.example', "o'dd"] });
-      expect(claimed.map(({ host }) => host)).toEqual(['fast.example:8443']);
+      const notices = [
+        ['slow.example', 1],
+        ['slow.example', 2],
+        ['fast.example:8443', 2],
+        ["o'dd", 3],
+        ['fast.example:8443', 3],
+      ] as const;
+      for (const [host, userId] of notices) await store.webhooks.putFinish(notice({ host, userId }), DAY);
+      const hosts = ['slow.example', "o'dd"];
+      const lanes = [{ host: 'fast.example:8443', userId: 2 }];
+      const claimed = await claim(store, { unoffered: { hosts, users: [], lanes } });
+      expect(claimed.map(({ host, userId }) => [host, userId])).toEqual([['fast.example:8443', 3]]);
+      const next = await claim(store, { unoffered: { hosts: [], users: [2, 3], lanes: [] } });
+      expect(next.map(({ host, userId }) => [host, userId])).toEqual([['slow.example', 1]]);
       expect(await claim(store)).toHaveLength(3);
     });
 

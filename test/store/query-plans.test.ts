@@ -35,7 +35,8 @@ const notice = { eventId: 'e', taskId: 't', userId: 1, apiKeyId: 1, url: '', hos
 const webhooks: Query[] = [
   [
     'claim',
-    ({ webhooks }) => webhooks.claim({ ...claim, exceptHosts: ['h'] }),
+    ({ webhooks }) =>
+      webhooks.claim({ ...claim, unoffered: { hosts: ['h'], users: [7], lanes: [{ host: 'h', userId: 8 }] } }),
     'webhook_outbox',
     /webhook_outbox_due.*webhook_outbox_(task|held)/s,
   ],

@@ -21,7 +21,7 @@ export type Receiver = {
   stop(): Promise<void>;
 };
 
-export async function startReceiver(port = 0): Promise<Receiver> {
+export async function startReceiver(port = 0, address = '127.0.0.1'): Promise<Receiver> {
   const received: Received[] = [];
   let how: Answer = (_, response) => void response.writeHead(204).end();
   const server = createServer((request, response) => {
@@ -39,7 +39,7 @@ export async function startReceiver(port = 0): Promise<Receiver> {
       void how(one, response);
     });
   });
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(port, address, resolve));
   const bound = (server.address() as AddressInfo).port;
   return {
     url: `http://127.0.0.1:${bound}/hook?token=of-the-receiver`,

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
+  AppError,
   type Clock,
   createSecretBox,
   newMessageId,
@@ -72,9 +73,9 @@ async function openNode(
     ...options.upstream,
   });
   stops.push(() => upstream.close());
-  const startWorker = (): WebhookWorker => {
+  const startWorker = (over: Store = store): WebhookWorker => {
     const worker = createWebhookWorker({
-      ...{ store, clock, upstream, logger: silentLogger, nodeId: newUuid() },
+      ...{ store: over, clock, upstream, logger: silentLogger, nodeId: newUuid() },
       webhooks: {
         ...{ upstream, secretBox, urls: createCallbackUrls(allowed) },
         ...{ updateEveryMs: 0, hostConcurrency: options.hostConcurrency ?? 8, attemptMs: options.attemptMs ?? 15_000 },
@@ -339,6 +340,51 @@ describe('who waits for whom', () => {
     const silent = await after(node.store, await notify(node));
     expect(silent).toMatchObject({ status: 'pending', deliveries: [{ httpStatus: 0, error: 'timeout' }] });
     for (const { deliveries } of [dripping, silent]) expect(deliveries[0]?.durationMs).toBeGreaterThanOrEqual(395);
+  });
+
+  test('a user with silent receivers at many hosts leaves room for others, and one with many notices takes turns', async () => {
+    const silent = await startReceiver(0, '0.0.0.0');
+    stops.push(() => silent.stop());
+    silent.answer(() => {});
+    const node = await openNode({ attemptMs: 60_000 });
+    const greedy = { ...node, user: await addUser(node.store) };
+    await node.store.transaction(async (tx) => {
+      const many = { ...greedy, store: { ...node.store, ...tx } };
+      for (let host = 2; host < 72; host += 1) {
+        for (let nth = 0; nth < 9; nth += 1) await notify(many, `http://127.0.0.${host}:${silent.port}/`);
+      }
+    });
+    node.startWorker();
+    await until(() => silent.received.length > 100);
+    const taskId = await notify(node);
+    expect((await after(node.store, taskId)).status).toBe('delivered');
+
+    const slow = await openNode({ hostConcurrency: 1 });
+    const other = { ...slow, user: await addUser(slow.store) };
+    receiver.received.length = 0;
+    receiver.answer(async (_, response) => {
+      await Bun.sleep(100);
+      response.writeHead(204).end();
+    });
+    for (let nth = 0; nth < 40; nth += 1) await notify(slow);
+    slow.startWorker();
+    await until(() => receiver.received.length > 1);
+    const turn = await notify(other);
+    await after(slow.store, turn);
+    expect(receiver.received.length).toBeLessThan(30);
+  });
+
+  test('what came of an attempt is told when the database is back, and the attempt is not made again', async () => {
+    const node = await openNode();
+    let away = 3;
+    const settle: Store['webhooks']['settle'] = async (...ending) => {
+      if (away === 0) return node.store.webhooks.settle(...ending);
+      away -= 1;
+      throw new AppError('store.unavailable', 'unavailable', 'away');
+    };
+    node.startWorker({ ...node.store, webhooks: { ...node.store.webhooks, settle } });
+    const seen = await after(node.store, await notify(node));
+    expect([seen.status, away, receiver.received.length]).toEqual(['delivered', 0, 1]);
   });
 
   test('three hundred notices to one fast receiver arrive, each once', async () => {

@@ -61,6 +61,13 @@ export type WebhookOutcome =
   /** Tried again after so long, at the latest when it would be given up; after that it fails. */
   | { status: 'retry'; inMs: number };
 
+/** Notices that a claim leaves out: all of some hosts, all of some users, and those of some users for some hosts. */
+export type Unoffered = {
+  hosts: readonly string[];
+  users: readonly number[];
+  lanes: readonly { host: string; userId: number }[];
+};
+
 export interface WebhookStore {
   /**
    * Writes a `task.updated`, in the transaction of what it tells: one of the task that has not been tried yet takes the new payload, one that
@@ -71,15 +78,10 @@ export interface WebhookStore {
   /** Writes a `task.finished`, in the transaction of the end, due at once; every update of the task that has not arrived is superseded. */
   putFinish(notice: NewWebhook, forMs: number): Promise<void>;
   /**
-   * Claims pending notices that are due, the longest overdue first, but none for `exceptHosts`, and none while an earlier one of
+   * Claims pending notices that are due, the longest overdue first, but none that is `unoffered`, and none while an earlier one of
    * its task is under way.
    */
-  claim(claim: {
-    owner: string;
-    limit: number;
-    leaseForMs: number;
-    exceptHosts: readonly string[];
-  }): Promise<WebhookRecord[]>;
+  claim(claim: { owner: string; limit: number; leaseForMs: number; unoffered: Unoffered }): Promise<WebhookRecord[]>;
   /**
    * Writes the end of an attempt with its row of the log, of which the last 50 stay, and gives the claim back. False when the claim was
    * lost: nothing was written. A notice that was superseded meanwhile stays so.

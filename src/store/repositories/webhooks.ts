@@ -9,7 +9,7 @@ const MAX_DELIVERIES = 50;
 const PENDING = sql.raw(`'pending'`);
 
 /** The `put…` methods and `settle` take several statements: outside a transaction the store gives them one of their own. */
-export function createWebhookStore({ db, tables, nowMs, now, elements, amongRows }: Context): WebhookStore {
+export function createWebhookStore({ db, tables, nowMs, now, elements, notAmong, amongRows }: Context): WebhookStore {
   const { webhookOutbox: outbox, webhookDeliveries: deliveries } = tables;
   const at = sql.placeholder;
   const isPending = sql`${outbox.status} = ${PENDING}`;
@@ -20,9 +20,11 @@ export function createWebhookStore({ db, tables, nowMs, now, elements, amongRows
     // Two of one task under way at once could arrive in the wrong order.
     const isFirst = sql`not exists (select 1 from webhook_outbox as earlier where earlier.task_id = ${outbox.taskId}
       and earlier.id < ${outbox.id} and earlier.lease_until > ${nowMs})`;
-    const isOfferedHost = sql`${outbox.host} not in (select busy.value ->> 'host' from ${elements('hosts')} as busy)`;
+    const isOffered = sql`${outbox.host} not in (select busy.value ->> 'host' from ${elements('hosts')} as busy)
+      and ${notAmong(sql`${outbox.userId}`, 'users')} and (${outbox.host} || ' ' || ${outbox.userId})
+      not in (select busy.value ->> 'lane' from ${elements('lanes')} as busy)`;
     const due = sql`select ${outbox.id} from ${outbox} where ${isPending} and ${outbox.nextAttemptAtMs} <= ${nowMs} and ${isFree}
-      and ${isOfferedHost} and ${isFirst} order by ${outbox.nextAttemptAtMs} limit ${at('limit')}`;
+      and ${isOffered} and ${isFirst} order by ${outbox.nextAttemptAtMs} limit ${at('limit')}`;
     return db
       .update(outbox)
       .set({
@@ -93,9 +95,11 @@ export function createWebhookStore({ db, tables, nowMs, now, elements, amongRows
       await insert(notice, forMs, { retries: 0, notBeforeMs: 0 });
     },
 
-    async claim({ owner, limit, leaseForMs, exceptHosts }) {
-      const hosts = JSON.stringify(exceptHosts.map((host) => ({ host })));
-      const claimed = await claim().execute({ owner, limit, leaseForMs, hosts, ...now() });
+    async claim({ owner, limit, leaseForMs, unoffered }) {
+      const hosts = JSON.stringify(unoffered.hosts.map((host) => ({ host })));
+      const users = JSON.stringify(unoffered.users);
+      const lanes = JSON.stringify(unoffered.lanes.map(({ host, userId }) => ({ lane: `${host} ${userId}` })));
+      const claimed = await claim().execute({ owner, limit, leaseForMs, hosts, users, lanes, ...now() });
       // `returning` promises no order.
       return claimed.sort((a, b) => a.nextAttemptAtMs - b.nextAttemptAtMs || a.id - b.id);
     },

@@ -1,4 +1,4 @@
-import type { WebhookDelivery, WebhookOutcome, WebhookRecord } from '../../store/ports/index.ts';
+import type { ApiKeyRecord, WebhookDelivery, WebhookOutcome, WebhookRecord } from '../../store/ports/index.ts';
 import { retryAfterMs } from '../poll-schedule.ts';
 import type { TaskDeps } from '../types.ts';
 import { MAX_RETRY_AFTER_MS, retryDelayMs } from './retry-schedule.ts';
@@ -9,21 +9,22 @@ const MAX_ANSWER_BYTES = 64 * 1024;
 
 const GONE = 410;
 
-type Deps = Pick<TaskDeps, 'store' | 'clock' | 'upstream' | 'webhooks'>;
+type Deps = Pick<TaskDeps, 'clock' | 'webhooks'>;
 /** Why an attempt is cut short: its time is over, or the node stops. */
 type Cut = 'timeout' | 'stopped';
 export type Attempt = { outcome: WebhookOutcome; delivery: WebhookDelivery };
 
 /**
- * Tries a notice once and says what became of it; `undefined` when it was cut short by `cutting.abort('stopped')`, so that nobody knows. What the
+ * Tries a notice once, signed with its `key`, and says what became of it; `undefined` when it was cut short by `cutting.abort('stopped')`, so that nobody knows. What the
  * receiver answers counts by its status alone: 2xx is delivered, 410 ends it, everything else is tried again.
  */
 export async function deliverWebhook(
   deps: Deps,
   notice: WebhookRecord,
+  key: ApiKeyRecord | undefined,
   cutting: AbortController,
 ): Promise<Attempt | undefined> {
-  const { clock, store, webhooks } = deps;
+  const { clock, webhooks } = deps;
   const { attemptMs } = webhooks;
   const at = clock.unix();
   const started = clock.monotonicMs();
@@ -36,7 +37,6 @@ export async function deliverWebhook(
     inMs: retryDelayMs(notice.retries, retryAfter),
   });
 
-  const key = await store.apiKeys.byId(notice.apiKeyId);
   if (!key) return end({ status: 'failed' }, 0, 'key_deleted');
   const keys = signingKeys(webhooks.secretBox, key, at);
   if (keys.length === 0) return end(again(), 0, 'secret_unreadable');

@@ -1,6 +1,8 @@
 import type { WebhookRecord } from '../../store/ports/index.ts';
 import type { TaskDeps } from '../types.ts';
+import { isStoreAway } from '../write-together.ts';
 import { type Attempt, deliverWebhook } from './deliver-webhook.ts';
+import { createDeliveryLanes } from './delivery-lanes.ts';
 
 /** Pause between two looks at the outbox when nothing is due. */
 const TICK_MS = 250;
@@ -15,8 +17,11 @@ const CAPACITY = 512;
 const CUT_MS = 1000;
 
 type Deps = Pick<TaskDeps, 'store' | 'clock' | 'logger' | 'upstream' | 'webhooks' | 'nodeId'>;
-type Claimed = { notice: WebhookRecord; claimedAtMs: number };
-type Lane = { waiting: Claimed[]; running: number };
+/** Pauses while the database is away: what came of an attempt is told as soon as it is back. */
+const AWAY_PAUSES_MS = [250, 500, 1000];
+const LONGEST_AWAY_PAUSE_MS = 2500;
+
+type Claimed = { notice: WebhookRecord; claimedAtMs: number; host: string; userId: number };
 export type WebhookStats = { underway: number; delivered: number; retried: number; failed: number };
 
 export type WebhookWorker = {
@@ -27,40 +32,42 @@ export type WebhookWorker = {
   stats(): WebhookStats;
 };
 
-/** Takes notices out of the outbox and delivers them, each host in its own lane, so that a slow receiver holds up nobody else. */
+/**
+ * Takes notices out of the outbox and delivers them, each host in its own lane, so that a slow receiver holds up nobody else; users take turns, so that
+ * neither does one with many.
+ */
 export function createWebhookWorker(deps: Deps): WebhookWorker {
   const { store, clock, logger, webhooks, nodeId: owner } = deps;
-  const lanes = new Map<string, Lane>();
   const underway = new Set<AbortController>();
   const counts = { delivered: 0, retried: 0, failed: 0 };
   const { attemptMs } = webhooks;
   // A claim outlives its attempt and the rounds before it: a host is offered again only when none of its notices waits.
   const leaseForMs = (ROUNDS + 2) * attemptMs;
   const batch = Math.min(CLAIM, ROUNDS * webhooks.hostConcurrency);
-  let stopping = false;
-  let held = 0;
+  const { hostConcurrency } = webhooks;
+  const lanes = createDeliveryLanes<Claimed>({ hostConcurrency, mostWaiting: batch, capacity: CAPACITY });
+  const stopping = new AbortController();
   let loop: Promise<void> = Promise.resolve();
   let nap = new AbortController();
 
-  const isBusy = (lane: Lane): boolean => lane.waiting.length > 0 || lane.running >= webhooks.hostConcurrency;
-
   async function run(): Promise<void> {
-    while (!stopping) {
+    while (!stopping.signal.aborted) {
       // Before the claim, so that room made meanwhile is not slept over.
       nap = new AbortController();
-      const limit = Math.min(batch, CAPACITY - held);
+      const limit = Math.min(batch, CAPACITY - lanes.held());
       const taken = limit > 0 ? await claim(limit) : 0;
-      if (taken < batch && !stopping) await clock.sleep(TICK_MS, nap.signal);
+      if (taken < batch && !stopping.signal.aborted) await clock.sleep(TICK_MS, nap.signal);
     }
   }
 
   async function claim(limit: number): Promise<number> {
     try {
-      const exceptHosts = [...lanes].filter(([, lane]) => isBusy(lane)).map(([host]) => host);
-      const notices = await store.webhooks.claim({ owner, limit, leaseForMs, exceptHosts });
+      const notices = await store.webhooks.claim({ owner, limit, leaseForMs, unoffered: lanes.unoffered() });
       const claimedAtMs = clock.monotonicMs();
-      held += notices.length;
-      for (const notice of notices) laneOf(notice.host).waiting.push({ notice, claimedAtMs });
+      for (const notice of notices) {
+        const { host, userId } = notice;
+        lanes.add({ notice, claimedAtMs, host, userId });
+      }
       for (const host of new Set(notices.map((notice) => notice.host))) drain(host);
       return notices.length;
     } catch (error) {
@@ -70,19 +77,11 @@ export function createWebhookWorker(deps: Deps): WebhookWorker {
     }
   }
 
-  function laneOf(host: string): Lane {
-    const lane = lanes.get(host) ?? { waiting: [], running: 0 };
-    lanes.set(host, lane);
-    return lane;
-  }
-
   /** Starts as many attempts at a host as it has free slots. */
   function drain(host: string): void {
-    const lane = laneOf(host);
-    while (lane.running < webhooks.hostConcurrency && !stopping) {
-      const next = lane.waiting.shift();
+    while (!stopping.signal.aborted) {
+      const next = lanes.next(host);
       if (!next) break;
-      lane.running += 1;
       void attempt(next)
         .catch((error) =>
           logger.error(
@@ -91,32 +90,45 @@ export function createWebhookWorker(deps: Deps): WebhookWorker {
           ),
         )
         .finally(() => {
-          const wasFull = isBusy(lane) || held === CAPACITY;
-          lane.running -= 1;
-          held -= 1;
+          const wasFull = lanes.isFull(next);
+          lanes.ended(next);
           drain(host);
-          if (wasFull && !isBusy(lane)) nap.abort();
+          if (wasFull && !lanes.isFull(next)) nap.abort();
         });
     }
-    if (lane.running === 0 && lane.waiting.length === 0) lanes.delete(host);
   }
 
   async function attempt({ notice, claimedAtMs }: Claimed): Promise<void> {
+    const key = await whileAway(claimedAtMs, () => store.apiKeys.byId(notice.apiKeyId));
     // Another node may take it at any moment: it is theirs.
-    if (clock.monotonicMs() - claimedAtMs > leaseForMs - 2 * attemptMs) return;
+    if (stopping.signal.aborted || clock.monotonicMs() - claimedAtMs > leaseForMs - 2 * attemptMs) return;
     const cutting = new AbortController();
     underway.add(cutting);
     try {
-      const made = await deliverWebhook(deps, notice, cutting);
-      if (made) await record(notice, made);
+      const made = await deliverWebhook(deps, notice, key, cutting);
+      if (made) await record(notice, claimedAtMs, made);
     } finally {
       underway.delete(cutting);
     }
   }
 
-  async function record(notice: WebhookRecord, { outcome, delivery }: Attempt): Promise<void> {
+  /** Asks a database that is away again and again, for as long as the claim holds. */
+  async function whileAway<T>(claimedAtMs: number, work: () => Promise<T>): Promise<T> {
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        return await work();
+      } catch (error) {
+        const pauseMs = AWAY_PAUSES_MS[attempt] ?? LONGEST_AWAY_PAUSE_MS;
+        const isOver = stopping.signal.aborted || clock.monotonicMs() + pauseMs - claimedAtMs > leaseForMs;
+        if (!isStoreAway(error) || isOver) throw error;
+        await clock.sleep(pauseMs, stopping.signal);
+      }
+    }
+  }
+
+  async function record(notice: WebhookRecord, claimedAtMs: number, { outcome, delivery }: Attempt): Promise<void> {
     const lease = { id: notice.id, leaseOwner: owner, leaseSeq: notice.leaseSeq };
-    if (!(await store.webhooks.settle(lease, outcome, delivery))) return;
+    if (!(await whileAway(claimedAtMs, () => store.webhooks.settle(lease, outcome, delivery)))) return;
     counts[outcome.status === 'retry' ? 'retried' : outcome.status] += 1;
     if (outcome.status === 'delivered') return;
     const told = { task_id: notice.taskId, webhook_id: notice.eventId, host: notice.host };
@@ -130,7 +142,7 @@ export function createWebhookWorker(deps: Deps): WebhookWorker {
       loop = run();
     },
     async stop(graceMs) {
-      stopping = true;
+      stopping.abort();
       nap.abort();
       await loop;
       const deadline = clock.monotonicMs() + graceMs;
