@@ -89,3 +89,4 @@ export type TaskDetail = DataOf<TaskApi[':task_id']['get']>;
 export type TaskNotice = DataOf<TaskApi[':task_id']['webhooks']['get']>['items'][number];
 export type CallableModel = DataOf<Api['model']['get']>[number];
 export type TaskQuote = DataOf<TaskApi['quote']['post']>;
+export type AttentionItem = DataOf<Api['attention']['get']>[number];

@@ -33,8 +33,11 @@ export function SetupForm({ token, onDone, onClosed }: SetupFormProps) {
   const [isChecked, setChecked] = useState(false);
 
   const create = useMutation({
-    mutationFn: (account: { token: string; username: string; password: string }) =>
-      session.send({ method: 'POST', path: '/api/setup', body: account }),
+    mutationFn: async (account: { token: string; username: string; password: string }) => {
+      await session.send({ method: 'POST', path: '/api/setup', body: account });
+      // The account is there, whatever becomes of this: at worst its owner signs in by hand.
+      await session.signIn(account.username, account.password).catch(() => null);
+    },
     onSuccess: (_answer, account) => onDone(account.username),
     onError: (error) => {
       if (error instanceof ApiError && error.code === 'AUTH_SETUP_DONE') onClosed();

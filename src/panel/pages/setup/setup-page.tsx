@@ -3,13 +3,14 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
-import type { SetupState } from '../../api/types.ts';
-import { useSession } from '../../session/session-context.tsx';
+import type { GatewayStatus, SetupState } from '../../api/types.ts';
+import { useSession, useSessionSnapshot } from '../../session/session-context.tsx';
 import { FullPageLoader } from '../../ui/full-page.tsx';
 import { PageHeading } from '../../ui/page-heading.tsx';
 import { WelcomeLayout } from '../../ui/welcome-layout.tsx';
 import { takeTokenFromAddress } from './read-setup-token.ts';
 import { SetupForm } from './setup-form.tsx';
+import { TryStep } from './try-step.tsx';
 
 /** The first start: whoever holds the link from the terminal makes the root account. */
 export function SetupPage() {
@@ -18,6 +19,7 @@ export function SetupPage() {
   const queries = useQueryClient();
   const token = useAddressToken();
   const [createdName, setCreatedName] = useState<string | null>(null);
+  const { phase } = useSessionSnapshot();
   const setup = useQuery({
     queryKey: ['setup'],
     queryFn: () => session.send<SetupState>({ method: 'GET', path: '/api/setup' }),
@@ -25,8 +27,9 @@ export function SetupPage() {
 
   const finish = (username: string): void => {
     setCreatedName(username);
-    // Otherwise the sign-in page would lead back here by the earlier answer.
+    // Otherwise the sign-in page would lead back here by the earlier answers.
     queries.setQueryData<SetupState>(['setup'], { status: true });
+    queries.setQueryData<GatewayStatus>(['status'], (before) => before && { ...before, setup: true });
   };
 
   if (setup.isPending) return <FullPageLoader />;
@@ -38,12 +41,14 @@ export function SetupPage() {
   );
   return (
     <WelcomeLayout>
-      {createdName !== null ? (
+      {createdName !== null && phase === 'signed_in' ? (
+        <TryStep username={createdName} />
+      ) : createdName !== null ? (
         <Stack gap={28} align="flex-start">
           <PageHeading
             title={title}
             heading={t('setup.done.heading')}
-            intro={t('setup.done.text', { username: createdName })}
+            intro={t('setup.done.signIn', { username: createdName })}
             focus
           />
           {toSignIn(t('setup.done.next'))}

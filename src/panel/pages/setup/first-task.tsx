@@ -1,0 +1,101 @@
+import { Anchor, Button, Code, Stack, Text } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
+import type { TaskDetail } from '../../api/types.ts';
+import { Answer } from '../../ui/answer.tsx';
+import { IconCheck } from '../../ui/icons.tsx';
+import { PageHeading } from '../../ui/page-heading.tsx';
+import { hasEnded } from '../tasks/has-ended.ts';
+import { TaskFailure } from '../tasks/task-failure.tsx';
+import { TaskProgress } from '../tasks/task-progress.tsx';
+import { useTask } from '../tasks/use-task.ts';
+import classes from './first-task.module.css';
+
+type FirstTaskProps = { channel: string; taskId: string; onAgain(): void };
+
+/** The first task on its way, step by step, and its video. */
+export function FirstTask({ channel, taskId, onAgain }: FirstTaskProps) {
+  const { t } = useTranslation();
+  const task = useTask(taskId);
+  const status = task.data?.status ?? '';
+  const isDone = status === 'SUCCESS';
+  return (
+    <Stack gap={28}>
+      <PageHeading
+        key={isDone ? 'done' : 'running'}
+        title={t('setup.title')}
+        heading={t(isDone ? 'setup.try.done.heading' : 'setup.try.heading')}
+        intro={t(isDone ? 'setup.try.done.text' : 'setup.try.intro')}
+        focus
+      />
+      <ol className={classes.steps}>
+        <Step isDone>{t('setup.try.channel', { channel })}</Step>
+        <Step isDone>
+          {t('setup.try.sent')} <Code className={classes.id}>{taskId}</Code>
+        </Step>
+        <Step isDone={isDone}>{t(isDone ? 'setup.try.video' : 'setup.try.running')}</Step>
+      </ol>
+      <Answer query={task}>
+        {(data) => (
+          <>
+            {!hasEnded(data) && <TaskProgress task={data} wide />}
+            {data.status === 'FAILURE' && <TaskFailure task={data} />}
+            {isDone && <Video task={data} />}
+          </>
+        )}
+      </Answer>
+      {status === 'FAILURE' && (
+        <Button variant="default" size="md" onClick={onAgain}>
+          {t('app.retry')}
+        </Button>
+      )}
+      {isDone && (
+        <>
+          <Button component={Link} to="/" replace size="md">
+            {t('setup.try.home')}
+          </Button>
+          <Text size="sm" c="dimmed" lh={1.55}>
+            {t('setup.try.later')}
+          </Text>
+        </>
+      )}
+      {!isDone && (
+        <Anchor component={Link} to="/" replace size="sm" underline="always" style={{ alignSelf: 'flex-start' }}>
+          {t('setup.try.skip')}
+        </Anchor>
+      )}
+    </Stack>
+  );
+}
+
+function Step({ isDone, children }: { isDone: boolean; children: ReactNode }) {
+  return (
+    <li className={classes.step} data-done={isDone || undefined}>
+      <span className={classes.mark} aria-hidden="true">
+        {isDone && <IconCheck />}
+      </span>
+      <span>{children}</span>
+    </li>
+  );
+}
+
+function Video({ task }: { task: TaskDetail }) {
+  const { t } = useTranslation();
+  const video = task.artifacts.find(({ type }) => type === 'video');
+  if (video === undefined) return <Text c="dimmed">{t('task.resultNone')}</Text>;
+  // Of this origin, whatever address the gateway gives others: the page's policy allows no other.
+  const { pathname, search } = new URL(video.content_url, window.location.origin);
+  return (
+    <video
+      className={classes.video}
+      src={`${pathname}${search}`}
+      aria-label={t('setup.try.video')}
+      controls
+      autoPlay
+      muted
+      loop
+      playsInline
+    />
+  );
+}
