@@ -373,10 +373,13 @@ describe('what the pages read', () => {
   test.each([
     [{ field: 'password', rule: 'longer' }, [['password', 'longer']]],
     [{ errors: [{ field: 'email', rule: 'required', message: 'missing' }, 7, { field: 3 }] }, [['email', 'missing']]],
+    [{ field: 'expression' }, [['expression', 'as a whole']]],
     [{ limit_bytes: 5 }, []],
     [undefined, []],
     ['text', []],
-  ])('faults of %p', (details, expected) => expect([...readFaults(details)]).toEqual(expected as [string, string][]));
+  ])('faults of %p', (details, expected) =>
+    expect([...readFaults(details, 'as a whole')]).toEqual(expected as [string, string][]),
+  );
 
   test('a mailed link', () => {
     expect(readResetLink('?email=ada%2Bx%40example.net&token=a-_b')).toEqual({

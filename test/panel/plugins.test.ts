@@ -128,6 +128,7 @@ describe('plugins', () => {
     await control.click({ force: true });
     await page.getByRole('dialog').getByText('1 channels are disabled').waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
     expect(await control.isChecked()).toBe(true);
     await control.click({ force: true });
     await page.getByRole('dialog').getByRole('button', { name: 'Switch off' }).click();
@@ -135,6 +136,7 @@ describe('plugins', () => {
     expect((await admin.call<{ status: number }>('GET', `/api/channel/${id}`)).status).toBe(2);
     await control.click({ force: true });
     await see(page, 'Paper films serves again');
+    await admin.call('PUT', `/api/channel/${id}`, { status: 1 });
   });
 
   test('a version is deleted after a question', async () => {
@@ -198,7 +200,9 @@ describe('marketplace', () => {
     await visit('/marketplace');
     await page.getByRole('button', { name: 'Sources' }).click();
     const dialog = page.getByRole('dialog');
-    for (const remove of await dialog.getByRole('button', { name: /^Remove the source/ }).all()) await remove.click();
+    await dialog.getByRole('button', { name: 'Add a source' }).waitFor();
+    const remove = dialog.getByRole('button', { name: /^Remove the source/ });
+    while ((await remove.count()) > 0) await remove.first().click();
     await dialog.getByRole('button', { name: 'Add a source' }).click();
     await dialog.getByLabel('Name').fill('good');
     await dialog.getByLabel('Address of the index').fill('not an address');

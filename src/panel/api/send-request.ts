@@ -31,13 +31,14 @@ export function createSendRequest(): SendRequest {
     if (as === 'blob' && response.ok) return (await response.blob()) as T;
     const answer = await readObject(response);
     if (response.ok && answer?.success === true) return answer.data as T;
+    const message = typeof answer?.message === 'string' ? answer.message : response.statusText;
     throw new ApiError(
       response.status,
       typeof answer?.code === 'string' ? answer.code : 'UNREADABLE',
-      typeof answer?.message === 'string' ? answer.message : response.statusText,
+      message,
       response.headers.get('x-request-id'),
       readRetryAfter(response.headers.get('retry-after')),
-      readFaults(answer?.details),
+      readFaults(answer?.details, message),
       answer?.details,
     );
   };
