@@ -4,6 +4,7 @@
 alter table usage_logs add column seconds integer not null default -1;
 
 create table usage_days (
+  -- 0: everybody together.
   user_id integer not null,
   -- Days since 1970, UTC.
   day integer not null,
@@ -16,8 +17,6 @@ create table usage_days (
   quota integer not null,
   primary key (user_id, day, plugin_key, model, kind, duration)
 );
--- For everybody's figures.
-create index usage_days_day on usage_days (day);
 
 -- One row: usage up to here, in Unix seconds and exclusive, is in usage_days.
 create table usage_progress (

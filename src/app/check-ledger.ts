@@ -3,8 +3,8 @@ import type { Store } from '../store/ports/index.ts';
 
 /** At most this many rows are named; the count of the rest says nothing more. */
 export const LISTED = 20;
-/** The sums go over every line there is: not more often than this, however many ask. */
-const CHECK_EVERY_SECONDS = 3600;
+/** The sums go over every line there is, and SQLite does nothing else meanwhile: not more often than this, however many ask. */
+const CHECK_EVERY_SECONDS = 6 * 3600;
 
 export type LedgerCheck = {
   /** Unix seconds. */
@@ -15,7 +15,7 @@ export type LedgerCheck = {
 };
 
 /**
- * The latest check of this node, undefined before the first. Whoever asks begins a new one where the latest is an hour old; nobody waits
+ * The latest check of this node, undefined before the first. Whoever asks begins a new one where the latest is six hours old; nobody waits
  * for it.
  */
 export function createLedgerCheck({ store, clock, logger }: { store: Store; clock: Clock; logger: Logger }) {

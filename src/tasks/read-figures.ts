@@ -9,7 +9,7 @@ const MAX_REMEMBERED = 500;
 /** Usage younger than this is not added up yet: a transaction of another node, whose clock may differ, may still be under way. */
 const SETTLING_SECONDS = 120;
 /** Usage rows that are added up in one transaction. */
-const ROWS_AT_ONCE = 5000;
+const ROWS_AT_ONCE = 1000;
 
 export type Ended = { succeeded: number; failed: number; spend: number };
 export type ModelFigures = Ended & {

@@ -231,6 +231,7 @@ describe('every route states who may call it', () => {
         'GET /api/oauth/telegram/bind/{flow_token}',
         'GET /api/oauth/telegram/login',
         'GET /api/oauth/wechat',
+        'GET /api/oauth/wechat/qrcode',
         'GET /api/oauth/{provider}',
         'GET /api/openapi.json',
         'GET /api/setup',

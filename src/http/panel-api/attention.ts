@@ -36,7 +36,7 @@ export function attentionRoutes(kit: Kit, { attention }: { attention: () => Prom
       detail: {
         summary: 'What needs attention, the worst first',
         description:
-          'code is stable; target names the page (kind) and what on it. Plugins are told of as this node sees them; the ledger is checked every hour at most.',
+          'code is stable; target names the page (kind) and what on it. Plugins are told of as this node sees them; the ledger is checked every six hours at most.',
       },
     });
 }

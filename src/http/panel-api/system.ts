@@ -49,7 +49,7 @@ export function systemRoutes(kit: Kit, { system }: { system: () => Promise<Syste
       detail: {
         summary: 'Nodes, queues, sandbox, database, ledger check and limits in force',
         description:
-          'The ledger is checked every hour at most, beside the requests; whoever asks first finds null. limits are by the names of their environment variables.',
+          'The ledger is checked every six hours at most, beside the requests; whoever asks first finds null. limits are by the names of their environment variables.',
       },
     });
 }

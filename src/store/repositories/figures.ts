@@ -4,8 +4,19 @@ import { RUNNING, UNFINISHED } from './claim-tasks.ts';
 import type { Context } from './context.ts';
 
 const DAY_SECONDS = 86_400;
+/** Whose rows are those of all users together. */
+const EVERYBODY = sql.raw('0');
 
 export function createFigureStore({ db, dialect, statement, tables: { tasks } }: Context): FigureStore {
+  const addUp = (owner: SQL, from: number, until: number) =>
+    statement(sql`
+      insert into usage_days (user_id, day, plugin_key, model, kind, duration, tasks, quota)
+      select ${owner}, created_at / ${sql.raw(String(DAY_SECONDS))}, plugin_key, model, kind, ${durationClass}, count(*), sum(quota)
+      from usage_logs where created_at >= ${from} and created_at < ${until}
+      group by 1, 2, 3, 4, 5, 6
+      on conflict (user_id, day, plugin_key, model, kind, duration)
+      do update set tasks = usage_days.tasks + excluded.tasks, quota = usage_days.quota + excluded.quota`);
+
   return {
     async addUpDays(before, limit) {
       const [row] = await statement(sql`select until from usage_progress where id = 1`);
@@ -21,13 +32,8 @@ export function createFigureStore({ db, dialect, statement, tables: { tasks } }:
       );
       // Another node did it meanwhile.
       if (moved.length === 0) return true;
-      await statement(sql`
-        insert into usage_days (user_id, day, plugin_key, model, kind, duration, tasks, quota)
-        select user_id, created_at / ${sql.raw(String(DAY_SECONDS))}, plugin_key, model, kind, ${durationClass}, count(*), sum(quota)
-        from usage_logs where created_at >= ${from} and created_at < ${until}
-        group by 1, 2, 3, 4, 5, 6
-        on conflict (user_id, day, plugin_key, model, kind, duration)
-        do update set tasks = usage_days.tasks + excluded.tasks, quota = usage_days.quota + excluded.quota`);
+      await addUp(sql`user_id`, from, until);
+      await addUp(EVERYBODY, from, until);
       return edge !== undefined;
     },
 
@@ -35,7 +41,8 @@ export function createFigureStore({ db, dialect, statement, tables: { tasks } }:
       const own = userId === undefined ? sql`` : sql`and user_id = ${userId}`;
       const rows = await statement(sql`
         select day, plugin_key, model, kind, duration, sum(tasks), sum(quota) from (
-          select day, plugin_key, model, kind, duration, tasks, quota from usage_days where day >= ${sinceDay} ${own}
+          select day, plugin_key, model, kind, duration, tasks, quota from usage_days
+          where user_id = ${userId ?? EVERYBODY} and day >= ${sinceDay}
           union all
           select created_at / ${sql.raw(String(DAY_SECONDS))}, plugin_key, model, kind, ${durationClass}, 1, quota from usage_logs
           where created_at >= (select until from usage_progress where id = 1) and created_at >= ${sinceDay * DAY_SECONDS} ${own}
