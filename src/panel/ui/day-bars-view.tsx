@@ -2,15 +2,20 @@ import { BarChart } from '@mantine/charts';
 import '@mantine/charts/styles.css';
 import type { DayBarsProps } from './day-bars.tsx';
 
-export function DayBarsView({ days, name, format, height }: DayBarsProps & { height: number }) {
+const brand = 'var(--mantine-primary-color-filled)';
+
+export function DayBarsView({ days, series, format, height }: DayBarsProps & { height: number }) {
   return (
     <BarChart
       h={height}
-      data={days.map(({ day, value }) => ({ day, value }))}
+      data={[...days]}
       dataKey="day"
-      series={[{ name: 'value', label: name, color: 'var(--mantine-primary-color-filled)' }]}
+      type="stacked"
+      series={series.map(({ key, name, color = brand }) => ({ name: key, label: name, color }))}
+      withLegend={series.length > 1}
+      legendProps={{ verticalAlign: 'bottom' }}
       valueFormatter={format}
-      gridAxis="y"
+      gridAxis="x"
       tickLine="none"
       strokeDasharray="0"
       gridColor="var(--tg-line)"

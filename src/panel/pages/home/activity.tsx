@@ -1,0 +1,101 @@
+import { useTranslation } from 'react-i18next';
+import type { UsageFigures } from '../../api/types.ts';
+import { ChartOrTable } from '../../ui/chart-or-table.tsx';
+import { type Column, Rows } from '../../ui/data-table.tsx';
+import { DayBars } from '../../ui/day-bars.tsx';
+import { useFormat } from '../../ui/use-format.ts';
+import classes from './activity.module.css';
+
+type Day = UsageFigures['by_day'][number];
+
+const hasNews = ({ succeeded, failed, running, spend }: Day): boolean => succeeded + failed + running + spend > 0;
+
+/** What happened on each day, and what it cost: as pictures, or as the tables behind them. */
+export function Activity({ figures: { by_day, totals } }: { figures: UsageFigures }) {
+  const { t, i18n } = useTranslation();
+  const format = useFormat();
+  // The API counts days as UTC does.
+  const axis = new Intl.DateTimeFormat(i18n.language, { day: 'numeric', month: 'short', timeZone: 'UTC' });
+  const whole = new Intl.DateTimeFormat(i18n.language, { dateStyle: 'medium', timeZone: 'UTC' });
+  const at = (day: number): Date => new Date(day * 1000);
+  const days = by_day.map((day) => ({ ...day, day: axis.format(at(day.day)) }));
+  const rows = by_day.filter(hasNews).reverse();
+  const dayColumn: Column<Day> = { key: 'day', heading: t('home.day'), render: ({ day }) => whole.format(at(day)) };
+  const counts = {
+    succeeded: format.number(totals.succeeded),
+    failed: format.number(totals.failed),
+    running: format.number(totals.running),
+    days: by_day.length,
+  };
+  return (
+    <div className={classes.charts}>
+      <ChartOrTable
+        heading={t('home.byDay')}
+        intro={t('home.utc')}
+        chart={
+          <DayBars
+            label={t('home.byDay.label', counts)}
+            days={days}
+            series={[
+              { key: 'succeeded', name: t('task.status.SUCCESS'), color: 'var(--tg-signal)' },
+              { key: 'failed', name: t('task.status.FAILURE'), color: 'var(--mantine-color-error)' },
+              { key: 'running', name: t('task.status.IN_PROGRESS'), color: 'var(--tg-wait)' },
+            ]}
+            format={format.number}
+          />
+        }
+        table={
+          <Rows
+            label={t('home.byDay')}
+            rows={rows}
+            rowKey={({ day }) => day}
+            columns={[
+              dayColumn,
+              {
+                key: 'ok',
+                heading: t('task.status.SUCCESS'),
+                numeric: true,
+                render: (day) => format.number(day.succeeded),
+              },
+              {
+                key: 'bad',
+                heading: t('task.status.FAILURE'),
+                numeric: true,
+                render: (day) => format.number(day.failed),
+              },
+              {
+                key: 'open',
+                heading: t('task.status.IN_PROGRESS'),
+                numeric: true,
+                render: (day) => format.number(day.running),
+              },
+            ]}
+          />
+        }
+      />
+      <ChartOrTable
+        heading={t('home.spendByDay')}
+        intro={t('home.utc')}
+        chart={
+          <DayBars
+            label={t('home.spendByDay.label', { total: format.money(totals.spend), days: by_day.length })}
+            days={days}
+            series={[{ key: 'spend', name: t('home.spent') }]}
+            format={format.money}
+          />
+        }
+        table={
+          <Rows
+            label={t('home.spendByDay')}
+            rows={rows}
+            rowKey={({ day }) => day}
+            columns={[
+              dayColumn,
+              { key: 'spend', heading: t('home.spent'), numeric: true, render: (day) => format.money(day.spend) },
+            ]}
+          />
+        }
+      />
+    </div>
+  );
+}

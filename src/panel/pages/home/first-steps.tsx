@@ -1,0 +1,88 @@
+import { Button } from '@mantine/core';
+import { IconCheck } from '@tabler/icons-react';
+import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
+import type { ApiKeyPage, ChannelPage, TaskSummary } from '../../api/types.ts';
+import { useApi } from '../../api/use-api.ts';
+import type { TextKey } from '../../i18n/texts.ts';
+import { useRole } from '../../session/use-role.ts';
+import { roles } from '../../shell/sections.ts';
+import { CopyField } from '../../ui/copy-field.tsx';
+import type { PagedRows } from '../../ui/data-table.tsx';
+import { Section } from '../../ui/section.tsx';
+import classes from './first-steps.module.css';
+
+type Step = { text: TextKey; help: TextKey; action: TextKey; to: string; isDone: boolean };
+type Progress = { steps: readonly Step[]; isComplete: boolean };
+
+/** Which of the first steps are done; null until that is known. */
+export function useProgress(): Progress | null {
+  const isAdmin = useRole() >= roles.admin;
+  const channels = useApi<ChannelPage>('/api/channel?page_size=1', { enabled: isAdmin });
+  const tasks = useApi<PagedRows<TaskSummary>>('/api/task?page_size=1');
+  const keys = useApi<ApiKeyPage>('/api/token?page_size=1');
+  if (tasks.data === undefined || keys.data === undefined || (isAdmin && channels.data === undefined)) return null;
+  const steps: Step[] = [
+    {
+      text: 'home.first.task',
+      help: 'home.first.taskText',
+      action: 'home.first.taskAction',
+      to: '/playground',
+      isDone: tasks.data.total > 0,
+    },
+    {
+      text: 'home.first.key',
+      help: 'home.first.keyText',
+      action: 'home.first.keyAction',
+      to: '/keys/new',
+      isDone: keys.data.total > 0,
+    },
+  ];
+  if (channels.data !== undefined) {
+    steps.unshift({
+      text: 'home.first.channel',
+      help: 'home.first.channelText',
+      action: 'home.first.channelAction',
+      to: '/channels/new',
+      isDone: channels.data.total > 0,
+    });
+  }
+  return { steps, isComplete: steps.every(({ isDone }) => isDone) };
+}
+
+/** The way of a newcomer to a first result and a first call of his own. */
+export function FirstSteps({ progress: { steps }, origin }: { progress: Progress; origin: string }) {
+  const { t } = useTranslation();
+  const next = steps.find(({ isDone }) => !isDone);
+  return (
+    <Section heading={t('home.first')}>
+      <ol className={classes.steps}>
+        {steps.map((step) => (
+          <li key={step.text} className={classes.step} data-done={step.isDone || undefined}>
+            <div>
+              <h3>{t(step.text)}</h3>
+              <p>{t(step.help)}</p>
+            </div>
+            {step.isDone ? (
+              <span className={classes.done}>
+                <IconCheck size={17} stroke={1.8} aria-hidden="true" />
+                {t('home.first.done')}
+              </span>
+            ) : (
+              <Button component={Link} to={step.to} variant={step === next ? 'filled' : 'default'}>
+                {t(step.action)}
+              </Button>
+            )}
+          </li>
+        ))}
+        <li className={classes.step} data-wide>
+          <div>
+            <h3>{t('home.first.call')}</h3>
+            <p>{t('home.first.callText')}</p>
+          </div>
+          <CopyField text={`curl ${origin}/v1/models -H 'Authorization: Bearer YOUR_API_KEY'`} />
+        </li>
+      </ol>
+    </Section>
+  );
+}

@@ -1,0 +1,51 @@
+import { useTranslation } from 'react-i18next';
+import type { UsageFigures } from '../../api/types.ts';
+import { Rows } from '../../ui/data-table.tsx';
+import { Section } from '../../ui/section.tsx';
+import { useFormat } from '../../ui/use-format.ts';
+
+type ModelFigures = UsageFigures['slowest'][number];
+
+/** How long the models take that take longest, and how often they fail. */
+export function SlowestModels({ models }: { models: readonly ModelFigures[] }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  if (models.length === 0) return null;
+  const duration = (seconds: number | null): string => (seconds === null ? '–' : format.duration(seconds));
+  return (
+    <Section heading={t('home.slowest')} intro={t('home.slowest.intro')}>
+      <Rows
+        label={t('home.slowest')}
+        rows={models}
+        rowKey={({ plugin_key, model }) => `${plugin_key}/${model}`}
+        columns={[
+          { key: 'model', heading: t('home.slowest.model'), render: ({ model }) => model },
+          {
+            key: 'usual',
+            heading: t('home.slowest.usual'),
+            numeric: true,
+            render: ({ p50_seconds }) => duration(p50_seconds),
+          },
+          {
+            key: 'long',
+            heading: t('home.slowest.long'),
+            numeric: true,
+            render: ({ p95_seconds }) => duration(p95_seconds),
+          },
+          {
+            key: 'success',
+            heading: t('home.success'),
+            numeric: true,
+            render: ({ success_rate }) => (success_rate === null ? '–' : format.percent(success_rate)),
+          },
+          {
+            key: 'tasks',
+            heading: t('home.slowest.tasks'),
+            numeric: true,
+            render: ({ succeeded, failed }) => format.number(succeeded + failed),
+          },
+        ]}
+      />
+    </Section>
+  );
+}
