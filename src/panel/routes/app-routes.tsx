@@ -65,6 +65,8 @@ const ProvidersPage = lazy(async () => ({
 const ProviderPage = lazy(async () => ({
   default: (await import('../pages/settings/provider-page.tsx')).ProviderPage,
 }));
+const AuditPage = lazy(async () => ({ default: (await import('../pages/audit/audit-page.tsx')).AuditPage }));
+const SystemPage = lazy(async () => ({ default: (await import('../pages/system/system-page.tsx')).SystemPage }));
 
 export function AppRoutes() {
   return (
@@ -132,6 +134,8 @@ export function AppRoutes() {
             <Route path="/settings/:group" element={<SettingsPage />} />
             <Route path="/settings/providers" element={<ProvidersPage />} />
             <Route path="/settings/providers/:id" element={<ProviderPage />} />
+            <Route path="/audit" element={<AuditPage />} />
+            <Route path="/system" element={<SystemPage />} />
           </Route>
         </Route>
         <Route path="*" element={<MissingPage />} />

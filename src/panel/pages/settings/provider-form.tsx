@@ -67,7 +67,12 @@ export function ProviderForm({ stored }: { stored: OAuthProvider | null }) {
         )}
         <Section heading={t('providers.button')}>
           <div className={classes.pair}>
-            <TextInput label={t('providers.name')} description={t('providers.nameHelp')} required {...form.bind('name')} />
+            <TextInput
+              label={t('providers.name')}
+              description={t('providers.nameHelp')}
+              required
+              {...form.bind('name')}
+            />
             <TextInput
               label={t('providers.slug')}
               description={t(stored === null ? 'providers.slugHelp' : 'providers.slugFixed')}
@@ -108,7 +113,11 @@ export function ProviderForm({ stored }: { stored: OAuthProvider | null }) {
             <TextInput label={t('users.displayName')} spellCheck={false} {...form.bind('display_name_field')} />
             <TextInput label={t('users.email')} spellCheck={false} {...form.bind('email_field')} />
           </div>
-          <Fold label={t('channels.advanced')} note={t('providers.advancedNote')} isForced={form.tell('access_policy') !== null}>
+          <Fold
+            label={t('channels.advanced')}
+            note={t('providers.advancedNote')}
+            isForced={form.tell('access_policy') !== null}
+          >
             <Stack gap="lg">
               <TextInput label={t('providers.scopes')} spellCheck={false} {...form.bind('scopes')} />
               <Select
@@ -125,7 +134,9 @@ export function ProviderForm({ stored }: { stored: OAuthProvider | null }) {
               <Textarea
                 label={t('providers.policy')}
                 description={t('providers.policyHelp')}
-                placeholder={'{"logic": "and", "conditions": [{"field": "groups", "op": "contains", "value": "staff"}]}'}
+                placeholder={
+                  '{"logic": "and", "conditions": [{"field": "groups", "op": "contains", "value": "staff"}]}'
+                }
                 autosize
                 minRows={3}
                 maxRows={14}

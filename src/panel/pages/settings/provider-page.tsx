@@ -64,9 +64,7 @@ function DeleteProvider({ provider }: { provider: OAuthProvider }) {
       >
         {t('app.delete')}
       </Button>
-      {change.isError && (
-        <FailureNotice error={change.error} meanings={{ AUTH_PROVIDER_IN_USE: 'providers.inUse' }} />
-      )}
+      {change.isError && <FailureNotice error={change.error} meanings={{ AUTH_PROVIDER_IN_USE: 'providers.inUse' }} />}
     </Stack>
   );
 }

@@ -44,21 +44,21 @@ export function SettingsFrame({ current, isDirty = false, children }: SettingsFr
       <div className={classes.frame}>
         <div className={classes.side}>
           <search>
-          <form
-            onSubmit={(event) => {
-              event.preventDefault();
-              void go(`/settings?q=${encodeURIComponent(typed.trim())}`);
-            }}
-          >
-            <TextInput
-              type="search"
-              aria-label={t('settings.search')}
-              placeholder={t('settings.search')}
-              leftSection={<IconSearch size={18} stroke={1.6} aria-hidden="true" />}
-              value={typed}
-              onChange={(event) => setTyped(event.currentTarget.value)}
-            />
-          </form>
+            <form
+              onSubmit={(event) => {
+                event.preventDefault();
+                void go(`/settings?q=${encodeURIComponent(typed.trim())}`);
+              }}
+            >
+              <TextInput
+                type="search"
+                aria-label={t('settings.search')}
+                placeholder={t('settings.search')}
+                leftSection={<IconSearch size={18} stroke={1.6} aria-hidden="true" />}
+                value={typed}
+                onChange={(event) => setTyped(event.currentTarget.value)}
+              />
+            </form>
           </search>
           <nav className={classes.groups} aria-label={t('settings.groups')}>
             {entries.map(({ path, id, label }) => (

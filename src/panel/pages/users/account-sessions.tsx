@@ -2,13 +2,13 @@ import { Button, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { Account, AccountSession } from '../../api/types.ts';
 import { useApi, useChange } from '../../api/use-api.ts';
+import { describeDevice } from '../../session/describe-device.ts';
 import { Answer } from '../../ui/answer.tsx';
 import { useConfirm } from '../../ui/confirm.tsx';
 import { FailureNotice } from '../../ui/failure-notice.tsx';
 import { Section } from '../../ui/section.tsx';
 import { tellDone } from '../../ui/tell.ts';
 import { useFormat } from '../../ui/use-format.ts';
-import { describeDevice } from '../../session/describe-device.ts';
 import classes from './users.module.css';
 
 /** Where the account is signed in, for root, who can end it. */

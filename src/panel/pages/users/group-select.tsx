@@ -21,7 +21,6 @@ export function GroupSelect({ choices, value, onChange, error }: GroupSelectProp
   return (
     <Select
       label={t('users.group')}
-      description={t('users.groupHelp')}
       data={data}
       allowDeselect={false}
       value={value}

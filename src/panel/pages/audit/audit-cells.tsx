@@ -1,0 +1,124 @@
+import { Anchor, Text, UnstyledButton } from '@mantine/core';
+import { IconChevronRight } from '@tabler/icons-react';
+import { useId, useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
+import type { AuditEntry } from '../../api/types.ts';
+import { useFormat } from '../../ui/use-format.ts';
+import classes from './audit.module.css';
+import { actionTexts, methodTexts } from './audit-texts.ts';
+import { findTarget } from './find-target.ts';
+import { type Change, listChanges, listFacts } from './list-changes.ts';
+
+type CellProps = { entry: AuditEntry };
+
+function useAction({ action }: AuditEntry): string {
+  const { t } = useTranslation();
+  const text = actionTexts[action];
+  return text === undefined ? action : t(text);
+}
+
+/** As a sentence, with what it was done to. */
+export function AuditWhat({ entry }: CellProps) {
+  const { t } = useTranslation();
+  const what = useAction(entry);
+  const path = findTarget(entry.target);
+  return (
+    <div className={classes.what}>
+      <Text size="sm" fw={550}>
+        {t('audit.by', { who: entry.username || t('audit.system'), what })}
+      </Text>
+      {path === null ? (
+        <Text size="xs" c="dimmed">
+          {entry.target}
+        </Text>
+      ) : (
+        <Anchor component={Link} to={path} size="xs">
+          {entry.target}
+        </Anchor>
+      )}
+    </div>
+  );
+}
+
+/** When, how and from where. */
+export function AuditWhen({ entry }: CellProps) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const method = methodTexts[entry.auth_method];
+  const where = [method === undefined ? entry.auth_method : t(method), entry.ip].filter((text) => text !== '');
+  return (
+    <div>
+      <Text size="sm" title={format.ago(entry.created_at)}>
+        {format.time(entry.created_at)}
+      </Text>
+      <Text size="xs" c="dimmed">
+        {where.join(' · ')}
+      </Text>
+    </div>
+  );
+}
+
+/** How many fields have changed, and on demand which, from what to what. */
+export function AuditChanges({ entry }: CellProps) {
+  const { t } = useTranslation();
+  const id = useId();
+  const [isOpen, setOpen] = useState(false);
+  const what = useAction(entry);
+  const changes = listChanges(entry.detail);
+  const facts = listFacts(entry.detail);
+  if (changes.length + facts.length === 0) return null;
+  const names = [...changes, ...facts].map(({ field }) => field).filter((field) => field !== '');
+  return (
+    <div className={classes.changes}>
+      <UnstyledButton
+        className={classes.toggle}
+        aria-expanded={isOpen}
+        aria-controls={id}
+        aria-label={t('audit.detailsOf', { what })}
+        onClick={() => setOpen(!isOpen)}
+      >
+        <IconChevronRight size={16} stroke={1.6} aria-hidden="true" data-open={isOpen || undefined} />
+        <span>{names.length === 0 ? t('audit.details') : names.join(', ')}</span>
+      </UnstyledButton>
+      <div id={id}>{isOpen && <Difference changes={changes} facts={facts} />}</div>
+    </div>
+  );
+}
+
+function Difference({
+  changes,
+  facts,
+}: {
+  changes: readonly Change[];
+  facts: readonly { field: string; value: string }[];
+}) {
+  const { t } = useTranslation();
+  return (
+    <dl className={classes.difference}>
+      {changes.map(({ field, before, after }) => (
+        <div key={field}>
+          <dt>{field}</dt>
+          <dd>
+            <del>
+              <span className={classes.unseen}>{t('audit.before')} </span>
+              {before ?? t('audit.nothing')}
+            </del>
+            <ins>
+              <span className={classes.unseen}>{t('audit.after')} </span>
+              {after ?? t('audit.nothing')}
+            </ins>
+          </dd>
+        </div>
+      ))}
+      {facts.map(({ field, value }) => (
+        <div key={field}>
+          <dt>{field}</dt>
+          <dd>
+            <span>{value}</span>
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

@@ -1,0 +1,106 @@
+import { Button, Group, Select, TextInput } from '@mantine/core';
+import { useDebouncedCallback } from '@mantine/hooks';
+import { useMemo, useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { AuditPage as AuditList } from '../../api/types.ts';
+import { useApi, withQuery } from '../../api/use-api.ts';
+import { type Column, DataTable } from '../../ui/data-table.tsx';
+import { EmptyState } from '../../ui/empty-state.tsx';
+import { Page } from '../../ui/page.tsx';
+import { type Filters, useFilters } from '../../ui/use-filters.ts';
+import classes from './audit.module.css';
+import { AuditChanges, AuditWhat, AuditWhen } from './audit-cells.tsx';
+import { areaTexts } from './audit-texts.ts';
+
+const filterNames = ['user', 'action', 'range', 'target'] as const;
+type FilterName = (typeof filterNames)[number];
+type Entry = AuditList['items'][number];
+
+/** Days that a range looks back. */
+const ranges = { day: 1, week: 7, month: 30 } as const;
+
+/** Who changed what, and from where. */
+export function AuditPage() {
+  const { t } = useTranslation();
+  const filters = useFilters(filterNames);
+  const { user, action, range, target } = filters.values;
+  // Reckoned when it is chosen, so that the address of the question stays the same while it is looked at.
+  const since = useMemo(() => {
+    const days = range === 'day' || range === 'week' || range === 'month' ? ranges[range] : undefined;
+    return days === undefined ? '' : Math.floor(Date.now() / 1000) - days * 86_400;
+  }, [range]);
+  const query = useApi<AuditList>(withQuery('/api/audit', { page: filters.page, user, action, target, since }));
+  const columns: readonly Column<Entry>[] = [
+    { key: 'what', heading: t('audit.area'), render: (entry) => <AuditWhat entry={entry} /> },
+    { key: 'when', heading: t('audit.range'), render: (entry) => <AuditWhen entry={entry} /> },
+    { key: 'changes', heading: t('audit.details'), render: (entry) => <AuditChanges entry={entry} /> },
+  ];
+  return (
+    <Page heading={t('nav.audit')} intro={t('audit.intro')}>
+      <div>
+        <FilterBar filters={filters} />
+        <DataTable
+          label={t('audit.list')}
+          query={query}
+          columns={columns}
+          rowKey={({ id }) => id}
+          onPage={filters.setPage}
+          empty={
+            filters.isFiltered ? (
+              <EmptyState
+                heading={t('audit.none')}
+                text={t('audit.noneText')}
+                action={
+                  <Button variant="default" onClick={filters.clear}>
+                    {t('audit.clear')}
+                  </Button>
+                }
+              />
+            ) : (
+              <EmptyState heading={t('audit.empty')} text={t('audit.emptyText')} />
+            )
+          }
+        />
+      </div>
+    </Page>
+  );
+}
+
+function FilterBar({ filters }: { filters: Filters<FilterName> }) {
+  const { t } = useTranslation();
+  const [typed, setTyped] = useState(filters.values.user);
+  const search = useDebouncedCallback((text: string) => filters.set('user', text.trim()), 300);
+  const all = { value: '', label: t('app.all') };
+  return (
+    <Group gap="sm" mb="md" align="end" role="search" className={classes.filters}>
+      <TextInput
+        label={t('audit.user')}
+        placeholder={t('audit.userHelp')}
+        value={typed}
+        onChange={(event) => {
+          setTyped(event.currentTarget.value);
+          search(event.currentTarget.value);
+        }}
+      />
+      <Select
+        label={t('audit.area')}
+        allowDeselect={false}
+        data={[all, ...Object.entries(areaTexts).map(([value, text]) => ({ value: `${value}.`, label: t(text) }))]}
+        value={filters.values.action}
+        onChange={(value) => filters.set('action', value ?? '')}
+      />
+      <Select
+        label={t('audit.range')}
+        allowDeselect={false}
+        data={[
+          all,
+          { value: 'day', label: t('audit.range.day') },
+          { value: 'week', label: t('audit.range.week') },
+          { value: 'month', label: t('audit.range.month') },
+        ]}
+        value={filters.values.range}
+        onChange={(value) => filters.set('range', value ?? '')}
+      />
+    </Group>
+  );
+}

@@ -1,0 +1,58 @@
+import { Anchor, Text } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
+import type { NodeReport } from '../../api/types.ts';
+import { StatusMark } from '../../ui/status-mark.tsx';
+import { useFormat } from '../../ui/use-format.ts';
+import classes from './system.module.css';
+
+/** Whether every balance is the sum of its entries, and which are not. */
+export function LedgerCheck({ ledger }: { ledger: NodeReport['ledger'] }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const row = ({ quota, ledger: sum }: { quota: number; ledger: number }): string =>
+    t('system.ledgerRow', { quota: format.money(quota), ledger: format.money(sum) });
+  return (
+    <div>
+      <Text size="sm" fw={550}>
+        {t('system.ledger')}
+      </Text>
+      {ledger === null ? (
+        <Text size="sm" c="dimmed">
+          {t('system.ledgerPending')}
+        </Text>
+      ) : (
+        <>
+          <Text size="sm" component="div">
+            <StatusMark tone={ledger.ok ? 'good' : 'bad'}>
+              {t(ledger.ok ? 'system.ledgerGood' : 'system.ledgerBad')}
+            </StatusMark>
+          </Text>
+          <Text size="xs" c="dimmed">
+            {t('system.ledgerAt', { ago: format.ago(ledger.checked_at) })}
+          </Text>
+          {!ledger.ok && (
+            <ul className={classes.mismatches}>
+              {ledger.users.map((user) => (
+                <li key={user.user_id}>
+                  <Anchor component={Link} to={`/users/${user.user_id}`}>
+                    {t('system.ledgerUser', { id: user.user_id })}
+                  </Anchor>
+                  : {row(user)}
+                </li>
+              ))}
+              {ledger.tasks.map((task) => (
+                <li key={task.task_id}>
+                  <Anchor component={Link} to={`/tasks/${encodeURIComponent(task.task_id)}`}>
+                    {t('system.ledgerTask', { id: task.task_id })}
+                  </Anchor>
+                  : {row(task)}
+                </li>
+              ))}
+            </ul>
+          )}
+        </>
+      )}
+    </div>
+  );
+}

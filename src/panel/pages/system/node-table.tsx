@@ -1,0 +1,56 @@
+import { Text } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import type { NodeReport } from '../../api/types.ts';
+import { type Column, Rows } from '../../ui/data-table.tsx';
+import { StatusMark } from '../../ui/status-mark.tsx';
+import { useFormat } from '../../ui/use-format.ts';
+import classes from './system.module.css';
+
+type Node = NodeReport['nodes'][number];
+
+/** All processes of the gateway that were heard of lately. */
+export function NodeTable({ nodes }: { nodes: readonly Node[] }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const columns: readonly Column<Node>[] = [
+    {
+      key: 'id',
+      heading: t('system.node'),
+      render: ({ id, self }) => (
+        <div className={classes.node}>
+          <span>{id}</span>
+          {self && (
+            <Text size="xs" c="dimmed">
+              {t('system.self')}
+            </Text>
+          )}
+        </div>
+      ),
+    },
+    {
+      key: 'alive',
+      heading: t('system.heartbeat'),
+      render: ({ alive, heartbeat_at: at }) => (
+        <div>
+          <StatusMark tone={alive ? 'good' : 'bad'}>{t(alive ? 'system.alive' : 'system.gone')}</StatusMark>
+          <Text size="xs" c="dimmed">
+            {format.ago(at)}
+          </Text>
+        </div>
+      ),
+    },
+    {
+      key: 'role',
+      heading: t('system.role'),
+      render: ({ role }) => t(role === 'master' ? 'system.role.master' : 'system.role.slave'),
+    },
+    { key: 'version', heading: t('system.version'), render: ({ version }) => version },
+    {
+      key: 'started',
+      heading: t('system.started'),
+      numeric: true,
+      render: ({ started_at: started, heartbeat_at: beat }) => format.duration(Math.max(0, beat - started)),
+    },
+  ];
+  return <Rows label={t('system.nodes')} columns={columns} rows={nodes} rowKey={({ id }) => id} />;
+}
