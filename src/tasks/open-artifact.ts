@@ -5,10 +5,11 @@ import {
   type LoadedPlugin,
 } from '../plugins/index.ts';
 import type { ChannelRecord, TaskRecord } from '../store/ports/index.ts';
-import { canonicalHost, type UpstreamFailure, type UpstreamRequest, type UpstreamResponse } from '../upstream/index.ts';
+import type { UpstreamFailure, UpstreamRequest, UpstreamResponse } from '../upstream/index.ts';
 import { artifactContext } from './build-contexts.ts';
 import { CONNECT_TIMEOUT_MS, MAX_REDIRECTS } from './build-upstream-request.ts';
 import { taskErrors } from './errors.ts';
+import { judgeRedirects } from './judge-redirects.ts';
 import { leadsHere } from './own-addresses.ts';
 import { retryAfterMs } from './poll-schedule.ts';
 import { artifactHookError, projectArtifacts } from './read-artifacts.ts';
@@ -129,10 +130,13 @@ function contentRequest(
     // The client's range and conditions stand above what the plugin wrote.
     headers: { ...lowered, ...safeHeaders },
     body: body === undefined ? { kind: 'none' } : { kind: 'text', text: body },
-    privateHosts: [canonicalHost(new URL(channel.baseUrl))],
+    ...judgeRedirects({
+      url: new URL(url),
+      vendor: new URL(channel.baseUrl),
+      credentialless,
+      isOpen: (hop) => !leadsHere(own, hop) && (credentialless || allowsHost(plugin.manifest, channel.baseUrl, hop)),
+    }),
     maxRedirects: MAX_REDIRECTS,
-    allowRedirect: (hop) =>
-      !leadsHere(own, hop) && (credentialless || allowsHost(plugin.manifest, channel.baseUrl, hop)),
     headersForEveryOrigin: CLIENT_HEADERS,
     connectTimeoutMs: CONNECT_TIMEOUT_MS,
     headersTimeoutMs: HEADERS_TIMEOUT_MS,

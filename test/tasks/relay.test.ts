@@ -2,7 +2,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { AppError, type Clock, type Json, type JsonObject, newTaskId, systemClock } from '../../src/kernel/index.ts';
 import type { RelayKind, RelayRecord, Repositories, Store } from '../../src/store/ports/index.ts';
 import type { Caller, ClientRequest, RelayAnswer, RelayCall } from '../../src/tasks/index.ts';
+import { refusalAnswer } from '../../src/tasks/relay/relay-answers.ts';
 import { createNameFinder } from '../../src/tasks/relay/remember-names.ts';
+import type { UpstreamResponse } from '../../src/upstream/index.ts';
 import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
 import { EVENTS, type RelayVendor, startRelayVendor, VIDEO } from '../support/relay-vendor.ts';
@@ -838,6 +840,35 @@ const shared: [JsonObject, code: string, param: string][] = (
     [{ something_new: { deeper: [{ batch_id: 'b' }] } }, 'something_new'],
   ] as [JsonObject, string][]
 ).map(([fields, param]) => [fields, 'relay_request_invalid', param]);
+
+test('slow loris: a refusal that drips is cut, and what came of it is told', async () => {
+  let left = false;
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      await Bun.sleep(1);
+      controller.enqueue(new TextEncoder().encode('.'));
+    },
+    cancel() {
+      left = true;
+    },
+  });
+  const response = { status: 500, headers: {}, stream: () => body } as unknown as UpstreamResponse;
+  // A hundred times as fast.
+  const clock: Clock = { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms / 100, signal) };
+  const answer = await refusalAnswer(clock, response, 'a key of the vendor');
+  expect(left).toBeTrue();
+  expect(answer).toMatchObject({ status: 500, body: expect.any(Uint8Array) });
+  for (const status of [700, 999]) {
+    expect(
+      await failureOf(
+        refusalAnswer(clock, { ...response, status, stream: () => new Response('x').body } as never, 'k'),
+      ),
+    ).toMatchObject({
+      code: 'tasks.vendor_failed',
+      message: `The vendor answered ${status}.`,
+    });
+  }
+});
 
 describeEachStore('the relay', (opened) => {
   // Inside of it: the engine stops before its store closes.

@@ -2,7 +2,7 @@ import { giveBack } from '../../kernel/index.ts';
 
 /**
  * The same bytes, for a response; `source` must not keep its chunks, whose memory is given back as soon as they are written. A chunk is asked for when
- * the one before has left; a client that takes nothing for `stallMs` while bytes wait for him is cut off. When he leaves, or is cut off, `source` is
+ * the one before has left; a client who has not taken one within `stallMs` is cut off, however long his connection may idle. When he leaves, or is cut off, `source` is
  * cancelled. When `source` fails the connection breaks, so that what came of it is not taken for the whole.
  */
 export function passChunks(source: ReadableStream<Uint8Array>, stallMs: number): ReadableStream<Uint8Array> {
@@ -21,7 +21,7 @@ export function passChunks(source: ReadableStream<Uint8Array>, stallMs: number):
         giveBack(value);
         if (!isTaken) {
           void cancel();
-          throw new Error(`the client took nothing for ${stallMs} ms`);
+          throw new Error(`the client did not take a chunk within ${stallMs} ms`);
         }
         // Nothing was written: nobody is there any more.
         if (size > 0 && (await written) === 0) return void cancel();

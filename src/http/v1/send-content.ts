@@ -60,10 +60,20 @@ export async function sendContent(
   throw new AppError('auth.api_key_missing', 'unauthenticated', 'An API key or a signed artifact link is needed.');
 }
 
-/** How long a client may take nothing of what waits for him: as long as the listener lets connections idle. */
+/** How long a client may take for one chunk: as long as the listener lets connections idle. */
 const STALL_MS = 120_000;
 
+/** Statuses whose answers have no body, whatever their sender adds (RFC 9110 15.3.5, 15.3.6, 15.4.5). */
+const BODILESS = [204, 205, 304];
+
+/** A vendor may send any three digits: what is none of HTTP's statuses is his failure. */
 export function contentResponse({ status, headers, body }: Content): Response {
-  const bytes = body instanceof ReadableStream ? passChunks(body, STALL_MS) : (body as Uint8Array<ArrayBuffer> | null);
-  return new Response(bytes, { status, headers: { ...headers, ...SAFETY_HEADERS } });
+  const isKnown = status >= 200 && status <= 599;
+  const init = { status: isKnown ? status : 502, headers: new Headers({ ...headers, ...SAFETY_HEADERS }) };
+  if (status === 204 || status === 205) init.headers.delete('content-length');
+  if (body instanceof ReadableStream) {
+    if (!BODILESS.includes(status)) return new Response(passChunks(body, STALL_MS), init);
+    void body.cancel().catch(() => undefined);
+  }
+  return new Response(BODILESS.includes(status) ? null : (body as Uint8Array<ArrayBuffer> | null), init);
 }

@@ -205,7 +205,7 @@ async function send(
   if (status === 401 || status === 403) {
     deps.logger.warn({ channel_id: channel.id, status }, 'a vendor refuses the key of a channel');
   }
-  const outcome = await refusalAnswer(sent.value, key).catch((error: AppError) => error);
+  const outcome = await refusalAnswer(deps.clock, sent.value, key).catch((error: AppError) => error);
   const mayBeDone = status >= 500;
   return {
     kind: 'refused',

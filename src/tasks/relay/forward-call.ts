@@ -108,7 +108,7 @@ async function ask(
   if (!sent.ok) throw sendFailure(sent.error);
   const { status } = sent.value;
   const isUnchanged = status === 304 || (operation === 'content' && status === 416);
-  if ((status < 200 || status >= 300) && !isUnchanged) return refusalAnswer(sent.value, key);
+  if ((status < 200 || status >= 300) && !isUnchanged) return refusalAnswer(deps.clock, sent.value, key);
   if (method === 'HEAD' || status === 304 || status === 204) {
     sent.value.discard();
     return { status, headers: vendorHeaders(sent.value, { whole: method !== 'HEAD' }), body: null, replayed: false };

@@ -1,7 +1,8 @@
-import { type AppError, redactSecrets } from '../../kernel/index.ts';
+import { type AppError, type Clock, redactSecrets } from '../../kernel/index.ts';
 import type { UpstreamFailure, UpstreamResponse } from '../../upstream/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { Content } from '../open-artifact.ts';
+import { waitAtMost } from '../wait-at-most.ts';
 
 /** What a client is given of a vendor's answer. `replayed`: of an earlier request with the same Idempotency-Key. */
 export type RelayAnswer = Content & { replayed: boolean };
@@ -22,6 +23,8 @@ const VENDOR_HEADERS = [
 const WIRE_HEADERS = new Set(['content-length', 'content-encoding']);
 /** Of a refusal's body; more is no message for anybody. */
 const MAX_REFUSAL_BYTES = 256 * 1024;
+/** For all of it: a byte now and then must not keep a request open. */
+const REFUSAL_MS = 10_000;
 
 export function vendorHeaders(response: UpstreamResponse, { whole }: { whole: boolean }): Record<string, string> {
   const names = VENDOR_HEADERS.filter((name) => !whole || !WIRE_HEADERS.has(name));
@@ -47,22 +50,27 @@ export function sendFailure({ kind, notSent, message }: UpstreamFailure): AppErr
  * A refusal in the vendor's own words, without the channel's credential.
  * @throws tasks.vendor_failed for what would mislead the client: a refused credential is not his, and a redirect leads him elsewhere
  */
-export async function refusalAnswer(response: UpstreamResponse, key: string): Promise<RelayAnswer> {
+export async function refusalAnswer(clock: Clock, response: UpstreamResponse, key: string): Promise<RelayAnswer> {
   const { status } = response;
-  const said = await readBeginning(response);
+  const said = await readBeginning(clock, response);
   if (status === 401 || status === 403) {
     // OpenAI repeats the ends of a wrong key in what it says.
     throw taskErrors.vendor_failed({ message: 'The vendor refused the credential of the channel.' });
   }
   const encoded = response.headers['content-encoding'] !== undefined;
-  if (status < 400 || encoded) throw taskErrors.vendor_failed({ message: `The vendor answered ${status}.` });
+  if (status < 400 || status > 599 || encoded) {
+    throw taskErrors.vendor_failed({ message: `The vendor answered ${status}.` });
+  }
   const body = new TextEncoder().encode(redactSecrets(said, [key]));
   return { status, headers: vendorHeaders(response, { whole: true }), body, replayed: false };
 }
 
-async function readBeginning(response: UpstreamResponse): Promise<string> {
+async function readBeginning(clock: Clock, response: UpstreamResponse): Promise<string> {
   const reader = response.stream().getReader();
   const chunks: Uint8Array[] = [];
+  const patience = waitAtMost(clock, REFUSAL_MS);
+  const leave = () => void reader.cancel().catch(() => undefined);
+  patience.signal.addEventListener('abort', leave, { once: true });
   try {
     for (let size = 0; size < MAX_REFUSAL_BYTES; ) {
       const { done, value } = await reader.read();
@@ -72,8 +80,9 @@ async function readBeginning(response: UpstreamResponse): Promise<string> {
     }
   } catch {
     // What came of it says enough.
+  } finally {
+    patience.end();
   }
-  await reader.cancel().catch(() => undefined);
   return new TextDecoder().decode(Buffer.concat(chunks).subarray(0, MAX_REFUSAL_BYTES));
 }
 
