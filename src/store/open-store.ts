@@ -116,10 +116,7 @@ function assemble(dialect: Store['dialect'], driver: Driver): Store {
     },
     tasks: {
       ...root.tasks,
-      advanceAll: (polled) =>
-        polled.some(({ event }) => event)
-          ? transaction((tx) => tx.tasks.advanceAll(polled))
-          : root.tasks.advanceAll(polled),
+      advanceAll: (polled) => transaction((tx) => tx.tasks.advanceAll(polled)),
     },
     ledger: {
       ...root.ledger,

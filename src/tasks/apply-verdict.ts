@@ -1,5 +1,5 @@
 import type { TaskChange, TaskRecord, TaskStatus } from '../store/ports/index.ts';
-import type { Verdict } from './ask-vendor.ts';
+import type { Snapshot, Verdict } from './ask-vendor.ts';
 import { finishTask, leaseOf } from './finish-task.ts';
 import { nextPollDelayMs } from './poll-schedule.ts';
 import { traceEvent } from './trace-event.ts';
@@ -82,7 +82,11 @@ async function recordProgress(
   const progress = verdict.progress || (moved ? (DEFAULT_PROGRESS[status] ?? task.progress) : task.progress);
   const now = deps.clock.unix();
   const startTime = status === 'IN_PROGRESS' && task.startTime === 0 ? now : task.startTime;
-  const change: TaskChange = { ...verdict.snapshot, status, progress, pollFailures: 0, polls, startTime };
+  const change: TaskChange = {
+    ...newlySaid(task, verdict.snapshot),
+    ...(moved ? { status } : {}),
+    ...{ progress, pollFailures: 0, polls, startTime },
+  };
   const wait = delay(deps, task, verdict.retryAfterMs);
   const event = moved ? { at: now, kind: 'transition' as const, status } : undefined;
   if (task.callbackUrl === null || (!moved && progress === task.progress))
@@ -95,6 +99,12 @@ async function recordProgress(
     });
   }
   deps.watchers.changed(task.taskId);
+}
+
+/** Most answers say what the one before said: such data is not written again. */
+function newlySaid(task: TaskRecord, snapshot: Snapshot): Snapshot {
+  const { data, ...others } = snapshot;
+  return data === undefined || JSON.stringify(data) === JSON.stringify(task.data) ? others : snapshot;
 }
 
 async function countFailure(

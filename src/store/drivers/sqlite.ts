@@ -20,6 +20,9 @@ const READS = /^\s*(select|with)\b/i;
  */
 const CHECKPOINT_PAGES = 8000;
 
+/** KiB of pages that the writing connection may keep, instead of SQLite's 2 MB: the indexes of 100,000 running tasks fit in. */
+const CACHE_KIB = 16 * 1024;
+
 export const sqlitePath = (dataDir: string): string => join(dataDir, 'taskgate.db');
 
 /** Makes the data directory and the database file, readable by their owner alone: they hold secrets. */
@@ -76,6 +79,7 @@ export function openSqlite(options: {
   release: () => void;
 }): Driver {
   const writing = openSqliteFile(options.dataDir, options.synchronous);
+  writing.run(`pragma cache_size = -${CACHE_KIB}`);
   const reading = openSqliteFile(options.dataDir, options.synchronous);
   reading.run('pragma query_only = on');
 
