@@ -1,7 +1,10 @@
+import { Button } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
-import { useNavigate } from 'react-router';
+import { Link, useNavigate } from 'react-router';
 import { FullPageMessage } from '../ui/full-page.tsx';
+import { Page } from '../ui/page.tsx';
 
+/** An address that leads nowhere, for who is not signed in. */
 export function MissingPage() {
   const { t } = useTranslation();
   const navigate = useNavigate();
@@ -12,5 +15,19 @@ export function MissingPage() {
       action={t('missing.home')}
       onAction={() => void navigate('/')}
     />
+  );
+}
+
+/** The same within the frame, where the navigation is at hand. */
+export function MissingHere() {
+  const { t } = useTranslation();
+  return (
+    <Page heading={t('missing.heading')} intro={t('missing.text')} narrow>
+      <div>
+        <Button component={Link} to="/">
+          {t('missing.home')}
+        </Button>
+      </div>
+    </Page>
   );
 }

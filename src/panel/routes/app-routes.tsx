@@ -1,7 +1,7 @@
 import { lazy, Suspense } from 'react';
 import { Route, Routes } from 'react-router';
-import { MissingPage } from '../pages/missing-page.tsx';
-import { RequireRole, RequireSession, WhenAnonymous } from '../session/guards.tsx';
+import { MissingHere, MissingPage } from '../pages/missing-page.tsx';
+import { Either, RequireRole, RequireSession, WhenAnonymous } from '../session/guards.tsx';
 import { roles } from '../shell/sections.ts';
 import { FullPageLoader } from '../ui/full-page.tsx';
 
@@ -138,7 +138,19 @@ export function AppRoutes() {
             <Route path="/system" element={<SystemPage />} />
           </Route>
         </Route>
-        <Route path="*" element={<MissingPage />} />
+        <Route
+          path="*"
+          element={
+            <Either
+              signedIn={
+                <AppFrame>
+                  <MissingHere />
+                </AppFrame>
+              }
+              anonymous={<MissingPage />}
+            />
+          }
+        />
       </Routes>
     </Suspense>
   );

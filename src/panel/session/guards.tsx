@@ -3,7 +3,7 @@ import { useTranslation } from 'react-i18next';
 import { Navigate, Outlet, useLocation, useSearchParams } from 'react-router';
 import { ApiError } from '../api/api-error.ts';
 import { describeError } from '../api/describe-error.ts';
-import { MissingPage } from '../pages/missing-page.tsx';
+import { MissingHere } from '../pages/missing-page.tsx';
 import { FullPageLoader, FullPageMessage } from '../ui/full-page.tsx';
 import { useIsAway } from './connection-notice.tsx';
 import { hasSessionHint } from './read-hint.ts';
@@ -40,20 +40,25 @@ export function RequireSession({ children }: { children: ReactNode }) {
  */
 export function WhenAnonymous({ children }: { children: ReactNode }) {
   const [params] = useSearchParams();
+  return <Either signedIn={<Navigate to={safeRedirect(params.get('redirect'))} replace />} anonymous={children} />;
+}
+
+/** One page for who is signed in, as far as the hint cookie and the server say at once, another for everybody else. */
+export function Either({ signedIn, anonymous }: { signedIn: ReactNode; anonymous: ReactNode }) {
   const { phase } = useSessionSnapshot();
   const [wasHinted] = useState(hasSessionHint);
   const worthAsking = phase === 'unknown' && wasHinted;
   const { trouble } = useRestore(worthAsking);
 
-  if (phase === 'signed_in') return <Navigate to={safeRedirect(params.get('redirect'))} replace />;
-  return worthAsking && trouble === null ? <FullPageLoader /> : children;
+  if (phase === 'signed_in') return signedIn;
+  return worthAsking && trouble === null ? <FullPageLoader /> : anonymous;
 }
 
 /**
  * Pages of administrators and root. The server refuses everybody else anyway: this only spares the others a page full of refusals.
  */
 export function RequireRole({ role }: { role: number }) {
-  return useRole() >= role ? <Outlet /> : <MissingPage />;
+  return useRole() >= role ? <Outlet /> : <MissingHere />;
 }
 
 /** Between tries that nobody asked for, in ms; the last one is repeated. */

@@ -4,6 +4,7 @@ import { useMutation } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import { useSession, useSessionSnapshot } from '../session/session-context.tsx';
+import { roleText } from '../session/use-role.ts';
 import classes from './account-menu.module.css';
 
 /** Who is signed in, and the way out. */
@@ -28,6 +29,10 @@ export function AccountMenu() {
         </UnstyledButton>
       </Menu.Target>
       <Menu.Dropdown>
+        <Menu.Label className={classes.who}>
+          {bundle.user.username}
+          <span>{t(roleText(bundle.user.role))}</span>
+        </Menu.Label>
         {signOut.isError && (
           <p className={classes.failed} role="alert">
             {t('home.signOutFailed')}

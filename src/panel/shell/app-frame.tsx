@@ -1,7 +1,7 @@
 import { Burger, Drawer } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { Notifications } from '@mantine/notifications';
-import { Suspense, useEffect } from 'react';
+import { type ReactNode, Suspense, useEffect } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Outlet, useLocation } from 'react-router';
 import { ProofProvider } from '../session/proof.tsx';
@@ -15,7 +15,7 @@ import classes from './app-frame.module.css';
 import { SideNavigation } from './side-navigation.tsx';
 
 /** The frame of all pages after sign-in: where one can go at the side, who one is at the top. */
-export function AppFrame() {
+export function AppFrame({ children = <Outlet /> }: { children?: ReactNode }) {
   const { t } = useTranslation();
   const { pathname } = useLocation();
   const [isOpen, { toggle, close }] = useDisclosure(false);
@@ -45,10 +45,8 @@ export function AppFrame() {
               </div>
             </header>
             <main id="content" tabIndex={-1} className={classes.content}>
-              <CrashBoundary key={pathname}>
-                <Suspense fallback={<FullPageLoader />}>
-                  <Outlet />
-                </Suspense>
+              <CrashBoundary key={pathname} within>
+                <Suspense fallback={<FullPageLoader within />}>{children}</Suspense>
               </CrashBoundary>
             </main>
           </div>

@@ -2,8 +2,8 @@ import { Component, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { FullPageMessage } from './full-page.tsx';
 
-/** Catches what a page throws while it renders, a chunk that cannot be loaded included. */
-export class CrashBoundary extends Component<{ children: ReactNode }, { crashed: boolean }> {
+/** Catches what a page throws while it renders, a chunk that cannot be loaded included. `within`: the frame around it stands. */
+export class CrashBoundary extends Component<{ children: ReactNode; within?: boolean }, { crashed: boolean }> {
   override state = { crashed: false };
 
   static getDerivedStateFromError(): { crashed: boolean } {
@@ -11,14 +11,15 @@ export class CrashBoundary extends Component<{ children: ReactNode }, { crashed:
   }
 
   override render(): ReactNode {
-    return this.state.crashed ? <CrashPage /> : this.props.children;
+    return this.state.crashed ? <CrashPage within={this.props.within ?? false} /> : this.props.children;
   }
 }
 
-function CrashPage() {
+function CrashPage({ within }: { within: boolean }) {
   const { t } = useTranslation();
   return (
     <FullPageMessage
+      within={within}
       heading={t('error.crashed')}
       text={t('error.crashedText')}
       action={t('error.reload')}

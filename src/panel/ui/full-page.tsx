@@ -2,8 +2,8 @@ import { Button, Center, Loader, Stack, Text, Title } from '@mantine/core';
 import { useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 
-/** Shown while a page has nothing yet. It stays invisible for a moment, so that quick answers do not flicker. */
-export function FullPageLoader() {
+/** Shown while a page has nothing yet, in the whole window or `within` the frame. It stays invisible for a moment, so that quick answers do not flicker. */
+export function FullPageLoader({ within = false }: { within?: boolean }) {
   const { t } = useTranslation();
   const [visible, setVisible] = useState(false);
   useEffect(() => {
@@ -11,18 +11,25 @@ export function FullPageLoader() {
     return () => clearTimeout(timer);
   }, []);
   return (
-    <Center mih="100dvh" role="status" aria-label={t('app.loading')}>
+    <Center mih={within ? '50dvh' : '100dvh'} role="status" aria-label={t('app.loading')}>
       {visible && <Loader size={28} aria-hidden="true" />}
     </Center>
   );
 }
 
-type FullPageMessageProps = { heading: string; text: string; action: string; onAction(): void };
+type FullPageMessageProps = {
+  heading: string;
+  text: string;
+  action: string;
+  onAction(): void;
+  /** The frame around it has the main landmark. */
+  within?: boolean;
+};
 
 /** A page that cannot be shown says why, and offers the one step that may help. */
-export function FullPageMessage({ heading, text, action, onAction }: FullPageMessageProps) {
+export function FullPageMessage({ heading, text, action, onAction, within = false }: FullPageMessageProps) {
   return (
-    <Center component="main" mih="100dvh" p="lg">
+    <Center component={within ? 'div' : 'main'} mih={within ? '60dvh' : '100dvh'} p="lg">
       <Stack maw={420} gap="sm" align="flex-start">
         <Title order={1} fz={26}>
           {heading}

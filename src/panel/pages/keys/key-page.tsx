@@ -7,15 +7,15 @@ import { Answer } from '../../ui/answer.tsx';
 import { BackLink } from '../../ui/back-link.tsx';
 import { FailureNotice } from '../../ui/failure-notice.tsx';
 import { Page } from '../../ui/page.tsx';
-import { Section } from '../../ui/section.tsx';
+import { SettingsBlock } from '../../ui/settings-block.tsx';
 import { tellDone } from '../../ui/tell.ts';
 import { useForm } from '../../ui/use-form.ts';
 import { useFormat } from '../../ui/use-format.ts';
 import { checkKey, type KeyValues, readKey, valuesOf } from './key-fields.ts';
 import { KeyForm } from './key-form.tsx';
 import { KeyStatus } from './key-status.tsx';
+import { KeyWebhook } from './key-webhook.tsx';
 import { useKeyChanges } from './use-key-changes.ts';
-import { WebhookSection } from './webhook-section.tsx';
 
 /** One API key: what it may do, where its notices go, and its end. */
 export function KeyPage() {
@@ -23,15 +23,15 @@ export function KeyPage() {
   const { id = '' } = useParams();
   const query = useApi<ApiKey>(`/api/token/${encodeURIComponent(id)}`);
   return (
-    <Page heading={query.data?.name ?? t('keys.one')} back={<BackLink to="/keys">{t('nav.keys')}</BackLink>} narrow>
+    <Page heading={query.data?.name ?? t('keys.one')} back={<BackLink to="/keys">{t('nav.keys')}</BackLink>}>
       <Answer query={query}>
         {(apiKey) => (
-          <Stack gap="lg">
+          <div>
             <Facts apiKey={apiKey} />
             <Settings key={apiKey.id} apiKey={apiKey} />
-            <WebhookSection key={`webhook-${apiKey.id}`} apiKey={apiKey} />
+            <KeyWebhook key={`webhook-${apiKey.id}`} apiKey={apiKey} />
             <Ending apiKey={apiKey} />
-          </Stack>
+          </div>
         )}
       </Answer>
     </Page>
@@ -43,7 +43,7 @@ function Facts({ apiKey }: { apiKey: ApiKey }) {
   const { t } = useTranslation();
   const format = useFormat();
   return (
-    <Group gap={24} wrap="wrap">
+    <Group gap="8px 24px" wrap="wrap" pb={28}>
       <KeyStatus status={apiKey.status} />
       <Text size="sm" ff="monospace">
         {apiKey.prefix}…
@@ -76,7 +76,7 @@ function Settings({ apiKey }: { apiKey: ApiKey }) {
     change: save,
   });
   return (
-    <Section heading={t('keys.settings')}>
+    <SettingsBlock heading={t('keys.settings')} intro={t('keys.settings.intro')}>
       <form onSubmit={form.submit} noValidate>
         <Stack gap={24}>
           {form.error !== null && <FailureNotice error={form.error} />}
@@ -88,7 +88,7 @@ function Settings({ apiKey }: { apiKey: ApiKey }) {
           </Group>
         </Stack>
       </form>
-    </Section>
+    </SettingsBlock>
   );
 }
 
@@ -97,7 +97,10 @@ function Ending({ apiKey }: { apiKey: ApiKey }) {
   const navigate = useNavigate();
   const changes = useKeyChanges(() => void navigate('/keys'));
   return (
-    <Section heading={t('keys.ending')} intro={t(apiKey.status === 2 ? 'keys.endingDisabled' : 'keys.endingIntro')}>
+    <SettingsBlock
+      heading={t('keys.ending')}
+      intro={t(apiKey.status === 2 ? 'keys.endingDisabled' : 'keys.endingIntro')}
+    >
       {changes.error !== null && <FailureNotice error={changes.error} />}
       <Group>
         <Button variant="default" loading={changes.isPending} onClick={() => changes.toggle(apiKey)}>
@@ -107,6 +110,6 @@ function Ending({ apiKey }: { apiKey: ApiKey }) {
           {t('keys.delete')}
         </Button>
       </Group>
-    </Section>
+    </SettingsBlock>
   );
 }

@@ -5,6 +5,7 @@ import { Link } from 'react-router';
 import type { ApiKey, ApiKeyPage } from '../../api/types.ts';
 import { useApi, withQuery } from '../../api/use-api.ts';
 import { type Column, DataTable } from '../../ui/data-table.tsx';
+import { Dotted } from '../../ui/dotted.tsx';
 import { EmptyState } from '../../ui/empty-state.tsx';
 import { FailureNotice } from '../../ui/failure-notice.tsx';
 import { Page } from '../../ui/page.tsx';
@@ -67,16 +68,22 @@ function useColumns(changes: ReturnType<typeof useKeyChanges>): readonly Column<
       render: (key) => (key.unlimited_quota ? t('keys.unlimited') : format.money(key.quota)),
     },
     { key: 'spent', heading: t('keys.spent'), numeric: true, render: (key) => format.money(key.used_quota) },
-    { key: 'limits', heading: t('keys.limited'), render: (key) => <KeyLimits limits={key} /> },
+    { key: 'limits', heading: t('keys.limited'), minor: true, render: (key) => <KeyLimits limits={key} /> },
     {
       key: 'expires',
-      heading: t('keys.expires'),
-      render: (key) => (key.expires_at === 0 ? t('keys.never') : format.date(key.expires_at)),
+      heading: t('keys.expiry'),
+      render: (key) => (
+        <span className={classes.time}>{key.expires_at === 0 ? t('keys.never') : format.date(key.expires_at)}</span>
+      ),
     },
     {
       key: 'used',
       heading: t('keys.lastUsed'),
-      render: (key) => (key.last_used_at === 0 ? t('keys.notUsed') : format.ago(key.last_used_at)),
+      render: (key) => (
+        <span className={classes.time}>
+          {key.last_used_at === 0 ? t('keys.notUsed') : format.ago(key.last_used_at)}
+        </span>
+      ),
     },
     {
       key: 'actions',
@@ -120,6 +127,6 @@ function KeyLimits({ limits }: { limits: ApiKey }) {
       {t('keys.noLimits')}
     </Text>
   ) : (
-    words.join(' · ')
+    <Dotted parts={words} />
   );
 }

@@ -77,7 +77,7 @@ function MadeKey({ made }: { made: NewApiKey }) {
           <ShownOnce heading={t('keys.secret.once')} text={t('keys.secret.text')} secret={made.new_webhook_secret} />
         )}
         <Section heading={t('keys.first')} intro={t('keys.firstIntro')}>
-          <KeySnippets apiKey={made.key} />
+          <KeySnippets />
         </Section>
         <Group>
           <Button component={Link} to="/keys">

@@ -3,9 +3,8 @@ import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { User } from '../../api/types.ts';
 import { useApi } from '../../api/use-api.ts';
-import type { TextKey } from '../../i18n/texts.ts';
+import { roleText } from '../../session/use-role.ts';
 import { useStatus } from '../../session/use-status.ts';
-import { roles } from '../../shell/sections.ts';
 import { Answer } from '../../ui/answer.tsx';
 import { Page } from '../../ui/page.tsx';
 import { SettingsBlock } from '../../ui/settings-block.tsx';
@@ -51,10 +50,9 @@ export function ProfilePage() {
 
 function Facts({ user }: { user: User }) {
   const { t } = useTranslation();
-  const role: TextKey = user.role >= roles.root ? 'role.root' : user.role >= roles.admin ? 'role.admin' : 'role.user';
   const facts = [
     [t('home.account.name'), user.username],
-    [t('home.account.role'), t(role)],
+    [t('home.account.role'), t(roleText(user.role))],
     [t('home.account.group'), user.group],
   ] as const;
   return (

@@ -8,6 +8,7 @@ import { hasPasskeys } from '../../session/passkeys.ts';
 import { useProof } from '../../session/proof.tsx';
 import { Answer } from '../../ui/answer.tsx';
 import { useConfirm } from '../../ui/confirm.tsx';
+import { Dotted } from '../../ui/dotted.tsx';
 import { FailureNotice } from '../../ui/failure-notice.tsx';
 import { Item, ItemList } from '../../ui/item-list.tsx';
 import { SettingsBlock } from '../../ui/settings-block.tsx';
@@ -98,7 +99,7 @@ function PasskeyItem({ passkey }: { passkey: Passkey }) {
       title={passkey.name}
       details={
         <>
-          {details.join(' · ')}
+          <Dotted parts={details} />
           {remove.isError && <FailureNotice error={remove.error} />}
         </>
       }

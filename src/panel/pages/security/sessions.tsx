@@ -7,6 +7,7 @@ import type { TextKey } from '../../i18n/texts.ts';
 import { describeDevice } from '../../session/describe-device.ts';
 import { Answer } from '../../ui/answer.tsx';
 import { useConfirm } from '../../ui/confirm.tsx';
+import { Dotted } from '../../ui/dotted.tsx';
 import { FailureNotice } from '../../ui/failure-notice.tsx';
 import { Item, ItemList } from '../../ui/item-list.tsx';
 import { SettingsBlock } from '../../ui/settings-block.tsx';
@@ -100,7 +101,7 @@ function SessionItem({ session }: { session: LoginSession }) {
       }
       details={
         <>
-          {facts.join(' · ')}
+          <Dotted parts={facts} />
           {revoke.isError && <FailureNotice error={revoke.error} />}
         </>
       }

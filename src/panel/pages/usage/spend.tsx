@@ -1,10 +1,10 @@
+import { Title } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { UsageFigures } from '../../api/types.ts';
 import { ChartOrTable } from '../../ui/chart-or-table.tsx';
 import { Rows } from '../../ui/data-table.tsx';
 import { DayBars } from '../../ui/day-bars.tsx';
 import { EmptyState } from '../../ui/empty-state.tsx';
-import { Section } from '../../ui/section.tsx';
 import { useFormat } from '../../ui/use-format.ts';
 
 /** Spend by day as a chart or a table, and by model. */
@@ -43,7 +43,7 @@ function ByDay({ days }: { days: UsageFigures['by_day'] }) {
             most: format.money(most.spend),
             day: whole.format(at(most.day)),
           })}
-          name={t('usage.spent')}
+          series={[{ key: 'value', name: t('usage.spent') }]}
           days={days.map(({ day, spend }) => ({ day: axis.format(at(day)), value: spend }))}
           format={format.money}
         />
@@ -71,7 +71,10 @@ function ByModel({ models }: { models: UsageFigures['models'] }) {
   const total = models.reduce((sum, { spend }) => sum + spend, 0);
   const dearest = [...models].sort((a, b) => b.spend - a.spend);
   return (
-    <Section heading={t('usage.byModel')}>
+    <section aria-labelledby="by-model">
+      <Title order={2} fz={18} id="by-model" mb={14}>
+        {t('usage.byModel')}
+      </Title>
       <Rows
         label={t('usage.byModel')}
         rows={dearest}
@@ -89,6 +92,6 @@ function ByModel({ models }: { models: UsageFigures['models'] }) {
           },
         ]}
       />
-    </Section>
+    </section>
   );
 }

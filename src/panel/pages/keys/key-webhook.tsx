@@ -7,7 +7,7 @@ import { useChange } from '../../api/use-api.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { useConfirm } from '../../ui/confirm.tsx';
 import { FailureNotice } from '../../ui/failure-notice.tsx';
-import { Section } from '../../ui/section.tsx';
+import { SettingsBlock } from '../../ui/settings-block.tsx';
 import { ShownOnce } from '../../ui/shown-once.tsx';
 import { tellDone } from '../../ui/tell.ts';
 import { useForm } from '../../ui/use-form.ts';
@@ -15,7 +15,7 @@ import { useFormat } from '../../ui/use-format.ts';
 import { checkKey, valuesOf } from './key-fields.ts';
 
 /** Where notices of the key's tasks go, and the secret that signs them. */
-export function WebhookSection({ apiKey }: { apiKey: ApiKey }) {
+export function KeyWebhook({ apiKey }: { apiKey: ApiKey }) {
   const { t } = useTranslation();
   const session = useSession();
   const queries = useQueryClient();
@@ -43,7 +43,7 @@ export function WebhookSection({ apiKey }: { apiKey: ApiKey }) {
     change: save,
   });
   return (
-    <Section
+    <SettingsBlock
       heading={t('keys.webhook')}
       intro={
         <>
@@ -74,7 +74,7 @@ export function WebhookSection({ apiKey }: { apiKey: ApiKey }) {
         </Stack>
       </form>
       <Secret apiKey={apiKey} shown={secret} onMade={setSecret} />
-    </Section>
+    </SettingsBlock>
   );
 }
 
