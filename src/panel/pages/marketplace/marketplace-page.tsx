@@ -1,14 +1,16 @@
 import { Alert, Button, Stack, Text, TextInput, Title } from '@mantine/core';
 import { IconRefresh, IconSearch, IconSettings } from '@tabler/icons-react';
-import { useQuery } from '@tanstack/react-query';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link, useSearchParams } from 'react-router';
 import type { MarketOffer, MarketPlugin } from '../../api/types.ts';
+import { useApi } from '../../api/use-api.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { Answer } from '../../ui/answer.tsx';
 import { TableSkeleton } from '../../ui/data-table.tsx';
 import { EmptyState } from '../../ui/empty-state.tsx';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
 import { localise } from '../../ui/localise.ts';
 import { Page } from '../../ui/page.tsx';
 import { PluginIcon } from '../../ui/plugin-icon.tsx';
@@ -25,22 +27,13 @@ export function MarketplacePage() {
   const session = useSession();
   const [params, setParams] = useSearchParams();
   const [isEditing, setEditing] = useState(false);
-  const [asksAnew, setAsksAnew] = useState(false);
   const wanted = params.get('q') ?? '';
-  const offers = useQuery({
-    queryKey: ['api', path],
-    queryFn: () =>
-      session.send<MarketOffer[]>({
-        method: 'GET',
-        path: asksAnew ? `${path}?refresh=true` : path,
-        patienceMs: 60_000,
-      }),
+  const offers = useApi<MarketOffer[]>(path);
+  const queries = useQueryClient();
+  const refresh = useMutation({
+    mutationFn: () => session.send<MarketOffer[]>({ method: 'GET', path: `${path}?refresh=true`, patienceMs: 60_000 }),
+    onSuccess: (fresh) => queries.setQueryData(['api', path], fresh),
   });
-  const refresh = async (): Promise<void> => {
-    setAsksAnew(true);
-    await offers.refetch();
-    setAsksAnew(false);
-  };
 
   return (
     <Page
@@ -57,9 +50,9 @@ export function MarketplacePage() {
           </Button>
           <Button
             variant="default"
-            loading={asksAnew}
+            loading={refresh.isPending}
             leftSection={<IconRefresh size={18} stroke={1.6} aria-hidden="true" />}
-            onClick={() => void refresh()}
+            onClick={() => refresh.mutate()}
           >
             {t('app.refresh')}
           </Button>
@@ -78,6 +71,7 @@ export function MarketplacePage() {
         }}
         maw={420}
       />
+      {refresh.isError && <FailureNotice error={refresh.error} />}
       <Answer query={offers} pending={<TableSkeleton />}>
         {(sources) =>
           sources.length === 0 ? (
