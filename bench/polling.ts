@@ -1,4 +1,5 @@
 import { Database } from 'bun:sqlite';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { startGateway } from '../test/support/gateway.ts';
@@ -9,6 +10,10 @@ import { openStage } from './stage.ts';
 
 /** Tasks in flight, from few to many, so that their rows show what grows. */
 const SIZES = [1000, 10_000, 100_000] as const;
+const MOST = SIZES[2];
+/** A plugin that asks for up to a hundred tasks with one request, and its key. */
+const BATCH_PLUGIN = new URL('../test/fixtures/demo-batch.js', import.meta.url);
+const BATCH_KEY = 'demo-batch';
 /** Up to here every poll is to come in time, on one core; beyond it, as many polls as the machine can do. */
 const AIMED_SIZE = 10_000;
 const AIM_POLLS_PER_SECOND = 3000;
@@ -24,12 +29,17 @@ const WINDOW_MS = 30_000;
 
 type Figures = { lateness: number; perSecond: number; cores: number; rssMb: number };
 
+/** How the vendor is asked: for each task by itself, or for many at once. */
+type Manner = 'one by one' | 'in batches';
+
 /** Tasks in flight on one node with the default configuration: how late their polls are, what they cost, and what grows with their number. */
 export async function benchPolling(): Promise<Row[]> {
   const stage = await openStage({ UPDATE_TASK: 'false', SQLITE_SYNCHRONOUS: 'NORMAL' });
   try {
     let left: number = SUBMITTED;
     const prompt = `a lighthouse in the fog [duration=${JOB_SECONDS}]`;
+    await stage.admin.call('POST', '/api/plugin/task', { source: readFileSync(BATCH_PLUGIN, 'utf8') });
+    await stage.admin.createChannel(stage.vendor.url, { task_plugin_key: BATCH_KEY, models: ['demo-batch-video'] });
     await Promise.all(
       Array.from({ length: CLIENTS }, async () => {
         while (left-- > 0) await stage.submit(prompt);
@@ -39,11 +49,11 @@ export async function benchPolling(): Promise<Row[]> {
     const { dataDir } = stage.gateway;
     const rows: Row[] = [];
     let least: Figures | undefined;
-    for (const size of SIZES) {
-      fillUp(dataDir, size);
+    for (const [size, manner] of [...SIZES.map((few) => [few, 'one by one'] as const), [MOST, 'in batches'] as const]) {
+      fillUp(dataDir, size, manner);
       const figures = await measure(dataDir);
       least ??= figures;
-      rows.push(...describe(size, figures, least));
+      rows.push(...describe(`${size.toLocaleString('en')} in flight, asked ${manner}`, size, figures, least));
     }
     return rows;
   } finally {
@@ -71,8 +81,7 @@ async function measure(dataDir: string): Promise<Figures> {
   }
 }
 
-function describe(size: number, { lateness, perSecond, cores, rssMb }: Figures, least: Figures): Row[] {
-  const what = `${size.toLocaleString('en')} in flight`;
+function describe(what: string, size: number, { lateness, perSecond, cores, rssMb }: Figures, least: Figures): Row[] {
   const usPerPoll = (figures: Figures) => (figures.cores / figures.perSecond) * 1e6;
   const growth = usPerPoll({ lateness, perSecond, cores, rssMb }) / usPerPoll(least);
   return [
@@ -93,10 +102,10 @@ function describe(size: number, { lateness, perSecond, cores, rssMb }: Figures, 
 }
 
 /**
- * Copies rows until there are `size`, and gives all of them ages from nothing to the length of a job, and due times as polling would have
- * left them.
+ * Copies rows until there are `size`, and gives all of them ages from nothing to the length of a job, and the status and due times that
+ * polling would have left them with: the vendor has their jobs queued.
  */
-function fillUp(dataDir: string, size: number): void {
+function fillUp(dataDir: string, size: number, manner: Manner): void {
   const database = new Database(join(dataDir, 'taskgate.db'));
   const columns = (database.query('select name from pragma_table_info(?)').all('tasks') as { name: string }[])
     .map(({ name }) => `"${name}"`)
@@ -108,13 +117,15 @@ function fillUp(dataDir: string, size: number): void {
      where id <= ? and n < ?`,
     [countOf(database) / SUBMITTED, size / SUBMITTED, SUBMITTED, SUBMITTED, size / SUBMITTED],
   );
+  const key = manner === 'in batches' ? BATCH_KEY : 'demo';
   const now = Math.floor(performance.timeOrigin + performance.now());
   database.run(
     `update tasks set
-      lease_owner = null, lease_until = 0,
+      status = 'QUEUED', progress = '0%', lease_owner = null, lease_until = 0,
+      platform = ?, channel_id = (select id from channels where task_plugin_key = ?),
       submit_time = ? - id * ? / ?,
       next_poll_at = ? + id * 7919 % min(?, max(3000, id * ? / ? * 100))`,
-    [Math.floor(now / 1000), JOB_SECONDS, size, now, INTERVAL_MS, JOB_SECONDS, size],
+    [key, key, Math.floor(now / 1000), JOB_SECONDS, size, now, INTERVAL_MS, JOB_SECONDS, size],
   );
   if (countOf(database) !== size) throw new Error(`${countOf(database)} tasks instead of ${size}`);
   database.close();
