@@ -78,23 +78,37 @@ async function bundle(): Promise<{ html: string; assets: Asset[] }> {
   return { html, assets: assets.sort((a, b) => (a.name < b.name ? -1 : 1)) };
 }
 
-/** Every JSON file of the folder is a language: each a chunk of its own, with its name at hand before it is loaded. */
+/** What a text of the pages before sign-in is called: the first part of its key. These are loaded at once, the others after sign-in. */
+const firstAreas = new Set(
+  'account app board challenge code connection ended error forgot language legal missing oauth passkey reset setup signIn signUp telegram wait wechat'.split(
+    ' ',
+  ),
+);
+export const isFirstText = (key: string): boolean => firstAreas.has(key.split('.', 1)[0] ?? '');
+
+/** Every JSON file of the folder is a language: two chunks, with its name at hand before they are loaded. */
 const languageFiles: BunPlugin = {
   name: 'languages',
   setup(build) {
     const folder = join(root, 'src/panel/i18n');
-    build.onResolve({ filter: /^panel:languages$/ }, () => ({ path: 'languages', namespace: 'panel' }));
+    const read = (file: string) => JSON.parse(readFileSync(join(folder, file), 'utf8')) as Record<string, string>;
+    build.onResolve({ filter: /^panel:/ }, ({ path }) => ({ path: path.slice('panel:'.length), namespace: 'panel' }));
     build.onLoad({ filter: /^languages$/, namespace: 'panel' }, () => {
       const entries = readdirSync(folder)
         .filter((name) => name.endsWith('.json'))
         .sort()
         .map((file) => {
-          const path = join(folder, file);
-          const texts = JSON.parse(readFileSync(path, 'utf8')) as Record<string, string>;
+          const texts = read(file);
           const [name, tag] = [JSON.stringify(texts['language.name']), JSON.stringify(texts['language.tag'])];
-          return `${JSON.stringify(file.slice(0, -5))}: { name: ${name}, tag: ${tag}, load: () => import(${JSON.stringify(path)}) }`;
+          const load = (part: string) => `() => import(${JSON.stringify(`panel:${part}/${file}`)})`;
+          return `${JSON.stringify(file.slice(0, -5))}: { name: ${name}, tag: ${tag}, loadFirst: ${load('first')}, loadRest: ${load('rest')} }`;
         });
       return { contents: `export const languages = { ${entries.join(', ')} };`, loader: 'js' };
+    });
+    build.onLoad({ filter: /^(first|rest)\/.*\.json$/, namespace: 'panel' }, ({ path }) => {
+      const [part, file] = path.split('/') as [string, string];
+      const texts = Object.entries(read(file)).filter(([key]) => isFirstText(key) === (part === 'first'));
+      return { contents: `export default ${JSON.stringify(Object.fromEntries(texts))};`, loader: 'js' };
     });
   },
 };

@@ -11,7 +11,7 @@ import { BrowserRouter } from 'react-router';
 import './theme/base.css';
 import { ApiError } from './api/api-error.ts';
 import { createSendRequest } from './api/send-request.ts';
-import { createI18n } from './i18n/create-i18n.ts';
+import { createI18n, loadAllTexts } from './i18n/create-i18n.ts';
 import { AppRoutes } from './routes/app-routes.tsx';
 import { type Connection, watchConnection } from './session/connection.ts';
 import { ConnectionNotice, ConnectionProvider } from './session/connection-notice.tsx';
@@ -31,6 +31,8 @@ async function start(container: HTMLElement): Promise<void> {
   setNonce(nonce);
   loadFont();
   const i18n = await createI18n();
+  // Whoever was signed in will most likely need them.
+  if (hasSessionHint()) void loadAllTexts(i18n).catch(() => {});
   const { connection, send } = watchConnection({ send: createSendRequest(), wait: pause });
   const session = createSession({
     send,

@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'bun:test';
+import { readFileSync } from 'node:fs';
 import { Glob } from 'bun';
+import { isFirstText } from '../../scripts/build-panel.ts';
 import en from '../../src/panel/i18n/en.json';
-import { describeDevice } from '../../src/panel/session/describe-device.ts';
 import { objectToPassword, objectToUsername } from '../../src/panel/pages/setup/check-account.ts';
 import { readSetupToken } from '../../src/panel/pages/setup/read-setup-token.ts';
+import { describeDevice } from '../../src/panel/session/describe-device.ts';
 import { safeRedirect } from '../../src/panel/session/safe-redirect.ts';
 
 const languages = await Promise.all(
@@ -21,6 +23,29 @@ describe('languages', () => {
       expect([key, placeholders(texts[key] ?? '')]).toEqual([key, placeholders(text)]);
     }
   });
+});
+
+test('pages before sign-in say nothing whose text comes after it', () => {
+  const before = [
+    'src/panel/pages/{sign-in,accounts,oauth}/*.{ts,tsx}',
+    'src/panel/pages/missing-page.tsx',
+    'src/panel/session/{connection-notice,guards,passkeys,use-status}.{ts,tsx}',
+    'src/panel/api/describe-error.ts',
+    'src/panel/ui/{answer,choice-menu,copy-field,crash-boundary,failure-notice,full-page,page-controls,page-heading,task-board,welcome-layout}.tsx',
+  ];
+  const root = new URL('../..', import.meta.url).pathname;
+  const files = before
+    .flatMap((pattern) => [...new Glob(pattern).scanSync(root)])
+    // Used by the security page.
+    .filter((file) => !file.endsWith('/bind-in-popup.ts'));
+  expect(files.length).toBeGreaterThan(40);
+  const late = files.flatMap((file) =>
+    [...readFileSync(`${root}/${file}`, 'utf8').matchAll(/'([a-z]+[A-Za-z]*\.[A-Za-z.]+)'/g)]
+      .map(([, key]) => key ?? '')
+      .filter((key) => key in en && !isFirstText(key))
+      .map((key) => `${file}: ${key}`),
+  );
+  expect(late).toEqual([]);
 });
 
 describe('where a sign-in leads', () => {

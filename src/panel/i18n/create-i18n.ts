@@ -12,7 +12,10 @@ declare module 'i18next' {
   }
 }
 
-/** An i18next instance with the preferred language loaded. Keys are whole: the dot in them has no meaning. */
+/** Where texts are looked for that the first chunk does not have. */
+const restNamespace = 'rest';
+
+/** An i18next instance with the preferred language's first texts loaded. Keys are whole: the dot in them has no meaning. */
 export async function createI18n(): Promise<i18n> {
   const language = preferredLanguage();
   const instance = createInstance();
@@ -20,29 +23,40 @@ export async function createI18n(): Promise<i18n> {
     lng: language,
     fallbackLng: false,
     defaultNS: 'panel',
+    fallbackNS: restNamespace,
     ns: ['panel'],
     keySeparator: false,
     nsSeparator: false,
     // React escapes.
     interpolation: { escapeValue: false },
-    resources: { [language]: { panel: await loadTexts(language) } },
+    resources: { [language]: { panel: (await findLanguage(language).loadFirst()).default as Texts } },
   });
-  document.documentElement.lang = languages[language]?.tag ?? language;
+  document.documentElement.lang = findLanguage(language).tag;
   return instance;
+}
+
+/** Whether the texts of the pages after sign-in are there. */
+export const hasAllTexts = (instance: i18n): boolean => instance.hasResourceBundle(instance.language, restNamespace);
+
+/** Loads the texts of the pages after sign-in, once a language. */
+export async function loadAllTexts(instance: i18n, language = instance.language): Promise<void> {
+  if (instance.hasResourceBundle(language, restNamespace)) return;
+  instance.addResourceBundle(language, restNamespace, (await findLanguage(language).loadRest()).default);
 }
 
 /** Loads a language, changes to it and remembers the choice. */
 export async function changeLanguage(instance: i18n, language: string): Promise<void> {
   if (!instance.hasResourceBundle(language, 'panel')) {
-    instance.addResourceBundle(language, 'panel', await loadTexts(language));
+    instance.addResourceBundle(language, 'panel', (await findLanguage(language).loadFirst()).default);
   }
+  if (hasAllTexts(instance)) await loadAllTexts(instance, language);
   await instance.changeLanguage(language);
-  document.documentElement.lang = languages[language]?.tag ?? language;
+  document.documentElement.lang = findLanguage(language).tag;
   rememberLanguage(language);
 }
 
-async function loadTexts(language: string): Promise<Texts> {
+function findLanguage(language: string): (typeof languages)[string] {
   const file = languages[language];
   if (file === undefined) throw new Error(`No texts for the language ${language}`);
-  return (await file.load()).default;
+  return file;
 }

@@ -1,5 +1,6 @@
 import { lazy, Suspense } from 'react';
 import { Route, Routes } from 'react-router';
+import { AllTexts } from '../i18n/all-texts.tsx';
 import { MissingHere, MissingPage } from '../pages/missing-page.tsx';
 import { Either, RequireRole, RequireSession, WhenAnonymous } from '../session/guards.tsx';
 import { roles } from '../shell/sections.ts';
@@ -72,7 +73,14 @@ export function AppRoutes() {
   return (
     <Suspense fallback={<FullPageLoader />}>
       <Routes>
-        <Route path="/setup" element={<SetupPage />} />
+        <Route
+          path="/setup"
+          element={
+            <AllTexts>
+              <SetupPage />
+            </AllTexts>
+          }
+        />
         <Route
           path="/sign-in"
           element={
@@ -99,7 +107,9 @@ export function AppRoutes() {
         <Route
           element={
             <RequireSession>
-              <AppFrame />
+              <AllTexts>
+                <AppFrame />
+              </AllTexts>
             </RequireSession>
           }
         >
@@ -143,9 +153,11 @@ export function AppRoutes() {
           element={
             <Either
               signedIn={
-                <AppFrame>
-                  <MissingHere />
-                </AppFrame>
+                <AllTexts>
+                  <AppFrame>
+                    <MissingHere />
+                  </AppFrame>
+                </AllTexts>
               }
               anonymous={<MissingPage />}
             />
