@@ -1,0 +1,155 @@
+import { afterAll, describe, expect, test } from 'bun:test';
+import { systemClock } from '../../src/kernel/index.ts';
+import { storeErrors } from '../../src/store/errors.ts';
+import type { PolledTask, Store, TaskRecord } from '../../src/store/ports/index.ts';
+import { createPollLanes, type PollStage } from '../../src/tasks/poll-lanes.ts';
+import { createPollWriter } from '../../src/tasks/write-together.ts';
+import { addRunningTask, describeEachStore, leaseOf } from '../contract/each-store.ts';
+
+describe('the lane of a channel', () => {
+  type Begun = { tasks: string[]; enter(stage: PollStage): void; end(): void };
+
+  /** Lanes whose groups go on when the test says so. */
+  function open(concurrency: number) {
+    const begun: Begun[] = [];
+    const stopping = new AbortController();
+    let rooms = 0;
+    const lanes = createPollLanes({
+      concurrency,
+      pin: () => ({ generation: { plugins: new Map() }, release: () => {} }) as never,
+      poll: (_pin, _channel, group, enter) =>
+        new Promise((resolve) => begun.push({ tasks: group.map(({ task }) => task.taskId), enter, end: resolve })),
+      onRoom: () => {
+        rooms += 1;
+      },
+      stopping: stopping.signal,
+    });
+    const add = (channelId: number, count: number) =>
+      lanes.add(
+        Array.from({ length: count }, (_, i) => ({
+          task: { taskId: `${channelId}-${i}`, channelId, platform: 'p', pollFailures: 0 } as TaskRecord,
+          claimedAtMs: 0,
+          final: false,
+        })),
+      );
+    return { lanes, begun, add, stopping, rooms: () => rooms };
+  }
+
+  test('holds its slots for requests alone: what is read and written makes room for the next', async () => {
+    const { lanes, begun, add } = open(2);
+    add(1, 7);
+    expect(begun).toHaveLength(2);
+    begun[0]?.enter('reading');
+    expect(begun).toHaveLength(3);
+    // Two are read: the sandbox has enough to do.
+    begun[1]?.enter('reading');
+    begun[2]?.enter('reading');
+    begun[0]?.enter('writing');
+    expect(begun).toHaveLength(3);
+    begun[1]?.enter('writing');
+    expect(begun).toHaveLength(5);
+    expect(lanes.stats()).toEqual({ running: 5, waiting: 2, polls: 5 });
+    for (let i = 0; i < 7; i += 1) {
+      begun[i]?.end();
+      await Promise.resolve();
+      await Promise.resolve();
+    }
+    expect(begun.map(({ tasks }) => tasks.join())).toEqual(['1-0', '1-1', '1-2', '1-3', '1-4', '1-5', '1-6']);
+    expect(lanes.stats()).toEqual({ running: 0, waiting: 0, polls: 7 });
+  });
+
+  test('that is slow holds up no other, and is full until half of what waits has been asked', () => {
+    const { lanes, begun, add, rooms } = open(2);
+    add(1, 66);
+    add(2, 2);
+    expect(lanes.full()).toEqual([1]);
+    expect(begun.map(({ tasks }) => tasks[0])).toEqual(['1-0', '1-1', '2-0', '2-1']);
+    const next = (index: number) => {
+      begun[index]?.enter('reading');
+      begun[index]?.enter('writing');
+    };
+    next(0);
+    next(1);
+    for (let i = 4; begun.length < 34; i += 1) next(i);
+    expect([lanes.full(), rooms()]).toEqual([[1], 0]);
+    next(begun.length - 1);
+    next(begun.length - 1);
+    next(begun.length - 1);
+    expect([lanes.full(), rooms()]).toEqual([[], 1]);
+  });
+
+  test('asks for nothing more while the database does not take what was answered, nor after the stop', () => {
+    const { lanes, begun, add, stopping } = open(4);
+    add(1, 300);
+    for (let i = 0; i < begun.length; i += 1) {
+      begun[i]?.enter('reading');
+      begun[i]?.enter('writing');
+    }
+    // 128, and the four that were asked for when these had been answered.
+    expect(begun).toHaveLength(132);
+    stopping.abort();
+    for (const { end } of begun) end();
+    expect(begun).toHaveLength(132);
+    expect(lanes.stats()).toMatchObject({ waiting: 168 });
+  });
+});
+
+describeEachStore('what polls have brought', (opened) => {
+  const stopping = new AbortController();
+  afterAll(() => stopping.abort());
+
+  const claimed = async (count: number): Promise<TaskRecord[]> => {
+    const { store } = opened();
+    for (let i = 0; i < count; i += 1) await addRunningTask(store);
+    return store.tasks.claimDue({ owner: 'poller', limit: count, leaseForMs: 60_000, exceptChannels: [] });
+  };
+  const polled = (task: TaskRecord, progress = '7%'): PolledTask => ({
+    lease: leaseOf(task),
+    change: { progress, polls: task.polls + 1 },
+    nextPollInMs: 60_000,
+  });
+  const progressOf = async ({ taskId }: TaskRecord) => (await opened().store.tasks.byTaskId(taskId))?.progress;
+
+  /** A writer over the store, whose `advanceAll` goes through `through` and is counted. */
+  function writer(through: (write: Store['tasks']['advanceAll']) => Store['tasks']['advanceAll'] = (write) => write) {
+    const { store } = opened();
+    const sizes: number[] = [];
+    const advanceAll: Store['tasks']['advanceAll'] = (group) => {
+      sizes.push(group.length);
+      return through(store.tasks.advanceAll)(group);
+    };
+    const counting: Store = { ...store, tasks: { ...store.tasks, advanceAll } };
+    return { sizes, write: createPollWriter({ store: counting, clock: systemClock }, stopping.signal) };
+  }
+
+  test('at one moment is written together, and each hears of its own', async () => {
+    const tasks = await claimed(5);
+    const [lost] = tasks as [TaskRecord];
+    const { write, sizes } = writer();
+    const stale = { ...polled(lost), lease: { ...leaseOf(lost), leaseSeq: 1 } };
+    const answers = await Promise.all([write(stale), ...tasks.slice(1).map((task) => write(polled(task)))]);
+    expect(answers).toEqual([false, true, true, true, true]);
+    expect(sizes).toEqual([5]);
+    expect(await Promise.all(tasks.map(progressOf))).toEqual([lost.progress, '7%', '7%', '7%', '7%']);
+  });
+
+  test('and the database refuses for one task is written for the others', async () => {
+    const tasks = await claimed(3);
+    const [bad, ...good] = tasks as [TaskRecord, ...TaskRecord[]];
+    const { write } = writer((store) => async (group) => {
+      if (group.some(({ lease }) => lease.taskId === bad.taskId)) throw storeErrors.broken_invariant();
+      return store(group);
+    });
+    const answers = await Promise.allSettled(tasks.map((task) => write(polled(task))));
+    expect(answers.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'fulfilled']);
+    expect(await Promise.all(good.map(progressOf))).toEqual(['7%', '7%']);
+  });
+
+  test('is not tried one by one while the database is away', async () => {
+    const tasks = await claimed(3);
+    const { write, sizes } = writer(() => () => Promise.reject(storeErrors.unavailable()));
+    const answers = await Promise.allSettled(tasks.map((task) => write(polled(task))));
+    expect(answers.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
+    expect(sizes).toEqual([3]);
+  });
+});
