@@ -3,6 +3,7 @@ import { useTranslation } from 'react-i18next';
 import { TaskStatus } from '../../ui/status-mark.tsx';
 import { useFormat } from '../../ui/use-format.ts';
 import { hasEnded } from './has-ended.ts';
+import { readPercent } from './read-percent.ts';
 import classes from './task-progress.module.css';
 
 type TaskProgressProps = {
@@ -10,12 +11,6 @@ type TaskProgressProps = {
   /** Broad, for the task's own page. */
   wide?: boolean;
 };
-
-/** "42%" as 42; null where the vendor tells no share. */
-export function readPercent(progress: string): number | null {
-  const value = Number.parseFloat(progress);
-  return Number.isFinite(value) ? Math.min(Math.max(value, 0), 100) : null;
-}
 
 /** The state in a word and, while the task runs, how far it is. */
 export function TaskProgress({ task, wide = false }: TaskProgressProps) {

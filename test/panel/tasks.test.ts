@@ -1,0 +1,269 @@
+/** The list of tasks and a task's page in the browser, against the compiled binary and the demo vendor. */
+import { afterAll, describe, expect, test } from 'bun:test';
+import type { Page } from 'playwright-core';
+import { readEvents } from '../../src/panel/pages/tasks/read-events.ts';
+import { readPercent } from '../../src/panel/pages/tasks/read-percent.ts';
+import { type Administrator, ask, startVendor, until, type VendorProcess } from '../support/gateway.ts';
+import { submit, waitForEnd } from '../support/main-job.ts';
+import { type Receiver, startReceiver } from '../support/webhook-receiver.ts';
+import { accountMenu, findBarriers, findOverflow, heading, password, screens, see, useOnePanel } from './harness.ts';
+
+let vendor: VendorProcess;
+let receiver: Receiver;
+let key: string;
+
+const one = useOnePanel(
+  async (root, gateway) => {
+    vendor = await startVendor();
+    receiver = await startReceiver();
+    await root.createChannel(vendor.url, { name: 'First channel' });
+    for (const model of ['demo-video', 'demo-video-pro']) {
+      await root.call('PUT', '/api/price', { plugin_key: 'demo', model, expression: '0.02 * u("seconds")' });
+    }
+    key = await createKey(root);
+    for (const prompt of ['a paper boat [seconds=3]', 'a lost one [fail]', 'a lighthouse']) {
+      const { body } = await submit(gateway.url, key, { prompt: `${prompt} [duration=0.2]`, seconds: 5 });
+      ids.set(prompt, String(body.id));
+      await waitForEnd(gateway.url, key, String(body.id));
+    }
+  },
+  { TASK_POLL_INTERVAL_SECONDS: '1', WEBHOOK_ALLOWED_HOSTS: '127.0.0.1' },
+);
+afterAll(async () => {
+  await vendor?.stop();
+  await receiver?.stop();
+});
+
+const ids = new Map<string, string>();
+
+async function createKey(root: Administrator): Promise<string> {
+  const made = await root.call<{ id: number; key: string }>('POST', '/api/token', {
+    name: 'tests',
+    unlimited_quota: true,
+  });
+  await root.call('POST', `/api/token/${made.id}/webhook-secret`);
+  return made.key;
+}
+
+async function open(path: string, options: Parameters<typeof one.open>[0] = {}) {
+  const watched = await one.open(options);
+  await signIn(watched.page, 'root');
+  await watched.page.goto(`${one.origin()}${path}`);
+  return watched;
+}
+
+async function signIn(page: Page, username: string): Promise<void> {
+  await page.goto(`${one.origin()}/sign-in`);
+  await page.getByLabel('User name or e-mail').fill(username);
+  await page.getByLabel('Password', { exact: true }).fill(password);
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+  await accountMenu(page, username).waitFor();
+}
+
+const rows = (page: Page) => page.getByRole('table', { name: 'Tasks' }).getByRole('row');
+const taskOf = (prompt: string): string => `/tasks/${ids.get(prompt)}`;
+const choose = async (page: Page, field: string, option: string): Promise<void> => {
+  await page.getByRole('combobox', { name: field }).click();
+  await page.getByRole('option', { name: option, exact: true }).click();
+};
+
+describe('the list', () => {
+  test('is searched and narrowed, all of it in the address', async () => {
+    const { page } = await open('/tasks');
+    await page.getByRole('link', { name: /a paper boat/ }).waitFor();
+
+    await page.getByLabel('Search').fill('LIGHTHOUSE');
+    await page.getByRole('link', { name: /a paper boat/ }).waitFor({ state: 'detached' });
+    expect(new URL(page.url()).searchParams.get('q')).toBe('LIGHTHOUSE');
+    expect(await rows(page).count()).toBe(2);
+
+    await page.getByRole('button', { name: 'Clear filters' }).click();
+    await page.getByRole('link', { name: /a paper boat/ }).waitFor();
+    await choose(page, 'Status', 'Failed');
+    await page.getByRole('link', { name: /a paper boat/ }).waitFor({ state: 'detached' });
+    expect(await rows(page).nth(1).textContent()).toContain('a lost one');
+
+    await page.goto(`${one.origin()}/tasks?scope=all&platform=demo&channel=1&status=SUCCESS`);
+    await page.getByRole('link', { name: /a lighthouse/ }).waitFor();
+    await page.getByRole('columnheader', { name: 'User' }).waitFor();
+    await page.getByRole('cell', { name: 'First channel' }).first().waitFor();
+    expect(await page.getByRole('combobox', { name: 'Channel' }).inputValue()).toBe('First channel');
+
+    await page.goto(`${one.origin()}/tasks?q=${encodeURIComponent('no such thing')}`);
+    await see(page, 'No task matches');
+  });
+
+  test('keeps what runs up to date by itself', async () => {
+    const { page, apiCalls } = await open('/tasks');
+    await submit(one.gateway().url, key, { prompt: 'a slow train [duration=6]' });
+    await page.goto(`${one.origin()}/tasks?q=slow%20train`);
+    const row = page.getByRole('row', { name: /a slow train/ });
+    await row.getByRole('progressbar').waitFor();
+    await row.getByText('Finished').waitFor();
+    expect(apiCalls.filter((call) => call === 'GET /api/task').length).toBeGreaterThan(1);
+    expect(await row.getByRole('progressbar').count()).toBe(0);
+  });
+});
+
+describe('a task', () => {
+  test('that has finished plays its video, explains its bill and tells what happened', async () => {
+    const { page } = await open(taskOf('a paper boat [seconds=3]'));
+    await see(page, /^Finished in/);
+    const video = page.locator('video');
+    await video.evaluate((element: HTMLVideoElement) => {
+      if (element.readyState >= 1) return undefined;
+      return new Promise((resolve) => element.addEventListener('loadedmetadata', resolve, { once: true }));
+    });
+    expect(await video.evaluate((element: HTMLVideoElement) => element.duration)).toBeGreaterThan(0);
+    expect(await video.evaluate((element: HTMLVideoElement) => new URL(element.src).origin)).toBe(one.origin());
+    await page.evaluate(
+      async (path) => {
+        const { status } = await fetch(path, { headers: { range: 'bytes=0-9' } });
+        if (status !== 206) throw new Error(`a range was answered ${status}`);
+      },
+      await video.evaluate((element: HTMLVideoElement) => element.src),
+    );
+    expect(await page.getByRole('link', { name: 'Download' }).getAttribute('download')).toMatch(/^task_.*-video\.mp4$/);
+
+    await see(page, 'Estimated at $0.10. The result is worth less, so $0.04 went back to the balance.');
+    const quantities = page.getByRole('table', { name: 'What is paid for' });
+    expect(await quantities.getByRole('row', { name: /Seconds/ }).textContent()).toBe('Seconds5 sec3 sec');
+    await page.getByRole('button', { name: 'How this was worked out' }).click();
+    await page.getByRole('region', { name: 'What it cost' }).getByText('0.02 * 3 = 0.06 USD').waitFor();
+    await page.getByRole('button', { name: 'Bookings on the balance' }).click();
+    await see(page, 'Not needed, given back');
+    await see(page, '+$0.04');
+    await see(page, 'Accepted; $0.10 reserved');
+    await see(page, 'Charged $0.06');
+
+    await page.getByRole('button', { name: 'Request', exact: true }).click();
+    const raw = page.getByRole('region', { name: 'Request' });
+    expect(JSON.parse(String(await raw.textContent()))).toMatchObject({ seconds: 5 });
+  });
+
+  test('is run again as a new one that is followed to its end', async () => {
+    const { page, apiCalls } = await open(taskOf('a lighthouse'));
+    await page.getByRole('button', { name: 'Run again' }).click();
+    await see(page, 'A new task with the same request is on its way.');
+    await page.waitForURL((url) => url.pathname !== taskOf('a lighthouse'));
+    expect(page.url()).toMatch(/\/tasks\/task_/);
+    await page.locator('video').waitFor();
+    await see(page, /^Finished in/);
+    expect(apiCalls.filter((call) => call.endsWith('/retry'))).toHaveLength(1);
+  });
+
+  test('that runs is told of by a stream, and says why it cannot be cancelled', async () => {
+    const { page, apiCalls } = await open('/tasks');
+    const { body } = await submit(one.gateway().url, key, { prompt: 'a long walk [duration=6]' });
+    await page.goto(`${one.origin()}/tasks/${body.id}`);
+    await page.getByRole('progressbar').waitFor();
+    await see(page, /The vendor has it and cannot be told to stop/);
+    await see(page, '$0.08 is reserved from the balance while it runs.');
+    expect(await page.getByRole('button', { name: 'Cancel task' }).count()).toBe(0);
+    await page.locator('video').waitFor();
+    expect(apiCalls).toContain(`GET /api/task/${body.id}/events`);
+    await see(page, 'That is exactly what was estimated beforehand.');
+  });
+
+  test('that failed says why, what to do and that it costs nothing; its request is taken to the playground', async () => {
+    const { page } = await open(taskOf('a lost one [fail]'));
+    await see(page, 'Why it failed');
+    await page.getByRole('alert').getByText('The video could not be generated.').waitFor();
+    await see(page, 'A failed task costs nothing: the $0.10 that were reserved went back to the balance.');
+    await page.getByRole('link', { name: 'Change and run' }).click();
+    await heading(page, 'Playground').waitFor();
+    await page.waitForFunction(() => document.querySelector('textarea')?.value.startsWith('a lost one'));
+  });
+
+  test('whose file is gone says so, and asks for its links again', async () => {
+    const { page } = await one.open();
+    await signIn(page, 'root');
+    await page.route('**/artifacts/video/content*', (route) =>
+      route.fulfill({ status: 410, json: { error: { code: 'artifact_gone', message: 'gone' } } }),
+    );
+    await page.goto(`${one.origin()}${taskOf('a lighthouse')}`);
+    await page.getByRole('alert').getByText('The vendor no longer has this file.').waitFor();
+    await page.unroute('**/artifacts/video/content*');
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.locator('video').waitFor();
+  });
+
+  test('with a receiver lists its webhooks, which can be sent again', async () => {
+    const { body, status } = await ask(`${one.gateway().url}/v1/tasks/demo`, {
+      token: key,
+      headers: { 'x-callback-url': receiver.url },
+      body: { model: 'demo-video', prompt: 'a bell [duration=0.2]' },
+    });
+    expect([status, body.error]).toEqual([200, undefined]);
+    await waitForEnd(one.gateway().url, key, String(body.id));
+    const { page } = await open(`/tasks/${body.id}`);
+    const section = page.getByRole('region', { name: 'Webhooks' });
+    await section.getByText('Delivered').first().waitFor();
+    await section.getByText('task.finished').first().waitFor();
+    expect(await section.textContent()).not.toContain('of-the-receiver');
+    const before = receiver.received.length;
+    await section.getByRole('button', { name: 'Send again: task.finished' }).click();
+    await see(page, 'It is sent again now.');
+    await until('the receiver is told again', () => receiver.received.length > before);
+  });
+
+  test('of somebody else is no task to a user; an administrator sees it without its owner’s buttons', async () => {
+    await one.root().call('POST', '/api/user', { username: 'anna', password });
+    const { page } = await one.open();
+    await signIn(page, 'anna');
+    await page.goto(`${one.origin()}${taskOf('a lighthouse')}`);
+    await see(page, 'It may belong to somebody else, or the address is incomplete.');
+    await page.goto(`${one.origin()}/tasks?scope=all`);
+    await see(page, 'No tasks yet');
+    expect(await page.getByText('Everybody’s').count()).toBe(0);
+  });
+});
+
+test('on desk and phone, by day and night, the pages have no barriers and no sideways scrolling', async () => {
+  for (const [viewport, colorScheme] of [
+    [screens.desk, 'light'],
+    [screens.phone, 'dark'],
+  ] as const) {
+    const { page } = await one.open({ viewport, colorScheme });
+    await signIn(page, 'root');
+    for (const path of ['/tasks?scope=all', taskOf('a paper boat [seconds=3]'), taskOf('a lost one [fail]')]) {
+      await page.goto(`${one.origin()}${path}`);
+      await see(page, path.startsWith('/tasks?') ? 'a lighthouse' : 'What happened');
+      const folded = page.locator('main').getByRole('button', { name: /^(How|Book|Request|Task)/, expanded: false });
+      while ((await folded.count()) > 0) await folded.first().click();
+      expect([path, await findBarriers(page)]).toEqual([path, []]);
+      expect([path, await findOverflow(page)]).toEqual([path, 0]);
+    }
+  }
+});
+
+describe('what the page reads', () => {
+  const stream = (...chunks: string[]): ReadableStream<Uint8Array> =>
+    new ReadableStream({
+      start(controller) {
+        for (const chunk of chunks) controller.enqueue(new TextEncoder().encode(chunk));
+        controller.close();
+      },
+    });
+
+  test('events of a stream, however they are cut, without comments and a broken end', async () => {
+    const events = [];
+    const body = stream(
+      ': PING\n\nid: 1\neve',
+      'nt: task.updated\r\ndata: {"a":1}\r\n',
+      '\r\n: x\n\ndata: 1\ndata: 2\n\ndata: lost',
+    );
+    for await (const event of readEvents(body)) events.push(event);
+    expect(events).toEqual([
+      { event: 'task.updated', data: '{"a":1}' },
+      { event: 'message', data: '1\n2' },
+    ]);
+  });
+
+  test.each<[string, number | null]>([
+    ['42%', 42],
+    ['120%', 100],
+    ['', null],
+    ['soon', null],
+  ])('progress %p is %p', (text, share) => expect(readPercent(text)).toBe(share));
+});
