@@ -47,6 +47,7 @@ import type { PanelManifest } from './panel-manifest.ts';
 import { type AuditRow, createRecordAudit, type RecordAudit } from './record-audit.ts';
 import { type Listening, type ListenOptions, listen } from './serve.ts';
 import { createSessionCookies } from './session-cookies.ts';
+import { createUploadRoom } from './share-upload-room.ts';
 import { createNativeRoutes } from './v1/native-routes.ts';
 import { relayRoutes } from './v1/relay-routes.ts';
 import { responseRoutes } from './v1/response-routes.ts';
@@ -87,6 +88,10 @@ export type HttpDeps = {
   logger: Logger;
 };
 
+/** So many of the largest files may be on the disk at once, of all users together and of one: eight of his largest requests. */
+const NODE_FILES = 128;
+const USER_FILES = 32;
+
 export type HttpApp = {
   /** Answers one request; never rejects. */
   handle: RequestHandler;
@@ -100,11 +105,16 @@ export type HttpApp = {
  */
 export function createHttpApp(deps: HttpDeps): HttpApp {
   const { clock, logger } = deps;
+  const { maxFileBytes } = deps.config;
   const audit = createRecordAudit({ addAudit: (row) => deps.records.addAudit(row), clock, logger });
   const v1: V1Deps = {
     tasks: deps.tasks,
-    maxFileBytes: deps.config.maxFileBytes,
-    uploads: openUploads({ folder: deps.config.uploadsFolder, logger }),
+    maxFileBytes,
+    uploads: openUploads({
+      folder: deps.config.uploadsFolder,
+      room: createUploadRoom({ nodeBytes: NODE_FILES * maxFileBytes, userBytes: USER_FILES * maxFileBytes }),
+      logger,
+    }),
     heartbeatMs: deps.config.heartbeatMs,
     assertKeyAllows: (request) => assertKeyAllows(request),
   };

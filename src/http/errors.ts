@@ -7,6 +7,7 @@ export const httpErrors = defineErrors('http', {
   bad_address: ['invalid', 'The request has no readable address: its Host header is missing or broken.'],
   bad_json: ['invalid', 'The body is no valid JSON.'],
   bad_body: ['invalid', 'The body could not be read.'],
+  body_too_slow: ['invalid', 'The body came too slowly. Nothing was submitted.'],
   not_found: ['not_found', 'There is nothing at this address.'],
   method_not_allowed: ['method_not_allowed', 'This address does not take this method.'],
   too_large: ['too_large', 'The body is too large.'],
@@ -15,6 +16,7 @@ export const httpErrors = defineErrors('http', {
     'unavailable',
     'The gateway has no room for the files of this request at the moment. Nothing was submitted; try again later.',
   ],
+  uploads_limited: ['rate_limited', 'The files of all your requests under way are together too large.'],
   session_required: ['forbidden', 'This needs a signed-in browser session; a personal access token is not enough.'],
   insufficient_privilege: ['forbidden', 'Your role does not allow this.'],
   origin_forbidden: ['forbidden', 'The request does not come from a trusted origin.'],
@@ -107,6 +109,8 @@ export function errorResponse(error: AppError, envelope: ErrorEnvelope, requestI
     headers.set('retry-after', String(Math.max(1, Math.ceil(error.retryAfterSeconds))));
   }
   if (error.replayed) headers.set(REPLAYED, 'true');
+  // Else the listener would take the rest of it, for as long as it drips.
+  if (error.code === 'http.body_too_slow') headers.set('connection', 'close');
   if (error.doNotRetry) headers.set('x-should-retry', 'false');
   const body =
     envelope === 'panel'

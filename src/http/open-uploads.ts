@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type Logger, randomToken } from '../kernel/index.ts';
 import { httpErrors } from './errors.ts';
+import type { UploadRoom } from './share-upload-room.ts';
 
 /** Bytes of a file that stay in memory; what is larger goes to the disk. */
 const KEPT_BYTES = 64 * 1024;
@@ -22,7 +23,7 @@ export type Upload = {
 
 /** A file of a client that is still arriving. */
 export type UploadWriter = {
-  /** Throws http.upload_storage. The chunk may be used again afterwards. */
+  /** Throws http.upload_storage, http.uploads_limited. The chunk may be used again afterwards. */
   write(chunk: Uint8Array): Promise<void>;
   /** After the last `write`. Throws like it. */
   end(): Promise<Upload>;
@@ -32,12 +33,20 @@ export type UploadWriter = {
 
 export type Uploads = { begin(): UploadWriter };
 
+/** Where everybody's files are. */
+export type UploadFolder = {
+  /** For the files of one user. */
+  of(userId: number | null): Uploads;
+};
+
+type Settings = { folder: string; room: UploadRoom; logger: Logger };
+
 /**
  * Where clients' files wait for the vendor: `folder`, made here if it is absent and emptied of what an earlier process left. On a system that lets
  * open files lose their names they have none, so that nobody can find them and the system itself removes them when the process dies; gateways
  * that share a folder therefore cannot take each other's files away.
  */
-export function openUploads({ folder, logger }: { folder: string; logger: Logger }): Uploads {
+export function openUploads({ folder, room, logger }: Settings): UploadFolder {
   try {
     fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
     for (const name of fs.readdirSync(folder))
@@ -46,10 +55,26 @@ export function openUploads({ folder, logger }: { folder: string; logger: Logger
     // A gateway on PostgreSQL need not have a disk to write on; small files and all other requests go on without one.
     logger.warn({ err: error, folder }, `files of clients above ${KEPT_BYTES} bytes cannot be stored and are refused`);
   }
-  return { begin: () => createWriter(folder) };
+  return {
+    of: (userId) => ({
+      begin() {
+        let held = 0;
+        const take = (bytes: number) => {
+          room.take(userId, bytes);
+          held += bytes;
+        };
+        const give = () => {
+          room.give(userId, held);
+          held = 0;
+        };
+        return createWriter(folder, take, give);
+      },
+    }),
+  };
 }
 
-function createWriter(folder: string): UploadWriter {
+/** `take` is asked before bytes go to the disk and throws where there is no room; `give` hears that none are there any more. */
+function createWriter(folder: string, take: (bytes: number) => void, give: () => void): UploadWriter {
   // One piece of memory for the whole file: thousands of short-lived ones would wait for the garbage collector as a heap of their own.
   let memory: Uint8Array | undefined;
   let filled = 0;
@@ -57,6 +82,7 @@ function createWriter(folder: string): UploadWriter {
   let file: TemporaryFile | undefined;
 
   async function flush(bytes: Uint8Array): Promise<void> {
+    take(filled);
     try {
       file ??= await createFile(folder);
       await file.append(bytes.subarray(0, filled));
@@ -91,6 +117,7 @@ function createWriter(folder: string): UploadWriter {
     },
     async remove() {
       await file?.remove().catch(() => undefined);
+      give();
     },
   };
 }

@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { connect } from 'node:net';
+import { errorResponse, toAppError } from '../../src/http/errors.ts';
+import { readBody, streamBody } from '../../src/http/read-body.ts';
 import { type Listening, listen } from '../../src/http/serve.ts';
+import { until } from '../support/gateway.ts';
 import { call, openKit, V1_CAP } from './kit-harness.ts';
 
 const MIB = 1024 * 1024;
@@ -218,5 +222,67 @@ describe('large bodies over a real connection', () => {
     });
     expect(response.status).toBe(400);
     expect((await response.text()).length).toBeLessThan(2000);
+  });
+});
+
+describe('slow loris', () => {
+  const PACE = { windowMs: 100, leastBytes: 1000, totalMs: 1000 };
+  let server: Listening;
+  beforeAll(() => {
+    server = listen(
+      async (request) => {
+        try {
+          return Response.json((await readBody(request, 1024 * 1024, PACE)).byteLength);
+        } catch (error) {
+          return errorResponse(toAppError(error), 'openai', 'request');
+        }
+      },
+      { host: '127.0.0.1', port: 0 },
+    );
+  });
+  afterAll(() => server.stop(0));
+
+  test.each([
+    ['a body that drips is cut off', 1, 20, 3000],
+    ['a body that comes steadily, but for too long, is cut off', 100, 5, 5000],
+  ])('%s', async (_name, bytes, everyMs, atMostMs) => {
+    const begun = performance.now();
+    const socket = connect(server.port, '127.0.0.1');
+    let answer = '';
+    let isClosed = false;
+    socket.on('data', (data) => {
+      answer += String(data);
+    });
+    socket.on('error', () => {});
+    socket.on('close', () => {
+      isClosed = true;
+    });
+    socket.write('POST / HTTP/1.1\r\nHost: gateway\r\nContent-Length: 1000000\r\n\r\n');
+    const drip = setInterval(() => socket.write('x'.repeat(bytes)), everyMs);
+    await until('the client is answered', () => answer.includes('too slowly'));
+    expect(answer).toStartWith('HTTP/1.1 400 ');
+    await until('the client is cut off', () => isClosed);
+    clearInterval(drip);
+    expect(performance.now() - begun).toBeLessThan(atMostMs);
+  });
+
+  test('a slow line, and a body that is read slowly, pass', async () => {
+    const body = new ReadableStream<Uint8Array>({
+      async pull(controller) {
+        await Bun.sleep(30);
+        sent += 1;
+        controller.enqueue(new Uint8Array(2000));
+        if (sent === 10) controller.close();
+      },
+    });
+    let sent = 0;
+    expect(await (await fetch(server.url, { method: 'POST', body })).json()).toBe(20_000);
+    const request = new Request('http://gateway.local/', { method: 'POST', body: new Uint8Array(500_000) });
+    let size = 0;
+    for await (const chunk of streamBody(request, 1024 * 1024, PACE)) {
+      await Bun.sleep(300);
+      size += chunk.byteLength;
+    }
+    expect(size).toBe(500_000);
   });
 });

@@ -2,12 +2,14 @@
 import { expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { openUploads } from '../../src/http/open-uploads.ts';
+import { createUploadRoom } from '../../src/http/share-upload-room.ts';
 import { readClientRequest } from '../../src/http/v1/read-client-request.ts';
 import { AppError, silentLogger } from '../../src/kernel/index.ts';
 import { temporaryFolder } from '../support/gateway.ts';
 
 const MAX_FILE_BYTES = 64 * 1024 * 1024;
-const uploads = openUploads({ folder: join(temporaryFolder(), 'uploads'), logger: silentLogger });
+const room = createUploadRoom({ nodeBytes: Number.POSITIVE_INFINITY, userBytes: Number.POSITIVE_INFINITY });
+const uploads = openUploads({ folder: join(temporaryFolder(), 'uploads'), room, logger: silentLogger }).of(null);
 const FORM = 'application/x-www-form-urlencoded';
 
 const read = (type: string, body: string, query = '') =>

@@ -3,6 +3,7 @@ import { afterEach, describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { panelManifest } from '../../build/panel/manifest.gen.ts';
 import { openUploads } from '../../src/http/open-uploads.ts';
+import { createUploadRoom } from '../../src/http/share-upload-room.ts';
 import { createNativeRoutes } from '../../src/http/v1/native-routes.ts';
 import { AppError, silentLogger } from '../../src/kernel/index.ts';
 import { reservedBy } from '../../src/plugins/routes/route-paths.ts';
@@ -43,7 +44,11 @@ const app = openKit({
   limits: { modelRequests },
   findNative: createNativeRoutes({
     tasks: greedy as Tasks,
-    uploads: openUploads({ folder: temporaryFolder(), logger: silentLogger }),
+    uploads: openUploads({
+      folder: temporaryFolder(),
+      room: createUploadRoom({ nodeBytes: 1_000_000, userBytes: 1_000_000 }),
+      logger: silentLogger,
+    }),
     maxFileBytes: 1024,
     heartbeatMs: 1000,
     assertKeyAllows: () => {},

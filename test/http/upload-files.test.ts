@@ -1,10 +1,12 @@
 import { expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { openUploads } from '../../src/http/open-uploads.ts';
+import { createUploadRoom } from '../../src/http/share-upload-room.ts';
 import { silentLogger } from '../../src/kernel/index.ts';
 import { temporaryFolder } from '../support/gateway.ts';
 
-const uploads = openUploads({ folder: join(temporaryFolder(), 'uploads'), logger: silentLogger });
+const room = createUploadRoom({ nodeBytes: Number.POSITIVE_INFINITY, userBytes: Number.POSITIVE_INFINITY });
+const uploads = openUploads({ folder: join(temporaryFolder(), 'uploads'), room, logger: silentLogger }).of(null);
 const SIZE = 1024 * 1024;
 
 async function upload(byte: number) {

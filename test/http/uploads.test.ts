@@ -5,8 +5,9 @@ import { mkdirSync, readdirSync, readlinkSync, rmSync, statSync, writeFileSync }
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { Elysia } from 'elysia';
-import { openUploads } from '../../src/http/open-uploads.ts';
+import { openUploads, type UploadFolder } from '../../src/http/open-uploads.ts';
 import { type Listening, listen } from '../../src/http/serve.ts';
+import { createUploadRoom } from '../../src/http/share-upload-room.ts';
 import { readClientRequest } from '../../src/http/v1/read-client-request.ts';
 import { silentLogger } from '../../src/kernel/index.ts';
 import type { ClientRequest } from '../../src/tasks/index.ts';
@@ -18,18 +19,32 @@ const CAP = 2 * MIB;
 const folder = join(temporaryFolder(), 'uploads');
 const sha256 = (bytes: string | Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 
+/** Room for one file of the largest size and a little more for each user, for two of them at once. */
+const USER_BYTES = CAP + MIB;
+const room = createUploadRoom({ userBytes: USER_BYTES, nodeBytes: 2 * CAP });
+
 let server: Listening;
+let uploads: UploadFolder;
+/** Whose files they are, by a header. */
+const userOf = ({ headers }: Request) => Number(headers.get('x-user') ?? 1);
 /** What the route does with a request that it has read. */
 let work: (client: ClientRequest) => Promise<unknown> = async () => ({});
 
 beforeAll(() => {
-  const uploads = openUploads({ folder, logger: silentLogger });
+  uploads = openUploads({ folder, room, logger: silentLogger });
   const app = openKit({
     routes: (kit) =>
       new Elysia().use(kit).post(
         '/v1/files',
         async ({ request }) => {
-          const client = await readClientRequest(request, {}, { uploads, maxFileBytes: CAP });
+          const client = await readClientRequest(
+            request,
+            {},
+            {
+              uploads: uploads.of(userOf(request)),
+              maxFileBytes: CAP,
+            },
+          );
           try {
             return await work(client);
           } finally {
@@ -330,7 +345,7 @@ describe('temporary files', () => {
     const lines: string[] = [];
     const logger = { ...silentLogger, warn: (_fields: object, message: string) => void lines.push(message) };
     writeFileSync(blocked, 'a file where the folder should be');
-    const uploads = openUploads({ folder: blocked, logger });
+    const blockedUploads = openUploads({ folder: blocked, room, logger });
     expect(lines.join()).toContain('cannot be stored');
     const read = (body: string) =>
       readClientRequest(
@@ -340,7 +355,7 @@ describe('temporary files', () => {
           body,
         }),
         {},
-        { uploads, maxFileBytes: CAP },
+        { uploads: blockedUploads.of(1), maxFileBytes: CAP },
       );
     const refusal = await read(large()).catch((error: unknown) => error);
     expect(refusal).toMatchObject({ code: 'http.upload_storage', kind: 'unavailable', retryAfterSeconds: 60 });
@@ -348,20 +363,59 @@ describe('temporary files', () => {
     expect(small.body).toMatchObject({ kind: 'multipart', files: [{ size: 5 }] });
   });
 
+  test('denial of service: nobody’s files fill the disk, neither one user’s nor those of all', async () => {
+    const held: (() => void)[] = [];
+    work = async () => {
+      await new Promise<void>((resolve) => held.push(resolve));
+      return {};
+    };
+    const begin = (user: number, size: number) =>
+      fetch(`${server.url}/v1/files`, {
+        method: 'POST',
+        headers: {
+          authorization: 'Bearer sk-good',
+          'content-type': 'multipart/form-data; boundary=b',
+          'x-user': `${user}`,
+        },
+        body: `${named('name="f"; filename="x"', 'x'.repeat(size))}${END}`,
+      });
+    const refusal = async (response: Response) => {
+      const { error } = (await response.json()) as { error: { code: string } };
+      return [response.status, error.code, response.headers.get('retry-after')];
+    };
+    const first = begin(1, CAP);
+    await until('the first is read', () => held.length === 1);
+    expect(await refusal(await begin(1, CAP))).toEqual([429, 'uploads_limited', '5']);
+    const second = begin(2, MIB);
+    await until('another user’s is read', () => held.length === 2);
+    // His own share would be enough.
+    expect(await refusal(await begin(3, MIB + MIB / 2))).toEqual([503, 'upload_storage', '60']);
+    // What fits into memory needs no disk.
+    const small = begin(1, 1000);
+    await until('a small one is read', () => held.length === 3);
+    for (const go of held.splice(0)) go();
+    expect((await Promise.all([first, second, small])).map(({ status }) => status)).toEqual([200, 200, 200]);
+    // What was refused and what has ended have given their room back.
+    work = async () => ({});
+    for (let round = 0; round < 3; round += 1) expect((await begin(1, CAP)).status).toBe(200);
+    expect((await begin(3, CAP)).status).toBe(200);
+    await expectNothingLeft();
+  });
+
   test('a start removes what an earlier process left, and nothing else', () => {
     const used = join(temporaryFolder(), 'uploads');
     mkdirSync(used);
     for (const name of ['abc.part', 'notes.txt']) writeFileSync(join(used, name), 'x');
-    openUploads({ folder: used, logger: silentLogger });
+    openUploads({ folder: used, room, logger: silentLogger });
     expect(readdirSync(used)).toEqual(['notes.txt']);
     expect(statSync(folder).mode & 0o777).toBe(0o700);
   });
 
   test('a folder that was tidied away is made again', async () => {
     const tidied = join(temporaryFolder(), 'a', 'uploads');
-    const uploads = openUploads({ folder: tidied, logger: silentLogger });
+    const tidiedUploads = openUploads({ folder: tidied, room, logger: silentLogger });
     rmSync(tidied, { recursive: true });
-    const writer = uploads.begin();
+    const writer = tidiedUploads.of(1).begin();
     await writer.write(new Uint8Array(200_000).fill(7));
     const { size, stream } = await writer.end();
     let sum = 0;

@@ -5,6 +5,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { openUploads } from '../../src/http/open-uploads.ts';
+import { createUploadRoom } from '../../src/http/share-upload-room.ts';
 import { readClientRequest } from '../../src/http/v1/read-client-request.ts';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { openStore } from '../../src/store/index.ts';
@@ -13,7 +14,8 @@ import { temporaryFolder } from '../support/gateway.ts';
 import { addCaller, type Engine, startEngine } from './harness.ts';
 
 const sandbox = startSandbox();
-const uploads = openUploads({ folder: join(temporaryFolder(), 'uploads'), logger: silentLogger });
+const room = createUploadRoom({ nodeBytes: Number.POSITIVE_INFINITY, userBytes: Number.POSITIVE_INFINITY });
+const uploads = openUploads({ folder: join(temporaryFolder(), 'uploads'), room, logger: silentLogger }).of(null);
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 
 let engine: Engine;

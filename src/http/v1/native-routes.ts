@@ -9,7 +9,7 @@ import { REPLAYED } from '../response-headers.ts';
 import type { DeclaredRoute } from '../route-index.ts';
 import { describeNativeError } from './describe-native-error.ts';
 import { readAddress, readClientRequest } from './read-client-request.ts';
-import { callerOf, type V1Deps } from './task-routes.ts';
+import { callerOf, formLimits, type V1Deps } from './task-routes.ts';
 
 /** A plugin's route as the front door takes it. */
 export type NativeService = {
@@ -68,7 +68,8 @@ export function createNativeRoutes(deps: NativeDeps): FindNative {
       },
       async answer(asked, scope) {
         if (opened.type === 'query') refuseBody(asked);
-        client = await readClientRequest(asked, opened.params, deps);
+        if (!scope.api) throw new Error('A native route was reached without an API key.');
+        client = await readClientRequest(asked, opened.params, formLimits(deps, scope.api));
         // Not before: whoever stops in the middle of a body is cut off.
         if (opened.type !== 'query') scope.keepOpen();
         // HEAD is answered as GET is, and plugins need not know of it.

@@ -16,7 +16,7 @@ type TakenBody = Pick<ClientRequest, 'body' | 'bodySha256' | 'release'>;
 /**
  * The request as the task engine takes it, with its body read under the cap of its kind. Its files stay until `release`, which whoever called
  * this calls in the end, whatever came of the request.
- * @throws http.too_large, http.unsupported_media, http.bad_json, http.bad_body, http.upload_storage
+ * @throws http.too_large, http.unsupported_media, http.bad_json, http.bad_body, http.body_too_slow, http.upload_storage, http.uploads_limited
  */
 export async function readClientRequest(
   request: Request,

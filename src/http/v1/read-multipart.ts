@@ -10,7 +10,7 @@ const MAX_BOUNDARY = 200;
 
 /**
  * Takes a multipart body apart while it arrives, at the pace at which its files can be stored. When it throws, nothing is left behind.
- * @throws http.bad_body, http.too_large, http.unsupported_media, http.upload_storage, and what reading `body` throws
+ * @throws http.bad_body, http.too_large, http.unsupported_media, http.upload_storage, http.uploads_limited, and what reading `body` throws
  */
 export async function readMultipart(
   body: AsyncIterable<Uint8Array>,

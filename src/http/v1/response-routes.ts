@@ -6,7 +6,7 @@ import { REPLAYED } from '../response-headers.ts';
 import { createRelayed, forwardRelayed, orRelayed } from './answer-relayed.ts';
 import { readClientRequest, requestedModel } from './read-client-request.ts';
 import { type ServerEvent, sendEvents } from './send-events.ts';
-import { callerOf, type V1Deps } from './task-routes.ts';
+import { callerOf, formLimits, type V1Deps } from './task-routes.ts';
 
 /** What the gateway itself reads; all other members are the plugin's. */
 const REQUEST = {
@@ -33,7 +33,7 @@ export function responseRoutes(kit: Kit, deps: V1Deps) {
         if (type !== '' && !isJsonType(type)) {
           throw httpErrors.unsupported_media({ message: 'This route requires a JSON body.' });
         }
-        const client = await readClientRequest(request, {}, deps);
+        const client = await readClientRequest(request, {}, formLimits(deps, api));
         try {
           deps.assertKeyAllows({ key: api.key, model: requestedModel(client), ip: origin.ip });
           keepOpen();
@@ -63,7 +63,7 @@ export function responseRoutes(kit: Kit, deps: V1Deps) {
       '/v1/responses/:response_id',
       async ({ request, params, api, keepOpen }) => {
         keepOpen();
-        const client = await readClientRequest(request, params, deps);
+        const client = await readClientRequest(request, params, formLimits(deps, api));
         return orRelayed(
           () => tasks.retrieveResponse(api.user.id, params.response_id, client),
           () =>

@@ -2,13 +2,15 @@ import { Elysia } from 'elysia';
 import type { ApiPrincipal } from '../../auth/index.ts';
 import { type Caller, submittedObject, type Tasks, taskObject } from '../../tasks/index.ts';
 import type { Kit } from '../kit.ts';
+import type { UploadFolder } from '../open-uploads.ts';
 import { REPLAYED } from '../response-headers.ts';
 import type { FormLimits } from './collect-form.ts';
 import { readClientRequest, requestedModel } from './read-client-request.ts';
 import { CONTENT_ANSWERS, type ContentScope, contentResponse, sendContent } from './send-content.ts';
 import { sendEvents } from './send-events.ts';
 
-export type V1Deps = FormLimits & {
+export type V1Deps = Omit<FormLimits, 'uploads'> & {
+  uploads: UploadFolder;
   tasks: Tasks;
   /** Throws when the key's own lists leave out the model or the address. */
   assertKeyAllows: (request: { key: ApiPrincipal['key']; model: string; ip: string }) => void;
@@ -17,6 +19,12 @@ export type V1Deps = FormLimits & {
 };
 
 export const callerOf = (api: ApiPrincipal): Caller => ({ user: api.user, key: api.key, group: api.group });
+
+/** Files of whoever has the key. */
+export const formLimits = ({ uploads, maxFileBytes }: V1Deps, { user }: ApiPrincipal): FormLimits => ({
+  uploads: uploads.of(user.id),
+  maxFileBytes,
+});
 
 /** The generic task API: submit to a plugin by its key, read, list artifacts, fetch their content. */
 export function taskRoutes(kit: Kit, deps: V1Deps) {
@@ -32,7 +40,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
     .post(
       '/v1/tasks/:pluginKey',
       async ({ request, params, api, origin, requestId, keepOpen, set }) => {
-        const client = await readClientRequest(request, params, deps);
+        const client = await readClientRequest(request, params, formLimits(deps, api));
         try {
           deps.assertKeyAllows({ key: api.key, model: requestedModel(client), ip: origin.ip });
           keepOpen();

@@ -8,7 +8,7 @@ import { REPLAYED } from '../response-headers.ts';
 import { createRelayed, forwardRelayed, orRelayed } from './answer-relayed.ts';
 import { readClientRequest, requestedModel } from './read-client-request.ts';
 import { CONTENT_ANSWERS, type ContentScope, contentResponse, sendContent } from './send-content.ts';
-import { callerOf, type V1Deps } from './task-routes.ts';
+import { callerOf, formLimits, type V1Deps } from './task-routes.ts';
 
 /** A link to an artifact of this key opens this address too (as in new-api). */
 const LINKED_ARTIFACT = 'video';
@@ -34,7 +34,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
     .post(
       '/v1/videos',
       async ({ request, api, origin, requestId, keepOpen, set }) => {
-        const client = await readClientRequest(request, {}, deps);
+        const client = await readClientRequest(request, {}, formLimits(deps, api));
         try {
           deps.assertKeyAllows({ key: api.key, model: requestedModel(client), ip: origin.ip });
           keepOpen();
@@ -56,7 +56,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
         return orRelayed(
           async () => {
             const task = await ownVideo(tasks, api, id);
-            return tasks.renderVideo(task, await readClientRequest(request, params, deps));
+            return tasks.renderVideo(task, await readClientRequest(request, params, formLimits(deps, api)));
           },
           () => forwardRelayed(tasks, 'video', { request, api, keepOpen }, id, { operation: 'retrieve' }),
         );
