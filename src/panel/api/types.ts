@@ -90,3 +90,5 @@ export type TaskNotice = DataOf<TaskApi[':task_id']['webhooks']['get']>['items']
 export type CallableModel = DataOf<Api['model']['get']>[number];
 export type TaskQuote = DataOf<TaskApi['quote']['post']>;
 export type AttentionItem = DataOf<Api['attention']['get']>[number];
+export type SavedChannel = DataOf<Api['channel']['post']>;
+export type ChannelTrial = DataOf<Api['channel'][':id']['test']['post']>;

@@ -1,12 +1,20 @@
 import { Text } from '@mantine/core';
-import { IconCircleCheck, IconCircleX } from '@tabler/icons-react';
+import { IconCircleCheck, IconCircleDashed, IconCircleX } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import classes from './trial-steps.module.css';
 
-type TrialStep = { name: string; ok: boolean; message: string; ms?: number | null | undefined };
+/** `ok`: null where it could not be found out. */
+type TrialStep = { name: string; ok: boolean | null; message: string };
+
+type TrialStepsProps = {
+  ok: boolean;
+  steps: readonly TrialStep[];
+  /** Steps by their names in the API, in the reader's language. */
+  names?: Readonly<Record<string, string>>;
+};
 
 /** What came of a trial, step by step as it happened; read out when it is there. */
-export function TrialSteps({ ok, steps }: { ok: boolean; steps: readonly TrialStep[] }) {
+export function TrialSteps({ ok, steps, names = {} }: TrialStepsProps) {
   const { t } = useTranslation();
   return (
     <div role="status" className={classes.trial}>
@@ -14,21 +22,27 @@ export function TrialSteps({ ok, steps }: { ok: boolean; steps: readonly TrialSt
         {t(ok ? 'trial.passed' : 'trial.failed')}
       </Text>
       <ol className={classes.steps}>
-        {steps.map(({ name, ok: passed, message, ms }) => (
-          <li key={`${name} ${message}`} data-ok={passed}>
-            {passed ? (
-              <IconCircleCheck size={18} stroke={1.6} role="img" aria-label={t('trial.stepPassed')} />
-            ) : (
-              <IconCircleX size={18} stroke={1.6} role="img" aria-label={t('trial.stepFailed')} />
-            )}
+        {steps.map(({ name, ok: passed, message }) => (
+          <li key={`${name} ${message}`} data-ok={String(passed)}>
+            <Outcome passed={passed} />
             <div>
-              <span className={classes.name}>{name}</span>
-              {ms !== undefined && ms !== null && <span className={classes.time}>{t('trial.ms', { ms })}</span>}
+              <span className={classes.name}>{names[name] ?? name}</span>
               {message !== '' && <p>{message}</p>}
             </div>
           </li>
         ))}
       </ol>
     </div>
+  );
+}
+
+function Outcome({ passed }: { passed: boolean | null }) {
+  const { t } = useTranslation();
+  const mark = { size: 18, stroke: 1.6, role: 'img' } as const;
+  if (passed === null) return <IconCircleDashed {...mark} aria-label={t('trial.stepUnknown')} />;
+  return passed ? (
+    <IconCircleCheck {...mark} aria-label={t('trial.stepPassed')} />
+  ) : (
+    <IconCircleX {...mark} aria-label={t('trial.stepFailed')} />
   );
 }

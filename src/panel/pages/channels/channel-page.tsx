@@ -2,7 +2,7 @@ import { Button, Group, Stack } from '@mantine/core';
 import { IconTrash } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { useParams } from 'react-router';
-import type { Channel, ChannelChoices } from '../../api/types.ts';
+import type { Channel, ChannelChoices, SavedChannel } from '../../api/types.ts';
 import { useApi, useChange } from '../../api/use-api.ts';
 import { useRole } from '../../session/use-role.ts';
 import { roles } from '../../shell/sections.ts';
@@ -15,6 +15,7 @@ import { useForm } from '../../ui/use-form.ts';
 import { ChannelForm } from './channel-form.tsx';
 import { ChannelKey } from './channel-key.tsx';
 import { ChannelStatus } from './channel-status.tsx';
+import { ChannelTest } from './channel-test.tsx';
 import { checkChannel, pluginOf, readChannel, valuesOf } from './channel-values.ts';
 import { useDeleteChannel } from './use-delete-channel.tsx';
 
@@ -64,6 +65,7 @@ function ChannelDetail({ channel, choices }: { channel: Channel; choices: Channe
       {remove.error !== null && <FailureNotice error={remove.error} />}
       <Stack gap="lg">
         <ChannelStatus channel={channel} />
+        <ChannelTest channel={channel} />
         <EditChannel channel={channel} choices={choices} />
         {role >= roles.root && <ChannelKey channel={channel} />}
       </Stack>
@@ -73,7 +75,7 @@ function ChannelDetail({ channel, choices }: { channel: Channel; choices: Channe
 
 function EditChannel({ channel, choices }: { channel: Channel; choices: ChannelChoices }) {
   const { t } = useTranslation();
-  const change = useChange<Record<string, unknown>, Channel>({
+  const change = useChange<Record<string, unknown>, SavedChannel>({
     request: (body) => ({ method: 'PUT', path: `/api/channel/${channel.id}`, body }),
     stale: ['/api/channel'],
     onSuccess: (saved) => {

@@ -1,23 +1,53 @@
-import { Text } from '@mantine/core';
+import { Anchor, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
 import type { Channel } from '../../api/types.ts';
 import { Section } from '../../ui/section.tsx';
 import { useFormat } from '../../ui/use-format.ts';
+import { ChannelHealth } from './channel-health.tsx';
 import { ChannelSwitch } from './channel-switch.tsx';
+import classes from './channels.module.css';
 
-/** Whether the channel serves, and what went through it. */
+/** Whether the channel serves, how the last day went, and what went through it. */
 export function ChannelStatus({ channel }: { channel: Channel }) {
   const { t } = useTranslation();
   const format = useFormat();
+  const { health } = channel;
   return (
     <Section
       heading={t('channels.service')}
       intro={t(channel.status === 1 ? 'channels.serviceOn' : 'channels.serviceOff')}
       actions={<ChannelSwitch channel={channel} />}
     >
-      <Text size="sm" c="dimmed">
-        {t('channels.spentSince', { money: format.money(channel.used_quota), date: format.date(channel.created_at) })}
-      </Text>
+      <dl className={classes.facts}>
+        <div>
+          <dt>{t('channels.lastDay')}</dt>
+          <dd>
+            <ChannelHealth channel={channel} />
+          </dd>
+        </div>
+        <div>
+          <dt>{t('channels.running')}</dt>
+          <dd>{format.number(health.in_flight)}</dd>
+        </div>
+        <div>
+          <dt>{t('channels.spentSince', { date: format.date(channel.created_at) })}</dt>
+          <dd>{format.money(channel.used_quota)}</dd>
+        </div>
+      </dl>
+      {health.state === 'failing' && (
+        <Text size="sm">
+          {t('channels.lastFailure', {
+            ago: format.ago(health.last_failure_at),
+            reason: health.last_failure_reason || health.last_failure_code,
+          })}{' '}
+          {health.last_failed_task !== '' && (
+            <Anchor component={Link} to={`/tasks/${encodeURIComponent(health.last_failed_task)}`} size="sm">
+              {t('channels.lastFailedTask')}
+            </Anchor>
+          )}
+        </Text>
+      )}
     </Section>
   );
 }

@@ -1,5 +1,5 @@
 import type { TFunction } from 'i18next';
-import type { Channel, ChannelChoices } from '../../api/types.ts';
+import type { Channel, ChannelChoices, SavedChannel } from '../../api/types.ts';
 
 export type PluginChoice = ChannelChoices['plugins'][number];
 type MappingRow = { from: string; to: string };
@@ -43,7 +43,7 @@ export const sourceOf = ({ type, task_plugin_key: key }: Pick<Channel, 'type' | 
   return type === relayType ? 'relay' : `type:${type}`;
 };
 
-export const valuesOf = (channel: Channel): ChannelValues => ({
+export const valuesOf = (channel: SavedChannel): ChannelValues => ({
   name: channel.name,
   task_plugin_key: sourceOf(channel),
   base_url: channel.base_url,

@@ -10,6 +10,7 @@ import { Page } from '../../ui/page.tsx';
 import { PluginIcon } from '../../ui/plugin-icon.tsx';
 import { useFilters } from '../../ui/use-filters.ts';
 import { useFormat } from '../../ui/use-format.ts';
+import { ChannelHealth } from './channel-health.tsx';
 import { ChannelSwitch } from './channel-switch.tsx';
 import { pluginOf, sourceOf } from './channel-values.ts';
 import classes from './channels.module.css';
@@ -50,6 +51,7 @@ function useColumns(choices: ChannelChoices | undefined): readonly Column<Channe
       render: (channel) => <ChannelName channel={channel} choices={choices} />,
     },
     { key: 'status', heading: t('channels.on'), render: (channel) => <ChannelSwitch channel={channel} /> },
+    { key: 'health', heading: t('channels.health'), render: (channel) => <ChannelHealth channel={channel} /> },
     {
       key: 'models',
       heading: t('channels.models'),

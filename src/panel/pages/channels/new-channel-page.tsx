@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link, useNavigate } from 'react-router';
-import type { Channel, ChannelChoices } from '../../api/types.ts';
+import type { ChannelChoices, SavedChannel } from '../../api/types.ts';
 import { useApi, useChange } from '../../api/use-api.ts';
 import { Answer } from '../../ui/answer.tsx';
 import { BackLink } from '../../ui/back-link.tsx';
@@ -29,7 +29,7 @@ export function NewChannelPage() {
 function NewChannel({ choices }: { choices: ChannelChoices }) {
   const { t } = useTranslation();
   const navigate = useNavigate();
-  const change = useChange<Record<string, unknown>, Channel>({
+  const change = useChange<Record<string, unknown>, SavedChannel>({
     request: (body) => ({ method: 'POST', path: '/api/channel', body }),
     stale: ['/api/channel'],
     onSuccess: ({ id, name }) => {

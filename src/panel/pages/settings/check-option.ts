@@ -2,10 +2,10 @@ import type { TFunction } from 'i18next';
 import type { Option } from '../../api/types.ts';
 
 /** What can be told of a value before it is sent; the gateway knows the rest. */
-export function checkOption(t: TFunction, { type }: Option, value: string): string | null {
+export function checkOption(t: TFunction, { type, min, max }: Option, value: string): string | null {
   switch (type) {
     case 'integer':
-      return /^\d+$/.test(value) ? null : t('settings.wholeInvalid');
+      return checkWhole(t, value, min, max);
     case 'url':
       return value === '' || (/^https?:\/\/[^\s/]+/i.test(value) && URL.canParse(value))
         ? null
@@ -15,6 +15,12 @@ export function checkOption(t: TFunction, { type }: Option, value: string): stri
     default:
       return null;
   }
+}
+
+function checkWhole(t: TFunction, value: string, low = 0, high = Number.MAX_SAFE_INTEGER): string | null {
+  if (!/^\d+$/.test(value)) return t('settings.wholeInvalid');
+  const number = Number(value);
+  return number >= low && number <= high ? null : t('settings.between', { low, high });
 }
 
 function isJson(text: string): boolean {

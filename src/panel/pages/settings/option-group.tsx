@@ -11,7 +11,7 @@ import { checkOption } from './check-option.ts';
 import { listRisks } from './list-risks.ts';
 import { OptionInput } from './option-input.tsx';
 import { groupTexts, optionTexts } from './option-texts.ts';
-import { OptionTrial, trials } from './option-trial.tsx';
+import { OptionTrial } from './option-trial.tsx';
 import classes from './settings.module.css';
 import { type Drafts, useDrafts } from './use-drafts.ts';
 
@@ -31,7 +31,7 @@ export function OptionGroup({ group, options, onDirty }: OptionGroupProps) {
   const drafts = useDrafts(own, t('settings.saved'));
   const [isChecked, setChecked] = useState(false);
   const count = drafts.changes.length;
-  const trial = trials[group];
+  const trial = own.find((option) => option.trial !== undefined)?.trial;
   const texts = groupTexts[group];
 
   useEffect(() => onDirty(count > 0), [count, onDirty]);

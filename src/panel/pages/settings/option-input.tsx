@@ -32,8 +32,6 @@ const choiceTexts: Readonly<Record<string, TextKey>> = {
 
 /** Amounts of quota, shown and typed as dollars. */
 const money = ['QuotaForNewUser', 'QuotaForInviter', 'QuotaForInvitee'];
-/** Texts of many lines. */
-const long = ['legal.user_agreement', 'legal.privacy_policy'];
 
 /** The input that fits an option's type; its value is always a text, as the API has it. */
 export function OptionInput(props: OptionInputProps) {
@@ -84,7 +82,7 @@ export function OptionInput(props: OptionInputProps) {
     value,
     onChange: (event: { currentTarget: { value: string } }) => onChange(event.currentTarget.value),
   };
-  if (option.type === 'json' || long.includes(option.key)) {
+  if (option.type === 'json' || option.multiline === true) {
     const isCode = option.type === 'json';
     return (
       <Textarea

@@ -2,23 +2,14 @@ import { Button, Group, TextInput } from '@mantine/core';
 import { IconPlayerPlay } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import type { OptionTrial as Trial } from '../../api/types.ts';
+import type { Option, OptionTrial as Trial } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
 import { FailureNotice } from '../../ui/failure-notice.tsx';
 import { Section } from '../../ui/section.tsx';
 import { TrialSteps } from '../../ui/trial-steps.tsx';
 
-/** What can be tried, by the group whose options it takes. */
-export const trials: Readonly<Record<string, string>> = {
-  mail: 'smtp',
-  oidc: 'oidc',
-  challenge: 'turnstile',
-  telegram: 'telegram',
-  wechat: 'wechat',
-};
-
 /** Tries what is stored, in place, and shows how far it came. */
-export function OptionTrial({ what, isDirty }: { what: string; isDirty: boolean }) {
+export function OptionTrial({ what, isDirty }: { what: NonNullable<Option['trial']>; isDirty: boolean }) {
   const { t } = useTranslation();
   const [to, setTo] = useState('');
   const change = useChange<string, Trial>({

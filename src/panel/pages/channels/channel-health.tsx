@@ -1,0 +1,33 @@
+import { Text } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import type { Channel } from '../../api/types.ts';
+import type { TextKey } from '../../i18n/texts.ts';
+import { StatusMark, type Tone } from '../../ui/status-mark.tsx';
+import { useFormat } from '../../ui/use-format.ts';
+
+type HealthProps = { channel: Pick<Channel, 'health' | 'key_readable'> };
+
+const states: Readonly<Record<Channel['health']['state'], { text: TextKey; tone: Tone }>> = {
+  idle: { text: 'channels.health.idle', tone: 'quiet' },
+  good: { text: 'channels.health.good', tone: 'good' },
+  failing: { text: 'channels.health.failing', tone: 'bad' },
+};
+
+/** How the tasks of the last day went, in a word and two numbers. */
+export function ChannelHealth({ channel: { health, key_readable: isReadable } }: HealthProps) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  if (!isReadable) return <StatusMark tone="bad">{t('channels.health.key')}</StatusMark>;
+  const { text, tone } = states[health.state];
+  const count = { good: format.number(health.succeeded), bad: format.number(health.failed) };
+  return (
+    <div>
+      <StatusMark tone={tone}>{t(text)}</StatusMark>
+      {health.succeeded + health.failed > 0 && (
+        <Text size="xs" c="dimmed">
+          {t('channels.health.count', count)}
+        </Text>
+      )}
+    </div>
+  );
+}

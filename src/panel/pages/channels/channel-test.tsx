@@ -1,0 +1,56 @@
+import { Button, Text } from '@mantine/core';
+import { IconPlayerPlay } from '@tabler/icons-react';
+import { useTranslation } from 'react-i18next';
+import type { ChannelTrial, SavedChannel } from '../../api/types.ts';
+import { useChange } from '../../api/use-api.ts';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { Section } from '../../ui/section.tsx';
+import { TrialSteps } from '../../ui/trial-steps.tsx';
+import { useFormat } from '../../ui/use-format.ts';
+
+/** Asks the vendor with the stored key, at no cost, and shows how far it came. */
+export function ChannelTest({ channel }: { channel: Pick<SavedChannel, 'id'> }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const change = useChange<number, ChannelTrial>({
+    request: (id) => ({ method: 'POST', path: `/api/channel/${id}/test`, patienceMs: 90_000 }),
+  });
+  const { status = null, ms = null } = change.data ?? {};
+  const names = {
+    key: t('channels.step.key'),
+    plugin: t('channels.step.plugin'),
+    address: t('channels.step.address'),
+    connection: t('channels.step.connection'),
+    tls: t('channels.step.tls'),
+    answer: t('channels.step.answer'),
+    credential: t('channels.step.credential'),
+  };
+  return (
+    <Section
+      heading={t('channels.test')}
+      intro={t('channels.testHelp')}
+      actions={
+        <Button
+          variant="default"
+          leftSection={<IconPlayerPlay size={18} stroke={1.6} aria-hidden="true" />}
+          loading={change.isPending}
+          onClick={() => change.mutate(channel.id)}
+        >
+          {t('channels.testRun')}
+        </Button>
+      }
+    >
+      {change.isError && <FailureNotice error={change.error} />}
+      {change.data !== undefined && !change.isPending && (
+        <>
+          <TrialSteps ok={change.data.ok} steps={change.data.steps} names={names} />
+          {status !== null && ms !== null && (
+            <Text size="sm" c="dimmed">
+              {t('channels.testAnswer', { status, ms: format.number(ms) })}
+            </Text>
+          )}
+        </>
+      )}
+    </Section>
+  );
+}
