@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { randomAlnum } from '../../src/kernel/index.ts';
-import type { NewWebhook, Store, WebhookLease, WebhookRecord } from '../../src/store/ports/index.ts';
+import type { FormerSecret, NewWebhook, Store, WebhookLease, WebhookRecord } from '../../src/store/ports/index.ts';
 import { addKey, addUser, describeEachStore } from './each-store.ts';
 import { openRaw } from './open-raw.ts';
 
@@ -244,20 +244,19 @@ describeEachStore(
 );
 
 describeEachStore('webhook secrets of API keys', (opened) => {
-  test('a rotation keeps the one before until its time is over; keys of others are not touched', async () => {
+  test('a rotation puts a new one in the place of the one that was looked at; keys of others are not touched', async () => {
     const { store } = opened();
     const user = await addUser(store);
     const key = await addKey(store, user.id);
-    expect(key).toMatchObject({ webhookUrl: null, webhookSecretSealed: null, webhookFormerUntil: 0 });
-    const rotate = (sealed: string, formerUntil: number, userId = user.id) =>
-      store.apiKeys.rotateWebhookSecret(key.id, userId, { sealed, formerUntil });
-    expect(await rotate('x', 0, user.id + 1)).toBeUndefined();
-    expect(await rotate('one', 10)).toMatchObject({ webhookSecretSealed: 'one', webhookFormerSealed: null });
-    expect(await rotate('two', 20)).toMatchObject({
-      webhookSecretSealed: 'two',
-      webhookFormerSealed: 'one',
-      webhookFormerUntil: 20,
-    });
+    expect(key).toMatchObject({ webhookUrl: null, webhookSecretSealed: null, webhookFormers: [] });
+    const rotate = (present: string | null, sealed: string, formers: FormerSecret[], userId = user.id) =>
+      store.apiKeys.rotateWebhookSecret(key.id, userId, { present, sealed, formers });
+    const one = { sealed: 'one', until: 20 };
+    expect(await rotate(null, 'x', [], user.id + 1)).toBeUndefined();
+    expect(await rotate(null, 'one', [])).toMatchObject({ webhookSecretSealed: 'one', webhookFormers: [] });
+    // Of two who rotate at the same time the second looks again.
+    for (const present of [null, 'zero']) expect(await rotate(present, 'two', [one])).toBeUndefined();
+    expect(await rotate('one', 'two', [one])).toMatchObject({ webhookSecretSealed: 'two', webhookFormers: [one] });
     const change = { webhookUrl: 'https://receiver.example/' };
     expect(await store.apiKeys.update(key.id, user.id, change)).toMatchObject({
       ...change,

@@ -224,13 +224,19 @@ describe('a submission', () => {
     expect(judged).toEqual(lines.map(({ genuine }) => (genuine ? 'True' : 'False')));
   });
 
-  test('after a rotation carries two signatures', async () => {
+  test('after a rotation carries the signature of each secret that was replaced within a day', async () => {
     const rotated = (await as('anna', `/api/token/${key.id}/webhook-secret`, { method: 'POST' })).json.data;
     expect(rotated.former_until).toBeGreaterThan(Date.now() / 1000 + 86_000);
     const submitted = await submit('/v1/tasks/demo', task('a cat [duration=0]'), { 'x-callback-url': receiver.url });
     const told = await finished(submitted.json.id);
     expect(signaturesOf(told.headers)).toHaveLength(2);
     expect([verified(told, secret), verified(told, rotated.secret)]).toEqual([1, 1]);
+    // And once more: the first receiver has a day as well.
+    const last = (await as('anna', `/api/token/${key.id}/webhook-secret`, { method: 'POST' })).json.data;
+    const next = await submit('/v1/tasks/demo', task('a dog [duration=0]'), { 'x-callback-url': receiver.url });
+    const heard = await finished(next.json.id);
+    expect(signaturesOf(heard.headers)).toHaveLength(3);
+    expect([secret, rotated.secret, last.secret].map((one) => verified(heard, one))).toEqual([1, 1, 1]);
   });
 });
 

@@ -154,9 +154,9 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     expect(await store.tasks.byTaskId('task_old')).toMatchObject({ status: 'QUEUED', quota: 5, callbackUrl: null });
     expect(await store.apiKeys.byId(1)).toMatchObject({
       ...{ name: 'old', webhookUrl: 'https://hooks.example/' },
-      ...{ webhookSecretSealed: null, webhookFormerSealed: null, webhookFormerUntil: 0 },
+      ...{ webhookSecretSealed: null, webhookFormers: [] },
     });
-    await store.apiKeys.rotateWebhookSecret(1, 1, { sealed: 'sealed', formerUntil: 99 });
+    await store.apiKeys.rotateWebhookSecret(1, 1, { present: null, sealed: 'sealed', formers: [] });
     const notice = { taskId: 'task_old', userId: 1, apiKeyId: 1, url: 'https://hooks.example/', host: 'hooks.example' };
     await store.webhooks.putFinish(
       { ...notice, eventId: 'msg_1', event: 'task.finished', payload: {}, createdAt: 78 },
@@ -172,6 +172,20 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     const again = await openStore({ ...setup, migrate: false });
     expect((await again.webhooks.listOfTask('task_old', { page: 1, pageSize: 9 })).total).toBe(1);
     await again.close();
+  });
+
+  test(`${dialect}: a webhook secret that was replaced before the upgrade still signs along after it`, async () => {
+    const setup = await setUp(dialect);
+    const isUnlimited = dialect === 'sqlite' ? '1' : 'true';
+    const key = (name: string, former: string) =>
+      `insert into api_keys (user_id, name, key_hash, prefix, status, unlimited_quota, quota, models, allow_ips, created_at,
+        webhook_secret_sealed, webhook_former_sealed, webhook_former_until)
+        values (1, '${name}', '${name}', 'sk-old', 1, ${isUnlimited}, 0, '[]', '[]', 77, 'now', ${former}, 99)`;
+    await anOldDatabase(setup, 10, [addOldUser('anna'), key('one', `'before'`), key('two', 'null')]);
+    const store = await openStore(setup);
+    expect((await store.apiKeys.byId(1))?.webhookFormers).toEqual([{ sealed: 'before', until: 99 }]);
+    expect((await store.apiKeys.byId(2))?.webhookFormers).toEqual([]);
+    await store.close();
   });
 
   test(`${dialect}: a Telegram ID of two users refuses the migration, names them and changes nothing`, async () => {

@@ -66,8 +66,11 @@ async function openNode(
   const store = await openStore({ databaseUrl: '', dataDir, synchronous: 'NORMAL', clock, logger: silentLogger });
   stops.push(() => store.close());
   const user = await addUser(store);
-  const key = await addKey(store, user.id);
-  await store.apiKeys.rotateWebhookSecret(key.id, user.id, { sealed: secretBox.seal(secret), formerUntil: 0 });
+  const { id } = await addKey(store, user.id);
+  const key = await store.apiKeys.rotateWebhookSecret(id, user.id, {
+    ...{ present: null, sealed: secretBox.seal(secret), formers: [] },
+  });
+  if (!key) throw new Error('the key is gone');
   const upstream = createUpstream({
     ...{ allowPrivate: false, privateRanges: allowed.ranges, clock: systemClock, logger: silentLogger },
     ...options.upstream,
@@ -218,7 +221,9 @@ describe('a key', () => {
     const node = await openNode();
     const { store, key, user } = node;
     const foreign = createSecretBox(['another-secret']).seal(secret);
-    await store.apiKeys.rotateWebhookSecret(key.id, user.id, { sealed: foreign, formerUntil: systemClock.unix() + 60 });
+    await store.apiKeys.rotateWebhookSecret(key.id, user.id, {
+      ...{ present: key.webhookSecretSealed, sealed: foreign, formers: [] },
+    });
     const unreadable = await notify(node);
     node.startWorker();
     expect(await after(store, unreadable)).toMatchObject({

@@ -54,7 +54,7 @@ export function describeApiKey(key: ApiKeyRecord, now: number, secretBox: Secret
     group: key.group,
     webhook_url: key.webhookUrl,
     webhook_secret: webhookSecretState(key, secretBox),
-    webhook_former_until: key.webhookFormerSealed === null ? 0 : key.webhookFormerUntil,
+    webhook_former_until: key.webhookFormers[0]?.until ?? 0,
     created_at: key.createdAt,
     last_used_at: key.lastUsedAt,
   };

@@ -10,6 +10,8 @@ export type NewWebhookSecret = { secret: string; former_until: number };
 const SECRET_BYTES = 32;
 /** Long enough to change the secret at the receiver in between. */
 const FORMER_SECONDS = 24 * 3600;
+/** Each adds a signature to every notice, and receivers limit their headers. */
+const MAX_FORMERS = 10;
 
 export const newWebhookSecret = (): string => `whsec_${randomBase64(SECRET_BYTES)}`;
 
@@ -18,11 +20,18 @@ export function createRotateWebhookSecret(deps: { store: Store; clock: Clock; se
   const { store, clock, secretBox } = deps;
   return async (principal: PanelPrincipal, id: number): Promise<NewWebhookSecret> => {
     const secret = newWebhookSecret();
-    const rotated = await store.apiKeys.rotateWebhookSecret(id, principal.user.id, {
-      sealed: secretBox.seal(secret),
-      formerUntil: clock.unix() + FORMER_SECONDS,
-    });
-    if (!rotated) throw authErrors.api_key_not_found();
-    return { secret, former_until: rotated.webhookFormerSealed === null ? 0 : rotated.webhookFormerUntil };
+    const sealed = secretBox.seal(secret);
+    for (;;) {
+      const key = await store.apiKeys.byId(id);
+      if (key?.userId !== principal.user.id) throw authErrors.api_key_not_found();
+      const { webhookSecretSealed: present, webhookFormers } = key;
+      const now = clock.unix();
+      const replaced = present === null ? [] : [{ sealed: present, until: now + FORMER_SECONDS }];
+      const formers = [...replaced, ...webhookFormers.filter(({ until }) => until > now)].slice(0, MAX_FORMERS);
+      // Somebody else who rotates it at the same time makes a former of his own: then it is looked at again.
+      if (await store.apiKeys.rotateWebhookSecret(id, principal.user.id, { present, sealed, formers })) {
+        return { secret, former_until: replaced[0]?.until ?? 0 };
+      }
+    }
   };
 }

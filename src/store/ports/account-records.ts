@@ -59,6 +59,9 @@ export type SessionRecord = {
   revokedReason: string;
 };
 
+/** A webhook secret that was replaced: sealed, and until when (Unix seconds) it signs along. */
+export type FormerSecret = { sealed: string; until: number };
+
 export type ApiKeyRecord = {
   id: number;
   userId: number;
@@ -84,9 +87,8 @@ export type ApiKeyRecord = {
   webhookUrl: string | null;
   /** What signs them, sealed with CRYPTO_SECRET; null: none was made. */
   webhookSecretSealed: string | null;
-  /** The one before, which signs along until `webhookFormerUntil`. */
-  webhookFormerSealed: string | null;
-  webhookFormerUntil: number;
+  /** Those before, which sign along for a while; the latest first. */
+  webhookFormers: FormerSecret[];
   createdAt: number;
   lastUsedAt: number;
 };

@@ -3,6 +3,7 @@ import type {
   ApiKeyRecord,
   FlowPurpose,
   FlowRecord,
+  FormerSecret,
   PasskeyRecord,
   SessionRecord,
   TwoFactorRecord,
@@ -63,7 +64,7 @@ export interface SessionStore {
   deleteRevoked(rows: { revokedUntil: number; createdAfter: number; limit: number }): Promise<number>;
 }
 
-type WebhookFields = 'webhookUrl' | 'webhookSecretSealed' | 'webhookFormerSealed' | 'webhookFormerUntil';
+type WebhookFields = 'webhookUrl' | 'webhookSecretSealed' | 'webhookFormers';
 export type NewApiKey = Omit<ApiKeyRecord, 'id' | 'usedQuota' | 'lastUsedAt' | WebhookFields> &
   Partial<Pick<ApiKeyRecord, 'webhookUrl' | 'webhookSecretSealed'>>;
 export interface ApiKeyStore {
@@ -81,11 +82,11 @@ export interface ApiKeyStore {
       >
     >,
   ): Promise<ApiKeyRecord | undefined>;
-  /** Puts a new webhook secret in place; the present one signs along until `formerUntil`. */
+  /** Puts a new webhook secret in the place of `present`, with those that sign along. Undefined where another one is there, or no such key. */
   rotateWebhookSecret(
     id: number,
     userId: number,
-    rotation: { sealed: string; formerUntil: number },
+    rotation: { present: string | null; sealed: string; formers: FormerSecret[] },
   ): Promise<ApiKeyRecord | undefined>;
   /** Keys with a webhook secret, by id, from the one after `id` on. */
   withWebhookSecret(id: number, limit: number): Promise<{ id: number; name: string; sealed: string }[]>;

@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gt, isNotNull, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, gt, isNotNull, isNull, sql } from 'drizzle-orm';
 import type { ApiKeyStore } from '../ports/index.ts';
 import { type Context, countAll, isEmpty, lazy, paged } from './context.ts';
 import { userColumns } from './user-columns.ts';
@@ -21,8 +21,7 @@ export function createApiKeyStore({ db, tables }: Context): ApiKeyStore {
     group: keys.group,
     webhookUrl: keys.webhookUrl,
     webhookSecretSealed: keys.webhookSecretSealed,
-    webhookFormerSealed: keys.webhookFormerSealed,
-    webhookFormerUntil: keys.webhookFormerUntil,
+    webhookFormers: keys.webhookFormers,
     createdAt: keys.createdAt,
     lastUsedAt: keys.lastUsedAt,
   };
@@ -73,15 +72,12 @@ export function createApiKeyStore({ db, tables }: Context): ApiKeyStore {
       return row;
     },
 
-    async rotateWebhookSecret(id, userId, { sealed, formerUntil }) {
+    async rotateWebhookSecret(id, userId, { present, sealed, formers }) {
+      const isThere = present === null ? isNull(keys.webhookSecretSealed) : eq(keys.webhookSecretSealed, present);
       const [row] = await db
         .update(keys)
-        .set({
-          webhookSecretSealed: sealed,
-          webhookFormerSealed: sql`${keys.webhookSecretSealed}`,
-          webhookFormerUntil: formerUntil,
-        })
-        .where(and(eq(keys.id, id), eq(keys.userId, userId)))
+        .set({ webhookSecretSealed: sealed, webhookFormers: formers })
+        .where(and(eq(keys.id, id), eq(keys.userId, userId), isThere))
         .returning(columns);
       return row;
     },

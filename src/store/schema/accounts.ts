@@ -1,4 +1,4 @@
-import type { EnabledStatus, FlowPurpose, OAuthAuthStyle, Role, SessionStatus } from '../ports/index.ts';
+import type { EnabledStatus, FlowPurpose, FormerSecret, OAuthAuthStyle, Role, SessionStatus } from '../ports/index.ts';
 import type { Kit } from './kits.ts';
 
 /** People, how they sign in, and the keys they give to programs. Times are Unix seconds. */
@@ -155,8 +155,7 @@ export const defineAccounts = (kit: Kit) => ({
     group: kit.text('group'),
     webhookUrl: kit.text('webhook_url'),
     webhookSecretSealed: kit.text('webhook_secret_sealed'),
-    webhookFormerSealed: kit.text('webhook_former_sealed'),
-    webhookFormerUntil: kit.big('webhook_former_until').notNull().default(0),
+    webhookFormers: kit.json<FormerSecret[]>('webhook_formers').notNull().default([]),
     createdAt: kit.big('created_at').notNull(),
     lastUsedAt: kit.big('last_used_at').notNull().default(0),
   }),

@@ -4,17 +4,17 @@ import type { ApiKeyRecord } from '../../store/ports/index.ts';
 /** How a Standard Webhooks secret is written: this, and its bytes in base64. */
 const SECRET = /^whsec_([A-Za-z0-9+/]+={0,2})$/;
 
-type SealedSecrets = Pick<ApiKeyRecord, 'webhookSecretSealed' | 'webhookFormerSealed' | 'webhookFormerUntil'>;
+type SealedSecrets = Pick<ApiKeyRecord, 'webhookSecretSealed' | 'webhookFormers'>;
 
 /**
- * The keys that sign at `now` (Unix seconds), the present one first; after a rotation the one before it signs along for a while. Empty where the
- * present one was never made or can no longer be read: what the former alone signed would soon be refused without anybody having been told.
+ * The keys that sign at `now` (Unix seconds), the present one first; after a rotation those before it sign along for a while. Empty where the
+ * present one was never made or can no longer be read: what formers alone signed would soon be refused without anybody having been told.
  */
 export function signingKeys(secretBox: SecretBox, key: SealedSecrets, now: number): Uint8Array[] {
   const current = openSecret(secretBox, key.webhookSecretSealed);
   if (!current) return [];
-  const former = key.webhookFormerUntil > now ? openSecret(secretBox, key.webhookFormerSealed) : undefined;
-  return former ? [current, former] : [current];
+  const living = key.webhookFormers.filter(({ until }) => until > now);
+  return [current, ...living.flatMap(({ sealed }) => openSecret(secretBox, sealed) ?? [])];
 }
 
 function openSecret(secretBox: SecretBox, sealed: string | null): Uint8Array | undefined {
