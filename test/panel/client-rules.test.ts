@@ -1,0 +1,370 @@
+/** The rules of the session client, as Chromium and the compiled binary play them together. */
+import { describe, expect, test } from 'bun:test';
+import type { BrowserContext, Page, Route } from 'playwright-core';
+import { insecureHost, type WatchedPage } from '../support/browser.ts';
+import { ask, type Gateway, ROOT, setUp, signIn as signInByApi, startGateway } from '../support/gateway.ts';
+import { accountMenu, alert, findBarriers, heading, password, see, signOut, stored, useOnePanel } from './harness.ts';
+
+/** Whose sessions are ended all at once: those of the others go on. */
+const ROAMER = { username: 'roamer', password };
+const ADA = { username: 'ada', password };
+
+const { gateway, origin, open, openAt } = useOnePanel(async (root) => {
+  for (const account of [ROAMER, ADA]) await root.call('POST', '/api/user', account);
+});
+
+const logIn = (account: typeof ROOT) => ask(`${origin()}/api/user/login`, { body: account });
+
+/** From another device. */
+async function revokeOthers(account: typeof ROOT): Promise<void> {
+  const { access_token: token } = (await logIn(account)).body.data as { access_token: string };
+  const ended = await ask(`${origin()}/api/user/sessions/revoke-others`, { method: 'POST', token });
+  expect(ended.status).toBe(200);
+}
+
+const refresh = '**/api/user/auth/refresh';
+const waitingNotice = (page: Page) => page.getByRole('status').getByText('This page stays as it is');
+
+async function enter(page: Page, at: string, account = ROOT): Promise<void> {
+  await page.goto(`${at}/sign-in`);
+  await page.getByLabel('User name or e-mail').fill(account.username);
+  await page.getByLabel('Password', { exact: true }).fill(account.password);
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+  await accountMenu(page, account.username).waitFor();
+}
+
+/** A page on which somebody is signed in. */
+async function openSignedIn(options: Parameters<typeof open>[0] = {}, account = ROOT): Promise<WatchedPage> {
+  const watched = await open(options);
+  await enter(watched.page, options.at ?? origin(), account);
+  await watched.page.waitForLoadState('networkidle');
+  watched.apiCalls.length = 0;
+  return watched;
+}
+
+/** Another tab of the same browser, signed in by its cookie. */
+async function openTab(context: BrowserContext, at: string): Promise<Page> {
+  const tab = await context.newPage();
+  await tab.goto(at);
+  await accountMenu(tab).waitFor();
+  await tab.waitForLoadState('networkidle');
+  return tab;
+}
+
+/** Goes to a page that asks the API something, without loading the panel anew. */
+const goToKeys = (page: Page) => page.getByRole('navigation').getByRole('link', { name: 'API keys' }).click();
+const atKeys = (page: Page) => heading(page, 'API keys').waitFor();
+
+/** As if the access token were no longer good: the next question of this page is refused once. */
+async function refuseOnce(page: Page): Promise<void> {
+  let isRefused = false;
+  await page.route(
+    ({ pathname }) => pathname === '/api/token',
+    (route: Route) => {
+      if (isRefused) return route.fallback();
+      isRefused = true;
+      return route.fulfill({ status: 401, json: { success: false, code: 'AUTH_TOKEN_EXPIRED', message: 'Renew it.' } });
+    },
+  );
+}
+
+const refreshesOf = (calls: readonly string[]): number =>
+  calls.filter((call) => call === 'POST /api/user/auth/refresh').length;
+
+describe('the access token', () => {
+  /** Notes whatever a page stores, or tells other tabs. */
+  async function listen(context: BrowserContext): Promise<string[]> {
+    const told: string[] = [];
+    await context.exposeFunction('noteTold', (text: string) => told.push(text));
+    await context.addInitScript(() => {
+      const { noteTold } = globalThis as unknown as { noteTold(text: string): void };
+      if (typeof BroadcastChannel === 'function') {
+        const post = BroadcastChannel.prototype.postMessage;
+        BroadcastChannel.prototype.postMessage = function (message) {
+          noteTold(JSON.stringify(message));
+          post.call(this, message);
+        };
+      }
+      const set = Storage.prototype.setItem;
+      Storage.prototype.setItem = function (key, value) {
+        noteTold(`${key}=${value}`);
+        set.call(this, key, value);
+      };
+    });
+    return told;
+  }
+
+  test('token theft: it is in memory alone; tabs tell each other the session and what became of it, no more', async () => {
+    const { page, context } = await open();
+    const told = await listen(context);
+    await enter(page, origin());
+    await signOut(page);
+    await heading(page, 'Sign in').waitFor();
+    const events = told.filter((text) => text.startsWith('{')).map((text) => JSON.parse(text) as object);
+    expect(events.map((event) => Object.keys(event).sort())).toEqual([
+      ['kind', 'sid'],
+      ['kind', 'sid'],
+    ]);
+    expect(events).toMatchObject([{ kind: 'authenticated' }, { kind: 'signed_out' }]);
+    expect(told.join()).not.toMatch(/eyJ/);
+    expect(await stored(page)).not.toMatch(/eyJ/);
+  });
+
+  test('without BroadcastChannel tabs tell each other by storage, and leave nothing there', async () => {
+    const { page, context } = await open();
+    await context.addInitScript(() => Reflect.deleteProperty(globalThis, 'BroadcastChannel'));
+    const told = await listen(context);
+    await enter(page, origin());
+    const tab = await openTab(context, origin());
+    await signOut(page);
+    await heading(tab, 'Sign in').waitFor();
+    await see(tab, 'You signed out in another tab.');
+    const events = told.filter((text) => text.startsWith('taskgate:session='));
+    expect(events.map((text) => Object.keys(JSON.parse(text.slice('taskgate:session='.length))).sort())).toEqual([
+      ['kind', 'nonce', 'sid'],
+      ['kind', 'nonce', 'sid'],
+    ]);
+    expect(told.join()).not.toMatch(/eyJ/);
+    expect(await page.evaluate(() => localStorage.getItem('taskgate:session'))).toBeNull();
+  });
+
+  test('its end in the middle of work is not noticed: it is renewed before, and where that failed when it is refused', async () => {
+    const { page, apiCalls } = await open();
+    await page.clock.install();
+    await enter(page, origin());
+    const refusals: string[] = [];
+    page.on('response', (response) => {
+      if (response.status() === 401) refusals.push(response.url());
+    });
+    apiCalls.length = 0;
+    await page.clock.fastForward('14:20');
+    await goToKeys(page);
+    await atKeys(page);
+    await page.waitForLoadState('networkidle');
+    expect(refreshesOf(apiCalls)).toBe(1);
+    expect(refusals).toEqual([]);
+
+    const { page: other, apiCalls: calls } = await openSignedIn();
+    await refuseOnce(other);
+    await goToKeys(other);
+    await atKeys(other);
+    await other.waitForLoadState('networkidle');
+    expect(refreshesOf(calls)).toBe(1);
+    expect(await alert(other).count()).toBe(0);
+  });
+});
+
+describe('cold start', () => {
+  test('the sign-in page asks for a session only where the hint cookie says that there may be one', async () => {
+    const { page, apiCalls } = await open();
+    await page.goto(`${origin()}/sign-in`);
+    await heading(page, 'Sign in').waitFor();
+    await page.waitForLoadState('networkidle');
+    expect(refreshesOf(apiCalls)).toBe(0);
+  });
+
+  test('a protected page always asks, hint or not', async () => {
+    const { page, context, apiCalls } = await openSignedIn();
+    await context.clearCookies({ name: 'svc_has_session' });
+    await page.reload();
+    await accountMenu(page).waitFor();
+    await context.clearCookies();
+    apiCalls.length = 0;
+    await page.reload();
+    await heading(page, 'Sign in').waitFor();
+    expect(refreshesOf(apiCalls)).toBe(1);
+  });
+
+  test.each([429, 503])('a %d is no verdict: the page says so, and goes on by itself', async (status) => {
+    const { page, context } = await openSignedIn();
+    await page.route(refresh, (route) =>
+      route.fulfill({
+        status,
+        headers: { 'retry-after': '1' },
+        json: { success: false, code: 'AUTH_UNAVAILABLE', message: 'Later.' },
+      }),
+    );
+    await page.reload();
+    await heading(page, 'That did not work').waitFor();
+    expect(await context.cookies(`${origin()}/api/user/auth/refresh`)).toHaveLength(2);
+    await page.unroute(refresh);
+    await accountMenu(page).waitFor();
+  });
+});
+
+describe('several tabs', () => {
+  const origins = [
+    ['localhost', () => origin()],
+    [insecureHost, () => `http://${insecureHost}:${gateway().port}`],
+  ] as const;
+
+  test.each(origins)(
+    'at http://%s: two that renew at once, and three that start at once, all stay signed in',
+    async (_host, at) => {
+      const { page, context } = await openSignedIn({ at: at() });
+      const tab = await openTab(context, at());
+      for (const one of [page, tab]) await refuseOnce(one);
+      await Promise.all([goToKeys(page), goToKeys(tab)]);
+      await Promise.all([atKeys(page), atKeys(tab)]);
+      const more = await Promise.all(Array.from({ length: 3 }, () => context.newPage()));
+      await Promise.all(more.map((one) => one.goto(at())));
+      await Promise.all(more.map((one) => accountMenu(one).waitFor()));
+      await Promise.all([page, tab].map((one) => one.reload()));
+      await Promise.all([page, tab].map((one) => accountMenu(one).waitFor()));
+      expect(await page.evaluate(() => [isSecureContext, 'locks' in navigator])).toEqual(
+        at() === origin() ? [true, true] : [false, false],
+      );
+
+      await signOut(tab);
+      await Promise.all([page, tab, ...more].map((one) => heading(one, 'Sign in').waitFor()));
+    },
+  );
+
+  test('on a local network without TLS: signing in, copying, reloading, signing out', async () => {
+    const at = `http://${insecureHost}:${gateway().port}`;
+    const { page } = await openSignedIn({ at });
+    await page.getByRole('button', { name: 'Copy' }).first().click();
+    await page.getByText('Copied').waitFor({ state: 'attached' });
+    await page.reload();
+    await accountMenu(page).waitFor();
+    await signOut(page);
+    await heading(page, 'Sign in').waitFor();
+    await page.goto(at);
+    await heading(page, 'Sign in').waitFor();
+  });
+
+  test('another login of this browser: its session is taken over, after one refusal and one question without the old one', async () => {
+    const { page, context, apiCalls } = await openSignedIn();
+    const login = await logIn(ADA);
+    await context.addCookies(login.headers.getSetCookie().map((line) => readCookie(line, origin())));
+    await refuseOnce(page);
+    const answers: number[] = [];
+    page.on('response', (response) => {
+      if (response.url().endsWith('/auth/refresh')) answers.push(response.status());
+    });
+    await goToKeys(page);
+    // What root sees is nothing for ada: the page is loaded anew.
+    await accountMenu(page, 'ada').waitFor();
+    expect(answers.slice(0, 2)).toEqual([409, 200]);
+    expect(refreshesOf(apiCalls)).toBeGreaterThanOrEqual(2);
+  });
+});
+
+describe('trouble on the way', () => {
+  test('refresh while offline: the page stays, says so, and goes on by itself', async () => {
+    const { page, context } = await openSignedIn();
+    await refuseOnce(page);
+    await page.route(refresh, (route) => route.abort());
+    await goToKeys(page);
+    await atKeys(page);
+    await waitingNotice(page).waitFor();
+    expect(await accountMenu(page).isVisible()).toBe(true);
+    expect(await findBarriers(page)).toEqual([]);
+    await page.unroute(refresh);
+    await waitingNotice(page).waitFor({ state: 'detached' });
+    await see(page, 'No API keys yet');
+
+    await context.setOffline(true);
+    await see(page, 'You are offline.');
+    await context.setOffline(false);
+    await waitingNotice(page).waitFor({ state: 'detached' });
+    await page.getByRole('navigation').getByRole('link', { name: 'Tasks' }).click();
+    await heading(page, 'Tasks').waitFor();
+  });
+
+  test.each([429, 500, 503])(
+    'a refresh that is answered with %d signs nobody out; a later try succeeds',
+    async (status) => {
+      const { page } = await openSignedIn();
+      await refuseOnce(page);
+      await page.route(refresh, (route) =>
+        route.fulfill({ status, json: { success: false, code: 'AUTH_UNAVAILABLE', message: 'Later.' } }),
+      );
+      const refused = page.waitForResponse((response) => response.url().endsWith('/auth/refresh'));
+      await goToKeys(page);
+      expect((await refused).status()).toBe(status);
+      await atKeys(page);
+      expect(await accountMenu(page).isVisible()).toBe(true);
+      await page.unroute(refresh);
+      await see(page, 'No API keys yet');
+    },
+  );
+});
+
+describe('the end of a session', () => {
+  test('revoked from another device: the sign-in page says why, and leads back', async () => {
+    const { page } = await openSignedIn({}, ROAMER);
+    await revokeOthers(ROAMER);
+    await goToKeys(page);
+    await heading(page, 'Sign in').waitFor();
+    await see(page, 'You were signed out: this session was ended on another device');
+    expect(await findBarriers(page)).toEqual([]);
+    await page.getByLabel('User name or e-mail').fill(ROAMER.username);
+    await page.getByLabel('Password', { exact: true }).fill(ROAMER.password);
+    await page.keyboard.press('Enter');
+    await atKeys(page);
+  });
+
+  test('revoked while the page was closed: the same', async () => {
+    const { page } = await openSignedIn({}, ROAMER);
+    await revokeOthers(ROAMER);
+    await page.reload();
+    await see(page, 'You were signed out: this session was ended on another device');
+  });
+
+  test('too many sessions: the sign-in page tells the ways out', async () => {
+    const limited: Gateway = await startGateway({ env: { USER_SESSION_ACTIVE_LIMIT: '2' } });
+    try {
+      const administrator = await setUp(limited);
+      await signInByApi(limited.url);
+      const { page } = await openAt(limited.url);
+      await page.goto(`${limited.url}/sign-in`);
+      const attempt = async (): Promise<void> => {
+        await page.getByLabel('User name or e-mail').fill(ROOT.username);
+        await page.getByLabel('Password', { exact: true }).fill(ROOT.password);
+        await page.keyboard.press('Enter');
+      };
+      await attempt();
+      await alert(page).getByText('This account is signed in on too many devices').waitFor();
+      await alert(page).getByText('On a device that is signed in, open Security').waitFor();
+      await alert(page).getByText('Ask whoever runs this gateway for a new password').waitFor();
+      expect(await findBarriers(page)).toEqual([]);
+      const mail = { SMTPServer: '127.0.0.1', SMTPFrom: 'gate@example.org', SMTPStartTLSEnabled: 'false' };
+      await administrator.call('PUT', '/api/option', {
+        options: Object.entries(mail).map(([key, value]) => ({ key, value })),
+      });
+      await page.reload();
+      await attempt();
+      await alert(page).getByRole('link', { name: 'Choose a new password by mail' }).click();
+      await heading(page, 'Forgot your password?').waitFor();
+
+      await administrator.call('POST', '/api/user/sessions/revoke-others');
+      await page.goto(`${limited.url}/sign-in`);
+      await attempt();
+      await accountMenu(page).waitFor();
+    } finally {
+      await limited.stop();
+    }
+  });
+
+  test('signing out where another login has taken the cookie ends that one', async () => {
+    const { page, context } = await openSignedIn();
+    const answer = await logIn(ROOT);
+    const cookies = answer.headers.getSetCookie().map((line) => readCookie(line, origin()));
+    await context.addCookies(cookies);
+    await signOut(page);
+    await heading(page, 'Sign in').waitFor();
+    expect(await context.cookies(`${origin()}/api/user/auth/refresh`)).toEqual([]);
+    const { access_token: token } = answer.body.data as { access_token: string };
+    expect((await ask(`${origin()}/api/user/self`, { token })).status).toBe(401);
+  });
+});
+
+/** A Set-Cookie line as the browser would keep it. */
+function readCookie(line: string, at: string) {
+  const [pair = '', ...attributes] = line.split('; ');
+  const [name = '', value = ''] = pair.split('=');
+  const path = attributes.find((attribute) => attribute.startsWith('Path='))?.slice('Path='.length) ?? '/';
+  const { hostname } = new URL(at);
+  return { name, value, path, domain: hostname, httpOnly: line.includes('HttpOnly'), sameSite: 'Strict' as const };
+}
