@@ -40,14 +40,30 @@ const meanings: Readonly<Record<string, TextKey>> = {
 export function describeError(error: unknown, t: TFunction, language: string): string {
   if (error instanceof ToldError) return t(error.text);
   if (!(error instanceof ApiError)) return t('error.unavailable');
-  const told = { wait: formatWait(error.retryAfter, t, language), message: error.message };
-  const meaning = meanings[error.code];
-  if (meaning !== undefined) return t(meaning, told);
+  const meaning = explainCode(error, t, language);
+  if (meaning !== null) return meaning;
+  const told = tellings(error, t, language);
   if (error.status === 0) return t('error.unreachable');
   if (error.status === 429) return t('error.limited', told);
   if (error.status >= 500 || error.code === 'UNREADABLE') return t('error.unavailable');
   return t('error.unknown', told);
 }
+
+/** What the code of a refusal means, on a page that may give `more` meanings; null for a code that says too little. */
+export function explainCode(
+  error: ApiError,
+  t: TFunction,
+  language: string,
+  more: Readonly<Record<string, TextKey>> = {},
+): string | null {
+  const meaning = more[error.code] ?? meanings[error.code];
+  return meaning === undefined ? null : t(meaning, tellings(error, t, language));
+}
+
+const tellings = (error: ApiError, t: TFunction, language: string) => ({
+  wait: formatWait(error.retryAfter, t, language),
+  message: error.message,
+});
 
 function formatWait(seconds: number | null, t: TFunction, language: string): string {
   if (seconds === null || seconds === 0) return t('wait.moment');

@@ -1,7 +1,9 @@
 import {
   createTheme,
+  DrawerHeader,
   defaultVariantColorsResolver,
   type MantineColorsTuple,
+  ModalHeader,
   Switch,
   type VariantColorsResolver,
 } from '@mantine/core';
@@ -50,11 +52,16 @@ const gray: MantineColorsTuple = [
 const sans =
   '"Instrument Sans Variable", system-ui, -apple-system, "Segoe UI", "PingFang SC", "Noto Sans CJK SC", "Microsoft YaHei", sans-serif';
 
-/** The brand's colour is dark green by day and bright green by night: the text on it comes from the colour scheme. */
+/**
+ * The brand's colour is dark green by day and bright green by night: the text on it comes from the colour scheme. The red of what
+ * destroys is the same in both, dark enough for white text.
+ */
 const variantColorResolver: VariantColorsResolver = (input) => {
   const colors = defaultVariantColorsResolver(input);
-  const isBrand = input.variant === 'filled' && (input.color ?? input.theme.primaryColor) === 'gate';
-  return isBrand ? { ...colors, color: 'var(--tg-on-brand)' } : colors;
+  if (input.variant !== 'filled') return colors;
+  const color = input.color ?? input.theme.primaryColor;
+  if (color === 'gate') return { ...colors, color: 'var(--tg-on-brand)' };
+  return color === 'red' ? { ...colors, background: '#c3291f', hover: '#a8221a', color: '#ffffff' } : colors;
 };
 
 export const theme = createTheme({
@@ -70,5 +77,10 @@ export const theme = createTheme({
   focusRing: 'auto',
   cursorType: 'pointer',
   respectReducedMotion: true,
-  components: { Switch: Switch.extend({ defaultProps: { withThumbIndicator: false } }) },
+  components: {
+    Switch: Switch.extend({ defaultProps: { withThumbIndicator: false } }),
+    // Within a dialog a header is no landmark of the page.
+    ModalHeader: ModalHeader.extend({ defaultProps: { role: 'presentation' } }),
+    DrawerHeader: DrawerHeader.extend({ defaultProps: { role: 'presentation' } }),
+  },
 });

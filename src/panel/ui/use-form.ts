@@ -1,6 +1,9 @@
 import type { UseMutationResult } from '@tanstack/react-query';
 import { type FormEvent, useRef, useState } from 'react';
+import { useTranslation } from 'react-i18next';
 import { ApiError } from '../api/api-error.ts';
+import { explainCode } from '../api/describe-error.ts';
+import type { TextKey } from '../i18n/texts.ts';
 
 type FormOptions<Values, Variables> = {
   initial: Values;
@@ -9,6 +12,8 @@ type FormOptions<Values, Variables> = {
   /** What is sent. */
   read(values: Values): Variables;
   change: Pick<UseMutationResult<unknown, Error, Variables>, 'mutate' | 'isPending' | 'error' | 'isError' | 'reset'>;
+  /** What codes of the API mean in this form, where it is not what they mean elsewhere. */
+  meanings?: Readonly<Record<string, TextKey>>;
 };
 
 type Focusable = { focus(): void };
@@ -53,8 +58,10 @@ export function useForm<Values extends Record<string, unknown>, Variables = Valu
   check,
   read,
   change,
+  meanings,
 }: FormOptions<Values, Variables>): Form<Values> {
   type Field = keyof Values & string;
+  const { t, i18n } = useTranslation();
   const [values, setValues] = useState(initial);
   const [begun, setBegun] = useState(initial);
   const [isChecked, setChecked] = useState(false);
@@ -62,6 +69,10 @@ export function useForm<Values extends Record<string, unknown>, Variables = Valu
   const inputs = useRef(new Map<string, Focusable>());
 
   const faults = change.error instanceof ApiError ? change.error.faults : new Map<string, string>();
+  const explain = (fault: string): string =>
+    change.error instanceof ApiError && change.error.code !== 'VALIDATION_FAILED'
+      ? (explainCode(change.error, t, i18n.language, meanings) ?? fault)
+      : fault;
   const fields = Object.keys(initial) as Field[];
   const isTold = fields.some((field) => faults.has(field));
   const objections: Partial<Record<Field, string | null>> = check?.(values) ?? {};
@@ -72,7 +83,8 @@ export function useForm<Values extends Record<string, unknown>, Variables = Valu
   };
   const tell = (field: Field): string | null => {
     if (isChecked && objections[field]) return objections[field];
-    return touched.has(field) ? null : (faults.get(field) ?? null);
+    const fault = faults.get(field);
+    return fault === undefined || touched.has(field) ? null : explain(fault);
   };
 
   return {

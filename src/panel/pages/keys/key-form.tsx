@@ -1,4 +1,4 @@
-import { Group, NumberInput, SegmentedControl, Stack, TagsInput, Text, TextInput } from '@mantine/core';
+import { Group, Input, NumberInput, SegmentedControl, Stack, TagsInput, TextInput } from '@mantine/core';
 import { useId } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { CallableModel } from '../../api/types.ts';
@@ -26,9 +26,9 @@ export function KeyForm({ form, isNew }: { form: Form<KeyValues>; isNew: boolean
         data-autofocus={isNew || undefined}
       />
       <Stack gap={10}>
-        <Text size="sm" fw={500} id={budgetId}>
+        <Input.Label component="div" id={budgetId}>
           {t('keys.budget')}
-        </Text>
+        </Input.Label>
         <Group gap="md" align="flex-start">
           <SegmentedControl
             aria-labelledby={budgetId}
@@ -52,7 +52,7 @@ export function KeyForm({ form, isNew }: { form: Form<KeyValues>; isNew: boolean
             />
           )}
         </Group>
-        <Text size="sm" c="dimmed">
+        <Input.Description>
           {t(
             values.budget === 'account'
               ? 'keys.budget.accountHint'
@@ -60,7 +60,7 @@ export function KeyForm({ form, isNew }: { form: Form<KeyValues>; isNew: boolean
                 ? 'keys.budget.ownHint'
                 : 'keys.budget.leftHint',
           )}
-        </Text>
+        </Input.Description>
       </Stack>
       <TextInput
         {...form.bind('expires')}

@@ -37,7 +37,7 @@ export function KeySnippets() {
       </Tabs>
       <Text size="sm" c="dimmed" lh={1.6}>
         {t('keys.afterwards', { path: '/v1/tasks/{id}' })}{' '}
-        <Anchor href="/api/docs" inherit>
+        <Anchor href="/api/docs" inherit underline="always">
           {t('home.reference')}
         </Anchor>
       </Text>

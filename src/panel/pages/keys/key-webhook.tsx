@@ -48,7 +48,7 @@ export function KeyWebhook({ apiKey }: { apiKey: ApiKey }) {
       intro={
         <>
           {t('keys.webhookIntro')}{' '}
-          <Anchor href="/api/docs" size="sm">
+          <Anchor href="/api/docs" inherit underline="always">
             {t('home.reference')}
           </Anchor>
         </>

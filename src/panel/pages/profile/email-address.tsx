@@ -111,6 +111,8 @@ function ChangeAddress({ onDone }: { onDone(): void }) {
   );
 }
 
+const meanings = { AUTH_CODE_INVALID: 'signUp.codeWrong', AUTH_IDENTITY_TAKEN: 'profile.email.taken' } as const;
+
 function ConfirmAddress({ email, onBack, onDone }: { email: string; onBack(): void; onDone(): void }) {
   const { t } = useTranslation();
   const session = useSession();
@@ -137,6 +139,7 @@ function ConfirmAddress({ email, onBack, onDone }: { email: string; onBack(): vo
     check: ({ code }) => ({ code: code.trim() === '' ? t('signUp.codeMissing') : null }),
     read: ({ code }) => code.trim(),
     change: bind,
+    meanings,
   });
   return (
     <form onSubmit={form.submit} noValidate>
@@ -144,12 +147,7 @@ function ConfirmAddress({ email, onBack, onDone }: { email: string; onBack(): vo
         <Text size="sm" role="status">
           {t('signUp.sent', { email })}
         </Text>
-        {form.error !== null && (
-          <FailureNotice
-            error={form.error}
-            meanings={{ AUTH_CODE_INVALID: 'signUp.codeWrong', AUTH_IDENTITY_TAKEN: 'profile.email.taken' }}
-          />
-        )}
+        {form.error !== null && <FailureNotice error={form.error} meanings={meanings} />}
         <TextInput
           {...form.bind('code')}
           label={t('signUp.code')}

@@ -34,7 +34,7 @@ export function ProfilePage() {
               <SettingsBlock heading={t('keys.webhook')}>
                 <Text size="sm" lh={1.6}>
                   {t('profile.webhooks')}{' '}
-                  <Anchor component={Link} to="/keys" inherit>
+                  <Anchor component={Link} to="/keys" inherit underline="always">
                     {t('nav.keys')}
                   </Anchor>
                 </Text>

@@ -60,6 +60,7 @@ function CodeForm({ onClose, hasPicture }: Omit<BindWeChatProps, 'isOpen'>) {
     check: ({ code }) => ({ code: code.trim() === '' ? t('code.missing') : null }),
     read: ({ code }) => code.trim(),
     change: bind,
+    meanings: { AUTH_CODE_INVALID: 'security.wechat.wrong' },
   });
   return (
     <form onSubmit={form.submit} noValidate>
@@ -77,9 +78,7 @@ function CodeForm({ onClose, hasPicture }: Omit<BindWeChatProps, 'isOpen'>) {
           />
         )}
         {begun.isError && <FailureNotice error={begun.error} />}
-        {form.error !== null && (
-          <FailureNotice error={form.error} meanings={{ AUTH_CODE_INVALID: 'security.wechat.wrong' }} />
-        )}
+        {form.error !== null && <FailureNotice error={form.error} />}
         <TextInput {...form.bind('code')} label={t('code.label')} autoComplete="one-time-code" spellCheck={false} />
         <Group justify="flex-end" gap="sm">
           <Button variant="default" onClick={onClose}>

@@ -88,7 +88,7 @@ function FirstPassword({ user, status }: PasswordProps) {
   return (
     <Text size="sm" lh={1.6}>
       {t(user.email === null ? 'security.password.needsAddress' : 'security.password.byMail')}{' '}
-      <Anchor component={Link} inherit to={user.email === null ? '/profile' : '/forgot-password'}>
+      <Anchor component={Link} inherit underline="always" to={user.email === null ? '/profile' : '/forgot-password'}>
         {t(user.email === null ? 'nav.profile' : 'forgot.submit')}
       </Anchor>
     </Text>

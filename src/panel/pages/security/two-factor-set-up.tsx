@@ -68,13 +68,12 @@ function Confirm({ onCancel, onEnabled }: { onCancel(): void; onEnabled(): void 
     check: ({ code }) => ({ code: code.trim() === '' ? t('code.missing') : null }),
     read: ({ code }) => code.trim(),
     change: enable,
+    meanings: { AUTH_CODE_INVALID: 'security.setUp.wrong' },
   });
   return (
     <form onSubmit={form.submit} noValidate>
       <Stack gap={16}>
-        {form.error !== null && (
-          <FailureNotice error={form.error} meanings={{ AUTH_CODE_INVALID: 'security.setUp.wrong' }} />
-        )}
+        {form.error !== null && <FailureNotice error={form.error} />}
         <TextInput
           {...form.bind('code')}
           label={t('security.setUp.code')}

@@ -1,0 +1,402 @@
+/** One's own account: profile, security, who is signed in, and the dialog that confirms that it is you. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { TOTP } from 'otpauth';
+import type { Page } from 'playwright-core';
+import { insecureHost } from '../support/browser.ts';
+import { type Administrator, ask, until } from '../support/gateway.ts';
+import { type ReceivedMail, startMailServer, type TestMailServer } from '../support/smtp.ts';
+import {
+  accountMenu,
+  alert,
+  findBarriers,
+  findOverflow,
+  heading,
+  password,
+  screens,
+  see,
+  setOptions,
+  useOnePanel,
+} from './harness.ts';
+
+let mail: TestMailServer;
+beforeAll(async () => {
+  mail = await startMailServer();
+});
+afterAll(() => mail.stop());
+
+const one = useOnePanel(async (root, gateway) => {
+  await setOptions(root, {
+    ServerAddress: `http://localhost:${gateway.port}`,
+    RegisterEnabled: 'true',
+    SMTPServer: '127.0.0.1',
+    SMTPPort: String(mail.port),
+    SMTPFrom: 'gate@example.org',
+    SMTPStartTLSEnabled: 'false',
+  });
+});
+
+const field = (page: Page, label: string) => page.getByLabel(label, { exact: true });
+const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
+const dialog = (page: Page) => page.getByRole('dialog');
+const block = (page: Page, name: string) => page.getByRole('region', { name, exact: true });
+
+/** Makes an account of its own for a test, so that none disturbs another. */
+async function makeUser(root: Administrator, username: string): Promise<string> {
+  await root.call('POST', '/api/user', { username, password });
+  return username;
+}
+
+async function signInAs(page: Page, username: string, secret = password): Promise<void> {
+  await page.goto(`${one.origin()}/sign-in`);
+  await field(page, 'User name or e-mail').fill(username);
+  await field(page, 'Password').fill(secret);
+  await button(page, 'Sign in').click();
+  await accountMenu(page, username).waitFor();
+}
+
+async function openAs(username: string, path: string, name: string): Promise<Page> {
+  await makeUser(one.root(), username);
+  const { page } = await one.open({ viewport: screens.desk });
+  await signInAs(page, username);
+  await page.goto(`${one.origin()}${path}`);
+  await heading(page, name).waitFor();
+  return page;
+}
+
+/** Signs in beside the browser, as another device does. */
+async function signInElsewhere(
+  username: string,
+  secret = password,
+  userAgent = 'curl/8.5',
+): Promise<Administrator['token']> {
+  const answer = await ask(`${one.origin()}/api/user/login`, {
+    body: { username, password: secret },
+    headers: { 'user-agent': userAgent },
+  });
+  return (answer.body.data as { access_token: string }).access_token;
+}
+
+const stillWorks = async (token: string): Promise<boolean> =>
+  (await ask(`${one.origin()}/api/user/self`, { token })).status === 200;
+
+const confirmWithPassword = async (page: Page, secret = password): Promise<void> => {
+  await dialog(page).getByLabel('Password', { exact: true }).fill(secret);
+  await dialog(page).getByRole('button', { name: 'Confirm' }).click();
+};
+
+describe('password', () => {
+  test('wrong and short ones are refused where they were typed; a right one ends the other sessions', async () => {
+    const page = await openAs('pia', '/security', 'Security');
+    const elsewhere = await signInElsewhere('pia');
+    const next = 'another password entirely';
+    await button(page, 'Change password').click();
+    await see(page, 'Enter your password.');
+    await field(page, 'Current password').fill('not my password');
+    await field(page, 'New password').fill('short');
+    await button(page, 'Change password').click();
+    await see(page, 'Use 8 characters or more.');
+    await field(page, 'New password').fill(next);
+    await button(page, 'Change password').click();
+    await see(page, 'That is not your current password.');
+    expect(await field(page, 'New password').inputValue()).toBe(next);
+    await field(page, 'Current password').fill(password);
+    await button(page, 'Change password').click();
+    await see(page, 'Password changed. All other devices are signed out.');
+    expect(await field(page, 'Current password').inputValue()).toBe('');
+    expect(await stillWorks(elsewhere)).toBe(false);
+    // This session goes on with the token of the answer, without a refresh.
+    await page.getByRole('link', { name: 'Profile' }).first().click();
+    await heading(page, 'Profile').waitFor();
+    await see(page, 'About you');
+  });
+});
+
+describe('sessions', () => {
+  test('are shown with device and place; one is ended, then all others', async () => {
+    const page = await openAs('sol', '/security', 'Security');
+    const phone = await signInElsewhere(
+      'sol',
+      password,
+      'Mozilla/5.0 (iPhone; CPU iPhone OS 19_0 like Mac OS X) Version/19.0 Safari/604.1',
+    );
+    const script = await signInElsewhere('sol');
+    await page.reload();
+    const list = page.getByRole('list', { name: 'Where you are signed in' });
+    await list.getByText('Safari on iOS').waitFor();
+    const own = list.getByRole('listitem').filter({ hasText: 'This device' });
+    expect(await own.count()).toBe(1);
+    expect(await own.innerText()).toMatch(/Chrome on Linux[\s\S]*127\.0\.0\.1/);
+    expect(await own.getByRole('button').count()).toBe(0);
+    await list.getByRole('button', { name: /^Sign out Safari on iOS/ }).click();
+    await see(page, 'That device is signed out.');
+    await list.getByText('Safari on iOS').waitFor({ state: 'detached' });
+    expect([await stillWorks(phone), await stillWorks(script)]).toEqual([false, true]);
+
+    await button(page, 'Sign out everywhere else').click();
+    await dialog(page).getByRole('button', { name: 'Cancel' }).click();
+    await dialog(page).waitFor({ state: 'detached' });
+    expect(await stillWorks(script)).toBe(true);
+    await button(page, 'Sign out everywhere else').click();
+    await dialog(page).getByRole('button', { name: 'Sign out everywhere else' }).click();
+    await see(page, 'All other devices are signed out.');
+    expect(await stillWorks(script)).toBe(false);
+    await button(page, 'Sign out everywhere else').waitFor({ state: 'detached' });
+  });
+
+  test('a session revoked from another device: this page leads to the sign-in', async () => {
+    const page = await openAs('rex', '/security', 'Security');
+    const other = await signInElsewhere('rex');
+    const { body } = await ask(`${one.origin()}/api/user/sessions`, { token: other });
+    const { sid } = (body.data as { sid: string; current: boolean }[]).find(({ current }) => !current) ?? { sid: '' };
+    await ask(`${one.origin()}/api/user/sessions/${sid}`, { method: 'DELETE', token: other });
+    await page.getByRole('link', { name: 'API keys' }).click();
+    await heading(page, 'Sign in').waitFor();
+  });
+});
+
+describe('authenticator app', () => {
+  test('set-up, backup codes shown once and renewed, confirmation by code, end', async () => {
+    const page = await openAs('toto', '/security', 'Security');
+    const area = block(page, 'Authenticator app');
+    const elsewhere = await signInElsewhere('toto');
+    await area.getByRole('button', { name: 'Set up' }).click();
+    await area.getByRole('img', { name: 'QR code for the authenticator app' }).waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    const app = new TOTP({ secret: await area.locator('code').innerText() });
+    await area.getByRole('button', { name: 'Turn on' }).click();
+    await area.getByText('Enter a code.').waitFor();
+    await area.getByLabel('Enter the code that it shows').fill('000000');
+    await area.getByRole('button', { name: 'Turn on' }).click();
+    await see(page, 'This code does not fit.');
+    await area.getByLabel('Enter the code that it shows').fill(app.generate());
+    await area.getByRole('button', { name: 'Turn on' }).click();
+    await area.getByText('Your backup codes, shown this once').waitFor();
+    const codes = (await area.locator('code').innerText()).trim().split(/\s+/);
+    expect(codes.length).toBeGreaterThan(3);
+    const download = page.waitForEvent('download');
+    await area.getByRole('button', { name: 'Save as a file' }).click();
+    expect((await download).suggestedFilename()).toBe('taskgate-backup-codes.txt');
+    await area.getByRole('button', { name: 'I have kept them' }).click();
+    await area.getByText(`Backup codes left: ${codes.length}`).waitFor();
+    expect(await stillWorks(elsewhere)).toBe(false);
+
+    // What needs a proof now asks for a code; a wrong one is said, a backup code passes, and it is not asked again.
+    await page.goto(`${one.origin()}/profile`);
+    await button(page, 'Delete account').click();
+    await dialog(page).getByLabel('Type toto to confirm').fill('toto');
+    await dialog(page).getByRole('button', { name: 'Delete account' }).click();
+    await dialog(page).getByRole('heading', { name: 'Confirm that it is you' }).waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    await dialog(page).getByRole('button', { name: 'Confirm' }).click();
+    await dialog(page).getByText('Enter a code.').waitFor();
+    await dialog(page).getByLabel('Code', { exact: true }).fill('000000');
+    await dialog(page).getByRole('button', { name: 'Confirm' }).click();
+    await dialog(page)
+      .getByText(/This code is wrong/)
+      .waitFor();
+    await page.keyboard.press('Escape');
+    await dialog(page).waitFor({ state: 'detached' });
+    expect(await stillSignsIn('toto')).toBe(true);
+
+    await page.goto(`${one.origin()}/security`);
+    await area.getByRole('button', { name: 'New backup codes' }).click();
+    await dialog(page)
+      .getByLabel('Code', { exact: true })
+      .fill(codes[0] ?? '');
+    await dialog(page).getByRole('button', { name: 'New backup codes' }).click();
+    // They are for the app alone.
+    await dialog(page).getByText('This code is wrong').waitFor();
+    await dialog(page).getByRole('button', { name: 'Cancel' }).click();
+    await area.getByRole('button', { name: 'Turn off' }).click();
+    await dialog(page)
+      .getByLabel('Code', { exact: true })
+      .fill(codes[1] ?? '');
+    await dialog(page).getByRole('button', { name: 'Turn off' }).click();
+    await area.getByText('Off', { exact: true }).waitFor();
+  });
+
+  /** Whether the account is there: its password is right, whatever comes after it. */
+  const stillSignsIn = async (username: string): Promise<boolean> =>
+    (await ask(`${one.origin()}/api/user/login`, { body: { username, password } })).status === 200;
+});
+
+describe('passkeys', () => {
+  async function plugIn(page: Page): Promise<void> {
+    const cdp = await page.context().newCDPSession(page);
+    await cdp.send('WebAuthn.enable');
+    await cdp.send('WebAuthn.addVirtualAuthenticator', {
+      options: {
+        protocol: 'ctap2',
+        transport: 'internal',
+        hasResidentKey: true,
+        hasUserVerification: true,
+        isUserVerified: true,
+        automaticPresenceSimulation: true,
+      },
+    });
+  }
+
+  test('added with a name, renamed, asked for as a proof, deleted', async () => {
+    const page = await openAs('kim', '/security', 'Security');
+    await plugIn(page);
+    await button(page, 'Add a passkey').click();
+    expect(await field(page, 'Name of the passkey').inputValue()).toBe('Chrome on Linux');
+    await field(page, 'Name of the passkey').fill(' ');
+    await button(page, 'Continue').click();
+    await see(page, 'Give it a name.');
+    await field(page, 'Name of the passkey').fill('Laptop');
+    await button(page, 'Continue').click();
+    const list = page.getByRole('list', { name: 'Passkeys' });
+    await list.getByText('Laptop', { exact: true }).waitFor();
+
+    await button(page, 'Rename Laptop').click();
+    await field(page, 'Name of the passkey').fill('Laptop at home');
+    await button(page, 'Save').click();
+    await list.getByText('Laptop at home', { exact: true }).waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+
+    // The same device holds one already: the browser says so after the passkey has confirmed who asks.
+    await button(page, 'Add a passkey').click();
+    await button(page, 'Continue').click();
+    await dialog(page).getByRole('button', { name: 'Use passkey' }).click();
+    await alert(page).getByText('holds a passkey of this account already').waitFor();
+    await button(page, 'Cancel').click();
+
+    await button(page, 'Delete Laptop at home').click();
+    await dialog(page).getByRole('button', { name: 'Delete' }).click();
+    await dialog(page).getByRole('button', { name: 'Use passkey' }).click();
+    await see(page, '“Laptop at home” is deleted.');
+    await list.waitFor({ state: 'detached' });
+  });
+
+  test('where the browser has none, the reason stands in their place', async () => {
+    await makeUser(one.root(), 'lan');
+    const origin = `http://${insecureHost}:${one.gateway().port}`;
+    const { page } = await one.open({ at: origin });
+    await page.goto(`${origin}/sign-in?redirect=/security`);
+    await field(page, 'User name or e-mail').fill('lan');
+    await field(page, 'Password').fill(password);
+    await button(page, 'Sign in').click();
+    await see(page, `Passkeys of this gateway are made and used at ${one.origin()} alone.`);
+    expect(await button(page, 'Add a passkey').count()).toBe(0);
+  });
+});
+
+describe('personal access token', () => {
+  test('is shown once, replaced, and revoked', async () => {
+    const page = await openAs('pat', '/security', 'Security');
+    const area = block(page, 'Personal access token');
+    await area.getByRole('button', { name: 'Make a token' }).click();
+    const token = await area.locator('code').innerText();
+    expect(token).toMatch(/^tgp_/);
+    expect(await stillWorks(token)).toBe(true);
+    await area.getByRole('button', { name: 'Make a new token' }).click();
+    await dialog(page).getByRole('button', { name: 'Make a new token' }).click();
+    await until('another token is shown', async () => (await area.locator('code').innerText()) !== token);
+    expect(await stillWorks(token)).toBe(false);
+    await page.reload();
+    await area.getByText(/^tgp_.{4}…, made/).waitFor();
+    expect(await area.locator('code').count()).toBe(0);
+    await area.getByRole('button', { name: 'Revoke' }).click();
+    await dialog(page).getByRole('button', { name: 'Revoke' }).click();
+    await area.getByRole('button', { name: 'Make a token' }).waitFor();
+  });
+});
+
+describe('profile', () => {
+  const codeIn = ({ text }: ReceivedMail): string => /^ {4}(\d{8})\r?$/m.exec(text)?.[1] ?? '';
+  const mailTo = (address: string) => mail.next(({ recipients }) => recipients.includes(address));
+
+  test('display name and language are kept, and the menu shows the name', async () => {
+    const page = await openAs('nam', '/profile', 'Profile');
+    await field(page, 'Display name').fill('x'.repeat(65));
+    await button(page, 'Save').click();
+    await see(page, 'Use 64 characters or fewer.');
+    await field(page, 'Display name').fill('Nam Ng');
+    await page.getByRole('combobox', { name: 'Language of mails' }).click();
+    await page.getByRole('option', { name: '简体中文' }).click();
+    await button(page, 'Save').click();
+    await accountMenu(page, 'Nam Ng').waitFor();
+    await page.reload();
+    expect(await field(page, 'Display name').inputValue()).toBe('Nam Ng');
+    expect(await page.getByRole('combobox', { name: 'Language of mails' }).inputValue()).toBe('简体中文');
+    const link = await block(page, 'Invite').locator('code').innerText();
+    expect(link).toMatch(new RegExp(`^${one.origin()}/sign-up\\?aff=\\w+$`));
+  });
+
+  test('an address is confirmed by a mailed code and by the password, and removed the same way', async () => {
+    const page = await openAs('eva', '/profile', 'Profile');
+    await button(page, 'Add an address').click();
+    await field(page, 'New address').fill('nowhere');
+    await button(page, 'Send code').click();
+    await see(page, 'Enter an e-mail address');
+    await field(page, 'New address').fill('eva@example.net');
+    await button(page, 'Send code').click();
+    await see(page, 'A mail to eva@example.net is on its way.');
+    const code = codeIn(await mailTo('eva@example.net'));
+    await field(page, 'Code from the mail').fill('00000000');
+    await button(page, 'Confirm address').click();
+    await confirmWithPassword(page, 'not my password');
+    await dialog(page).getByText('That is not your current password.').waitFor();
+    await confirmWithPassword(page);
+    await see(page, 'This code is wrong');
+    await field(page, 'Code from the mail').fill(code);
+    // The proof is kept for its while: nothing is asked again.
+    await button(page, 'Confirm address').click();
+    await block(page, 'E-mail').getByText('eva@example.net', { exact: true }).waitFor();
+    await button(page, 'Remove').click();
+    await dialog(page).getByRole('button', { name: 'Remove' }).click();
+    await see(page, 'No address');
+  });
+
+  test('the account is deleted after its name was typed and who asks is confirmed; root’s stays', async () => {
+    const page = await openAs('del', '/profile', 'Profile');
+    await button(page, 'Delete account').click();
+    expect(await dialog(page).getByRole('button', { name: 'Delete account' }).isDisabled()).toBe(true);
+    await dialog(page).getByLabel('Type del to confirm').fill('del');
+    await dialog(page).getByRole('button', { name: 'Delete account' }).click();
+    await confirmWithPassword(page);
+    await heading(page, 'Sign in').waitFor();
+    expect((await ask(`${one.origin()}/api/user/login`, { body: { username: 'del', password } })).status).toBe(401);
+    await signInAs(page, 'root');
+    await page.goto(`${one.origin()}/profile`);
+    await see(page, 'About you');
+    expect(await button(page, 'Delete account').count()).toBe(0);
+  });
+});
+
+describe('the frame', () => {
+  test('an unknown address keeps it, with the navigation at hand', async () => {
+    const page = await openAs('nav', '/no/such/page', 'Nothing at this address');
+    expect(await page.getByRole('navigation', { name: 'Main navigation' }).count()).toBe(1);
+    expect(await findBarriers(page)).toEqual([]);
+    // What is above one's role is as if it were not there.
+    await page.goto(`${one.origin()}/system`);
+    await heading(page, 'Nothing at this address').waitFor();
+    await page.getByRole('link', { name: 'Go to the start page' }).click();
+    await accountMenu(page, 'nav').click();
+    await page.getByRole('menuitem', { name: 'Security' }).click();
+    await heading(page, 'Security').waitFor();
+  });
+
+  test('on a phone the navigation is a drawer, and pages fit, by day and night', async () => {
+    await makeUser(one.root(), 'fon');
+    for (const colorScheme of ['light', 'dark'] as const) {
+      const { page } = await one.open({ viewport: screens.phone, colorScheme });
+      await signInAs(page, 'fon');
+      for (const [path, name] of [
+        ['/profile', 'Profile'],
+        ['/security', 'Security'],
+      ] as const) {
+        await page.getByRole('button', { name: 'Open the navigation' }).click();
+        await dialog(page).getByRole('link', { name }).click();
+        await heading(page, name).waitFor();
+        expect(new URL(page.url()).pathname).toBe(path);
+        await dialog(page).waitFor({ state: 'detached' });
+        await page.getByRole('region').nth(1).waitFor();
+        expect(await findOverflow(page)).toBe(0);
+        expect(await findBarriers(page)).toEqual([]);
+      }
+    }
+  });
+});

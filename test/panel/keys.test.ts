@@ -1,0 +1,194 @@
+/** API keys and what they spend. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type { Page } from 'playwright-core';
+import { ask, startVendor, until, type VendorProcess } from '../support/gateway.ts';
+import { alert, findBarriers, findOverflow, heading, screens, see, signInAsRoot, useOnePanel } from './harness.ts';
+
+let vendor: VendorProcess;
+beforeAll(async () => {
+  vendor = await startVendor();
+});
+afterAll(() => vendor.stop());
+
+const one = useOnePanel(async (root) => {
+  await root.createChannel(vendor.url);
+  await root.call('PUT', '/api/price', { plugin_key: 'demo', model: 'demo-video', expression: 'u("seconds") * 0.05' });
+});
+
+const field = (page: Page, label: string) => page.getByLabel(label, { exact: true });
+const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
+const dialog = (page: Page) => page.getByRole('dialog');
+
+async function openAt(path: string, name: string, options: object = {}): Promise<Page> {
+  const { page } = await one.open({ viewport: screens.desk, ...options });
+  await signInAsRoot(page, one.origin());
+  await page.goto(`${one.origin()}${path}`);
+  await heading(page, name).waitFor();
+  return page;
+}
+
+const submit = (key: string, body: object = {}) =>
+  ask(`${one.origin()}/v1/tasks/demo`, {
+    token: key,
+    body: { model: 'demo-video', prompt: 'a boat', seconds: 4, ...body },
+  });
+
+describe('API keys', () => {
+  test('an empty list says what keys are for; a made one is shown once with a request to send', async () => {
+    const page = await openAt('/keys', 'API keys');
+    await see(page, 'No API keys yet');
+    expect(await findBarriers(page)).toEqual([]);
+    await page.getByRole('link', { name: 'New API key' }).click();
+    await heading(page, 'New API key').waitFor();
+    await button(page, 'Create key').click();
+    await see(page, 'Give the key a name.');
+    await field(page, 'Name').fill('Trailer renders');
+    await page.getByText('Its own', { exact: true }).click();
+    await button(page, 'Create key').click();
+    await see(page, 'Enter an amount of zero or more.');
+    await field(page, 'Budget in US dollars').fill('12.5');
+    await page.getByRole('button', { name: /^Webhook/ }).click();
+    await field(page, 'Address of your server').fill('nowhere');
+    await button(page, 'Create key').click();
+    await see(page, 'Enter an address that begins with https:// or http://.');
+    await field(page, 'Address of your server').fill('');
+    await button(page, 'Create key').click();
+    await heading(page, '“Trailer renders” is ready').waitFor();
+    const key = await page.getByRole('status').locator('code').innerText();
+    expect(key).toMatch(/^sk-\w{48}$/);
+    await see(page, `curl '${one.origin()}/v1/tasks/demo'`);
+    for (const language of ['Python', 'JavaScript']) {
+      await page.getByRole('tab', { name: language }).click();
+      await page.getByRole('tabpanel').getByText(`${one.origin()}/v1/tasks/demo`).waitFor();
+    }
+    expect(await findBarriers(page)).toEqual([]);
+    expect((await submit(key)).status).toBe(200);
+    await page.getByRole('link', { name: 'I have copied it' }).click();
+    const row = page.getByRole('row', { name: /Trailer renders/ });
+    await row.getByText('Active').waitFor();
+    expect(await page.content()).not.toContain(key);
+  });
+
+  test('fields that the server refuses keep what was typed, with the reason at the field', async () => {
+    const page = await openAt('/keys/new', 'New API key');
+    await field(page, 'Name').fill('Office');
+    await page.getByRole('button', { name: /^Limits/ }).click();
+    await page.getByRole('combobox', { name: 'Addresses' }).fill('10.1');
+    await page.keyboard.press('Enter');
+    await button(page, 'Create key').click();
+    await see(page, 'at most 500 IP addresses or CIDR ranges are allowed.');
+    expect(await field(page, 'Name').inputValue()).toBe('Office');
+    await page.getByText('10.1', { exact: true }).waitFor();
+  });
+
+  test('is changed, disabled, enabled and deleted after a question', async () => {
+    const key = await one.root().createKey({ name: 'Nightly' });
+    const page = await openAt('/keys', 'API keys');
+    await page.getByRole('link', { name: 'Nightly' }).click();
+    await heading(page, 'Nightly').waitFor();
+    expect(await button(page, 'Save').first().isDisabled()).toBe(true);
+    await field(page, 'Name').fill('Nightly renders');
+    await page.getByRole('button', { name: /^Limits/ }).click();
+    await page.getByRole('combobox', { name: 'Models' }).fill('demo-video-pro');
+    await page.keyboard.press('Enter');
+    await button(page, 'Save').first().click();
+    await heading(page, 'Nightly renders').waitFor();
+    expect((await submit(key)).status).toBe(403);
+
+    await button(page, 'Disable').click();
+    await see(page, '“Nightly renders” is disabled.');
+    expect((await submit(key, { model: 'demo-video-pro' })).status).toBe(401);
+    await button(page, 'Enable').click();
+    await see(page, '“Nightly renders” works again.');
+    await button(page, 'Delete key').click();
+    await dialog(page).getByText('is refused from its next request on').waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    await dialog(page).getByRole('button', { name: 'Cancel' }).click();
+    await dialog(page).waitFor({ state: 'detached' });
+    await button(page, 'Delete key').click();
+    await dialog(page).getByRole('button', { name: 'Delete key' }).click();
+    await heading(page, 'API keys').waitFor();
+    await page.getByRole('link', { name: 'Nightly renders' }).waitFor({ state: 'detached' });
+    expect((await submit(key)).status).toBe(401);
+  });
+
+  test('a webhook gets its secret with its first address; a new secret is shown once and the old one signs along', async () => {
+    await one.root().createKey({ name: 'Hooked' });
+    const page = await openAt('/keys', 'API keys');
+    await page.getByRole('link', { name: 'Hooked' }).click();
+    const area = page.getByRole('region', { name: 'Webhook' });
+    await area.getByText('No secret yet.').waitFor();
+    await field(page, 'Address of your server').fill('https://hooks.example.org/taskgate');
+    await area.getByRole('button', { name: 'Save' }).click();
+    const first = await area.locator('code').innerText();
+    expect(first).toMatch(/^whsec_/);
+    await page.reload();
+    await area.getByText('Notices are signed with a secret').waitFor();
+    expect(await field(page, 'Address of your server').inputValue()).toBe('https://hooks.example.org/taskgate');
+    await area.getByRole('button', { name: 'Make a new secret' }).click();
+    await dialog(page).getByText('signs along for 24 hours').waitFor();
+    await dialog(page).getByRole('button', { name: 'Make a new secret' }).click();
+    await area.getByText('each notice carries two signatures').waitFor();
+    expect(await area.locator('code').innerText()).not.toBe(first);
+  });
+
+  test('a key that is not one’s own is not there', async () => {
+    const page = await openAt('/keys/999', 'API key');
+    await alert(page).getByText('There is no such API key.').waitFor();
+  });
+});
+
+describe('usage', () => {
+  test('what was spent by day and model, and each bill explained', async () => {
+    const key = await one.root().createKey({ name: 'Billed' });
+    const { body } = await submit(key);
+    const id = String(body.id);
+    await until('the task has ended', async () => {
+      const { items } = await one.root().call<{ items: { task_id: string }[] }>('GET', '/api/log');
+      return items.some((row) => row.task_id === id);
+    });
+    const page = await openAt('/usage', 'Usage');
+    await page.getByRole('img', { name: /^Bar chart: / }).waitFor();
+    await page.locator('.recharts-bar-rectangle').last().waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    await page.getByText('Table', { exact: true }).click();
+    const days = page.getByRole('table', { name: 'Spent by day' });
+    expect(await days.getByRole('row').last().innerText()).toContain('$');
+    await page.getByRole('table', { name: 'Spent by model' }).getByText('demo-video').waitFor();
+    await page.getByText('7 days', { exact: true }).click();
+    await page.waitForURL(/days=7/);
+
+    const bills = page.getByRole('table', { name: 'Bills' });
+    await page.getByRole('combobox', { name: 'API key' }).click();
+    await page.getByRole('option', { name: 'Billed' }).click();
+    await page.waitForURL(/key=\d+/);
+    await until('one bill is left', async () => (await bills.getByRole('row').count()) === 2);
+    await bills.getByRole('button', { name: /\$0\.20 for demo-video/ }).click();
+    await dialog(page).getByText('$0.20').first().waitFor();
+    await dialog(page).getByRole('button', { name: 'How this was worked out' }).click();
+    await dialog(page).getByText('u("seconds") * 0.05').first().waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    await page.keyboard.press('Escape');
+    await field(page, 'Until').fill('2020-01-01');
+    await see(page, 'No bill fits');
+    await button(page, 'Clear filters').click();
+    await bills.getByRole('row').nth(2).waitFor();
+    expect(page.url()).toContain('days=7');
+  });
+});
+
+test('on a phone, by night: pages fit and have no barriers', async () => {
+  await one.root().createKey({ name: 'A key with a remarkably long name for one phone' });
+  const page = await openAt('/keys', 'API keys', { viewport: screens.phone, colorScheme: 'dark' });
+  for (const [path, name] of [
+    ['/keys', 'API keys'],
+    ['/keys/new', 'New API key'],
+    ['/usage', 'Usage'],
+  ] as const) {
+    await page.goto(`${one.origin()}${path}`);
+    await heading(page, name).waitFor();
+    await page.waitForLoadState('networkidle');
+    expect(await findOverflow(page)).toBe(0);
+    expect(await findBarriers(page)).toEqual([]);
+  }
+});
