@@ -13,13 +13,13 @@ export function DayBarsView({ days, series, format, height }: DayBarsProps & { h
       type="stacked"
       series={series.map(({ key, name, color = brand }) => ({ name: key, label: name, color }))}
       withLegend={series.length > 1}
-      legendProps={{ verticalAlign: 'bottom' }}
+      legendProps={{ verticalAlign: 'bottom', itemSorter: null }}
       valueFormatter={format}
       gridAxis="x"
       tickLine="none"
       strokeDasharray="0"
       gridColor="var(--tg-line)"
-      barProps={{ radius: [3, 3, 0, 0], maxBarSize: 28, isAnimationActive: false }}
+      barProps={{ radius: series.length > 1 ? 0 : [3, 3, 0, 0], maxBarSize: 28, isAnimationActive: false }}
       barChartProps={{ accessibilityLayer: false }}
       xAxisProps={{ minTickGap: 24, interval: 'preserveStartEnd' }}
       yAxisProps={{ width: 64 }}

@@ -1,0 +1,119 @@
+/** The home page in the browser, against the compiled binary and the demo vendor. */
+import { afterAll, describe, expect, test } from 'bun:test';
+import type { Page } from 'playwright-core';
+import { startVendor, until, type VendorProcess } from '../support/gateway.ts';
+import { submit, waitForEnd } from '../support/main-job.ts';
+import { accountMenu, findBarriers, findOverflow, heading, password, screens, see, useOnePanel } from './harness.ts';
+
+let vendor: VendorProcess;
+
+const one = useOnePanel(
+  async (root) => {
+    vendor = await startVendor();
+    await root.call('POST', '/api/user', { username: 'newcomer', password });
+  },
+  { TASK_POLL_INTERVAL_SECONDS: '1' },
+);
+afterAll(() => vendor?.stop());
+
+async function open(username: string, options: Parameters<typeof one.open>[0] = {}): Promise<Page> {
+  const { page } = await one.open(options);
+  await page.goto(`${one.origin()}/sign-in`);
+  await page.getByLabel('User name or e-mail').fill(username);
+  await page.getByLabel('Password', { exact: true }).fill(password);
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+  await accountMenu(page, username).waitFor();
+  await heading(page, `Hello, ${username}`).waitFor();
+  return page;
+}
+
+const steps = (page: Page) => page.getByRole('region', { name: 'First steps' });
+
+describe('an empty gateway', () => {
+  test('shows a newcomer the way to a first result', async () => {
+    const page = await open('newcomer');
+    expect(await page.title()).toBe('Home · Taskgate');
+    await steps(page).getByRole('link', { name: 'Open the playground' }).waitFor();
+    await steps(page)
+      .getByText(`curl ${one.gateway().url.replace('127.0.0.1', 'localhost')}/v1/models`)
+      .waitFor();
+    await see(page, '$0.00');
+    // Of the gateway itself a user learns nothing here.
+    for (const name of ['Add a channel', 'Everybody’s', 'Needs attention']) {
+      expect(await page.getByText(name).count()).toBe(0);
+    }
+    expect(await findBarriers(page)).toEqual([]);
+    await steps(page).getByRole('link', { name: 'Make a key' }).click();
+    await page.waitForURL(`${one.origin()}/keys/new`);
+  });
+
+  test('shows its administrator the vendor as the first step, and what is unsafe', async () => {
+    const page = await open('root', { viewport: screens.phone, colorScheme: 'dark' });
+    await steps(page).getByRole('link', { name: 'Add a channel' }).waitFor();
+    const attention = page.getByRole('region', { name: 'Needs attention' });
+    await attention.getByText('A setting is unsafe').first().waitFor();
+    await attention.getByText(/^TRUSTED_PROXIES is not set/).waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    expect(await findOverflow(page)).toBe(0);
+    await attention.getByRole('link', { name: 'Look at it: A setting is unsafe' }).first().click();
+    await page.waitForURL(`${one.origin()}/settings`);
+  });
+});
+
+describe('a gateway at work', () => {
+  test('shows figures, charts that are tables too, and what needs a look', async () => {
+    const root = one.root();
+    await root.createChannel(vendor.url);
+    const price = { plugin_key: 'demo', model: 'demo-video', expression: '0.02 * u("seconds")' };
+    await root.call('PUT', '/api/price', price);
+    const key = await root.createKey();
+    for (const prompt of ['one', 'two', 'three [fail]']) {
+      const { body } = await submit(one.gateway().url, key, { prompt: `${prompt} [duration=0.2]`, seconds: 5 });
+      await waitForEnd(one.gateway().url, key, String(body.id));
+    }
+    await submit(one.gateway().url, key, { prompt: 'four [duration=600]' });
+    await until('the figures are read again', async () => {
+      const { totals } = await root.call<{ totals: { running: number } }>('GET', '/api/stats');
+      return totals.running === 1;
+    });
+
+    const page = await open('root');
+    await see(page, '2 of 3 tasks');
+    expect(await steps(page).count()).toBe(0);
+    await see(page, '66.7%');
+    await see(page, '$0.20');
+    await see(page, 'Models without a price');
+
+    await page
+      .getByRole('img', { name: /^Stacked bars: 2 finished, 1 failed and 1 running tasks in 30 days/ })
+      .waitFor();
+    await page.locator('.recharts-bar-rectangle path').first().waitFor();
+    const byDay = page.getByRole('region', { name: 'Tasks by day' });
+    await byDay.getByText('Table', { exact: true }).click();
+    const cells = await byDay.getByRole('table').getByRole('row').nth(1).getByRole('cell').allTextContents();
+    expect(cells.slice(1)).toEqual(['2', '1', '1']);
+    const spend = page.getByRole('region', { name: 'Spend by day' });
+    await spend.getByText('Table', { exact: true }).click();
+    await spend.getByRole('cell', { name: '$0.20' }).waitFor();
+    await page.getByRole('table', { name: 'Slowest models' }).getByRole('cell', { name: 'demo-video' }).waitFor();
+
+    await page.getByText('7 days', { exact: true }).click();
+    await page.getByText('Everybody’s', { exact: true }).click();
+    await see(page, 'in 7 days');
+    expect(new URL(page.url()).search).toBe('?days=7&scope=all');
+    await page.getByRole('link', { name: 'Show them' }).click();
+    await page.waitForURL(`${one.origin()}/tasks?scope=all`);
+  });
+
+  test('has no barriers and no sideways scrolling, on desk and phone, by day and night', async () => {
+    for (const [viewport, colorScheme] of [
+      [screens.desk, 'light'],
+      [screens.phone, 'dark'],
+    ] as const) {
+      const page = await open('root', { viewport, colorScheme });
+      await page.locator('.recharts-bar-rectangle path').first().waitFor();
+      expect(await findBarriers(page)).toEqual([]);
+      expect(await findOverflow(page)).toBe(0);
+    }
+  });
+});

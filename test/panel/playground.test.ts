@@ -1,0 +1,249 @@
+/** The playground in the browser, against the compiled binary and the demo vendor; and the programs that it writes, as they run. */
+import { afterAll, describe, expect, test } from 'bun:test';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { codeWriters } from '../../src/panel/pages/playground/write-code.ts';
+import { insecureHost } from '../support/browser.ts';
+import { startVendor, temporaryFolder, type VendorProcess } from '../support/gateway.ts';
+import { alert, findBarriers, findOverflow, heading, screens, see, signInAsRoot, useOnePanel } from './harness.ts';
+
+let vendor: VendorProcess;
+
+const one = useOnePanel(
+  async (root) => {
+    vendor = await startVendor();
+    await root.createChannel(vendor.url);
+    const price = { plugin_key: 'demo', model: 'demo-video', expression: '0.02 * u("seconds")' };
+    await root.call('PUT', '/api/price', price);
+  },
+  { TASK_POLL_INTERVAL_SECONDS: '1' },
+);
+afterAll(() => vendor?.stop());
+
+async function open(path = '/playground', origin = one.origin(), options: Parameters<typeof one.openAt>[1] = {}) {
+  const watched = await one.openAt(origin, options);
+  await signInAsRoot(watched.page, origin);
+  await watched.page.goto(`${origin}${path}`);
+  await watched.page.getByRole('region', { name: 'Request', exact: true }).waitFor();
+  return watched;
+}
+
+const prompt = (page: Page) => page.getByLabel('Prompt');
+const run = (page: Page) => page.getByRole('button', { name: /^Run/ });
+const showJson = (page: Page) => page.getByText('JSON', { exact: true }).click();
+const showForm = (page: Page) => page.getByText('Form', { exact: true }).click();
+const editor = (page: Page) => page.getByLabel('The request as JSON');
+const readEditor = async (page: Page): Promise<unknown> =>
+  JSON.parse((await editor(page).locator('.cm-line').allTextContents()).join('\n'));
+const watchedTask = (page: Page): string => new URL(page.url()).searchParams.get('task') ?? '';
+const readTask = (id: string) => one.root().call<Record<string, unknown>>('GET', `/api/task/${id}`);
+
+describe('a request', () => {
+  test('has its price before it is sent, runs in place and plays its result', async () => {
+    const { page, apiCalls } = await open('/playground?model=demo-video');
+    await see(page, /^Not complete yet: /);
+    await prompt(page).fill('a red kite [duration=1]');
+    await page.getByRole('button', { name: '12 s at 1080p' }).click();
+    await page.getByRole('button', { name: 'Run for $0.24' }).waitFor();
+    expect(apiCalls).not.toContain('POST /api/task');
+
+    await run(page).click();
+    const task = page.getByRole('region', { name: 'Your task' });
+    await task.locator('video').waitFor();
+    await task.getByText(/^Finished in/).waitFor();
+    expect(await readTask(watchedTask(page))).toMatchObject({
+      request: { body: { prompt: 'a red kite [duration=1]', seconds: 12, resolution: '1080p' } },
+    });
+
+    await page.reload();
+    await task.locator('video').waitFor();
+    await task.getByRole('link', { name: 'All about this task' }).click();
+    await heading(page, 'Task of demo-video').waitFor();
+  });
+
+  test('is the same in form and JSON', async () => {
+    const { page } = await open();
+    await prompt(page).fill('a "quoted" cat');
+    await page.getByLabel('Seconds').fill('7');
+    await page.getByRole('combobox', { name: 'Resolution' }).click();
+    await page.getByRole('option', { name: '720p – High definition' }).click();
+    await showJson(page);
+    await editor(page).waitFor();
+    expect(await readEditor(page)).toEqual({
+      model: 'demo-video',
+      prompt: 'a "quoted" cat',
+      seconds: 7,
+      resolution: '720p',
+    });
+
+    await editor(page).fill('{"model": "demo-video", "prompt": "a dog", "script": "fail"}');
+    await showForm(page);
+    expect(await prompt(page).inputValue()).toBe('a dog');
+    expect(await page.getByLabel('Seconds').inputValue()).toBe('');
+    await page.getByText('script: "fail"').waitFor();
+    await page.getByRole('button', { name: 'Remove script' }).click();
+    await showJson(page);
+    expect(await readEditor(page)).toEqual({ model: 'demo-video', prompt: 'a dog' });
+
+    await editor(page).fill('{"model": ');
+    await alert(page)
+      .getByText(/^This is no valid JSON/)
+      .waitFor();
+    expect(await run(page).isDisabled()).toBe(true);
+    await editor(page).fill('[]');
+    await alert(page)
+      .getByText(/^A request is one JSON object/)
+      .waitFor();
+  });
+
+  test('that is refused says why and stays as it was typed', async () => {
+    const { page } = await open();
+    await prompt(page).fill('   ');
+    await run(page).click();
+    await alert(page).waitFor();
+    expect(await alert(page).textContent()).toContain('Please give a prompt.');
+    await prompt(page).fill('too long');
+    await page.getByLabel('Seconds').fill('300');
+    await see(page, 'Not complete yet: The length of a video is from 1 to 60 seconds.');
+    expect(await prompt(page).inputValue()).toBe('too long');
+    await page.getByRole('textbox', { name: 'Size' }).fill('large');
+    await see(page, 'Write it as 1280x720.');
+  });
+
+  test('carries a file', async () => {
+    const { page } = await open();
+    await prompt(page).fill('from a picture [duration=0.2]');
+    const path = join(temporaryFolder(), 'dot.png');
+    const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+    writeFileSync(path, Buffer.from(png, 'base64'));
+    await page.getByRole('button', { name: 'Add a file' }).click();
+    await page.locator('input[type="file"]').setInputFiles(path);
+    await page.getByText('image: "<file: dot.png>"').waitFor();
+    await see(page, /"image": "data:image\/png;base64,…"/);
+    await run(page).click();
+    await page.locator('video').waitFor();
+    expect(await readTask(watchedTask(page))).toMatchObject({
+      action: 'image_to_video',
+      request: { body: { image: `data:image/png;base64,${png}` } },
+    });
+  });
+
+  test('whose answer is lost and that is sent again is bought once', async () => {
+    const { page } = await open();
+    await prompt(page).fill('once only [duration=0.2]');
+    await page.getByRole('button', { name: /^Run for/ }).waitFor();
+    await page.route('**/api/task', async (route) => {
+      await route.fetch();
+      await route.abort();
+    });
+    await run(page).click();
+    await see(page, 'No answer came in time. Press again: the same request is not bought twice.');
+    await page.unroute('**/api/task');
+    await run(page).click();
+    await page.locator('video').waitFor();
+    const found = await one.root().call<{ total: number }>('GET', '/api/task?q=once%20only');
+    expect(found.total).toBe(1);
+  });
+
+  test('of a task is taken over', async () => {
+    const body = { model: 'demo-video', prompt: 'a first try [duration=0.2]', seconds: 9, script: 'instant' };
+    const { id } = await one.root().call<{ id: string }>('POST', '/api/task', { plugin_key: 'demo', body });
+    const { page } = await open(`/playground?from=${id}`);
+    expect(await prompt(page).inputValue()).toBe(body.prompt);
+    expect(await page.getByLabel('Seconds').inputValue()).toBe('9 s');
+    await page.getByText('script: "instant"').waitFor();
+  });
+});
+
+test('over plain HTTP on a local network it works all the same', async () => {
+  const origin = `http://${insecureHost}:${one.gateway().port}`;
+  const { page } = await open('/playground', origin);
+  expect(await page.evaluate(() => isSecureContext)).toBe(false);
+  await prompt(page).fill('a lantern [duration=0.2]');
+  await run(page).click();
+  await page.locator('video').waitFor();
+  await page.getByRole('tab', { name: 'Python' }).click();
+  await page.getByRole('button', { name: 'Copy', exact: true }).click();
+  await page.getByText('Copied').waitFor({ state: 'attached' });
+  await see(page, `${origin}/v1/tasks/demo`);
+});
+
+test('on desk and phone, by day and night, it has no barriers and no sideways scrolling', async () => {
+  for (const [viewport, colorScheme] of [
+    [screens.desk, 'dark'],
+    [screens.phone, 'light'],
+  ] as const) {
+    const { page } = await open('/playground', one.origin(), { viewport, colorScheme });
+    await prompt(page).fill(`a ${'very'.repeat(40)} long word`);
+    await page.getByRole('button', { name: /^Run for/ }).waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    await showJson(page);
+    await editor(page).waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    expect(await findOverflow(page)).toBe(0);
+  }
+});
+
+describe('programs of a request', () => {
+  const body = {
+    model: 'm',
+    prompt: `It's "quoted" \\ $HOME \`id\` %s {{x}} \u2028 \n second line 密 🎬 '''`,
+    nested: { list: [1, 2.5, true, false, null, { empty: {}, none: [] }], __proto_: 'x' },
+  };
+  const url = "http://gate.example/v1/tasks/it's";
+  const runProgram = async (command: string[]): Promise<string> => {
+    const child = Bun.spawn(command, { stdout: 'pipe', stderr: 'pipe' });
+    const [out, err, code] = await Promise.all([
+      new Response(child.stdout).text(),
+      new Response(child.stderr).text(),
+      child.exited,
+    ]);
+    if (code !== 0) throw new Error(err);
+    return out;
+  };
+
+  test('curl: a shell hands over exactly this', async () => {
+    const shown = `curl() { for part in "$@"; do printf '%s\\0' "$part"; done; }\n${codeWriters.curl({ url, body })}`;
+    const parts = (await runProgram(['sh', '-c', shown])).split('\0');
+    expect(parts.slice(0, 6)).toEqual([
+      url,
+      '-H',
+      'Authorization: Bearer YOUR_API_KEY',
+      '-H',
+      'Content-Type: application/json',
+      '--data-raw',
+    ]);
+    expect(JSON.parse(String(parts[6]))).toEqual(body);
+  });
+
+  test('Python and JavaScript send exactly this', async () => {
+    const seen: { path: string; authorization: string | null; body: unknown }[] = [];
+    const server = Bun.serve({
+      port: 0,
+      hostname: '127.0.0.1',
+      async fetch(request) {
+        seen.push({
+          path: new URL(request.url).pathname,
+          authorization: request.headers.get('authorization'),
+          body: await request.json(),
+        });
+        return Response.json({ id: 'task_1' });
+      },
+    });
+    const there = { url: `http://127.0.0.1:${server.port}/v1/tasks/demo`, body };
+    const script = join(temporaryFolder(), 'send.mjs');
+    writeFileSync(script, codeWriters.javascript(there));
+    expect(await runProgram([process.execPath, script])).toBe('task_1\n');
+    expect(await runProgram(['python3', '-c', codeWriters.python(there)])).toBe('task_1\n');
+    await server.stop(true);
+    const sent = { path: '/v1/tasks/demo', authorization: 'Bearer YOUR_API_KEY', body };
+    expect(seen).toEqual([sent, sent]);
+  });
+
+  test('a member named __proto__ stays a member', () => {
+    const odd = JSON.parse('{"__proto__": {"a": 1}}') as Record<string, unknown>;
+    expect(codeWriters.javascript({ url, body: odd })).toContain('["__proto__"]: {');
+    expect(codeWriters.python({ url, body: odd })).toContain('"__proto__": {');
+  });
+});
