@@ -16,7 +16,7 @@ function formatBytes(bytes: number): string {
 }
 
 /** How slowly a body may come: at least so many bytes in each window, and all of it within `totalMs`. */
-export type BodyPace = { windowMs: number; leastBytes: number; totalMs: number };
+type BodyPace = { windowMs: number; leastBytes: number; totalMs: number };
 
 /** 35 kbit/s, and no more than an hour: who drips on purpose, so that a place stays taken, is told from a slow line. */
 const BODY_PACE: BodyPace = { windowMs: 60_000, leastBytes: 256 * 1024, totalMs: 3_600_000 };

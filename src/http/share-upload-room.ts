@@ -1,7 +1,7 @@
 import { httpErrors } from './errors.ts';
 
 /** Bytes on disk at once of files that arrive or wait for their vendor. */
-export type UploadRoomLimits = { nodeBytes: number; userBytes: number };
+type UploadRoomLimits = { nodeBytes: number; userBytes: number };
 
 export type UploadRoom = {
   /** `userId` null: nobody's in particular. @throws http.uploads_limited, http.upload_storage, and takes nothing then */

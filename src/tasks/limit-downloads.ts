@@ -2,7 +2,7 @@ import { taskErrors } from './errors.ts';
 import { createPlaces, type Place } from './hold-places.ts';
 
 /** Most downloads with API keys at once: of this node, of one user. Those by link have places of their own. */
-export type DownloadLimits = { node: number; user: number };
+type DownloadLimits = { node: number; user: number };
 
 /** Counts downloads with API keys, so that one user cannot take all connections to a vendor. */
 export type DownloadGate = {
