@@ -192,7 +192,6 @@ describe('marketplace', () => {
     publish(market, '/good', [
       {
         key: 'scissors',
-        name: 'scissors',
         version: '1.0.0',
         source: pluginSource({ key: 'scissors', name: 'scissors', version: '1.0.0', models: ['cut-1'] }),
       },
@@ -230,13 +229,11 @@ describe('marketplace', () => {
     publish(market, '/good', [
       {
         key: 'scissors',
-        name: 'scissors',
         version: '1.0.0',
         source: pluginSource({ key: 'scissors', name: 'scissors', version: '1.0.0', models: ['cut-1'] }),
       },
       {
         key: 'scissors',
-        name: 'scissors',
         version: '2.0.0',
         source: pluginSource({ key: 'scissors', name: 'scissors', version: '2.0.0', models: ['cut-2'] }),
       },
