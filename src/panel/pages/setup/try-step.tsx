@@ -1,4 +1,4 @@
-import { Anchor, Button, Stack } from '@mantine/core';
+import { Anchor, Button, Stack, Text } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
@@ -35,7 +35,7 @@ export function TryStep({ username }: { username: string }) {
       {begin.isError && (
         <FailureNotice error={begin.error} meanings={{ CHANNEL_DEMO_UNAVAILABLE: 'setup.try.unavailable' }} />
       )}
-      <p>{t('setup.try.text')}</p>
+      <Text lh={1.6}>{t('setup.try.text')}</Text>
       <Button size="md" loading={begin.isPending} onClick={() => begin.mutate()}>
         {t('setup.try.begin')}
       </Button>

@@ -45,16 +45,16 @@ export function OtherMethods({ status, onCodeDue, onChosen }: OtherMethodsProps)
   const providers = listProviders(status);
   if (providers.length === 0 && !status.passkey_login && !status.wechat_login && !status.telegram_oauth) return null;
 
-  const button = (name: string, Icon: TablerIcon, onClick: () => void, loading = false) => (
+  const button = (text: string, Icon: TablerIcon, onClick: () => void, loading = false) => (
     <Button
-      key={name}
+      key={text}
       variant="default"
       size="md"
       leftSection={<Icon size={19} stroke={1.6} aria-hidden="true" />}
       loading={loading}
       onClick={onClick}
     >
-      {t('signIn.with', { name })}
+      {text}
     </Button>
   );
   return (
@@ -64,15 +64,16 @@ export function OtherMethods({ status, onCodeDue, onChosen }: OtherMethodsProps)
       {status.passkey_login && <PasskeyButton status={status} onCodeDue={onCodeDue} />}
       {providers.map(({ slug, name }) =>
         button(
-          name,
+          t('signIn.with', { name }),
           icons[slug] ?? IconLogin2,
           () => leave.mutate(slug),
           // The browser is on its way there until it has gone.
           leave.variables === slug && (leave.isPending || leave.isSuccess),
         ),
       )}
-      {status.wechat_login && button(t('signIn.wechat'), IconBrandWechat, () => onChosen('wechat'))}
-      {status.telegram_oauth && button('Telegram', IconBrandTelegram, () => onChosen('telegram'))}
+      {status.wechat_login && button(t('signIn.withWeChat'), IconBrandWechat, () => onChosen('wechat'))}
+      {status.telegram_oauth &&
+        button(t('signIn.with', { name: 'Telegram' }), IconBrandTelegram, () => onChosen('telegram'))}
     </Stack>
   );
 }
