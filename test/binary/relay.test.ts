@@ -123,6 +123,9 @@ describe('the relay of the executable', () => {
       for (const name of ['set-cookie', 'openai-organization']) expect(answer.headers.has(name)).toBe(false);
       expect(JSON.stringify(answer.body)).not.toContain('sk-vendor');
     }
+    const shared = { model: 'gpt-x', input: [{ role: 'user', content: [{ type: 'input_file', file_id: 'file-1' }] }] };
+    const refused = await ask(`${gateway.url}/v1/responses`, { token: key, body: shared });
+    expect([refused.status, (refused.body.error as { code: string }).code]).toEqual([400, 'relay_request_invalid']);
     const nobody = await ask(`${gateway.url}/v1/responses`, { token: key, body: { model: 'nobody-has-this' } });
     expect([nobody.status, (nobody.body.error as { code: string }).code]).toEqual([404, 'model_not_found']);
     expect(gateway.log()).not.toContain('sk-vendor');
@@ -173,13 +176,14 @@ describe('the relay of the executable', () => {
     const balance = await admin.quota();
     const seen = vendor.requests.length;
     const body = (user: string, stream = false) => ({ model: 'gpt-x', user, stream });
-    const send = (value: object) =>
+    const send = (value: object, headers: Record<string, string> = {}) =>
       fetch(`${gateway.url}/v1/responses`, {
         method: 'POST',
-        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
         body: JSON.stringify(value),
       });
-    const waiting = send(body('hang')).catch(() => undefined);
+    const keyed = { 'idempotency-key': 'killed' };
+    const waiting = send(body('hang'), keyed).catch(() => undefined);
     const streaming = (await send(body('slow', true))).body?.getReader();
     const first = new TextDecoder().decode((await streaming?.read())?.value);
     await until('the vendor has both', () => vendor.requests.length === seen + 2);
@@ -191,6 +195,11 @@ describe('the relay of the executable', () => {
     gateway = await startGateway(options);
     await until('the unanswered one is refunded', async () => (await admin.quota()) === balance - BILL);
     expect(gateway.log()).toContain('the vendor may have worked on it');
+    // Nobody knows whether he did: a repeat is not sent again.
+    const again = await send(body('hang'), keyed);
+    expect([again.status, again.headers.get('x-should-retry')]).toEqual([409, 'false']);
+    expect(await again.json()).toMatchObject({ error: { code: 'idempotency_outcome_unknown' } });
+    expect(vendor.requests).toHaveLength(seen + 2);
     const id = /"id":"(resp_\w+)"/.exec(first)?.[1] ?? '';
     expect((await ask(`${gateway.url}/v1/responses/${id}`, { token: key })).status).toBe(200);
     vendor.release();
