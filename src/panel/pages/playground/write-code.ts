@@ -28,7 +28,7 @@ export const codeWriters: Readonly<Record<CodeLanguage, (request: CodeRequest) =
       ')',
       'with urllib.request.urlopen(request) as response:',
       '    task = json.load(response)',
-      'print(task["id"])',
+      `${pythonWords.print}(task["id"])`,
     ].join('\n'),
 
   javascript: ({ url, body }) =>
@@ -40,21 +40,28 @@ export const codeWriters: Readonly<Record<CodeLanguage, (request: CodeRequest) =
       '  body: JSON.stringify(body),',
       '});',
       'const task = await response.json();',
-      'console.log(task.id);',
+      `${scriptWords.print}(task.id);`,
     ].join('\n'),
 };
 
 /** In single quotes a shell changes nothing; a single quote itself has to leave them. */
 const quoteForShell = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-type Words = { true: string; false: string; null: string; key(name: string): string };
+type Words = { true: string; false: string; null: string; print: string; key(name: string): string };
 
-const pythonWords: Words = { true: 'True', false: 'False', null: 'None', key: (name) => JSON.stringify(name) };
+const pythonWords: Words = {
+  true: 'True',
+  false: 'False',
+  null: 'None',
+  print: 'print',
+  key: (name) => JSON.stringify(name),
+};
 /** In a script's object, a plain `__proto__` is no member. */
 const scriptWords: Words = {
   true: 'true',
   false: 'false',
   null: 'null',
+  print: 'console.log',
   key: (name) => (name === '__proto__' ? '["__proto__"]' : JSON.stringify(name)),
 };
 
