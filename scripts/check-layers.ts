@@ -34,7 +34,7 @@ const openFiles = ['src/sandbox/child.ts'];
 
 /** Means of the platform and of packages that belong to certain places only. */
 const reserved: readonly { what: string; pattern: RegExp; where: RegExp }[] = [
-  { what: 'the current time', pattern: /\bDate\.now\(|\bnew Date\(\s*\)/, where: /^src\/kernel\// },
+  { what: 'the current time', pattern: /\bDate\.now\(|\bnew Date\(\s*\)/, where: /^src\/(kernel|panel)\// },
   { what: 'Math.random', pattern: /\bMath\.random\(/, where: /^src\/kernel\// },
   {
     what: 'fetch',

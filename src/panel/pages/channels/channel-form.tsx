@@ -42,9 +42,7 @@ export function ChannelForm({ form, choices, stored, submitLabel, actions }: Cha
   return (
     <form onSubmit={form.submit} noValidate>
       <Stack gap="lg">
-        {form.error !== null && (
-          <FailureNotice error={form.error} meanings={{ CHANNEL_KEY_REQUIRED: 'channels.keyAgain' }} />
-        )}
+        {form.error !== null && <FailureNotice error={form.error} />}
         <Section heading={t('channels.connection')}>
           <PluginSelect
             choices={choices}

@@ -88,6 +88,7 @@ function EditChannel({ channel, choices }: { channel: Channel; choices: ChannelC
     check: (values) => checkChannel(t, values, channel, pluginOf(choices, values.task_plugin_key)),
     read: (values) => readChannel(values, channel),
     change,
+    meanings: { CHANNEL_KEY_REQUIRED: 'channels.keyAgain' },
   });
   return (
     <ChannelForm
