@@ -5,6 +5,8 @@ import type { Page } from 'playwright-core';
 import { insecureHost } from '../support/browser.ts';
 import { type Administrator, ask, until } from '../support/gateway.ts';
 import { type ReceivedMail, startMailServer, type TestMailServer } from '../support/smtp.ts';
+import { BOT, signWidget } from '../support/telegram-widget.ts';
+import { startWeChatServer, WECHAT_TOKEN, type WeChatServer } from '../support/wechat-server.ts';
 import {
   accountMenu,
   alert,
@@ -19,10 +21,12 @@ import {
 } from './harness.ts';
 
 let mail: TestMailServer;
+let wechat: WeChatServer;
 beforeAll(async () => {
   mail = await startMailServer();
+  wechat = startWeChatServer();
 });
-afterAll(() => mail.stop());
+afterAll(() => Promise.all([mail.stop(), wechat.stop()]));
 
 const one = useOnePanel(async (root, gateway) => {
   await setOptions(root, {
@@ -32,6 +36,13 @@ const one = useOnePanel(async (root, gateway) => {
     SMTPPort: String(mail.port),
     SMTPFrom: 'gate@example.org',
     SMTPStartTLSEnabled: 'false',
+    WeChatServerAddress: wechat.url,
+    WeChatServerToken: WECHAT_TOKEN,
+    WeChatAccountQRCodeImageURL: `${wechat.url}/pictures/qr.png`,
+    WeChatAuthEnabled: 'true',
+    TelegramBotToken: BOT.token,
+    TelegramBotName: BOT.name,
+    TelegramOAuthEnabled: 'true',
   });
 });
 
@@ -282,6 +293,78 @@ describe('passkeys', () => {
   });
 });
 
+describe('connected accounts', () => {
+  test('WeChat: a wrong code, a right one, and letting go of it', async () => {
+    wechat.codes.set('135790', 'oWx_of-wen');
+    const page = await openAs('wen', '/security', 'Security');
+    await button(page, 'Connect WeChat').click();
+    await dialog(page).getByRole('img', { name: 'QR code of the WeChat official account' }).waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    await dialog(page).getByLabel('Code', { exact: true }).fill('000000');
+    await dialog(page).getByRole('button', { name: 'Connect' }).click();
+    await dialog(page).getByText('This code is wrong or was used already.').waitFor();
+    await dialog(page).getByLabel('Code', { exact: true }).fill('135790');
+    await dialog(page).getByRole('button', { name: 'Connect' }).click();
+    await button(page, 'Disconnect WeChat').click();
+    await dialog(page).getByRole('button', { name: 'Disconnect' }).click();
+    await button(page, 'Connect WeChat').waitFor();
+  });
+
+  test('the last way in is not let go of, and the first password comes by mail', async () => {
+    wechat.codes.set('246810', 'oWx_of-somebody-new');
+    const { page } = await one.open({ viewport: screens.desk });
+    await page.goto(`${one.origin()}/sign-in?redirect=/security`);
+    await button(page, 'Continue with WeChat').click();
+    await field(page, 'Code from WeChat').fill('246810');
+    await page.keyboard.press('Enter');
+    await heading(page, 'Security').waitFor();
+    await see(page, 'Give this account an e-mail address first.');
+    await button(page, 'Disconnect WeChat').click();
+    await dialog(page).getByRole('button', { name: 'Disconnect' }).click();
+    await alert(page).getByText('Nothing else would let you in to this account.').waitFor();
+    // There is nothing to confirm with: the dialog says what to set up.
+    await page.goto(`${one.origin()}/profile`);
+    await button(page, 'Delete account').click();
+    const typed = dialog(page).getByRole('textbox');
+    await typed.fill(/Type (\S+) to confirm/.exec(await dialog(page).innerText())?.[1] ?? '');
+    await dialog(page).getByRole('button', { name: 'Delete account' }).click();
+    await dialog(page).getByText('This account has nothing to confirm with.').waitFor();
+    await dialog(page).getByRole('link', { name: 'Open security' }).click();
+    await heading(page, 'Security').waitFor();
+  });
+
+  test('Telegram: nothing is asked of it before the click; its button leads back here', async () => {
+    await makeUser(one.root(), 'tel');
+    const watched = await one.open({ viewport: screens.desk });
+    const { page } = watched;
+    const site = 'https://telegram.org/';
+    await page.route(`${site}**`, (route) =>
+      route.fulfill({
+        contentType: 'text/javascript',
+        body: `(() => {
+          const own = document.currentScript;
+          const link = document.createElement('a');
+          link.textContent = 'Log in as ' + own.getAttribute('data-telegram-login');
+          link.href = own.getAttribute('data-auth-url') + '?${signWidget({ id: 9009 }, Math.floor(Date.now() / 1000))}';
+          own.after(link);
+        })();`,
+      }),
+    );
+    await signInAs(page, 'tel');
+    await page.goto(`${one.origin()}/security`);
+    await heading(page, 'Security').waitFor();
+    expect(watched.complaints).toEqual([]);
+    await button(page, 'Connect Telegram').click();
+    await dialog(page)
+      .getByRole('link', { name: `Log in as ${BOT.name}` })
+      .click();
+    await heading(page, 'Telegram is connected').waitFor();
+    await page.goto(`${one.origin()}/security`);
+    await button(page, 'Disconnect Telegram').waitFor();
+    expect(watched.complaints.splice(0).filter((complaint) => !complaint.includes(site))).toEqual([]);
+  });
+});
+
 describe('personal access token', () => {
   test('is shown once, replaced, and revoked', async () => {
     const page = await openAs('pat', '/security', 'Security');
@@ -347,6 +430,24 @@ describe('profile', () => {
     await button(page, 'Remove').click();
     await dialog(page).getByRole('button', { name: 'Remove' }).click();
     await see(page, 'No address');
+  });
+
+  test('whoever guesses the password at the dialog is locked out for a while, and told for how long', async () => {
+    const page = await openAs('gus', '/profile', 'Profile');
+    const token = await signInElsewhere('gus');
+    for (let guess = 0; guess < 5; guess += 1) {
+      const body = { method: 'password', password: `guess ${guess} of five`, scope: 'account.delete' };
+      await ask(`${one.origin()}/api/verify`, { token, body });
+    }
+    await button(page, 'Delete account').click();
+    await dialog(page).getByLabel('Type gus to confirm').fill('gus');
+    await dialog(page).getByRole('button', { name: 'Delete account' }).click();
+    await confirmWithPassword(page);
+    await dialog(page)
+      .getByText(/Too many failed attempts\. Try again in \d+ minutes\./)
+      .waitFor();
+    await dialog(page).getByRole('button', { name: 'Cancel' }).click();
+    await heading(page, 'Profile').waitFor();
   });
 
   test('the account is deleted after its name was typed and who asks is confirmed; root’s stays', async () => {

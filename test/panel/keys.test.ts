@@ -128,7 +128,7 @@ describe('API keys', () => {
     await area.getByRole('button', { name: 'Make a new secret' }).click();
     await dialog(page).getByText('signs along for 24 hours').waitFor();
     await dialog(page).getByRole('button', { name: 'Make a new secret' }).click();
-    await area.getByText('each notice carries two signatures').waitFor();
+    await area.getByText('carry the signature of the one before as well').waitFor();
     expect(await area.locator('code').innerText()).not.toBe(first);
   });
 

@@ -3,9 +3,6 @@ import type { SessionRotation } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
 import { useSession } from '../../session/session-context.tsx';
 
-/** What changes as well when a way into the account does: sessions end, and everything that is told of the account. */
-export const accountPaths = ['/api/user/'] as const;
-
 type SecurityChange<Variables, Answer extends SessionRotation> = {
   request(variables: Variables): ApiRequest;
   onSuccess?(answer: Answer, variables: Variables): void;
@@ -21,7 +18,8 @@ export function useSecurityChange<Variables, Answer extends SessionRotation = Se
     request,
     // Before anything is read again: the former token is dead.
     onAnswer: session.adopt,
-    stale: accountPaths,
+    // Sessions have ended, and the account is described otherwise.
+    stale: ['/api/user/'],
     ...(onSuccess === undefined ? {} : { onSuccess }),
   });
 }
