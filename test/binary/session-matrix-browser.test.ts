@@ -42,12 +42,12 @@ async function signedIn(): Promise<Page> {
   await page.goto(`${panel}/sign-in`);
   await page.getByLabel('User name or e-mail').fill(ROOT.username);
   await page.getByLabel('Password', { exact: true }).fill(ROOT.password);
-  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   await greeting(page);
   return page;
 }
 
-const greeting = (page: Page) => page.getByRole('heading', { level: 1, name: 'Hello, root' }).waitFor();
+const greeting = (page: Page) => page.getByRole('button', { name: 'Account of root' }).waitFor();
 const refreshCookie = async (page: Page) =>
   (await page.context().cookies(`${panel}/api/user/auth/refresh`)).find(({ httpOnly }) => httpOnly);
 /** How many refreshes and logouts have been refused for their origin so far. */

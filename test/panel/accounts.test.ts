@@ -6,7 +6,7 @@ import { readResetLink } from '../../src/panel/pages/accounts/read-reset-link.ts
 import { insecureHost } from '../support/browser.ts';
 import { type Administrator, ask, type Gateway, setUp } from '../support/gateway.ts';
 import { type ReceivedMail, startMailServer, type TestMailServer } from '../support/smtp.ts';
-import { alert, findBarriers, findOverflow, heading, screens, see, stored, usePanel } from './harness.ts';
+import { accountMenu, alert, findBarriers, findOverflow, heading, screens, see, stored, usePanel } from './harness.ts';
 
 const { start, open } = usePanel();
 const mailServers: TestMailServer[] = [];
@@ -60,12 +60,12 @@ const press = (page: Page, name: string | RegExp) => page.getByRole('button', { 
 const hasFocus = (page: Page, label: string) =>
   field(page, label).evaluate((element) => element === document.activeElement);
 
-async function expectSignIn(page: Page, name: string, secret: string, greeting: string): Promise<void> {
+async function expectSignIn(page: Page, name: string, secret: string, account: string): Promise<void> {
   await heading(page, 'Sign in').waitFor();
   expect(await field(page, 'User name or e-mail').inputValue()).toBe(name);
   await field(page, 'Password').fill(secret);
   await page.keyboard.press('Enter');
-  await heading(page, `Hello, ${greeting}`).waitFor();
+  await accountMenu(page, account).waitFor();
 }
 
 describe('signing up', () => {
@@ -91,7 +91,8 @@ describe('signing up', () => {
     expect(await stored(page)).not.toContain(PASSWORD);
     await page.getByRole('link', { name: 'Continue to sign-in' }).click();
     await expectSignIn(page, 'ada', PASSWORD, 'ada');
-    await see(page, '$2.00');
+    const login = await ask(`${gateway.url}/api/user/login`, { body: { username: 'ada', password: PASSWORD } });
+    expect(login.body.data).toMatchObject({ user: { quota: 1_000_000 } });
   });
 
   test('what is wrong is said at its field, and what was typed stays', async () => {
