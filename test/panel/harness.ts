@@ -87,6 +87,28 @@ export async function findBarriers(page: Page): Promise<string[]> {
 export const findOverflow = (page: Page): Promise<number> =>
   page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
 
+const looks = [
+  ['desk', 'light'],
+  ['phone', 'dark'],
+] as const;
+
+/** Barriers and sideways scrolling of the page as it stands: on a desk by day and on a phone by night. */
+export async function findFlaws(page: Page): Promise<string[]> {
+  await page.waitForFunction(() => document.querySelector('.mantine-Skeleton-root') === null);
+  const flaws: string[] = [];
+  for (const [screen, colorScheme] of looks) {
+    await page.setViewportSize(screens[screen]);
+    // Without transitions, since a colour on its way to another has a contrast of its own.
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+    const overflow = await findOverflow(page);
+    const faults = [...(await findBarriers(page)), ...(overflow > 0 ? [`${overflow} px too wide`] : [])];
+    flaws.push(...faults.map((fault) => `${screen}, ${colorScheme}: ${fault}`));
+  }
+  await page.setViewportSize(screens.desk);
+  await page.emulateMedia({ colorScheme: 'light' });
+  return flaws;
+}
+
 /** By the menu at the top, which carries the account's name. */
 export async function signOut(page: Page): Promise<void> {
   await page.getByRole('button', { name: /^Account of / }).click();
@@ -108,6 +130,8 @@ export type OnePanel = {
   origin(): string;
   root(): Administrator;
   open(options?: BrowserContextOptions & { at?: string }): Promise<WatchedPage>;
+  /** A page on which root is signed in, for all tests of a file: made at the first call, watched like the others, closed at the end. */
+  keepRootPage(): Promise<Page>;
   /** The same for a gateway that a test starts itself. */
   openAt(origin: string, options?: BrowserContextOptions): Promise<WatchedPage>;
 };
@@ -122,6 +146,7 @@ export function useOnePanel(
   let gateway: Gateway;
   let root: Administrator;
   const opened: WatchedPage[] = [];
+  let kept: WatchedPage | undefined;
 
   beforeAll(async () => {
     [browser, gateway] = await Promise.all([launchBrowser(), startGateway({ env })]);
@@ -129,7 +154,7 @@ export function useOnePanel(
     await prepare(root, gateway);
   });
   afterEach(async () => {
-    const complaints = opened.flatMap((watched) => watched.complaints);
+    const complaints = [...opened, ...(kept ? [kept] : [])].flatMap((watched) => watched.complaints.splice(0));
     for (const watched of opened.splice(0)) await watched.context.close();
     expect(complaints).toEqual([]);
   });
@@ -149,6 +174,13 @@ export function useOnePanel(
     origin,
     root: () => root,
     open: ({ at = origin(), ...options } = {}) => openAt(at, options),
+    async keepRootPage() {
+      if (kept === undefined) {
+        kept = await openPage(browser, origin(), { viewport: screens.desk });
+        await signInAsRoot(kept.page, origin());
+      }
+      return kept.page;
+    },
     openAt,
   };
 }

@@ -75,11 +75,13 @@ export function AuditChanges({ entry }: CellProps) {
         className={classes.toggle}
         aria-expanded={isOpen}
         aria-controls={id}
-        aria-label={t('audit.detailsOf', { what })}
         onClick={() => setOpen(!isOpen)}
       >
         <IconChevronRight size={16} stroke={1.6} aria-hidden="true" data-open={isOpen || undefined} />
-        <span>{names.length === 0 ? t('audit.details') : names.join(', ')}</span>
+        <span>
+          <span className={classes.unseen}>{t('audit.detailsOf', { what })} </span>
+          {names.length === 0 ? t('audit.details') : names.join(', ')}
+        </span>
       </UnstyledButton>
       <div id={id}>{isOpen && <Difference changes={changes} facts={facts} />}</div>
     </div>

@@ -1,0 +1,109 @@
+/** The audit log and the system page in the browser. */
+import { describe, expect, test } from 'bun:test';
+import type { Page } from 'playwright-core';
+import type { NodeReport } from '../../src/panel/api/types.ts';
+import { listChanges, listFacts } from '../../src/panel/pages/audit/list-changes.ts';
+import { judgeSystem } from '../../src/panel/pages/system/judge-system.ts';
+import { findFlaws, heading, password, screens, see, setOptions, useOnePanel } from './harness.ts';
+
+const { origin, root, open, keepRootPage } = useOnePanel(async (admin) => {
+  const id = await admin.createChannel('http://127.0.0.1:4010', { name: 'A channel' });
+  await admin.call('PUT', `/api/channel/${id}`, { weight: 5, name: 'Another name' });
+  await setOptions(admin, { SystemName: 'House of films' });
+  await admin.call('POST', '/api/user', { username: 'ada', password, role: 10 });
+});
+
+async function visit(path: string): Promise<Page> {
+  const page = await keepRootPage();
+  await page.goto(`${origin()}${path}`);
+  return page;
+}
+
+describe('the audit log', () => {
+  test('says who did what, from where, with what was before and after', async () => {
+    const page = await visit('/audit');
+    const row = page.getByRole('row', { name: /root changed a channel/ });
+    await row.getByText('in the panel · 127.0.0.1').waitFor();
+    await row.getByRole('button', { name: /^Details of changed a channel/ }).click();
+    expect((await row.locator('del').allTextContents()).sort()).toEqual(['Before 1', 'Before A channel']);
+    expect((await row.locator('ins').allTextContents()).sort()).toEqual(['After 5', 'After Another name']);
+    expect(await findFlaws(page)).toEqual([]);
+    await row.getByRole('link', { name: 'channel:1' }).click();
+    await heading(page, 'Another name').waitFor();
+  });
+
+  test('is filtered by user, action and time, and the address says how', async () => {
+    const page = await visit('/audit');
+    await page.getByRole('combobox', { name: 'What' }).click();
+    await page.getByRole('option', { name: 'Settings' }).click();
+    await see(page, '1–1 of 1');
+    await see(page, 'root changed a setting');
+    await page.getByRole('combobox', { name: 'When' }).click();
+    await page.getByRole('option', { name: 'Last 24 hours' }).click();
+    await see(page, '1–1 of 1');
+    expect(new URL(page.url()).search).toBe('?action=option.&range=day');
+    await page.getByLabel('Who').fill('ada');
+    await see(page, 'Nothing matches');
+    await page.getByRole('button', { name: 'Clear filters' }).click();
+    await see(page, 'root made a channel');
+    await page.goto(`${origin()}/audit?target=channel:1`);
+    await see(page, '1–2 of 2');
+  });
+});
+
+describe('the system page', () => {
+  test('shows nodes, queues, sandbox, database, ledger and limits', async () => {
+    const page = await visit('/system');
+    await see(page, 'Everything is as it should be.');
+    await see(page, 'answers this page');
+    for (const text of ['Unfinished tasks', 'Sandbox processes', 'SQLite', 'TASK_POLL_INTERVAL_SECONDS']) {
+      await see(page, text);
+    }
+    await see(page, 'Every balance equals the sum of its entries.');
+    expect(await findFlaws(page)).toEqual([]);
+  });
+
+  test('is root’s alone', async () => {
+    const { page } = await open({ viewport: screens.desk });
+    await page.goto(`${origin()}/sign-in?redirect=%2Fsystem`);
+    await page.getByLabel('User name or e-mail').fill('ada');
+    await page.getByLabel('Password', { exact: true }).fill(password);
+    await page.keyboard.press('Enter');
+    await heading(page, 'Nothing at this address').waitFor();
+  });
+
+  test('what is not normal is told apart from what is', async () => {
+    const report = await root().call<NodeReport>('GET', '/api/node');
+    const troubles = (change: Partial<NodeReport>) =>
+      Object.entries(judgeSystem({ ...report, ...change })).flatMap(([name, isTrouble]) => (isTrouble ? [name] : []));
+    const [node] = report.nodes;
+    expect(node).toBeDefined();
+    if (node === undefined) return;
+    expect(troubles({})).toEqual([]);
+    expect(troubles({ nodes: [node, { ...node, alive: false }] })).toEqual(['nodes']);
+    expect(troubles({ nodes: [node, { ...node, version: '9.9.9' }] })).toEqual(['versions']);
+    expect(troubles({ queue: { ...report.queue, latest_lateness_ms: 31_000 } })).toEqual(['lateness']);
+    expect(troubles({ webhooks: { pending: 1, oldest_seconds: 601 } })).toEqual(['webhooks']);
+    expect(troubles({ sandbox: { ...report.sandbox, queued: 11, suspended: ['kling'] } })).toEqual([
+      'queued',
+      'suspended',
+    ]);
+    expect(troubles({ plugins: { ...report.plugins, errors: { kling: 'broken' } } })).toEqual(['plugins']);
+    expect(troubles({ ledger: { checked_at: 1, ok: false, users: [], tasks: [] } })).toEqual(['ledger']);
+  });
+});
+
+test.each([
+  [{ before: { a: 1, b: 2 }, after: { a: 1, b: 3 } }, [{ field: 'b', before: '2', after: '3' }], []],
+  [{ before: 'on', after: '' }, [{ field: '', before: 'on', after: undefined }], []],
+  [
+    { before: { models: ['x', 'y'] }, after: {}, key_changed: true },
+    [{ field: 'models', before: 'x, y', after: undefined }],
+    [{ field: 'key_changed', value: 'true' }],
+  ],
+  [{ after: { name: 'new', remark: '' } }, [], [{ field: 'name', value: 'new' }]],
+  [{}, [], []],
+])('the difference of %j', (detail, changes, facts) => {
+  expect(listChanges(detail)).toEqual(changes);
+  expect(listFacts(detail)).toEqual(facts);
+});

@@ -1,0 +1,228 @@
+/** Settings in the browser: found, changed together, refused at their field, warned of, tried in place; and providers of one's own. */
+import { afterAll, describe, expect, test } from 'bun:test';
+import type { Page } from 'playwright-core';
+import { OPTION_KEYS } from '../../src/app/options/option-catalogue.ts';
+import { groupTexts, optionTexts } from '../../src/panel/pages/settings/option-texts.ts';
+import { type IdentityProvider, startIdentityProvider } from '../support/identity-provider.ts';
+import { findFlaws, heading, see, setOptions, useOnePanel } from './harness.ts';
+
+type Option = { key: string; value: string; group: string };
+
+let provider: IdentityProvider;
+const { origin, root, keepRootPage } = useOnePanel(async () => {
+  provider = await startIdentityProvider();
+});
+afterAll(() => provider?.stop());
+
+async function visit(path: string): Promise<Page> {
+  const page = await keepRootPage();
+  await page.goto(`${origin()}${path}`);
+  return page;
+}
+
+const save = (page: Page) => page.getByRole('button', { name: 'Save changes' }).click();
+const stored = async (key: string): Promise<string | undefined> =>
+  (await root().call<Option[]>('GET', '/api/option')).find((option) => option.key === key)?.value;
+
+test('every option and every group has a name and a help text', async () => {
+  expect(Object.keys(optionTexts).sort()).toEqual([...OPTION_KEYS].sort());
+  const groups = (await root().call<Option[]>('GET', '/api/option')).map(({ group }) => group);
+  expect(Object.keys(groupTexts).sort()).toEqual([...new Set(groups)].sort());
+});
+
+describe('finding a setting', () => {
+  test('by a word of its help, then straight to its field', async () => {
+    const page = await visit('/settings');
+    await page.getByRole('heading', { level: 2, name: 'General' }).waitFor();
+    const search = page.getByRole('searchbox', { name: 'Search settings' });
+    await search.fill('starttls');
+    await page.keyboard.press('Enter');
+    await page.getByRole('link', { name: 'STARTTLS' }).click();
+    await page.getByRole('heading', { level: 2, name: 'Mail' }).waitFor();
+    const wanted = page.getByRole('switch', { name: 'STARTTLS' });
+    await page.waitForFunction(() => document.activeElement?.getAttribute('role') === 'switch');
+    expect(await wanted.evaluate((input) => input === document.activeElement)).toBe(true);
+
+    await page.goto(`${origin()}/settings?q=no-such-setting`);
+    await see(page, 'No setting fits “no-such-setting”.');
+  });
+
+  test.each(['gateway', 'sign_in', 'mail', 'passkey', 'limits', 'billing', 'plugins', 'legal'])(
+    'the group %s has no barrier and no sideways scrolling',
+    async (group) => {
+      const page = await visit(`/settings/${group}`);
+      await page.getByRole('heading', { level: 2 }).first().waitFor();
+      expect(await findFlaws(page)).toEqual([]);
+    },
+  );
+});
+
+describe('changing settings', () => {
+  test('what is changed is counted, can be discarded, and is saved together', async () => {
+    const page = await visit('/settings/gateway');
+    const name = page.getByLabel('Name of the gateway');
+    await name.fill('House of films');
+    await see(page, 'One unsaved change');
+    await page.getByRole('switch', { name: 'Demonstration' }).click();
+    await see(page, '2 unsaved changes');
+    await page.getByRole('button', { name: 'Discard' }).click();
+    expect(await name.inputValue()).toBe('Taskgate');
+
+    await name.fill('House of films');
+    await page.getByLabel('Public address').fill('nowhere');
+    await save(page);
+    await see(page, 'Enter an address such as https://example.org.');
+    expect(await stored('SystemName')).toBe('Taskgate');
+    await page.getByLabel('Public address').fill('https://gate.example.org');
+    await save(page);
+    await see(page, 'Saved. It counts from now on.');
+    expect([await stored('SystemName'), await stored('ServerAddress')]).toEqual([
+      'House of films',
+      'https://gate.example.org',
+    ]);
+    await setOptions(root(), { ServerAddress: '' });
+  });
+
+  test('what the gateway refuses stands at its setting, and nothing is saved', async () => {
+    const page = await visit('/settings/mail');
+    await page.getByLabel('Mail server').fill('mail.example.org');
+    await page.getByLabel('Sender', { exact: true }).fill('not an address');
+    await page.getByLabel('Port', { exact: true }).fill('99999');
+    await save(page);
+    await see(page, 'Enter a whole number from 1 to 65535.');
+    await page.getByLabel('Port', { exact: true }).fill('2525');
+    await save(page);
+    await see(page, /The value of SMTPFrom must be/);
+    expect(await page.getByLabel('Mail server').inputValue()).toBe('mail.example.org');
+    expect(await stored('SMTPServer')).toBe('');
+    expect(await findFlaws(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Discard' }).click();
+  });
+
+  test('leaving asks before changes are lost', async () => {
+    const page = await visit('/settings/legal');
+    await page.getByLabel('User agreement').fill('Be kind.');
+    await page.getByRole('link', { name: 'Mail', exact: true }).click();
+    const dialog = page.getByRole('dialog', { name: 'Discard your changes?' });
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    expect(await page.getByLabel('User agreement').inputValue()).toBe('Be kind.');
+    await page.getByRole('link', { name: 'Mail', exact: true }).click();
+    await dialog.getByRole('button', { name: 'Discard changes' }).click();
+    await page.getByRole('heading', { level: 2, name: 'Mail' }).waitFor();
+  });
+
+  test('an unsafe value is warned of before it is saved', async () => {
+    const page = await visit('/settings/sign_in');
+    await page.getByRole('switch', { name: 'Open for new accounts' }).click();
+    await save(page);
+    const dialog = page.getByRole('dialog', { name: 'Save this although it is risky?' });
+    await dialog.getByText(/programs can make them without end/).waitFor();
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    expect(await stored('RegisterEnabled')).toBe('false');
+    await save(page);
+    await dialog.getByRole('button', { name: 'Save anyway' }).click();
+    await see(page, 'Saved. It counts from now on.');
+    expect(await stored('RegisterEnabled')).toBe('true');
+  });
+
+  test('a secret is written, never read, and removed', async () => {
+    const page = await visit('/settings/github');
+    await page.getByLabel('Client secret').fill('a-secret-of-github');
+    await save(page);
+    await see(page, 'Stored. Type to replace it.');
+    expect(await page.getByLabel('Client secret').inputValue()).toBe('');
+    expect(await stored('GitHubClientSecret')).toBe('***');
+    await page.getByRole('button', { name: 'Remove' }).click();
+    await see(page, 'Will be removed when you save.');
+    await save(page);
+    await see(page, 'Nothing stored.');
+    expect(await stored('GitHubClientSecret')).toBe('');
+  });
+
+  test('groups are a table of names and ratios', async () => {
+    const page = await visit('/settings/billing');
+    await page.getByRole('button', { name: 'Add group' }).click();
+    await save(page);
+    await see(page, 'Each group needs a name of its own');
+    await page.getByLabel('Name of group 2').fill('vip');
+    await page.getByLabel('Ratio of group 2').fill('0.8');
+    await save(page);
+    await see(page, 'Saved. It counts from now on.');
+    expect(await stored('groups')).toBe('{"default":1,"vip":0.8}');
+  });
+
+  test('amounts are dollars here and quota there', async () => {
+    const page = await visit('/settings/sign_in');
+    await page.getByLabel('Balance of a new account').fill('1.5');
+    await save(page);
+    await page.getByRole('dialog').waitFor({ state: 'hidden' });
+    await see(page, 'Saved. It counts from now on.');
+    expect(await stored('QuotaForNewUser')).toBe('750000');
+  });
+});
+
+describe('trying settings', () => {
+  test('OpenID Connect in place, with its steps', async () => {
+    await setOptions(root(), {
+      'oidc.client_id': 'panel',
+      'oidc.client_secret': 'a-secret-of-oidc',
+      'oidc.well_known': provider.wellKnown,
+    });
+    const page = await visit('/settings/oidc');
+    await page.getByLabel('Name on the button').fill('House login');
+    expect(await page.getByRole('button', { name: 'Run test' }).isDisabled()).toBe(true);
+    await page.getByRole('button', { name: 'Discard' }).click();
+    await page.getByRole('button', { name: 'Run test' }).click();
+    await page.getByText(/It works|It does not work yet/).waitFor();
+    expect(await page.getByRole('img', { name: 'Passed' }).count()).toBeGreaterThan(0);
+  });
+
+  test('mail without a server says what is missing', async () => {
+    const page = await visit('/settings/mail');
+    await page.getByRole('button', { name: 'Run test' }).click();
+    await see(page, 'It does not work yet');
+    await see(page, /Set SMTPServer and SMTPFrom first/);
+    expect(await findFlaws(page)).toEqual([]);
+  });
+});
+
+describe('providers of one’s own', () => {
+  test('looked up by issuer, made, switched off and deleted', async () => {
+    const page = await visit('/settings/providers');
+    await see(page, 'No further providers');
+    await page.getByRole('link', { name: 'Add provider' }).click();
+    const create = page.getByRole('button', { name: 'Create provider' });
+    await create.click();
+    await see(page, 'This is needed.');
+    await see(page, 'Enter a discovery address, or all three addresses below.');
+    expect(await findFlaws(page)).toEqual([]);
+
+    await page.getByLabel('Issuer').fill(provider.issuer);
+    await page.getByRole('button', { name: 'Look up' }).click();
+    await see(page, /The addresses below are filled in/);
+    expect(await page.getByLabel('Token address').inputValue()).toStartWith(provider.issuer);
+    await page.getByRole('textbox', { name: 'Name', exact: true }).fill('House login');
+    await page.getByLabel('Short name').fill('github');
+    await page.getByLabel('Client ID').fill('panel');
+    await page.getByLabel('Client secret').fill('a-secret');
+    await create.click();
+    await see(page, 'this name belongs to another way to sign in.');
+    await page.getByLabel('Short name').fill('house');
+    await create.click();
+    await heading(page, 'House login').waitFor();
+    await see(page, `${origin()}/oauth/house`);
+
+    await page.getByRole('switch', { name: 'People can sign in with it' }).click();
+    await page.getByRole('button', { name: 'Save' }).click();
+    await see(page, 'Saved');
+    const [made] = await root().call<{ slug: string; enabled: boolean; client_secret: string }[]>(
+      'GET',
+      '/api/custom-oauth-provider',
+    );
+    expect(made).toMatchObject({ slug: 'house', enabled: false, client_secret: '***' });
+
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete provider' }).click();
+    await see(page, 'No further providers');
+  });
+});

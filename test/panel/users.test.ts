@@ -1,0 +1,215 @@
+/** Accounts in the browser: searched, made, changed, switched off and deleted, as far as one's own rank goes. */
+import { describe, expect, test } from 'bun:test';
+import type { Page } from 'playwright-core';
+import { accountMenu, alert, findFlaws, heading, password, screens, see, useOnePanel } from './harness.ts';
+
+const ids = new Map<string, number>();
+const idOf = (name: string): number => ids.get(name) ?? 0;
+
+const { origin, root, open, gateway, keepRootPage } = useOnePanel(async (admin) => {
+  const make = async (username: string, more: object = {}) => {
+    const made = await admin.call<{ id: number }>('POST', '/api/user', { username, password, ...more });
+    ids.set(username, made.id);
+  };
+  await make('ada', { role: 10 });
+  await make('grace', { role: 10, display_name: 'Grace Hopper' });
+  await make('ulf', { quota: 5_000_000, email: 'ulf@example.org', remark: 'Pays by invoice' });
+  await make('vera');
+  for (let number = 1; number <= 22; number += 1) await make(`person${number}`);
+  await admin.call('PUT', '/api/option', { key: 'groups', value: '{"default":1,"vip":0.8}' });
+});
+
+async function openAsRoot(path: string): Promise<Page> {
+  const page = await keepRootPage();
+  await page.goto(`${origin()}${path}`);
+  return page;
+}
+
+async function openAs(username: string, path: string): Promise<Page> {
+  const { page } = await open({ viewport: screens.desk });
+  await page.goto(`${origin()}/sign-in?redirect=${encodeURIComponent(path)}`);
+  await page.getByLabel('User name or e-mail').fill(username);
+  await page.getByLabel('Password', { exact: true }).fill(password);
+  await page.keyboard.press('Enter');
+  await accountMenu(page, username).waitFor();
+  return page;
+}
+
+const account = (name: string) => root().call('GET', `/api/user/${idOf(name)}`);
+const canSignIn = async (username: string): Promise<boolean> => {
+  const answer = await fetch(`${gateway().url}/api/user/login`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ username, password }),
+  });
+  return answer.status === 200;
+};
+
+describe('the list', () => {
+  test('is searched, filtered and paged, and the address says how', async () => {
+    const page = await openAsRoot('/users');
+    await see(page, '1–20 of 27');
+    await page.getByRole('button', { name: 'Page 2' }).click();
+    await see(page, '21–27 of 27');
+    expect(page.url()).toContain('page=2');
+
+    await page.getByLabel('Search').fill('ULF@');
+    await see(page, '1–1 of 1');
+    await page.getByRole('link', { name: 'ulf' }).waitFor();
+    expect(page.url()).toEndWith('/users?keyword=ULF%40');
+    await page.getByLabel('Search').fill('nobody at all');
+    await see(page, 'Nobody matches');
+    await page.getByRole('button', { name: 'Clear search and filters' }).click();
+
+    await page.goto(`${origin()}/users?role=10&sort=username.asc`);
+    await see(page, '1–2 of 2');
+    expect(await page.getByRole('row').allInnerTexts()).toEqual([
+      expect.stringContaining('User'),
+      expect.stringContaining('ada'),
+      expect.stringContaining('Grace Hopper'),
+    ]);
+    expect(await findFlaws(page)).toEqual([]);
+  });
+
+  test('a new account: what is wrong, a name that is taken, and one that is made', async () => {
+    const page = await openAsRoot('/users');
+    await page.getByRole('button', { name: 'Add user' }).click();
+    const dialog = page.getByRole('dialog', { name: 'New user' });
+    const create = dialog.getByRole('button', { name: 'Create user' });
+    await create.click();
+    await see(page, 'Use 1 to 32 letters, digits, dots, underscores or hyphens.');
+    await see(page, 'Use 8 characters or more.');
+    expect(await findFlaws(page)).toEqual([]);
+
+    await dialog.getByLabel('User name').fill('ada');
+    await dialog.getByLabel(/^Password/).fill(password);
+    await dialog.getByLabel('Opening balance').fill('2.5');
+    await create.click();
+    await dialog.getByText(/taken/).first().waitFor();
+    expect(await dialog.getByLabel('Opening balance').inputValue()).toBe('$2.5');
+    await dialog.getByLabel('User name').fill('newcomer');
+    await create.click();
+    await heading(page, 'newcomer').waitFor();
+    await page.getByText('$2.50', { exact: true }).waitFor();
+    expect(await canSignIn('newcomer')).toBe(true);
+  });
+});
+
+describe('an account', () => {
+  test('its fields are changed, and a refused one stands at its field', async () => {
+    const page = await openAsRoot(`/users/${idOf('ulf')}`);
+    expect(await page.getByLabel('Remark').inputValue()).toBe('Pays by invoice');
+    await page.getByLabel('E-mail').fill('no address');
+    await page.getByLabel('Display name').fill('Ulf Larsson');
+    const save = page.getByRole('button', { name: 'Save' });
+    await save.click();
+    await page.locator('[aria-invalid="true"]').waitFor();
+    expect(await page.getByLabel('Display name').inputValue()).toBe('Ulf Larsson');
+    await page.getByLabel('E-mail').fill('');
+    await page.getByRole('combobox', { name: 'Group' }).click();
+    await page.getByRole('option', { name: 'vip (price × 0.8)' }).click();
+    await save.click();
+    await heading(page, 'Ulf Larsson').waitFor();
+    expect(await account('ulf')).toMatchObject({ display_name: 'Ulf Larsson', group: 'vip', email: null });
+    expect(await findFlaws(page)).toEqual([]);
+  });
+
+  test('its balance is added to, taken from and set, with the sum before it is sent', async () => {
+    const page = await openAsRoot(`/users/${idOf('vera')}`);
+    const change = async (how: string, label: string, amount: string, preview: string) => {
+      await page.getByRole('button', { name: 'Change balance' }).click();
+      const dialog = page.getByRole('dialog', { name: 'Balance of vera' });
+      await dialog.getByText(how, { exact: true }).click();
+      await dialog.getByRole('button', { name: 'Change balance' }).click();
+      await dialog.getByText('Enter an amount in dollars').waitFor();
+      await dialog.getByLabel(label).fill(amount);
+      await dialog.getByText(preview).waitFor();
+      await dialog.getByRole('button', { name: 'Change balance' }).click();
+      await dialog.waitFor({ state: 'hidden' });
+    };
+    await change('Add', 'Amount', '12.5', '$0.00 becomes $12.50.');
+    expect(await account('vera')).toMatchObject({ quota: 6_250_000 });
+    await change('Subtract', 'Amount', '20', '$12.50 becomes -$7.50.');
+    await change('Set', 'New balance', '3', '-$7.50 becomes $3.00.');
+    expect(await account('vera')).toMatchObject({ quota: 1_500_000 });
+  });
+
+  test('it is switched off and on, raised and lowered, each after a question', async () => {
+    const page = await openAsRoot(`/users/${idOf('vera')}`);
+    const answer = async (title: string, action: string) => {
+      const dialog = page.getByRole('dialog', { name: title });
+      expect(await dialog.innerText()).toMatch(/session|signed out|sign in/i);
+      await dialog.getByRole('button', { name: action }).click();
+      await dialog.waitFor({ state: 'hidden' });
+    };
+    await page.getByRole('button', { name: 'Disable account' }).click();
+    await answer('Disable “vera”?', 'Disable account');
+    await see(page, 'Disabled');
+    expect(await canSignIn('vera')).toBe(false);
+    await page.getByRole('button', { name: 'Enable account' }).click();
+    await answer('Enable “vera”?', 'Enable account');
+    await page.getByRole('button', { name: 'Disable account' }).waitFor();
+
+    await page.getByRole('button', { name: 'More' }).click();
+    await page.getByRole('menuitem', { name: 'Make administrator' }).click();
+    await answer('Make “vera” an administrator?', 'Make administrator');
+    await page.getByText('Administrator', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'More' }).click();
+    await page.getByRole('menuitem', { name: 'Make ordinary user' }).click();
+    await answer('Take the rank of administrator from “vera”?', 'Make ordinary user');
+    await page.getByText('Administrator', { exact: true }).waitFor({ state: 'detached' });
+    expect(await account('vera')).toMatchObject({ role: 1, status: 1 });
+  });
+
+  test('root sees where it is signed in, signs it out, and sets a new password', async () => {
+    expect(await canSignIn('person1')).toBe(true);
+    expect(await canSignIn('person1')).toBe(true);
+    const page = await openAsRoot(`/users/${idOf('person1')}`);
+    await page.locator('[aria-label^="Sign out "]').first().click();
+    await page.waitForFunction(() => document.querySelectorAll('[aria-label^="Sign out "]').length === 1);
+    await page.getByRole('button', { name: 'Set password' }).click();
+    const dialog = page.getByRole('dialog', { name: 'New password for person1' });
+    await dialog.getByLabel(/^New password/).fill('short');
+    await dialog.getByRole('button', { name: 'Set password' }).click();
+    await dialog.getByText('Use 8 characters or more.').waitFor();
+    await dialog.getByLabel(/^New password/).fill('another long password');
+    await dialog.getByRole('button', { name: 'Set password' }).click();
+    await dialog.waitFor({ state: 'hidden' });
+    await see(page, 'Nowhere at the moment.');
+    expect(await canSignIn('person1')).toBe(false);
+  });
+
+  test('it is deleted once its name is typed', async () => {
+    const page = await openAsRoot(`/users/${idOf('person2')}`);
+    await page.getByRole('button', { name: 'More' }).click();
+    await page.getByRole('menuitem', { name: 'Delete account' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Delete “person2” for good?' });
+    const remove = dialog.getByRole('button', { name: 'Delete account' });
+    expect(await remove.isDisabled()).toBe(true);
+    await dialog.getByLabel('Type person2 to confirm').fill('person2');
+    await remove.click();
+    await see(page, 'Deleted');
+    expect(await canSignIn('person2')).toBe(false);
+  });
+});
+
+describe('rank', () => {
+  test('an administrator is offered what he may do to users, and nothing for peers and root', async () => {
+    const page = await openAs('ada', `/users/${idOf('ulf')}`);
+    await page.getByRole('button', { name: 'Disable account' }).waitFor();
+    expect(await page.getByText('Signed in on').count()).toBe(0);
+    await page.getByRole('button', { name: 'More' }).click();
+    expect(await page.getByRole('menuitem').allInnerTexts()).toEqual(['Delete account']);
+
+    await page.goto(`${origin()}/users/${idOf('grace')}`);
+    await alert(page).getByText('This account is not yours to manage').waitFor();
+    await page.goto(`${origin()}/users/${idOf('ada')}`);
+    await see(page, 'This is your own account.');
+    expect(await page.getByRole('button', { name: /Disable|Change balance|Save/ }).count()).toBe(0);
+  });
+
+  test('a user finds no such page', async () => {
+    const page = await openAs('person3', '/users');
+    await heading(page, 'Nothing at this address').waitFor();
+  });
+});
