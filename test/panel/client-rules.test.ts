@@ -139,16 +139,14 @@ describe('the access token', () => {
     apiCalls.length = 0;
     await page.clock.fastForward('14:20');
     await goToKeys(page);
-    await atKeys(page);
-    await page.waitForLoadState('networkidle');
+    await see(page, 'No API keys yet');
     expect(refreshesOf(apiCalls)).toBe(1);
     expect(refusals).toEqual([]);
 
     const { page: other, apiCalls: calls } = await openSignedIn();
     await refuseOnce(other);
     await goToKeys(other);
-    await atKeys(other);
-    await other.waitForLoadState('networkidle');
+    await see(other, 'No API keys yet');
     expect(refreshesOf(calls)).toBe(1);
     expect(await alert(other).count()).toBe(0);
   });
