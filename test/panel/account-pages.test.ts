@@ -95,6 +95,9 @@ const confirmWithPassword = async (page: Page, secret = password): Promise<void>
   await dialog(page).getByRole('button', { name: 'Confirm' }).click();
 };
 
+const codeIn = ({ text }: ReceivedMail): string => /^ {4}(\d{8})\r?$/m.exec(text)?.[1] ?? '';
+const mailTo = (address: string) => mail.next(({ recipients }) => recipients.includes(address));
+
 describe('password', () => {
   test('wrong and short ones are refused where they were typed; a right one ends the other sessions', async () => {
     const page = await openAs('pia', '/security', 'Security');
@@ -208,6 +211,16 @@ describe('authenticator app', () => {
     await page.keyboard.press('Escape');
     await dialog(page).waitFor({ state: 'detached' });
     expect(await stillSignsIn('toto')).toBe(true);
+    await button(page, 'Add an address').click();
+    await field(page, 'New address').fill('toto@example.net');
+    await button(page, 'Send code').click();
+    await field(page, 'Code from the mail').fill(codeIn(await mailTo('toto@example.net')));
+    await button(page, 'Confirm address').click();
+    await dialog(page)
+      .getByLabel('Code', { exact: true })
+      .fill(codes[2] ?? '');
+    await dialog(page).getByRole('button', { name: 'Confirm' }).click();
+    await block(page, 'E-mail').getByText('toto@example.net', { exact: true }).waitFor();
 
     await page.goto(`${one.origin()}/security`);
     await area.getByRole('button', { name: 'New backup codes' }).click();
@@ -387,9 +400,6 @@ describe('personal access token', () => {
 });
 
 describe('profile', () => {
-  const codeIn = ({ text }: ReceivedMail): string => /^ {4}(\d{8})\r?$/m.exec(text)?.[1] ?? '';
-  const mailTo = (address: string) => mail.next(({ recipients }) => recipients.includes(address));
-
   test('display name and language are kept, and the menu shows the name', async () => {
     const page = await openAs('nam', '/profile', 'Profile');
     await field(page, 'Display name').fill('x'.repeat(65));

@@ -1,9 +1,10 @@
-import { Button, Text } from '@mantine/core';
-import { IconPlugConnected } from '@tabler/icons-react';
+import { Button } from '@mantine/core';
+import { IconMail, IconPlugConnected } from '@tabler/icons-react';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import type { Binding, GatewayStatus } from '../../api/types.ts';
+import { Link } from 'react-router';
+import type { Binding, GatewayStatus, User } from '../../api/types.ts';
 import { useApi, useChange } from '../../api/use-api.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { Answer } from '../../ui/answer.tsx';
@@ -21,12 +22,14 @@ import { BindWeChat } from './bind-wechat.tsx';
 type Provider = { slug: string; name: string; way: 'popup' | 'telegram' | 'wechat' };
 
 /** Identities at providers: those that are connected, and those that could be. */
-export function ConnectedAccounts({ status }: { status: GatewayStatus }) {
+export function ConnectedAccounts({ user, status }: { user: User; status: GatewayStatus }) {
   const { t } = useTranslation();
   const bindings = useApi<Binding[]>('/api/user/oauth/bindings');
   return (
     <SettingsBlock heading={t('security.connected')} intro={t('security.connected.intro')}>
-      <Answer query={bindings}>{(held) => <Providers held={held} offered={offersOf(status)} status={status} />}</Answer>
+      <Answer query={bindings}>
+        {(held) => <Providers held={held} offered={offersOf(status)} email={user.email} status={status} />}
+      </Answer>
     </SettingsBlock>
   );
 }
@@ -37,21 +40,29 @@ const offersOf = (status: GatewayStatus): Provider[] => [
   ...(status.wechat_login ? [{ slug: 'wechat', name: 'WeChat', way: 'wechat' as const }] : []),
 ];
 
-type ProvidersProps = { held: readonly Binding[]; offered: readonly Provider[]; status: GatewayStatus };
+type ProvidersProps = {
+  held: readonly Binding[];
+  offered: readonly Provider[];
+  email: string | null;
+  status: GatewayStatus;
+};
 
-function Providers({ held, offered, status }: ProvidersProps) {
+function Providers({ held, offered, email, status }: ProvidersProps) {
   const { t } = useTranslation();
   const isHeld = ({ slug }: Provider): boolean => held.some((binding) => binding.provider_slug === slug);
   const free = offered.filter((provider) => !isHeld(provider));
-  if (held.length + free.length === 0) {
-    return (
-      <Text size="sm" c="dimmed" lh={1.6}>
-        {t('security.connected.none')}
-      </Text>
-    );
-  }
   return (
     <ItemList label={t('security.connected')}>
+      <Item
+        icon={<IconMail size={22} stroke={1.6} opacity={email === null ? 0.5 : 1} />}
+        title={t('account.email')}
+        details={email ?? t('profile.email.none')}
+        actions={
+          <Button component={Link} to="/profile" variant="subtle" size="compact-sm">
+            {t(email === null ? 'profile.email.add' : 'profile.email.change')}
+          </Button>
+        }
+      />
       {held.map((binding) => (
         <Connected key={binding.provider_slug} binding={binding} />
       ))}

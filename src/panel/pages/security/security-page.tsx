@@ -33,7 +33,7 @@ function Blocks({ user, status }: { user: User; status: GatewayStatus }) {
       <Password user={user} status={status} />
       <TwoFactor />
       <Passkeys status={status} />
-      <ConnectedAccounts status={status} />
+      <ConnectedAccounts user={user} status={status} />
       <Sessions />
       <PersonalToken />
     </>
