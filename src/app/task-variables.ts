@@ -78,14 +78,14 @@ export const TASK_VARIABLES = {
   protocolGlobalConcurrency: variable({
     env: 'TASK_PLUGIN_PROTOCOL_GLOBAL_CONCURRENCY',
     group: 'tasks',
-    doc: 'Clients that stream tasks or wait for them, or read the stream of a relay channel, at once on a node.',
+    doc: 'Clients that stream tasks or wait for them at once on a node.',
     kind: integer(1, 100_000),
     default: 128,
   }),
   protocolPluginConcurrency: variable({
     env: 'TASK_PLUGIN_PROTOCOL_PLUGIN_CONCURRENCY',
     group: 'tasks',
-    doc: 'The same for tasks of one plugin, and for the streams of all relay channels together.',
+    doc: 'The same for tasks of one plugin.',
     kind: integer(1, 100_000),
     default: 32,
   }),
@@ -157,7 +157,7 @@ export const TASK_VARIABLES = {
   artifactGlobalConcurrency: variable({
     env: 'TASK_ARTIFACT_GLOBAL_CONCURRENCY',
     group: 'artifacts',
-    doc: 'Downloads by artifact link at once on a node; as many again with API keys.',
+    doc: 'Downloads by artifact link at once on a node; as many again with API keys, streams of relay channels among them.',
     kind: integer(1, 100_000),
     default: 128,
   }),

@@ -203,7 +203,7 @@ export function createTasks(services: TaskServices): Tasks {
 
     artifacts: (task) => describeArtifacts(deps, task),
     content: async (task, artifactKey, request) =>
-      holdUntilSent(deps.downloads.enter(task.userId), (onStreamEnd) =>
+      holdUntilSent(deps.downloads.enter(task.userId, 'download'), (onStreamEnd) =>
         openArtifact(deps, task, artifactKey, { ...request, onStreamEnd }),
       ),
 

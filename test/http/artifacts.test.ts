@@ -280,7 +280,7 @@ describe('downloads with API keys', () => {
       429,
       'artifact_access_limited',
       '5',
-      `Too many downloads ${whose} at once: at most ${most}. Try again when one has ended.`,
+      `Too many downloads and streams ${whose} at once: at most ${most}. Try again when one has ended.`,
     ];
     // One artifact as often as another.
     for (let i = 0; i < 3; i += 1) expect(await begin(own, world.key)).toBe(200);

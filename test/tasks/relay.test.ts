@@ -28,7 +28,8 @@ const describeRelay = (opened: () => OpenedStore) => {
 
   beforeAll(async () => {
     store = opened().store;
-    engine = await startEngine(store, sandbox, { submitTimeoutMs: 2000, tickMs: 20 });
+    const links = { invalidPerMinute: 60, downloads: { node: 128, address: 2, artifact: 16 } };
+    engine = await startEngine(store, sandbox, { submitTimeoutMs: 2000, tickMs: 20, links });
     vendor = await startRelayVendor();
     second = await startRelayVendor('w', { docile: true });
     const addRelay = (to: RelayVendor, fields: object) =>
@@ -92,7 +93,6 @@ const describeRelay = (opened: () => OpenedStore) => {
       query: {},
       headers: {},
       signal: new AbortController().signal,
-      keyId: caller.key?.id ?? null,
       ...call,
     });
   const spent = async ({ user }: Caller) => BALANCE - (await balanceOf(store, user.id));
@@ -291,7 +291,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     expect(await spent(caller)).toBe(BILL);
   });
 
-  test('denial of service: a key streams no more at once than its places, and what is refused costs nothing', async () => {
+  test('denial of service: a user streams no more at once than its places, and what is refused costs nothing', async () => {
     const caller = await addCaller(store);
     const clients = [new AbortController(), new AbortController()];
     const begin = (signal?: AbortSignal) =>
@@ -304,7 +304,7 @@ const describeRelay = (opened: () => OpenedStore) => {
       code: 'tasks.rate_limit_exceeded',
       kind: 'rate_limited',
       retryAfterSeconds: 5,
-      message: expect.stringContaining('with this API key'),
+      message: expect.stringContaining('of your account'),
     };
     expect(await failureOf(begin())).toMatchObject(refused);
     expect(await failureOf(forward(caller, 'response', id, { query: { stream: ['true'] } }))).toMatchObject(refused);

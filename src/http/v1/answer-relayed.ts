@@ -40,7 +40,6 @@ export async function forwardRelayed(
       query,
       headers,
       signal: request.signal,
-      keyId: api.key.id,
     }),
   );
 }

@@ -51,10 +51,7 @@ type Attempt =
 export async function createRelayed(deps: TaskDeps, caller: Caller, request: RelayedRequest): Promise<RelayAnswer> {
   const intent = readRelayRequest(request.kind, request.client);
   refuseCallback(request.client);
-  const { user, key } = caller;
-  const leave = intent.stream
-    ? deps.observations.enter({ pluginKey: null, userId: user.id, keyId: key?.id ?? null })
-    : () => {};
+  const leave = intent.stream ? deps.downloads.enter(caller.user.id, 'stream') : () => {};
   return holdUntilSent(leave, (onStreamEnd) =>
     doOnce(deps, caller, request.client, {
       first: (idempotency) => relayFirst(deps, caller, request, intent, idempotency, onStreamEnd),

@@ -16,8 +16,6 @@ export type RelayCall = {
   /** Lower-case names; only the safe ones are used. */
   headers: Record<string, string>;
   signal: AbortSignal;
-  /** With which API key; null: with none. */
-  keyId: number | null;
 };
 
 const OPERATIONS = {
@@ -68,13 +66,9 @@ export async function channelOf(
 export const forwardTo = async (deps: TaskDeps, object: RelayObject, call: RelayCall): Promise<RelayAnswer> =>
   holdUntilSent(takePlace(deps, object, call), (onStreamEnd) => ask(deps, object, call, onStreamEnd));
 
-function takePlace(
-  { downloads, observations }: TaskDeps,
-  { userId }: RelayObject,
-  { operation, query, keyId }: RelayCall,
-): () => void {
-  if (operation === 'content') return downloads.enter(userId);
-  if (query.stream) return observations.enter({ pluginKey: null, userId, keyId });
+function takePlace({ downloads }: TaskDeps, { userId }: RelayObject, { operation, query }: RelayCall): () => void {
+  if (operation === 'content') return downloads.enter(userId, 'download');
+  if (query.stream) return downloads.enter(userId, 'stream');
   return () => {};
 }
 

@@ -29,8 +29,7 @@ export async function replayRelayed(
   const object = stream ? undefined : await deps.store.relays.objectOf(relayId);
   if (!object) throw taskErrors.idempotency_not_replayable({ doNotRetry: true });
   const signal = client.signal ?? new AbortController().signal;
-  const call = { operation: 'retrieve' as const, query: {}, headers, signal, keyId: caller.key?.id ?? null };
-  return { ...(await forwardTo(deps, object, call)), replayed: true };
+  return { ...(await forwardTo(deps, object, { operation: 'retrieve', query: {}, headers, signal })), replayed: true };
 }
 
 /**

@@ -4,10 +4,9 @@ import { createPlaces, type Place } from '../hold-places.ts';
 /** Most observations at once: of this node, of one plugin's tasks, of one user, with one API key. */
 export type ObservationLimits = { node: number; plugin: number; user: number; key: number };
 
-/** `pluginKey` null: the stream of a relay channel's vendor. */
-export type Observer = { pluginKey: string | null; userId: number; keyId: number | null };
+export type Observer = { pluginKey: string; userId: number; keyId: number | null };
 
-/** Counts who waits for a response or follows one, and who is streamed one by the relay. An observation holds a place from before its submission until its answer has ended. */
+/** Counts who waits for a response or follows one. An observation holds a place from before its submission until its answer has ended. */
 export type ObservationGate = {
   /** Gives the place back when called, once. @throws tasks.rate_limit_exceeded naming the limit */
   enter(observer: Observer): () => void;
@@ -21,9 +20,7 @@ export function createObservationGate(limits: ObservationLimits): ObservationGat
     enter({ pluginKey, userId, keyId }) {
       const taken = places.take([
         { name: 'node', most: limits.node, whose: 'on this gateway' },
-        pluginKey === null
-          ? { name: 'relay', most: limits.plugin, whose: 'of relay channels' }
-          : { name: `plugin ${pluginKey}`, most: limits.plugin, whose: `of the plugin "${pluginKey}"` },
+        { name: `plugin ${pluginKey}`, most: limits.plugin, whose: `of the plugin "${pluginKey}"` },
         { name: `user ${userId}`, most: limits.user, whose: 'of your account' },
         ...(keyId === null ? [] : [{ name: `key ${keyId}`, most: limits.key, whose: 'with this API key' }]),
       ]);
