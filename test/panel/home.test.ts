@@ -57,12 +57,25 @@ describe('an empty gateway', () => {
     expect(await findOverflow(page)).toBe(0);
     await attention.getByRole('link', { name: 'Look at it: A setting is unsafe' }).first().click();
     await page.waitForURL(`${one.origin()}/settings`);
+
+    await page.goto(one.origin());
+    await steps(page).getByRole('button', { name: 'Use the built-in demo' }).click();
+    await see(page, 'The demo channel is ready. Try one of its models.');
+    await steps(page).getByRole('link', { name: 'Add a channel' }).waitFor({ state: 'detached' });
+
+    await page.getByRole('button', { name: 'Hide the first steps' }).click();
+    await steps(page).waitFor({ state: 'detached' });
+    await page.reload();
+    await see(page, 'No tasks in these days');
+    expect(await steps(page).count()).toBe(0);
   });
 });
 
 describe('a gateway at work', () => {
   test('shows figures, charts that are tables too, and what needs a look', async () => {
     const root = one.root();
+    const [demo] = (await root.call<{ items: { id: number }[] }>('GET', '/api/channel')).items;
+    if (demo) await root.call('DELETE', `/api/channel/${demo.id}`);
     await root.createChannel(vendor.url);
     const price = { plugin_key: 'demo', model: 'demo-video', expression: '0.02 * u("seconds")' };
     await root.call('PUT', '/api/price', price);

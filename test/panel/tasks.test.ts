@@ -3,7 +3,7 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { readEvents } from '../../src/panel/pages/tasks/read-events.ts';
 import { readPercent } from '../../src/panel/pages/tasks/read-percent.ts';
-import { type Administrator, ask, startVendor, until, type VendorProcess } from '../support/gateway.ts';
+import { Administrator, ask, startVendor, until, type VendorProcess } from '../support/gateway.ts';
 import { submit, waitForEnd } from '../support/main-job.ts';
 import { type Receiver, startReceiver } from '../support/webhook-receiver.ts';
 import { accountMenu, findBarriers, findOverflow, heading, password, screens, see, useOnePanel } from './harness.ts';
@@ -208,7 +208,8 @@ describe('a task', () => {
   });
 
   test('of somebody else is no task to a user; an administrator sees it without its owner’s buttons', async () => {
-    await one.root().call('POST', '/api/user', { username: 'anna', password });
+    const { id } = await one.root().call<{ id: number }>('POST', '/api/user', { username: 'anna', password });
+    await one.root().call('POST', '/api/user/manage', { action: 'add_quota', id, mode: 'add', value: 1_000_000 });
     const { page } = await one.open();
     await signIn(page, 'anna');
     await page.goto(`${one.origin()}${taskOf('a lighthouse')}`);
@@ -216,6 +217,15 @@ describe('a task', () => {
     await page.goto(`${one.origin()}/tasks?scope=all`);
     await see(page, 'No tasks yet');
     expect(await page.getByText('Everybody’s').count()).toBe(0);
+
+    const login = await ask(`${one.gateway().url}/api/user/login`, { body: { username: 'anna', password } });
+    const anna = new Administrator(one.gateway().url, (login.body.data as { access_token: string }).access_token);
+    const body = { model: 'demo-video', prompt: 'of anna [duration=0.2]' };
+    const task = await anna.call<{ id: string }>('POST', '/api/task', { plugin_key: 'demo', body });
+    const { page: other } = await open(`/tasks/${task.id}`);
+    await see(other, /^Finished in/);
+    await other.getByRole('definition').getByText('anna', { exact: true }).waitFor();
+    for (const name of ['Run again', 'Change and run']) expect(await other.getByText(name).count()).toBe(0);
   });
 });
 

@@ -1,15 +1,17 @@
-import { Button } from '@mantine/core';
+import { Button, Group } from '@mantine/core';
 import { IconCheck } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
-import type { ApiKeyPage, ChannelPage, TaskSummary } from '../../api/types.ts';
-import { useApi } from '../../api/use-api.ts';
+import type { ApiKeyPage, ChannelPage, DemoChannel, TaskSummary } from '../../api/types.ts';
+import { useApi, useChange } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useRole } from '../../session/use-role.ts';
 import { roles } from '../../shell/sections.ts';
 import { CopyField } from '../../ui/copy-field.tsx';
 import type { PagedRows } from '../../ui/data-table.tsx';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
 import { Section } from '../../ui/section.tsx';
+import { tellDone } from '../../ui/tell.ts';
 import classes from './first-steps.module.css';
 
 type Step = { text: TextKey; help: TextKey; action: TextKey; to: string; isDone: boolean };
@@ -50,12 +52,21 @@ export function useProgress(): Progress | null {
   return { steps, isComplete: steps.every(({ isDone }) => isDone) };
 }
 
+type FirstStepsProps = { progress: Progress; origin: string; onHide(): void };
+
 /** The way of a newcomer to a first result and a first call of his own. */
-export function FirstSteps({ progress: { steps }, origin }: { progress: Progress; origin: string }) {
+export function FirstSteps({ progress: { steps }, origin, onHide }: FirstStepsProps) {
   const { t } = useTranslation();
   const next = steps.find(({ isDone }) => !isDone);
   return (
-    <Section heading={t('home.first')}>
+    <Section
+      heading={t('home.first')}
+      actions={
+        <Button variant="subtle" color="gray" size="compact-sm" aria-label={t('home.first.hideLabel')} onClick={onHide}>
+          {t('home.first.hide')}
+        </Button>
+      }
+    >
       <ol className={classes.steps}>
         {steps.map((step) => (
           <li key={step.text} className={classes.step} data-done={step.isDone || undefined}>
@@ -69,9 +80,12 @@ export function FirstSteps({ progress: { steps }, origin }: { progress: Progress
                 {t('home.first.done')}
               </span>
             ) : (
-              <Button component={Link} to={step.to} variant={step === next ? 'filled' : 'default'}>
-                {t(step.action)}
-              </Button>
+              <Group gap="sm">
+                {step.to === '/channels/new' && <UseDemo />}
+                <Button component={Link} to={step.to} variant={step === next ? 'filled' : 'default'}>
+                  {t(step.action)}
+                </Button>
+              </Group>
             )}
           </li>
         ))}
@@ -84,5 +98,27 @@ export function FirstSteps({ progress: { steps }, origin }: { progress: Progress
         </li>
       </ol>
     </Section>
+  );
+}
+
+/** For root: a vendor that is built in, to see the gateway at work without an account anywhere. */
+function UseDemo() {
+  const { t } = useTranslation();
+  const isRoot = useRole() >= roles.root;
+  const make = useChange<void, DemoChannel>({
+    request: () => ({ method: 'POST', path: '/api/setup/demo-channel' }),
+    stale: ['/api/channel', '/api/model', '/api/attention'],
+    onSuccess: () => tellDone(t('home.first.demoDone')),
+  });
+  if (!isRoot) return null;
+  return (
+    <>
+      {make.isError && (
+        <FailureNotice error={make.error} meanings={{ CHANNEL_DEMO_UNAVAILABLE: 'home.first.demoNone' }} />
+      )}
+      <Button variant="default" loading={make.isPending} onClick={() => make.mutate()}>
+        {t('home.first.demoAction')}
+      </Button>
+    </>
   );
 }

@@ -40,9 +40,11 @@ export function GlanceFigures({ balance, figures: { totals }, days, all }: Glanc
         <dt>{t('home.running')}</dt>
         <dd>
           {format.number(totals.running)}
-          <Anchor component={Link} to={all ? '/tasks?scope=all' : '/tasks'} size="sm">
-            {t('home.runningShow')}
-          </Anchor>
+          {totals.running > 0 && (
+            <Anchor component={Link} to={all ? '/tasks?scope=all' : '/tasks'} size="sm">
+              {t('home.runningShow')}
+            </Anchor>
+          )}
         </dd>
       </div>
     </dl>

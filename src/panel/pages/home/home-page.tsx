@@ -1,5 +1,6 @@
 import { Anchor, SegmentedControl } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { UsageFigures, User } from '../../api/types.ts';
 import { useApi, withQuery } from '../../api/use-api.ts';
@@ -19,6 +20,7 @@ import { Activity } from './activity.tsx';
 import { AttentionList } from './attention-list.tsx';
 import { FirstSteps, useProgress } from './first-steps.tsx';
 import { GlanceFigures } from './glance-figures.tsx';
+import { areStepsHidden, hideSteps } from './hidden-steps.ts';
 import { SlowestModels } from './slowest-models.tsx';
 
 const spans = { '7': 'home.days.7', '30': 'home.days.30', '90': 'home.days.90' } as const satisfies Record<
@@ -36,6 +38,7 @@ export function HomePage() {
   const { bundle } = useSessionSnapshot();
   const isAdmin = useRole() >= roles.admin;
   const { values, set } = useFilters(filterNames);
+  const [areHidden, setHidden] = useState(areStepsHidden);
   const days = Object.hasOwn(spans, values.days) ? values.days : usualSpan;
   const all = isAdmin && values.scope === 'all';
   const self = useQuery({
@@ -47,9 +50,14 @@ export function HomePage() {
   const progress = useProgress();
   const status = useStatus();
   if (bundle === null) return null;
+  const putAway = (): void => {
+    hideSteps();
+    setHidden(true);
+  };
   const user = self.data ?? bundle.user;
   const origin = (status.data?.server_address || window.location.origin).replace(/\/+$/, '');
-  const isNew = progress?.isComplete === false;
+  const isNew = progress?.isComplete === false && !areHidden;
+  const isQuiet = figures.data !== undefined && isEmpty(figures.data);
 
   return (
     <Page
@@ -57,35 +65,37 @@ export function HomePage() {
       title={t('home.title')}
       intro={t(isNew ? 'home.introNew' : 'home.intro')}
       actions={
-        <>
-          {isAdmin && (
+        isNew && isQuiet && !isAdmin ? undefined : (
+          <>
+            {isAdmin && (
+              <SegmentedControl
+                aria-label={t('tasks.scope')}
+                value={all ? 'all' : 'own'}
+                onChange={(scope) => set('scope', scope === 'all' ? 'all' : '')}
+                data={[
+                  { value: 'own', label: t('tasks.scope.own') },
+                  { value: 'all', label: t('tasks.scope.all') },
+                ]}
+              />
+            )}
             <SegmentedControl
-              aria-label={t('tasks.scope')}
-              value={all ? 'all' : 'own'}
-              onChange={(scope) => set('scope', scope === 'all' ? 'all' : '')}
-              data={[
-                { value: 'own', label: t('tasks.scope.own') },
-                { value: 'all', label: t('tasks.scope.all') },
-              ]}
+              aria-label={t('home.days')}
+              value={days}
+              onChange={(span) => set('days', span === usualSpan ? '' : span)}
+              data={Object.entries(spans).map(([value, text]) => ({ value, label: t(text) }))}
             />
-          )}
-          <SegmentedControl
-            aria-label={t('home.days')}
-            value={days}
-            onChange={(span) => set('days', span === usualSpan ? '' : span)}
-            data={Object.entries(spans).map(([value, text]) => ({ value, label: t(text) }))}
-          />
-        </>
+          </>
+        )
       }
     >
       {self.isError && <FailureNotice error={self.error} />}
-      {isNew && progress !== null && <FirstSteps progress={progress} origin={origin} />}
+      {isNew && progress !== null && <FirstSteps progress={progress} origin={origin} onHide={putAway} />}
       {isAdmin && <AttentionList />}
       <Answer query={figures}>
         {(data) => (
           <>
             <GlanceFigures balance={user.quota} figures={data} days={days} all={all} />
-            {data.totals.succeeded + data.totals.failed + data.totals.running === 0 ? (
+            {isEmpty(data) ? (
               !isNew && <EmptyState heading={t('home.quiet')} text={t('home.quietText')} />
             ) : (
               <>
@@ -105,3 +115,6 @@ export function HomePage() {
     </Page>
   );
 }
+
+const isEmpty = ({ totals: { succeeded, failed, running } }: UsageFigures): boolean =>
+  succeeded + failed + running === 0;

@@ -18,7 +18,7 @@ export function RunningTask({ id, onClose }: { id: string; onClose(): void }) {
   const place = useRef<HTMLDivElement>(null);
   const isLoaded = task.data !== undefined;
   useEffect(() => {
-    if (isLoaded) place.current?.scrollIntoView({ block: 'nearest', behavior: 'smooth' });
+    if (isLoaded) place.current?.scrollIntoView({ block: 'nearest' });
   }, [isLoaded]);
   return (
     <div ref={place}>
