@@ -1,4 +1,4 @@
-import { Button, Text } from '@mantine/core';
+import { Button } from '@mantine/core';
 import { IconPlayerPlay } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import type { ChannelTrial, SavedChannel } from '../../api/types.ts';
@@ -6,16 +6,13 @@ import { useChange } from '../../api/use-api.ts';
 import { FailureNotice } from '../../ui/failure-notice.tsx';
 import { Section } from '../../ui/section.tsx';
 import { TrialSteps } from '../../ui/trial-steps.tsx';
-import { useFormat } from '../../ui/use-format.ts';
 
 /** Asks the vendor with the stored key, at no cost, and shows how far it came. */
 export function ChannelTest({ channel }: { channel: Pick<SavedChannel, 'id'> }) {
   const { t } = useTranslation();
-  const format = useFormat();
   const change = useChange<number, ChannelTrial>({
     request: (id) => ({ method: 'POST', path: `/api/channel/${id}/test`, patienceMs: 90_000 }),
   });
-  const { status = null, ms = null } = change.data ?? {};
   const names = {
     key: t('channels.step.key'),
     plugin: t('channels.step.plugin'),
@@ -42,14 +39,7 @@ export function ChannelTest({ channel }: { channel: Pick<SavedChannel, 'id'> }) 
     >
       {change.isError && <FailureNotice error={change.error} />}
       {change.data !== undefined && !change.isPending && (
-        <>
-          <TrialSteps ok={change.data.ok} steps={change.data.steps} names={names} />
-          {status !== null && ms !== null && (
-            <Text size="sm" c="dimmed">
-              {t('channels.testAnswer', { status, ms: format.number(ms) })}
-            </Text>
-          )}
-        </>
+        <TrialSteps ok={change.data.ok} steps={change.data.steps} names={names} />
       )}
     </Section>
   );
