@@ -18,11 +18,12 @@ export function passChunks(source: ReadableStream<Uint8Array>, stallMs: number):
         const size = value.byteLength;
         const written = controller.write(value);
         const isTaken = await settlesWithin(written, stallMs);
-        giveBack(value);
         if (!isTaken) {
+          // The listener may still hold the chunk: its memory stays as it is until nobody knows it any more.
           void cancel();
           throw new Error(`the client did not take a chunk within ${stallMs} ms`);
         }
+        giveBack(value);
         // Nothing was written: nobody is there any more.
         if (size > 0 && (await written) === 0) return void cancel();
         // Small chunks may be events that somebody waits for.
