@@ -24,7 +24,7 @@ export function TelegramWidget(props: TelegramWidgetProps) {
   };
   return (
     <Stack gap={16} align="flex-start">
-      <Place key={round} {...props} onSettled={setState} />
+      {state !== 'failed' && <Place key={round} {...props} onSettled={setState} />}
       {state === 'loading' && <Loader size={22} aria-label={t('app.loading')} />}
       {state === 'failed' && (
         <Alert color="red" variant="light" icon={<IconAlert />} role="alert">

@@ -17,7 +17,7 @@ export function TelegramStep({ botName, onBack }: TelegramStepProps) {
   return (
     <>
       <PageHeading title={t('signIn.title')} heading={t('telegram.heading')} intro={t('telegram.intro')} focus />
-      <Stack gap={20} align="flex-start">
+      <Stack gap={20}>
         <TelegramWidget botName={botName} path={path} />
         <Button variant="subtle" color="gray" onClick={onBack}>
           {t('signIn.otherWay')}
