@@ -5,7 +5,6 @@ import { Link } from 'react-router';
 import type { ApiKey, ApiKeyPage } from '../../api/types.ts';
 import { useApi, withQuery } from '../../api/use-api.ts';
 import { type Column, DataTable } from '../../ui/data-table.tsx';
-import { Dotted } from '../../ui/dotted.tsx';
 import { EmptyState } from '../../ui/empty-state.tsx';
 import { FailureNotice } from '../../ui/failure-notice.tsx';
 import { Page } from '../../ui/page.tsx';
@@ -127,6 +126,6 @@ function KeyLimits({ limits }: { limits: ApiKey }) {
       {t('keys.noLimits')}
     </Text>
   ) : (
-    <Dotted parts={words} />
+    words.map((word) => <div key={word}>{word}</div>)
   );
 }
