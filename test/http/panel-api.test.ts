@@ -733,6 +733,7 @@ describe('prices and options', () => {
       type: 'json',
       default: '{"default":1}',
       group: 'billing',
+      live: true,
     });
     const refused: [string, string][] = [
       ['groups', '{"default":-1}'],

@@ -284,6 +284,7 @@ describe('passkeys', () => {
     await button(page, 'Continue').click();
     await dialog(page).getByRole('button', { name: 'Use passkey' }).click();
     await alert(page).getByText('holds a passkey of this account already').waitFor();
+    await dialog(page).waitFor({ state: 'detached' });
     await button(page, 'Cancel').click();
 
     await button(page, 'Delete Laptop at home').click();
