@@ -89,7 +89,7 @@ describe('healthcheck', () => {
   test('a bad configuration lists all faults and exits 1', async () => {
     const { code, err } = await runTaskgate(['healthcheck'], { environment: { PORT: '99999', NODE_ROLE: 'x' } });
     expect(code).toBe(1);
-    expect(err).toContain('--port: read "99999"');
+    expect(err).toContain('PORT: read "99999"');
     expect(err).toContain('NODE_ROLE: read "x"');
   });
 });
