@@ -250,8 +250,6 @@ describe('marketplace', () => {
 
 describe.each([
   ['desk', 'light'],
-  ['desk', 'dark'],
-  ['phone', 'light'],
   ['phone', 'dark'],
 ] as const)('on a %s, %s', (screen, scheme) => {
   beforeAll(async () => {
