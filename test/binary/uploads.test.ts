@@ -106,7 +106,8 @@ test('a process that is killed in the middle of an upload leaves nothing behind'
       }
     });
   await until('the file is being written', () => openFiles().length === 1);
-  expect(readdirSync(folder)).toEqual([]);
+  // It loses its name right after it was opened.
+  await until('it has no name any more', () => readdirSync(folder).length === 0);
   await gateway.kill();
   expect(readdirSync(folder)).toEqual([]);
 

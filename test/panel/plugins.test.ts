@@ -133,6 +133,7 @@ describe('plugins', () => {
     await control.click({ force: true });
     await page.getByRole('dialog').getByRole('button', { name: 'Switch off' }).click();
     await see(page, 'Paper films is switched off');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
     expect((await admin.call<{ status: number }>('GET', `/api/channel/${id}`)).status).toBe(2);
     await control.click({ force: true });
     await see(page, 'Paper films serves again');
