@@ -94,6 +94,7 @@ function PluginRows({ plugins }: { plugins: readonly PluginSummary[] }) {
       key: 'models',
       heading: t('plugins.models'),
       numeric: true,
+      minor: true,
       render: ({ meta, narrowed_models: narrowed }) => format.number((narrowed ?? meta?.models ?? []).length),
     },
     {
@@ -106,6 +107,7 @@ function PluginRows({ plugins }: { plugins: readonly PluginSummary[] }) {
       key: 'running',
       heading: t('plugins.running'),
       numeric: true,
+      minor: true,
       render: ({ in_flight_count: count }) => format.number(count),
     },
     {
