@@ -333,11 +333,12 @@ describe('reading it', () => {
 
 describe('what is loaded', () => {
   /** Bytes as they cross the wire, by file. */
-  async function weigh(page: Page, address: string): Promise<Map<string, number>> {
+  async function weigh(page: Page, address: string, title: string): Promise<Map<string, number>> {
     const cdp = await page.context().newCDPSession(page);
     const sizes = new Map<string, number>();
     const paths = new Map<string, string>();
     await cdp.send('Network.enable');
+    await cdp.send('Network.setCacheDisabled', { cacheDisabled: true });
     cdp.on('Network.requestWillBeSent', ({ requestId, request }) => {
       if (request.url.startsWith('http')) paths.set(requestId, new URL(request.url).pathname);
     });
@@ -346,7 +347,7 @@ describe('what is loaded', () => {
       if (path !== undefined) sizes.set(path, (sizes.get(path) ?? 0) + encodedDataLength);
     });
     await page.goto(address);
-    await heading(page, 'Sign in').waitFor();
+    await heading(page, title).waitFor();
     // The letters come last: the browser asks for them when there is something to write.
     await until('the font is there', () => [...sizes.keys()].some((path) => path.endsWith('.woff2')));
     return sizes;
@@ -362,10 +363,24 @@ describe('what is loaded', () => {
 
   test('the sign-in page takes at most 250 KB', async () => {
     const { page } = await one.open();
-    const sizes = await weigh(page, `${one.origin()}/sign-in`);
+    const sizes = await weigh(page, `${one.origin()}/sign-in`, 'Sign in');
     const kilobytes = Math.round(total(sizes) / 1024);
     expect(kilobytes, biggest(sizes)).toBeGreaterThan(150);
     expect(kilobytes, biggest(sizes)).toBeLessThanOrEqual(250);
+  });
+
+  test.each([
+    ['/tasks', 'Tasks'],
+    ['/playground', 'Playground'],
+    ['/channels', 'Channels'],
+    ['/plugins', 'Plugins'],
+    ['/settings', 'Settings'],
+  ])('the first load of %s takes at most 450 KB', async (path, title) => {
+    const { page } = await openSignIn();
+    await fillSignIn(page, 'root', password);
+    await accountMenu(page).waitFor();
+    const sizes = await weigh(page, `${one.origin()}${path}`, title);
+    expect(Math.round(total(sizes) / 1024), biggest(sizes)).toBeLessThanOrEqual(450);
   });
 
   test('once loaded, a page of it answers in less than 100 ms at the median', async () => {
