@@ -4,7 +4,7 @@ import { Link } from 'react-router';
 import type { UsageRow } from '../../api/types.ts';
 import { useFormat } from '../../ui/use-format.ts';
 import { TaskBill } from '../tasks/task-bill.tsx';
-import classes from './usage-page.module.css';
+import classes from './bill-list.module.css';
 
 type BillDrawerProps = { row: UsageRow | null; keyName: string | null; onClose(): void };
 

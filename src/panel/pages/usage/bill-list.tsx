@@ -9,7 +9,7 @@ import { StatusMark } from '../../ui/status-mark.tsx';
 import { type Filters, useFilters } from '../../ui/use-filters.ts';
 import { useFormat } from '../../ui/use-format.ts';
 import { BillDrawer } from './bill-drawer.tsx';
-import classes from './usage-page.module.css';
+import classes from './bill-list.module.css';
 
 const billFilterNames = ['key', 'model', 'from', 'to'] as const;
 type BillFilters = Filters<(typeof billFilterNames)[number]>;

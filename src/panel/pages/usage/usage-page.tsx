@@ -3,12 +3,12 @@ import { useTranslation } from 'react-i18next';
 import type { UsageFigures, User } from '../../api/types.ts';
 import { useApi } from '../../api/use-api.ts';
 import { Answer } from '../../ui/answer.tsx';
+import { Figures } from '../../ui/figures.tsx';
 import { Page } from '../../ui/page.tsx';
 import { useFilters } from '../../ui/use-filters.ts';
 import { useFormat } from '../../ui/use-format.ts';
 import { BillList } from './bill-list.tsx';
 import { Spend } from './spend.tsx';
-import classes from './usage-page.module.css';
 
 const periods = ['7', '30', '90'] as const;
 const usualPeriod = '30';
@@ -36,7 +36,7 @@ export function UsagePage() {
       <Answer query={figures}>
         {(read) => (
           <>
-            <Figures figures={read} user={self.data} />
+            <Totals figures={read} user={self.data} />
             <Spend figures={read} />
           </>
         )}
@@ -46,23 +46,18 @@ export function UsagePage() {
   );
 }
 
-function Figures({ figures: { totals }, user }: { figures: UsageFigures; user: User | undefined }) {
+function Totals({ figures: { totals }, user }: { figures: UsageFigures; user: User | undefined }) {
   const { t } = useTranslation();
   const format = useFormat();
-  const facts = [
-    [t('usage.spent'), format.money(totals.spend)],
-    [t('usage.finished'), format.number(totals.succeeded)],
-    [t('usage.failed'), format.number(totals.failed)],
-    [t('home.balance'), user === undefined ? '…' : format.money(user.quota)],
-  ] as const;
   return (
-    <dl className={classes.figures}>
-      {facts.map(([label, value]) => (
-        <div key={label}>
-          <dt>{label}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-    </dl>
+    <Figures
+      label={t('home.figures')}
+      figures={[
+        { label: t('usage.spent'), value: format.money(totals.spend) },
+        { label: t('usage.finished'), value: format.number(totals.succeeded) },
+        { label: t('usage.failed'), value: format.number(totals.failed) },
+        { label: t('home.balance'), value: user === undefined ? '…' : format.money(user.quota) },
+      ]}
+    />
   );
 }
