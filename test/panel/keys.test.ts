@@ -152,6 +152,29 @@ describe('API keys', () => {
     expect(await area.locator('code').innerText()).not.toBe(first);
   });
 
+  test('lost update: a new name is all that is sent, whatever has changed since the page was opened', async () => {
+    const hook = 'https://hooks.example.org/renamed';
+    await one.root().createKey({ name: 'Old name', unlimited_quota: false, quota: 5_000_000 });
+    const page = await openAt('/keys', 'API keys');
+    await page.getByRole('link', { name: 'Old name' }).click();
+    await heading(page, 'Old name').waitFor();
+    const path = new URL(page.url()).pathname.replace('/keys', '/api/token');
+    const area = page.getByRole('region', { name: 'Webhook' });
+    await field(page, 'Address of your server').fill(hook);
+    // Meanwhile tasks spend of the budget.
+    await one.root().call('PUT', path, { quota: 1_000_000 });
+    await area.getByRole('button', { name: 'Save' }).click();
+    await area.locator('code').waitFor();
+    await field(page, 'Name').fill('New name');
+    await page.getByRole('region', { name: 'What it may do' }).getByRole('button', { name: 'Save' }).click();
+    await heading(page, 'New name').waitFor();
+    expect(await one.root().call('GET', path)).toMatchObject({
+      name: 'New name',
+      quota: 1_000_000,
+      webhook_url: hook,
+    });
+  });
+
   test('a key that is not one’s own is not there', async () => {
     const page = await openAt('/keys/999', 'API key');
     await alert(page).getByText('There is no such API key.').waitFor();

@@ -230,15 +230,25 @@ describe('renewal', () => {
     expect(refreshes.map((request) => request.headers)).toEqual([{ 'x-auth-session': 'a' }, undefined]);
   });
 
-  test('a cookie of another user loads the page anew', async () => {
-    const other = bundle('b');
-    const { session, reloads } = await signedIn({
-      '/api/user/self': [refused(401, 'AUTH_TOKEN_EXPIRED'), { id: 2 }],
-      [refreshPath]: [refused(409, 'AUTH_SESSION_MISMATCH'), { ...other, user: { ...other.user, id: 2 } }],
-    });
-    await session.send({ method: 'GET', path: '/api/user/self' });
-    expect(reloads()).toBe(1);
-  });
+  test.each([
+    ['refused', 0],
+    ['about to end', 860],
+  ])(
+    'a cookie of another user loads the page anew; what was asked with a token %s is not done in his name',
+    async (_, seconds) => {
+      const other = bundle('b');
+      const { session, asked, reloads, wait } = await signedIn({
+        '/api/user/self': [refused(401, 'AUTH_TOKEN_EXPIRED'), { id: 2 }],
+        [refreshPath]: [refused(409, 'AUTH_SESSION_MISMATCH'), { ...other, user: { ...other.user, id: 2 } }],
+      });
+      wait(seconds);
+      const request = session.send({ method: 'PUT', path: '/api/user/self', body: { display_name: 'Ada' } });
+      await expect(request).rejects.toThrow('ended.revoked');
+      expect(reloads()).toBe(1);
+      const changes = asked.filter(({ path }) => path === '/api/user/self');
+      expect(changes.filter(({ headers }) => headers?.authorization === 'Bearer token-of-b')).toEqual([]);
+    },
+  );
 
   test('a lost race is tried again', async () => {
     const { session } = await signedIn({

@@ -1,5 +1,6 @@
 import { ApiError } from '../api/api-error.ts';
 import type { ApiRequest, SendRequest } from '../api/send-request.ts';
+import { ToldError } from '../api/told-error.ts';
 import type { LoginAnswer, SessionBundle, SessionRotation } from '../api/types.ts';
 import { createRefresh } from './refresh-session.ts';
 import { createSessionState, type SessionSnapshot } from './session-state.ts';
@@ -23,7 +24,10 @@ export type Session = {
   adopt(changed: SessionRotation | Pick<SessionBundle, 'user'>): void;
   /** Ends the session on the server. Throws when the server did not confirm it: then the session still lives. */
   signOut(): Promise<void>;
-  /** Sends with the access token, which is renewed shortly before its end; a refused one is renewed once and the request sent again. */
+  /**
+   * Sends with the access token, which is renewed shortly before its end; a refused one is renewed once and the request sent again.
+   * Throws a `ToldError` where the renewal found somebody else signed in.
+   */
   send: SendRequest;
 };
 
@@ -118,8 +122,13 @@ export function createSession({ send, tabs, hasHint, reload, now }: SessionDepen
       if (sid !== null) tabs.publish({ kind: 'signed_out', sid });
     },
     send: async <T>(request: ApiRequest): Promise<T> => {
-      const attempt = (): Promise<T> => {
+      const sender = state.read().bundle?.user.id;
+      const attempt = async (): Promise<T> => {
         const { bundle } = state.read();
+        // What one user wanted is not done in the name of another who has signed in meanwhile.
+        if (sender !== undefined && bundle !== null && bundle.user.id !== sender) {
+          throw new ToldError('ended.revoked');
+        }
         return send<T>({ ...request, headers: { ...request.headers, ...(bundle === null ? {} : bearer(bundle)) } });
       };
       await renewInTime();

@@ -9,8 +9,8 @@ type FormOptions<Values, Variables> = {
   initial: Values;
   /** What is wrong with the values, in the reader's language, by field; asked for after the first try to send. */
   check?(values: Values): Partial<Record<keyof Values & string, string | null>>;
-  /** What is sent. */
-  read(values: Values): Variables;
+  /** What is sent. Who sends changes alone compares with how the form began: what it was made from may have been read anew since. */
+  read(values: Values, begun: Values): Variables;
   change: Pick<UseMutationResult<unknown, Error, Variables>, 'mutate' | 'isPending' | 'error' | 'isError' | 'reset'>;
   /** What codes of the API mean in this form, where it is not what they mean elsewhere. */
   meanings?: Readonly<Record<string, TextKey>>;
@@ -125,7 +125,7 @@ export function useForm<Values extends Record<string, unknown>, Variables = Valu
       }
       if (change.isPending) return;
       setTouched(new Set());
-      change.mutate(read(values));
+      change.mutate(read(values, begun));
     },
   };
 }

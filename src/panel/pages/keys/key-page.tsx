@@ -68,11 +68,10 @@ function Settings({ apiKey }: { apiKey: ApiKey }) {
       tellDone(t('app.saved'));
     },
   });
-  const before = valuesOf(apiKey);
   const form = useForm<KeyValues, ApiKeyFields>({
-    initial: before,
+    initial: valuesOf(apiKey),
     check: (values) => checkKey(values, t),
-    read: (values) => readKey(values, before),
+    read: readKey,
     change: save,
   });
   return (

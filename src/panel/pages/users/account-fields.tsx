@@ -39,8 +39,7 @@ export function AccountFields({ account }: { account: Account }) {
   const form = useForm<FieldValues, Partial<FieldValues>>({
     initial: valuesOf(account),
     check: ({ username }) => ({ username: objectToName(t, username.trim()) }),
-    read: (values) => {
-      const before = valuesOf(account);
+    read: (values, before) => {
       const trimmed = Object.entries(values).map(([field, value]) => [field, value.trim()] as const);
       return Object.fromEntries(trimmed.filter(([field, value]) => value !== before[field as keyof FieldValues]));
     },
