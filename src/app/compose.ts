@@ -209,7 +209,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
   });
 
   const offeredModels = () => listOfferedModels(plugins, channels);
-  const demo = createDemoChannel({ store, channels, plugins, clock, logger });
+  const demo = createDemoChannel({ store, channels, plugins, secretBox, clock, logger });
   const ledger = createLedgerCheck({ store, clock, logger });
   const http = createHttpApp({
     config: {

@@ -7,11 +7,14 @@ import { openPanel, type PanelCaller } from './panel-caller.ts';
 let panel: PanelCaller;
 let { gateway }: Pick<PanelCaller, 'gateway'> = {} as PanelCaller;
 let token = '';
+let admin = '';
 
 beforeAll(async () => {
   panel = await openPanel({ TASK_POLL_INTERVAL_SECONDS: '1' });
   gateway = panel.gateway;
   token = (await panel.logIn('root')).token;
+  panel.addUser('admin', 10);
+  admin = (await panel.logIn('admin')).token;
 });
 afterAll(() => gateway.stop());
 
@@ -37,9 +40,7 @@ async function makeVideo(): Promise<void> {
 }
 
 test('root alone makes it, once; it survives a restart, also where its port is taken, and ends with its deletion', async () => {
-  panel.addUser('admin', 10);
-  const admin = await panel.logIn('admin');
-  expect((await send('/api/setup/demo-channel', 'POST', undefined, admin.token)).status).toBe(403);
+  expect((await send('/api/setup/demo-channel', 'POST', undefined, admin)).status).toBe(403);
 
   const both = await Promise.all([send('/api/setup/demo-channel', 'POST'), send('/api/setup/demo-channel', 'POST')]);
   expect(both.map(({ status }) => status)).toEqual([200, 200]);
@@ -80,4 +81,47 @@ test('root alone makes it, once; it survives a restart, also where its port is t
   );
   expect((await send('/api/setup/demo-channel', 'POST')).data.created).toBe(true);
   await makeVideo();
+}, 60_000);
+
+test('whoever changes it has the last word: another key is taken, another address is left alone, a mark by itself does nothing', async () => {
+  const { id } = (await send('/api/setup/demo-channel', 'POST')).data.channel;
+  const { base_url: address } = (await send(`/api/channel/${id}`)).data;
+
+  expect((await send(`/api/channel/${id}`, 'PUT', { key: 'a-key-of-my-own' })).status).toBe(200);
+  const asMe = { headers: { authorization: 'Bearer a-key-of-my-own' } };
+  await until('the vendor takes the new key', () =>
+    fetch(`${address}/v1/jobs?ids=a`, asMe).then(
+      ({ status }) => status === 200,
+      () => false,
+    ),
+  );
+  await makeVideo();
+
+  // A demo vendor of one's own, on the same machine.
+  const own = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response() });
+  const elsewhere = `http://127.0.0.1:${own.port}`;
+  expect((await send(`/api/channel/${id}`, 'PUT', { base_url: elsewhere, key: 'the-key-of-that-one' })).status).toBe(
+    200,
+  );
+  await until('the built-in vendor has ended', () =>
+    fetch(address).then(
+      () => false,
+      () => true,
+    ),
+  );
+  const { built_in_demo_vendor: copied } = (await send(`/api/channel/${id}`)).data.settings;
+  const marked: number[] = [];
+  for (const mark of [true, elsewhere, copied]) {
+    const body = { name: 'marked', type: 61, key: 'k', base_url: elsewhere, models: ['demo-video'] };
+    const settings = { built_in_demo_vendor: mark };
+    const made = await send('/api/channel', 'POST', { ...body, task_plugin_key: 'demo', settings }, admin);
+    marked.push(made.data.id);
+  }
+  expect(await gateway.stop()).toBe(0);
+  gateway = await startTaskgate({ TASK_POLL_INTERVAL_SECONDS: '1' }, panel.gateway.dataDir);
+  for (const left of [id, ...marked]) expect((await send(`/api/channel/${left}`)).data.base_url).toBe(elsewhere);
+  await own.stop(true);
+
+  const again = (await send('/api/setup/demo-channel', 'POST')).data;
+  expect([again.created, [id, ...marked].includes(again.channel.id)]).toEqual([true, false]);
 }, 60_000);

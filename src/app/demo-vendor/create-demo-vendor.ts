@@ -19,6 +19,8 @@ export type DemoVendorOptions = {
 
 export interface DemoVendor {
   handle(request: Request): Promise<Response>;
+  /** From now on this bearer key alone is accepted. */
+  changeKey(next: string): void;
   /** Listens on loopback; port 0 takes a free one. */
   start(port: number): Promise<{ url: string; stop(): Promise<void> }>;
 }
@@ -43,7 +45,8 @@ const noSuchJob = () => failed(404, 'not_found', 'There is no such job.');
  * can be told in its prompt: see `Script`.
  */
 export function createDemoVendor(options: DemoVendorOptions): DemoVendor {
-  const { clock, key, requestsPerSecond = Number.POSITIVE_INFINITY, maxJobs = DEFAULT_MAX_JOBS } = options;
+  const { clock, requestsPerSecond = Number.POSITIVE_INFINITY, maxJobs = DEFAULT_MAX_JOBS } = options;
+  let { key } = options;
   const durationMs = options.durationMs ?? DEFAULT_DURATION_MS;
   const jobs = createJobs(clock, { prefix: `job_${randomAlnum(6)}`, maxJobs, durationMs });
   const counts = { creates: 0, jobs: 0, polls: 0, batch_polls: 0, downloads: 0, unauthorized: 0, rate_limited: 0 };
@@ -201,6 +204,9 @@ export function createDemoVendor(options: DemoVendorOptions): DemoVendor {
 
   return {
     handle,
+    changeKey(next) {
+      key = next;
+    },
     async start(port) {
       const server = Bun.serve({ port, hostname: '127.0.0.1', idleTimeout: IDLE_TIMEOUT_SECONDS, fetch: handle });
       return { url: `http://127.0.0.1:${server.port}`, stop: () => server.stop(true) };

@@ -2,4 +2,4 @@
  * Owns: a vendor of the demo and of the tests: an asynchronous video API with jobs in memory.
  * May touch: a listening socket. Never touches: the gateway; it knows no task, user or database.
  */
-export { createDemoVendor, DEMO_VENDOR_PORT, type DemoVendorOptions } from './create-demo-vendor.ts';
+export { createDemoVendor, DEMO_VENDOR_PORT, type DemoVendor, type DemoVendorOptions } from './create-demo-vendor.ts';
