@@ -1,6 +1,6 @@
 /**
  * Runs the program as a process of its own, with nothing of this process's environment but what is given: from source, or the
- * compiled binary that `TASKGATE_BINARY` names.
+ * compiled binary that `TASKGATE_BINARY` names, as `npm test` does.
  */
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
