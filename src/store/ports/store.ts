@@ -158,8 +158,9 @@ export interface TaskStore {
   /** The last `limit` tasks of a plugin with stored data, the newest first. */
   latestWithData(platform: string, limit: number): Promise<TaskRecord[]>;
   /**
-   * Claims tasks that are due (status SUBMITTED to IN_PROGRESS, `next_poll_at` reached, lease free or run out), the longest
-   * overdue first. Sets owner, `lease_until` and `lease_seq + 1`. Two nodes never get the same task.
+   * Claims tasks that are due (status SUBMITTED to IN_PROGRESS, `next_poll_at` reached, lease free or run out): of each channel the
+   * longest overdue, and of all channels evenly while each has more. Sets owner, `lease_until` and `lease_seq + 1`. Two nodes never get the
+   * same task. What is due of `exceptChannels` costs nothing.
    */
   claimDue(claim: {
     owner: string;
@@ -279,7 +280,8 @@ export interface LedgerStore {
   byTask(taskId: string): Promise<LedgerEntryRecord[]>;
   list(userId: number, page: Page): Promise<Paged<LedgerEntryRecord>>;
   /**
-   * Users whose balance is not the sum of their lines; terminal tasks and ended relayed requests whose lines do not sum to minus their quota.
+   * Users whose balance is not the sum of their lines; terminal tasks and ended relayed requests whose lines do not sum to minus their quota. At
+   * most `limit` of each. Reads every line there is, in statements that hold nobody up for long; what moves meanwhile is no imbalance.
    */
   imbalances(limit: number): Promise<{
     users: { userId: number; quota: number; ledger: number }[];

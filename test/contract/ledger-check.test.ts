@@ -1,0 +1,113 @@
+import { expect, test } from 'bun:test';
+import { newTaskId } from '../../src/kernel/index.ts';
+import { addUser, describeEachStore, newTask } from './each-store.ts';
+import { openRaw } from './open-raw.ts';
+
+/** More than one statement of a check takes in. */
+const TASKS = 6000;
+
+describeEachStore(
+  'the check of a large ledger',
+  (opened) => {
+    /** One user's tasks that have ended, each with a reservation of 3 and a settlement that gives 1 back. */
+    async function fill(userId: number): Promise<void> {
+      const { store, databaseUrl, dataDir } = opened();
+      const { taskId } = await store.tasks.insert(newTask({ userId, quota: 2 }));
+      const raw = openRaw({ databaseUrl, dataDir });
+      const rows = `(with recursive n(i) as (select 1 union all select i + 1 from n where i < ${TASKS}) select i from n) as numbers`;
+      const columns = (await raw.rows(`select * from tasks where task_id = '${taskId}'`)).flatMap((row) =>
+        Object.keys(row).filter((name) => !['id', 'task_id', 'status'].includes(name)),
+      );
+      const kept = columns.map((name) => `"${name}"`).join(', ');
+      try {
+        await raw.run(
+          `insert into tasks (task_id, status, ${kept}) select 't' || i, 'SUCCESS', ${kept} from tasks cross join ${rows} where task_id = '${taskId}'`,
+        );
+        for (const [kind, amount] of [
+          ['reserve', -3],
+          ['settle', 1],
+        ]) {
+          await raw.run(
+            `insert into ledger_entries (user_id, task_id, kind, attempt, amount, created_at) select ${userId}, 't' || i, '${kind}', 1, ${amount}, 1 from ${rows}`,
+          );
+        }
+        await raw.run(`update users set quota = quota - ${2 * TASKS} where id = ${userId}`);
+      } finally {
+        await raw.close();
+      }
+    }
+
+    test('others get their turn while it runs, and what is wrong is found wherever it stands', async () => {
+      const { store, databaseUrl, dataDir } = opened();
+      const user = await addUser(store, 1_000_000);
+      await fill(user.id);
+      const other = await addUser(store, 5);
+      let turns = 0;
+      let isOver = false;
+      const count = () => {
+        turns += 1;
+        if (!isOver) setImmediate(count);
+      };
+      count();
+      expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
+      isOver = true;
+      expect(turns).toBeGreaterThan(10);
+
+      const raw = openRaw({ databaseUrl, dataDir });
+      try {
+        await raw.run(
+          `update ledger_entries set amount = 0 where task_id in ('t1', 't3500', 't${TASKS}') and kind = 'settle'`,
+        );
+        await raw.run(`update users set quota = 6 where id = ${other.id}`);
+      } finally {
+        await raw.close();
+      }
+      const wrong = (taskId: string) => ({ taskId, quota: 2, ledger: -3 });
+      const quota = 1_000_000 - 2 * TASKS;
+      expect(await store.ledger.imbalances(10)).toEqual({
+        users: [
+          { userId: user.id, quota, ledger: quota - 3 },
+          { userId: other.id, quota: 6, ledger: 5 },
+        ],
+        tasks: [wrong('t1'), wrong('t3500'), wrong(`t${TASKS}`)],
+      });
+      expect(await store.ledger.imbalances(2)).toMatchObject({
+        users: [{ userId: user.id }, { userId: other.id }],
+        tasks: [wrong('t1'), wrong('t3500')],
+      });
+    });
+
+    test('money that moves meanwhile is no imbalance, and hides none', async () => {
+      const { store, openAnother } = opened();
+      const user = await addUser(store, 1_000_000);
+      const wrong = await addUser(store, 100_000);
+      await fill(user.id);
+      const raw = openRaw(opened());
+      await raw.run(`update users set quota = quota + 1 where id = ${wrong.id}`);
+      await raw.close();
+      const nodes = store.dialect === 'postgres' ? [store, await openAnother()] : [store];
+      let isOver = false;
+      let moved = 0;
+      const spend = async (node: typeof store, userId: number) => {
+        while (!isOver) {
+          const taskId = newTaskId();
+          await node.transaction(async (tx) => {
+            await tx.ledger.reserve({ userId, apiKeyId: null, taskId, attempt: 0, amount: 7, at: 1 });
+            await tx.ledger.post({ userId, apiKeyId: null, taskId, kind: 'refund', attempt: 0, amount: 3, at: 1 });
+          });
+          moved += 1;
+        }
+      };
+      const spending = nodes.flatMap((node) => [spend(node, user.id), spend(node, wrong.id), spend(node, user.id)]);
+      for (let round = 0; round < 5; round += 1) {
+        const { users, tasks } = await store.ledger.imbalances(10);
+        expect(tasks).toEqual([]);
+        expect(users.map(({ userId, quota, ledger }) => [userId, quota - ledger])).toEqual([[wrong.id, 1]]);
+      }
+      isOver = true;
+      await Promise.all(spending);
+      expect(moved).toBeGreaterThan(0);
+    });
+  },
+  { fresh: 'test' },
+);
