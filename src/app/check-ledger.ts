@@ -3,8 +3,10 @@ import type { Store } from '../store/ports/index.ts';
 
 /** At most this many rows are named; the count of the rest says nothing more. */
 export const LISTED = 20;
-/** The sums go over every line there is, and SQLite does nothing else meanwhile: not more often than this, however many ask. */
+/** A check reads every line there is: not more often than this, however many ask. */
 const CHECK_EVERY_SECONDS = 6 * 3600;
+/** After one that failed, a database that cannot do it is left alone for so long. */
+const TRY_AGAIN_SECONDS = 300;
 
 export type LedgerCheck = {
   /** Unix seconds. */
@@ -21,13 +23,15 @@ export type LedgerCheck = {
 export function createLedgerCheck({ store, clock, logger }: { store: Store; clock: Clock; logger: Logger }) {
   let latest: LedgerCheck | undefined;
   let isChecking = false;
+  let notBefore = 0;
 
   async function check(): Promise<void> {
-    if (isChecking) return;
     isChecking = true;
+    notBefore = clock.unix() + TRY_AGAIN_SECONDS;
     try {
       const found = await store.ledger.imbalances(LISTED);
       latest = { checkedAt: clock.unix(), ...found };
+      notBefore = latest.checkedAt + CHECK_EVERY_SECONDS;
       if (found.users.length + found.tasks.length > 0)
         logger.error({ ...found }, 'balances do not agree with the ledger: run taskgate doctor');
     } catch (error) {
@@ -38,7 +42,7 @@ export function createLedgerCheck({ store, clock, logger }: { store: Store; cloc
   }
 
   return (): LedgerCheck | undefined => {
-    if (!latest || clock.unix() - latest.checkedAt >= CHECK_EVERY_SECONDS) void check();
+    if (!isChecking && clock.unix() >= notBefore) void check();
     return latest;
   };
 }

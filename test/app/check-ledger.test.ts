@@ -1,0 +1,41 @@
+import { expect, test } from 'bun:test';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createLedgerCheck } from '../../src/app/check-ledger.ts';
+import { silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { openStore } from '../../src/store/index.ts';
+import { recordingLogger } from '../http/kit-harness.ts';
+import { until } from '../support/until.ts';
+
+test('a check that fails is not begun again by everybody who asks, and is made up for soon', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'taskgate-ledger-'));
+  const open = () =>
+    openStore({ databaseUrl: '', dataDir, synchronous: 'NORMAL', clock: systemClock, logger: silentLogger });
+  let now = 1_000_000;
+  const { logger, lines } = recordingLogger();
+  let store = await open();
+  const away = {
+    ...store,
+    ledger: { ...store.ledger, imbalances: (limit: number) => store.ledger.imbalances(limit) },
+  };
+  const ask = createLedgerCheck({ store: away, clock: { ...systemClock, unix: () => now }, logger });
+  try {
+    await store.close();
+    for (let asked = 0; asked < 10; asked += 1) {
+      expect(ask()).toBeUndefined();
+      await until(() => lines.length > 0);
+    }
+    expect(lines).toHaveLength(1);
+
+    store = await open();
+    now += 600;
+    expect(ask()).toBeUndefined();
+    await until(() => ask() !== undefined);
+    expect(ask()).toEqual({ checkedAt: now, users: [], tasks: [] });
+    expect(lines).toHaveLength(1);
+  } finally {
+    await store.close();
+    await rm(dataDir, { recursive: true, force: true });
+  }
+});
