@@ -1,8 +1,8 @@
 import { and, asc, desc, eq, gte, or, sql } from 'drizzle-orm';
 import { storeErrors } from '../errors.ts';
 import type { LedgerStore } from '../ports/index.ts';
-import { createLedgerCheck } from './check-ledger.ts';
 import { type Context, countAll, lazy, paged, slot } from './context.ts';
+import { createImbalanceFinder } from './find-imbalances.ts';
 
 /**
  * Money. Balances of keys are moved before those of users, everywhere in this order, so that two transactions on the same pair do
@@ -204,7 +204,7 @@ export function createLedgerStore(context: Context): LedgerStore {
       return { total: found.total, items: found.items.map(toRecord) };
     },
 
-    ...createLedgerCheck(context),
+    ...createImbalanceFinder(context),
   };
 }
 

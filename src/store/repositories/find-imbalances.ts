@@ -16,7 +16,7 @@ const BILLS = [
 /** A balance or quota, and what its lines say. */
 type Imbalance = { quota: number; ledger: number };
 
-export function createLedgerCheck({ dialect, statement }: Context): Pick<LedgerStore, 'imbalances'> {
+export function createImbalanceFinder({ dialect, statement }: Context): Pick<LedgerStore, 'imbalances'> {
   const lastId = async (table: SQL): Promise<number> =>
     Number((await statement(sql`select coalesce(max(id), 0) from ${table}`))[0]?.[0]);
 
