@@ -121,7 +121,7 @@ describe('a submission without an API key', () => {
     expect(task.artifacts).toHaveLength(1);
     expect((await must('/api/user/self', { token: tokens.user })).quota).toBe(balance - 50_000);
     const [row] = await panel.audit('task.submit');
-    expect(row).toMatchObject({ username: 'user', target: `task:${task.id}` });
+    expect(row).toMatchObject({ username: 'user', target: `task:${task.id}`, detail: { plugin_key: 'demo' } });
   });
 
   test('with an Idempotency-Key buys once', async () => {

@@ -55,7 +55,10 @@ export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs }: Playgr
           mannerOf(request),
         );
         if (replayed) set.headers[REPLAYED] = 'true';
-        else await audit({ panel, origin }, { action: 'task.submit', target: `task:${taskId}`, detail: { pluginKey } });
+        else {
+          const detail = { plugin_key: pluginKey };
+          await audit({ panel, origin }, { action: 'task.submit', target: `task:${taskId}`, detail });
+        }
         return ok(await readDetail(panel, taskId));
       },
       {
