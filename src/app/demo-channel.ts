@@ -118,11 +118,11 @@ export function createDemoChannel(deps: {
       }),
     async start() {
       if (store.dialect !== 'sqlite') return;
-      await inTurn(follow);
       unsubscribe = store.subscribe((topic) => {
         if (topic !== 'channels') return;
         void inTurn(follow).catch((error) => logger.warn({ err: error }, 'the demo vendor could not be started'));
       });
+      await inTurn(follow);
     },
     async stop() {
       unsubscribe();

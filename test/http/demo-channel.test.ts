@@ -28,7 +28,7 @@ async function send(path: string, method = 'GET', body?: unknown, bearer = token
   return { status: response.status, data: JSON.parse(text).data, text };
 }
 async function makeVideo(): Promise<void> {
-  const body = { plugin_key: 'demo', body: { model: 'demo-video', prompt: 'a cat' } };
+  const body = { plugin_key: 'demo', body: { model: 'demo-video', prompt: 'a cat [duration=0]' } };
   const submitted = await send('/api/task', 'POST', body);
   expect([submitted.status, submitted.text]).toEqual([200, expect.stringContaining('task_')]);
   const task = await until('the video is there', async () => {
