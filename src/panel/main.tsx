@@ -54,6 +54,7 @@ async function start(container: HTMLElement): Promise<void> {
   });
   goOnWhenBack(connection, queries);
   forgetOthers(session, queries);
+  beginAnewWhenBack();
   createRoot(container).render(
     <MantineProvider theme={theme} defaultColorScheme="auto" getStyleNonce={() => nonce}>
       <I18nextProvider i18n={i18n}>
@@ -93,6 +94,13 @@ function forgetOthers(session: Session, queries: QueryClient): void {
     if (present === undefined || present === owner) return;
     if (owner !== undefined) queries.removeQueries({ predicate: ({ queryKey: [kind] }) => kind !== 'status' });
     owner = present;
+  });
+}
+
+/** A page that the browser has kept while another was shown is as it was left, whoever has signed out or in since. */
+function beginAnewWhenBack(): void {
+  window.addEventListener('pageshow', ({ persisted }) => {
+    if (persisted) window.location.reload();
   });
 }
 

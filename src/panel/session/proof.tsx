@@ -50,7 +50,6 @@ export function ProofProvider({ children }: { children: ReactNode }) {
 
   const ask = useCallback<AskProof>(
     async (scope) => {
-      settle.current(null);
       const known = find(scope);
       if (known !== null) return known;
       const next: ProofAsk = { scope, methods: [], error: null };
@@ -64,6 +63,8 @@ export function ProofProvider({ children }: { children: ReactNode }) {
       setQuestion((before) => ({ id: (before?.id ?? 0) + 1, ask: next }));
       setOpen(true);
       return new Promise((resolve) => {
+        // One question at a time: whoever asked before is told that it was given up.
+        settle.current(null);
         settle.current = resolve;
       });
     },

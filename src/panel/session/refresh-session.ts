@@ -42,7 +42,7 @@ export function createRefresh({ send, state, hasHint, onEnded }: RefreshDependen
   };
 
   return () => {
-    running ??= runExclusive('taskgate:refresh', settle).finally(() => {
+    running ??= runExclusive(settle).finally(() => {
       running = null;
     });
     return running;

@@ -3,6 +3,7 @@ import type { ApiRequest, SendRequest } from '../api/send-request.ts';
 import { ToldError } from '../api/told-error.ts';
 import type { LoginAnswer, SessionBundle, SessionRotation } from '../api/types.ts';
 import { createRefresh } from './refresh-session.ts';
+import { runExclusive } from './run-exclusive.ts';
 import { createSessionState, type SessionSnapshot } from './session-state.ts';
 import type { TabChannel } from './sync-tabs.ts';
 
@@ -57,14 +58,16 @@ export function createSession({ send, tabs, hasHint, reload, now }: SessionDepen
     if (kind === 'authenticated' && sid !== held) reload();
   });
 
-  const logOut = (): Promise<unknown> => {
-    const { bundle } = state.read();
-    return send({
-      method: 'POST',
-      path: '/api/user/auth/logout',
-      ...(bundle === null ? {} : { headers: { ...bearer(bundle), 'x-auth-session': bundle.session.sid } }),
+  /** After a refresh that is on its way: its answer would bring back the cookies that this one clears. */
+  const logOut = (): Promise<unknown> =>
+    runExclusive(() => {
+      const { bundle } = state.read();
+      return send({
+        method: 'POST',
+        path: '/api/user/auth/logout',
+        ...(bundle === null ? {} : { headers: { ...bearer(bundle), 'x-auth-session': bundle.session.sid } }),
+      });
     });
-  };
 
   const begin = (bundle: SessionBundle): void => {
     state.accept(bundle);

@@ -1,5 +1,5 @@
 import type { UseMutationResult } from '@tanstack/react-query';
-import { type FormEvent, useRef, useState } from 'react';
+import { type FormEvent, useEffect, useEffectEvent, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../api/api-error.ts';
 import { explainCode } from '../api/describe-error.ts';
@@ -86,6 +86,14 @@ export function useForm<Values extends Record<string, unknown>, Variables = Valu
     const fault = faults.get(field);
     return fault === undefined || touched.has(field) ? null : explain(fault);
   };
+
+  const focusRefused = useEffectEvent(() => {
+    const refused = fields.find((field) => faults.has(field));
+    if (refused !== undefined) inputs.current.get(refused)?.focus();
+  });
+  useEffect(() => {
+    if (change.error !== null) focusRefused();
+  }, [change.error]);
 
   return {
     values,
