@@ -1,14 +1,9 @@
-import { Anchor, Stack, Tabs, Text } from '@mantine/core';
+import { Anchor, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { CallableModel } from '../../api/types.ts';
 import { useApi } from '../../api/use-api.ts';
 import { useStatus } from '../../session/use-status.ts';
-import { CopyField } from '../../ui/copy-field.tsx';
-import { type CodeLanguage, codeWriters } from '../playground/write-code.ts';
-
-/** Names of themselves, in every language. */
-const names: Readonly<Record<CodeLanguage, string>> = { curl: 'curl', python: 'Python', javascript: 'JavaScript' };
-const languages = Object.keys(names) as CodeLanguage[];
+import { CodeTabs } from '../playground/code-tabs.tsx';
 
 /** A first request for the shell, Python and JavaScript: of a model that can be asked for now. */
 export function KeySnippets() {
@@ -21,20 +16,7 @@ export function KeySnippets() {
   const body = { model: offer?.model ?? 'demo-video', prompt: t('keys.samplePrompt') };
   return (
     <Stack gap="md">
-      <Tabs defaultValue="curl" keepMounted={false}>
-        <Tabs.List aria-label={t('keys.languages')} mb="md">
-          {languages.map((language) => (
-            <Tabs.Tab key={language} value={language}>
-              {names[language]}
-            </Tabs.Tab>
-          ))}
-        </Tabs.List>
-        {languages.map((language) => (
-          <Tabs.Panel key={language} value={language}>
-            <CopyField text={codeWriters[language]({ url, body })} />
-          </Tabs.Panel>
-        ))}
-      </Tabs>
+      <CodeTabs url={url} body={body} />
       <Text size="sm" c="dimmed" lh={1.6}>
         {t('keys.afterwards', { path: '/v1/tasks/{id}' })}{' '}
         <Anchor href="/api/docs" inherit underline="always">

@@ -1,4 +1,4 @@
-import { Anchor, Button, Group, Stack, Text, TextInput } from '@mantine/core';
+import { Anchor, Button, Group, Stack, Text } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -13,6 +13,7 @@ import { tellDone } from '../../ui/tell.ts';
 import { useForm } from '../../ui/use-form.ts';
 import { useFormat } from '../../ui/use-format.ts';
 import { checkKey, valuesOf } from './key-fields.ts';
+import { WebhookInput } from './webhook-input.tsx';
 
 /** Where notices of the key's tasks go, and the secret that signs them. */
 export function KeyWebhook({ apiKey }: { apiKey: ApiKey }) {
@@ -57,15 +58,7 @@ export function KeyWebhook({ apiKey }: { apiKey: ApiKey }) {
       <form onSubmit={form.submit} noValidate>
         <Stack gap="md">
           {form.error !== null && <FailureNotice error={form.error} />}
-          <TextInput
-            {...form.bind('webhook_url')}
-            label={t('keys.webhookUrl')}
-            description={t('keys.webhookUrlHint')}
-            placeholder="https://"
-            inputMode="url"
-            spellCheck={false}
-            autoComplete="off"
-          />
+          <WebhookInput {...form.bind('webhook_url')} />
           <Group>
             <Button type="submit" variant="default" loading={form.isPending} disabled={!form.isDirty}>
               {t('app.save')}

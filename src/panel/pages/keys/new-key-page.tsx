@@ -1,4 +1,4 @@
-import { Button, Group, Stack, TextInput } from '@mantine/core';
+import { Button, Group, Stack } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
@@ -14,6 +14,7 @@ import { useForm } from '../../ui/use-form.ts';
 import { blankKey, checkKey, type KeyValues, readKey } from './key-fields.ts';
 import { KeyForm } from './key-form.tsx';
 import { KeySnippets } from './key-snippets.tsx';
+import { WebhookInput } from './webhook-input.tsx';
 
 /** Makes an API key, then shows it once with the first request to send. */
 export function NewKeyPage() {
@@ -39,15 +40,7 @@ export function NewKeyPage() {
           {form.error !== null && <FailureNotice error={form.error} />}
           <KeyForm form={form} isNew />
           <Fold label={t('keys.webhook')} note={t('keys.webhookNote')} isForced={form.tell('webhook_url') !== null}>
-            <TextInput
-              {...form.bind('webhook_url')}
-              label={t('keys.webhookUrl')}
-              description={t('keys.webhookUrlHint')}
-              placeholder="https://"
-              inputMode="url"
-              spellCheck={false}
-              autoComplete="off"
-            />
+            <WebhookInput {...form.bind('webhook_url')} />
           </Fold>
           <Group>
             <Button type="submit" loading={form.isPending}>

@@ -1,4 +1,4 @@
-import { Button, Group, Stack, Text, TextInput } from '@mantine/core';
+import { Button, Group, Text, TextInput } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -8,6 +8,7 @@ import { useProof } from '../../session/proof.tsx';
 import { useSession } from '../../session/session-context.tsx';
 import { useConfirm } from '../../ui/confirm.tsx';
 import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { InlineForm } from '../../ui/inline-form.tsx';
 import { SettingsBlock } from '../../ui/settings-block.tsx';
 import { tellDone } from '../../ui/tell.ts';
 import { useForm } from '../../ui/use-form.ts';
@@ -85,29 +86,21 @@ function ChangeAddress({ onDone }: { onDone(): void }) {
   });
   if (sentTo !== null) return <ConfirmAddress email={sentTo} onBack={() => setSentTo(null)} onDone={onDone} />;
   return (
-    <form onSubmit={form.submit} noValidate>
-      <Stack gap={16} maw={420}>
-        {form.error !== null && (
-          <FailureNotice error={form.error} meanings={{ AUTH_METHOD_DISABLED: 'profile.email.noMail' }} />
-        )}
-        <TextInput
-          {...form.bind('email')}
-          type="email"
-          label={t('profile.email.new')}
-          autoComplete="email"
-          autoCapitalize="none"
-          autoFocus
-        />
-        <Group>
-          <Button type="submit" loading={form.isPending}>
-            {t('signUp.send')}
-          </Button>
-          <Button variant="default" onClick={onDone}>
-            {t('app.cancel')}
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+    <InlineForm
+      form={form}
+      action={t('signUp.send')}
+      onCancel={onDone}
+      meanings={{ AUTH_METHOD_DISABLED: 'profile.email.noMail' }}
+    >
+      <TextInput
+        {...form.bind('email')}
+        type="email"
+        label={t('profile.email.new')}
+        autoComplete="email"
+        autoCapitalize="none"
+        autoFocus
+      />
+    </InlineForm>
   );
 }
 
@@ -142,29 +135,24 @@ function ConfirmAddress({ email, onBack, onDone }: { email: string; onBack(): vo
     meanings,
   });
   return (
-    <form onSubmit={form.submit} noValidate>
-      <Stack gap={16} maw={420}>
-        <Text size="sm" role="status">
-          {t('signUp.sent', { email })}
-        </Text>
-        {form.error !== null && <FailureNotice error={form.error} meanings={meanings} />}
-        <TextInput
-          {...form.bind('code')}
-          label={t('signUp.code')}
-          description={t('signUp.codeHint')}
-          inputMode="numeric"
-          autoComplete="one-time-code"
-          autoFocus
-        />
-        <Group>
-          <Button type="submit" loading={form.isPending}>
-            {t('profile.email.confirm')}
-          </Button>
-          <Button variant="default" onClick={onBack}>
-            {t('profile.email.other')}
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+    <InlineForm
+      form={form}
+      action={t('profile.email.confirm')}
+      onCancel={onBack}
+      cancel={t('profile.email.other')}
+      meanings={meanings}
+    >
+      <Text size="sm" role="status">
+        {t('signUp.sent', { email })}
+      </Text>
+      <TextInput
+        {...form.bind('code')}
+        label={t('signUp.code')}
+        description={t('signUp.codeHint')}
+        inputMode="numeric"
+        autoComplete="one-time-code"
+        autoFocus
+      />
+    </InlineForm>
   );
 }

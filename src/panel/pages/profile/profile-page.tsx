@@ -6,13 +6,13 @@ import { useApi } from '../../api/use-api.ts';
 import { roleText } from '../../session/use-role.ts';
 import { useStatus } from '../../session/use-status.ts';
 import { Answer } from '../../ui/answer.tsx';
+import { Facts } from '../../ui/facts.tsx';
 import { Page } from '../../ui/page.tsx';
 import { SettingsBlock } from '../../ui/settings-block.tsx';
 import { DeleteAccount } from './delete-account.tsx';
 import { Details } from './details.tsx';
 import { EmailAddress } from './email-address.tsx';
 import { InviteLink } from './invite-link.tsx';
-import classes from './profile-page.module.css';
 
 /** Who one is here. */
 export function ProfilePage() {
@@ -26,7 +26,13 @@ export function ProfilePage() {
           {(user) => (
             <>
               <SettingsBlock heading={t('profile.you')} intro={t('profile.you.intro')}>
-                <Facts user={user} />
+                <Facts
+                  facts={[
+                    [t('home.account.name'), user.username],
+                    [t('home.account.role'), t(roleText(user.role))],
+                    [t('home.account.group'), user.group],
+                  ]}
+                />
                 <Details user={user} />
               </SettingsBlock>
               <EmailAddress user={user} />
@@ -45,24 +51,5 @@ export function ProfilePage() {
         </Answer>
       </div>
     </Page>
-  );
-}
-
-function Facts({ user }: { user: User }) {
-  const { t } = useTranslation();
-  const facts = [
-    [t('home.account.name'), user.username],
-    [t('home.account.role'), t(roleText(user.role))],
-    [t('home.account.group'), user.group],
-  ] as const;
-  return (
-    <dl className={classes.facts}>
-      {facts.map(([label, value]) => (
-        <div key={label}>
-          <dt>{label}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-    </dl>
   );
 }

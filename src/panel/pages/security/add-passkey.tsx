@@ -1,4 +1,4 @@
-import { Button, Group, Stack, TextInput } from '@mantine/core';
+import { Button, Group, TextInput } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -7,7 +7,7 @@ import { describeDevice } from '../../session/describe-device.ts';
 import { makePasskey } from '../../session/passkeys.ts';
 import { useProof } from '../../session/proof.tsx';
 import { useSession } from '../../session/session-context.tsx';
-import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { InlineForm } from '../../ui/inline-form.tsx';
 import { tellDone } from '../../ui/tell.ts';
 import { useForm } from '../../ui/use-form.ts';
 
@@ -58,26 +58,14 @@ function AddForm({ onDone }: { onDone(): void }) {
     change: add,
   });
   return (
-    <form onSubmit={form.submit} noValidate>
-      <Stack gap={16}>
-        {form.error !== null && <FailureNotice error={form.error} />}
-        <TextInput
-          {...form.bind('name')}
-          label={t('security.passkeys.name')}
-          description={t('security.passkeys.nameHint')}
-          maxLength={64}
-          maw={420}
-          autoFocus
-        />
-        <Group>
-          <Button type="submit" loading={form.isPending}>
-            {t('security.passkeys.continue')}
-          </Button>
-          <Button variant="default" onClick={onDone}>
-            {t('app.cancel')}
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+    <InlineForm form={form} action={t('security.passkeys.continue')} onCancel={onDone}>
+      <TextInput
+        {...form.bind('name')}
+        label={t('security.passkeys.name')}
+        description={t('security.passkeys.nameHint')}
+        maxLength={64}
+        autoFocus
+      />
+    </InlineForm>
   );
 }

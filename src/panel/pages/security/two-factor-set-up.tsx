@@ -6,6 +6,7 @@ import type { TwoFactorSetup } from '../../api/types.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { CopyField } from '../../ui/copy-field.tsx';
 import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { InlineForm } from '../../ui/inline-form.tsx';
 import { QrCode } from '../../ui/qr-code.tsx';
 import { useForm } from '../../ui/use-form.ts';
 import classes from './security.module.css';
@@ -71,26 +72,15 @@ function Confirm({ onCancel, onEnabled }: { onCancel(): void; onEnabled(): void 
     meanings: { AUTH_CODE_INVALID: 'security.setUp.wrong' },
   });
   return (
-    <form onSubmit={form.submit} noValidate>
-      <Stack gap={16}>
-        {form.error !== null && <FailureNotice error={form.error} />}
-        <TextInput
-          {...form.bind('code')}
-          label={t('security.setUp.code')}
-          description={t('security.setUp.codeHint')}
-          inputMode="numeric"
-          autoComplete="one-time-code"
-          maw={240}
-        />
-        <Group>
-          <Button type="submit" loading={form.isPending}>
-            {t('security.setUp.enable')}
-          </Button>
-          <Button variant="default" onClick={onCancel}>
-            {t('app.cancel')}
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+    <InlineForm form={form} action={t('security.setUp.enable')} onCancel={onCancel}>
+      <TextInput
+        {...form.bind('code')}
+        label={t('security.setUp.code')}
+        description={t('security.setUp.codeHint')}
+        inputMode="numeric"
+        autoComplete="one-time-code"
+        maw={240}
+      />
+    </InlineForm>
   );
 }

@@ -3,6 +3,7 @@ import { IconCoin } from '@tabler/icons-react';
 import { type ReactNode, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Account } from '../../api/types.ts';
+import { Facts } from '../../ui/facts.tsx';
 import { Section } from '../../ui/section.tsx';
 import { useFormat } from '../../ui/use-format.ts';
 import { AccountStatus, RoleName } from './account-marks.tsx';
@@ -41,14 +42,7 @@ export function AccountOverview({ account, rights }: { account: Account; rights:
       }
     >
       <div className={classes.figure}>{format.money(account.quota)}</div>
-      <dl className={classes.facts}>
-        {facts.map(([label, value]) => (
-          <div key={label}>
-            <dt>{label}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-      </dl>
+      <Facts facts={facts} />
       <BalanceDialog account={account} isOpen={isChanging} onClose={() => setChanging(false)} />
     </Section>
   );

@@ -1,0 +1,19 @@
+import { TextInput } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import type { Form } from '../../ui/use-form.ts';
+
+/** Where notices of a key's tasks go, as a field of a form. */
+export function WebhookInput(field: ReturnType<Form<{ webhook_url: string }>['bind']>) {
+  const { t } = useTranslation();
+  return (
+    <TextInput
+      {...field}
+      label={t('keys.webhookUrl')}
+      description={t('keys.webhookUrlHint')}
+      placeholder="https://"
+      inputMode="url"
+      spellCheck={false}
+      autoComplete="off"
+    />
+  );
+}

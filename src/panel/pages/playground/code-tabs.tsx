@@ -1,0 +1,30 @@
+import { Tabs } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import { CopyField } from '../../ui/copy-field.tsx';
+import type { RequestBody } from './attached-files.ts';
+import { type CodeLanguage, codeWriters } from './write-code.ts';
+
+/** Names of themselves, in every language. */
+const names: Readonly<Record<CodeLanguage, string>> = { curl: 'curl', python: 'Python', javascript: 'JavaScript' };
+const languages = Object.keys(names) as CodeLanguage[];
+
+/** One request for the shell, Python and JavaScript. */
+export function CodeTabs({ url, body }: { url: string; body: RequestBody }) {
+  const { t } = useTranslation();
+  return (
+    <Tabs defaultValue="curl" keepMounted={false}>
+      <Tabs.List aria-label={t('play.code.language')} mb="md">
+        {languages.map((language) => (
+          <Tabs.Tab key={language} value={language}>
+            {names[language]}
+          </Tabs.Tab>
+        ))}
+      </Tabs.List>
+      {languages.map((language) => (
+        <Tabs.Panel key={language} value={language}>
+          <CopyField text={codeWriters[language]({ url, body })} />
+        </Tabs.Panel>
+      ))}
+    </Tabs>
+  );
+}

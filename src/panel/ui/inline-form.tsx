@@ -1,0 +1,39 @@
+import { Button, Group, Stack } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { TextKey } from '../i18n/texts.ts';
+import { FailureNotice } from './failure-notice.tsx';
+import type { Form } from './use-form.ts';
+
+type InlineFormProps = {
+  form: Pick<Form<unknown>, 'submit' | 'error' | 'isPending'>;
+  /** What sending it does. */
+  action: string;
+  onCancel(): void;
+  /** The way back, where it is not to cancel. */
+  cancel?: string;
+  /** What codes of the API mean here, where it is not what they mean elsewhere. */
+  meanings?: Readonly<Record<string, TextKey>>;
+  children: ReactNode;
+};
+
+/** A short form that takes the place of the button which opened it. */
+export function InlineForm({ form, action, onCancel, cancel, meanings = {}, children }: InlineFormProps) {
+  const { t } = useTranslation();
+  return (
+    <form onSubmit={form.submit} noValidate>
+      <Stack gap={16} maw={420}>
+        {form.error !== null && <FailureNotice error={form.error} meanings={meanings} />}
+        {children}
+        <Group>
+          <Button type="submit" loading={form.isPending}>
+            {action}
+          </Button>
+          <Button variant="default" onClick={onCancel}>
+            {cancel ?? t('app.cancel')}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
