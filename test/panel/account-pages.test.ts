@@ -1,7 +1,7 @@
 /** One's own account: profile, security, who is signed in, and the dialog that confirms that it is you. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { TOTP } from 'otpauth';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { insecureHost } from '../support/browser.ts';
 import { type Administrator, ask, until } from '../support/gateway.ts';
 import { type ReceivedMail, startMailServer, type TestMailServer } from '../support/smtp.ts';
@@ -14,9 +14,11 @@ import {
   findOverflow,
   heading,
   password,
+  plugInPasskeys,
   screens,
   see,
   setOptions,
+  signInAsRoot,
   useOnePanel,
 } from './harness.ts';
 
@@ -48,6 +50,8 @@ const one = useOnePanel(async (root, gateway) => {
 
 const field = (page: Page, label: string) => page.getByLabel(label, { exact: true });
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
+const hasFocus = (input: Locator) =>
+  until('it has the focus', () => input.evaluate((element) => element === document.activeElement));
 const dialog = (page: Page) => page.getByRole('dialog');
 const block = (page: Page, name: string) => page.getByRole('region', { name, exact: true });
 
@@ -57,19 +61,9 @@ async function makeUser(root: Administrator, username: string): Promise<string> 
   return username;
 }
 
-async function signInAs(page: Page, username: string, secret = password): Promise<void> {
-  await page.goto(`${one.origin()}/sign-in`);
-  await field(page, 'User name or e-mail').fill(username);
-  await field(page, 'Password').fill(secret);
-  await button(page, 'Sign in').click();
-  await accountMenu(page, username).waitFor();
-}
-
 async function openAs(username: string, path: string, name: string): Promise<Page> {
   await makeUser(one.root(), username);
-  const { page } = await one.open({ viewport: screens.desk });
-  await signInAs(page, username);
-  await page.goto(`${one.origin()}${path}`);
+  const { page } = await one.openAs({ username, password }, path, { viewport: screens.desk });
   await heading(page, name).waitFor();
   return page;
 }
@@ -112,6 +106,7 @@ describe('password', () => {
     await field(page, 'New password').fill(next);
     await button(page, 'Change password').click();
     await see(page, 'That is not your current password.');
+    await hasFocus(field(page, 'Current password'));
     expect(await field(page, 'New password').inputValue()).toBe(next);
     await field(page, 'Current password').fill(password);
     await button(page, 'Change password').click();
@@ -245,24 +240,9 @@ describe('authenticator app', () => {
 });
 
 describe('passkeys', () => {
-  async function plugIn(page: Page): Promise<void> {
-    const cdp = await page.context().newCDPSession(page);
-    await cdp.send('WebAuthn.enable');
-    await cdp.send('WebAuthn.addVirtualAuthenticator', {
-      options: {
-        protocol: 'ctap2',
-        transport: 'internal',
-        hasResidentKey: true,
-        hasUserVerification: true,
-        isUserVerified: true,
-        automaticPresenceSimulation: true,
-      },
-    });
-  }
-
   test('added with a name, renamed, asked for as a proof, deleted', async () => {
     const page = await openAs('kim', '/security', 'Security');
-    await plugIn(page);
+    await plugInPasskeys(page);
     await button(page, 'Add a passkey').click();
     expect(await field(page, 'Name of the passkey').inputValue()).toBe('Chrome on Linux');
     await field(page, 'Name of the passkey').fill(' ');
@@ -296,12 +276,8 @@ describe('passkeys', () => {
 
   test('where the browser has none, the reason stands in their place', async () => {
     await makeUser(one.root(), 'lan');
-    const origin = `http://${insecureHost}:${one.gateway().port}`;
-    const { page } = await one.open({ at: origin });
-    await page.goto(`${origin}/sign-in?redirect=/security`);
-    await field(page, 'User name or e-mail').fill('lan');
-    await field(page, 'Password').fill(password);
-    await button(page, 'Sign in').click();
+    const at = `http://${insecureHost}:${one.gateway().port}`;
+    const { page } = await one.openAs({ username: 'lan', password }, '/security', { at });
     await see(page, `Passkeys of this gateway are made and used at ${one.origin()} alone.`);
     expect(await button(page, 'Add a passkey').count()).toBe(0);
   });
@@ -349,7 +325,7 @@ describe('connected accounts', () => {
 
   test('Telegram: nothing is asked of it before the click; its button leads back here', async () => {
     await makeUser(one.root(), 'tel');
-    const watched = await one.open({ viewport: screens.desk });
+    const watched = await one.openAs({ username: 'tel', password }, '/security', { viewport: screens.desk });
     const { page } = watched;
     const site = 'https://telegram.org/';
     await page.route(`${site}**`, (route) =>
@@ -364,8 +340,6 @@ describe('connected accounts', () => {
         })();`,
       }),
     );
-    await signInAs(page, 'tel');
-    await page.goto(`${one.origin()}/security`);
     await heading(page, 'Security').waitFor();
     expect(watched.complaints).toEqual([]);
     await button(page, 'Connect Telegram').click();
@@ -470,7 +444,7 @@ describe('profile', () => {
     await confirmWithPassword(page);
     await heading(page, 'Sign in').waitFor();
     expect((await ask(`${one.origin()}/api/user/login`, { body: { username: 'del', password } })).status).toBe(401);
-    await signInAs(page, 'root');
+    await signInAsRoot(page, one.origin());
     await page.goto(`${one.origin()}/profile`);
     await see(page, 'About you');
     expect(await button(page, 'Delete account').count()).toBe(0);
@@ -493,9 +467,10 @@ describe('the frame', () => {
 
   test('on a phone the navigation is a drawer, and pages fit, by day and night', async () => {
     await makeUser(one.root(), 'fon');
+    const { page } = await one.openAs({ username: 'fon', password }, '/', { viewport: screens.phone });
+    await accountMenu(page, 'fon').waitFor();
     for (const colorScheme of ['light', 'dark'] as const) {
-      const { page } = await one.open({ viewport: screens.phone, colorScheme });
-      await signInAs(page, 'fon');
+      await page.emulateMedia({ colorScheme });
       for (const [path, name] of [
         ['/profile', 'Profile'],
         ['/security', 'Security'],

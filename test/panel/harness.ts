@@ -1,9 +1,9 @@
 /** What the tests of the panel's pages share: gateways and watched pages that end with a test, and how to look at a page. */
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout } from 'bun:test';
 import { readFileSync } from 'node:fs';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { launchBrowser, openPage, type WatchedPage } from '../support/browser.ts';
-import { type Administrator, type Gateway, ROOT, setUp, startGateway } from '../support/gateway.ts';
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
+import { launchBrowser, openPage, openProfile, type WatchedPage, watchNewPage } from '../support/browser.ts';
+import { type Administrator, type Answer, ask, type Gateway, ROOT, setUp, startGateway } from '../support/gateway.ts';
 
 /** Of the root account. */
 export const { password } = ROOT;
@@ -71,7 +71,8 @@ export const stored = (page: Page): Promise<string> =>
 
 /** Violations that axe finds with its WCAG A and AA rules, as `rule: element`. Evaluated apart from the page's own policy. */
 export async function findBarriers(page: Page): Promise<string[]> {
-  await page.evaluate(axeSource);
+  // Once a document: it is half a megabyte.
+  if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axeSource);
   return page.evaluate(async () => {
     type Axe = {
       run(options: object): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }>;
@@ -109,10 +110,48 @@ export async function findFlaws(page: Page): Promise<string[]> {
   return flaws;
 }
 
+/** A device with passkeys that says yes to whatever it is asked, as long as the page is open. */
+export async function plugInPasskeys(page: Page): Promise<void> {
+  const cdp = await page.context().newCDPSession(page);
+  await cdp.send('WebAuthn.enable');
+  await cdp.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      protocol: 'ctap2',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    },
+  });
+}
+
 /** By the menu at the top, which carries the account's name. */
 export async function signOut(page: Page): Promise<void> {
   await page.getByRole('button', { name: /^Account of / }).click();
   await page.getByRole('menuitem', { name: 'Sign out' }).click();
+}
+
+type Account = { username: string; password: string };
+
+/** The cookies of an answer, for a browser that is at `origin`. */
+export const cookiesOf = ({ headers }: Answer, origin: string) =>
+  headers.getSetCookie().map((line) => {
+    const [pair = '', ...attributes] = line.split('; ');
+    const [name = '', value = ''] = pair.split('=');
+    const path = attributes.find((attribute) => attribute.startsWith('Path='))?.slice('Path='.length) ?? '/';
+    const { hostname: domain } = new URL(origin);
+    return { name, value, path, domain, httpOnly: line.includes('HttpOnly'), sameSite: 'Strict' as const };
+  });
+
+/** Gives the page's browser the session that it would have got by the form, which is not everybody's subject. */
+export async function giveSession(page: Page, origin: string, account: Account): Promise<void> {
+  const answer = await ask(`http://127.0.0.1:${new URL(origin).port}/api/user/login`, {
+    body: { username: account.username, password: account.password },
+    headers: { 'user-agent': await page.evaluate(() => navigator.userAgent) },
+  });
+  expect(answer.status).toBe(200);
+  await page.context().addCookies(cookiesOf(answer, origin));
 }
 
 /** By the form, so that the page holds a session of its own. */
@@ -124,12 +163,21 @@ export async function signInAsRoot(page: Page, origin: string): Promise<void> {
   await page.waitForURL(`${origin}/`);
 }
 
+/** `at`: another address of the gateway than its own. */
+type OpenOptions = BrowserContextOptions & { at?: string };
+
 export type OnePanel = {
   gateway(): Gateway;
   /** Where the panel is: a name, since passkeys and return addresses of providers belong to one. */
   origin(): string;
   root(): Administrator;
-  open(options?: BrowserContextOptions & { at?: string }): Promise<WatchedPage>;
+  open(options?: OpenOptions): Promise<WatchedPage>;
+  /**
+   * A page at `path` on which the account is signed in. Its profile is kept for other tests with the same options, so that the panel's files
+   * are loaded once, and has no cookie and nothing stored when a test begins. What lasts with a profile (scripts, a clock, being offline)
+   * needs one of its own: `open`.
+   */
+  openAs(account: Account, path: string, options?: OpenOptions): Promise<WatchedPage>;
   /** A page on which root is signed in, for all tests of a file: made at the first call, watched like the others, closed at the end. */
   keepRootPage(): Promise<Page>;
   /** The same for a gateway that a test starts itself. */
@@ -147,6 +195,8 @@ export function useOnePanel(
   let root: Administrator;
   const opened: WatchedPage[] = [];
   let kept: WatchedPage | undefined;
+  const profiles = new Map<string, BrowserContext>();
+  const openedAs: WatchedPage[] = [];
 
   beforeAll(async () => {
     [browser, gateway] = await Promise.all([launchBrowser(), startGateway({ env })]);
@@ -154,8 +204,10 @@ export function useOnePanel(
     await prepare(root, gateway);
   });
   afterEach(async () => {
-    const complaints = [...opened, ...(kept ? [kept] : [])].flatMap((watched) => watched.complaints.splice(0));
+    const all = [...opened, ...openedAs, ...(kept ? [kept] : [])];
+    const complaints = all.flatMap((watched) => watched.complaints.splice(0));
     for (const watched of opened.splice(0)) await watched.context.close();
+    for (const { page } of openedAs.splice(0)) await emptyProfile(page);
     expect(complaints).toEqual([]);
   });
   afterAll(async () => {
@@ -174,6 +226,16 @@ export function useOnePanel(
     origin,
     root: () => root,
     open: ({ at = origin(), ...options } = {}) => openAt(at, options),
+    async openAs(account, path, { at = origin(), ...options } = {}) {
+      const key = JSON.stringify([at, options]);
+      const profile = profiles.get(key) ?? (await openProfile(browser, options));
+      profiles.set(key, profile);
+      const watched = await watchNewPage(profile, at);
+      openedAs.push(watched);
+      await giveSession(watched.page, at, account);
+      await watched.page.goto(`${at}${path}`);
+      return watched;
+    },
     async keepRootPage() {
       if (kept === undefined) {
         kept = await openPage(browser, origin(), { viewport: screens.desk });
@@ -183,6 +245,18 @@ export function useOnePanel(
     },
     openAt,
   };
+}
+
+/** Closes the pages of a profile and forgets what they have left, the files of the panel excepted. */
+async function emptyProfile(page: Page): Promise<void> {
+  const context = page.context();
+  if (!page.isClosed()) {
+    const cdp = await context.newCDPSession(page);
+    const { origin } = new URL(page.url());
+    if (origin !== 'null') await cdp.send('Storage.clearDataForOrigin', { origin, storageTypes: 'local_storage' });
+  }
+  for (const each of context.pages()) await each.close();
+  await context.clearCookies();
 }
 
 export const setOptions = (root: Administrator, options: Record<string, string>) =>

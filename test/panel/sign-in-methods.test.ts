@@ -15,6 +15,7 @@ import {
   findOverflow,
   heading,
   password,
+  plugInPasskeys,
   screens,
   see,
   setOptions,
@@ -137,18 +138,7 @@ describe('passkeys', () => {
 
   /** Makes one for `owner` in the page's virtual authenticator, as the security page does. */
   async function plugInWithPasskey(page: Page): Promise<void> {
-    const cdp = await page.context().newCDPSession(page);
-    await cdp.send('WebAuthn.enable');
-    await cdp.send('WebAuthn.addVirtualAuthenticator', {
-      options: {
-        protocol: 'ctap2',
-        transport: 'internal',
-        hasResidentKey: true,
-        hasUserVerification: true,
-        isUserVerified: true,
-        automaticPresenceSimulation: true,
-      },
-    });
+    await plugInPasskeys(page);
     await page.evaluate(async (account) => {
       const post = async (path: string, body: object, token = '') => {
         const headers = {

@@ -39,13 +39,20 @@ export type WatchedPage = {
 };
 
 /** A page in a fresh profile whose complaints are collected. */
-export async function openPage(
+export const openPage = async (
   browser: Browser,
   origin: string,
   options: BrowserContextOptions = {},
-): Promise<WatchedPage> {
+): Promise<WatchedPage> => watchNewPage(await openProfile(browser, options), origin);
+
+export async function openProfile(browser: Browser, options: BrowserContextOptions = {}): Promise<BrowserContext> {
   const context = await browser.newContext({ locale: 'en-US', ...options });
   context.setDefaultTimeout(patienceMs);
+  return context;
+}
+
+/** Another page of a profile, whose complaints are collected. */
+export async function watchNewPage(context: BrowserContext, origin: string): Promise<WatchedPage> {
   const page = await context.newPage();
   const complaints: string[] = [];
   const apiCalls: string[] = [];
