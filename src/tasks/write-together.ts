@@ -34,16 +34,18 @@ export function createPollWriter(
     }
   }
 
-  function flush(): void {
-    const group = waiting;
+  function flush(group: Waiting[]): void {
+    // A full one went before its time was over; those who came since have a time of their own.
+    if (group !== waiting) return;
     waiting = [];
     void write(group);
   }
 
   return (polled) =>
     new Promise((resolve, reject) => {
-      waiting.push({ polled, resolve, reject });
-      if (waiting.length === 1) void clock.sleep(GATHER_MS, stopping).then(flush);
-      else if (waiting.length === MAX_TOGETHER) flush();
+      const group = waiting;
+      group.push({ polled, resolve, reject });
+      if (group.length === 1) void clock.sleep(GATHER_MS, stopping).then(() => flush(group));
+      else if (group.length === MAX_TOGETHER) flush(group);
     });
 }

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'bun:test';
-import { systemClock } from '../../src/kernel/index.ts';
+import { type Clock, systemClock } from '../../src/kernel/index.ts';
 import { storeErrors } from '../../src/store/errors.ts';
 import type { PolledTask, Store, TaskRecord } from '../../src/store/ports/index.ts';
 import { createPollLanes, type PollStage } from '../../src/tasks/poll-lanes.ts';
@@ -111,7 +111,10 @@ describeEachStore('what polls have brought', (opened) => {
   const progressOf = async ({ taskId }: TaskRecord) => (await opened().store.tasks.byTaskId(taskId))?.progress;
 
   /** A writer over the store, whose `advanceAll` goes through `through` and is counted. */
-  function writer(through: (write: Store['tasks']['advanceAll']) => Store['tasks']['advanceAll'] = (write) => write) {
+  function writer(
+    through: (write: Store['tasks']['advanceAll']) => Store['tasks']['advanceAll'] = (write) => write,
+    clock: Clock = systemClock,
+  ) {
     const { store } = opened();
     const sizes: number[] = [];
     const advanceAll: Store['tasks']['advanceAll'] = (group) => {
@@ -119,7 +122,7 @@ describeEachStore('what polls have brought', (opened) => {
       return through(store.tasks.advanceAll)(group);
     };
     const counting: Store = { ...store, tasks: { ...store.tasks, advanceAll } };
-    return { sizes, write: createPollWriter({ store: counting, clock: systemClock }, stopping.signal) };
+    return { sizes, write: createPollWriter({ store: counting, clock }, stopping.signal) };
   }
 
   test('at one moment is written together, and each hears of its own', async () => {
@@ -151,5 +154,37 @@ describeEachStore('what polls have brought', (opened) => {
     const answers = await Promise.allSettled(tasks.map((task) => write(polled(task))));
     expect(answers.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
     expect(sizes).toEqual([3]);
+  });
+
+  test('comes in groups that each wait for their own time, and none is empty', async () => {
+    const tasks = await claimed(130);
+    const sleeps: (() => void)[] = [];
+    const clock = { ...systemClock, sleep: () => new Promise<void>((resolve) => sleeps.push(resolve)) };
+    const { write, sizes } = writer((store) => store, clock);
+    const answers = tasks.map((task) => write(polled(task)));
+    expect(sizes).toEqual([128]);
+    sleeps[0]?.();
+    expect(await Promise.all(answers.slice(0, 128))).not.toContain(false);
+    expect(sizes).toEqual([128]);
+    sleeps[1]?.();
+    expect(await Promise.all(answers.slice(128))).toEqual([true, true]);
+    expect(sizes).toEqual([128, 2]);
+  });
+
+  test('and was written, but the answer was lost: told again it counts once', async () => {
+    const [task] = (await claimed(1)) as [TaskRecord];
+    let isLost = true;
+    const { write } = writer((store) => async (group) => {
+      const written = await store(group);
+      if (isLost) throw storeErrors.outcome_unknown();
+      return written;
+    });
+    const event = { at: 1, kind: 'poll_failure' as const, status: task.status, detail: 'once' };
+    await expect(write({ ...polled(task), event })).rejects.toMatchObject({ code: 'store.outcome_unknown' });
+    isLost = false;
+    expect(await write({ ...polled(task, '8%'), event })).toBe(false);
+    expect(await progressOf(task)).toBe('7%');
+    const told = (await opened().store.tasks.events(task.taskId)).filter(({ detail }) => detail === 'once');
+    expect(told).toHaveLength(1);
   });
 });
