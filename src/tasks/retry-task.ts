@@ -3,7 +3,7 @@ import { taskErrors } from './errors.ts';
 import { type SubmittedTask, submitOnce } from './idempotency/submit-once.ts';
 import { jsonRequest, type RequestManner } from './json-request.ts';
 import { hasEnded } from './show-task.ts';
-import { submitTask } from './submit-task.ts';
+import { submitToPlugin } from './submit-surfaces.ts';
 import type { Caller, TaskDeps } from './types.ts';
 
 /**
@@ -21,24 +21,9 @@ export function retryTask(
   const { request: kept, pluginKey } = task.execution;
   if (!kept) throw taskErrors.request_not_kept();
   const request = jsonRequest(`/api/task/${task.taskId}/retry`, kept.body, manner);
-  return submitOnce(deps, caller, request, async (idempotency) => {
-    const pin = deps.pin();
-    try {
-      const plugin = pin.generation.plugins.get(pluginKey);
-      if (!plugin)
-        throw taskErrors.plugin_not_found({ message: `The plugin "${pluginKey}" is not installed any more.` });
-      return await submitTask(deps, {
-        surface: 'generic',
-        caller,
-        requestId,
-        plugin,
-        generation: pin.generation.number,
-        request,
-        intent: { model: kept.model, action: kept.action, requestBody: kept.body },
-        idempotency,
-      });
-    } finally {
-      pin.release();
-    }
-  });
+  const intent = { model: kept.model, action: kept.action, requestBody: kept.body };
+  const absent = `The plugin "${pluginKey}" is not installed any more.`;
+  return submitOnce(deps, caller, request, (idempotency) =>
+    submitToPlugin(deps, pluginKey, absent, { caller, requestId, request, intent, idempotency }),
+  );
 }

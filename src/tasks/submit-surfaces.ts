@@ -7,7 +7,7 @@ import { findOwner } from './find-owner.ts';
 import { hookError } from './prepare-submission.ts';
 import { resolveOriginTasks } from './resolve-origin-tasks.ts';
 import { submitTask } from './submit-task.ts';
-import type { Caller, ClientRequest, Idempotency, TaskDeps } from './types.ts';
+import type { Caller, ClientRequest, Idempotency, Submission, TaskDeps } from './types.ts';
 
 /** No decoder: the whole body is the plugin's request body, the model stands in it. */
 export async function submitGeneric(
@@ -22,23 +22,31 @@ export async function submitGeneric(
   if (request.body.kind !== 'json') throw taskErrors.unsupported_media({ message: 'This route requires a JSON body.' });
   const model = modelOf(request);
   if (model === undefined) throw taskErrors.model_required({ param: 'model' });
+  return submitToPlugin(deps, pluginKey, `There is no task plugin with the key "${pluginKey.slice(0, 60)}".`, {
+    caller,
+    requestId,
+    request,
+    intent: { model, action: '', requestBody: request.body.value },
+    idempotency,
+  });
+}
+
+/** Submits what needs no decoder to the plugin that serves under this key now. @throws tasks.plugin_not_found with `absent`, what a submission throws */
+export async function submitToPlugin(
+  deps: TaskDeps,
+  pluginKey: string,
+  absent: string,
+  submission: Omit<Submission, 'surface' | 'plugin' | 'generation'>,
+): Promise<TaskRecord> {
   const pin = deps.pin();
   try {
     const plugin = pin.generation.plugins.get(pluginKey);
-    if (!plugin)
-      throw taskErrors.plugin_not_found({
-        message: `There is no task plugin with the key "${pluginKey.slice(0, 60)}".`,
-      });
-    const intent = { model, action: '', requestBody: request.body.value };
+    if (!plugin) throw taskErrors.plugin_not_found({ message: absent });
     return await submitTask(deps, {
+      ...submission,
       surface: 'generic',
-      caller,
-      requestId,
       plugin,
       generation: pin.generation.number,
-      request,
-      intent,
-      idempotency,
     });
   } finally {
     pin.release();
