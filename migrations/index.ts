@@ -13,6 +13,7 @@ import postgres8 from './postgres/0008_relay_retention.sql' with { type: 'text' 
 import postgres9 from './postgres/0009_usage_days.sql' with { type: 'text' };
 import postgres10 from './postgres/0010_channel_health.sql' with { type: 'text' };
 import postgres11 from './postgres/0011_webhook_secrets.sql' with { type: 'text' };
+import postgres12 from './postgres/0012_due_by_channel.sql' with { type: 'text' };
 import sqlite1 from './sqlite/0001_gateway.sql' with { type: 'text' };
 import sqlite2 from './sqlite/0002_panel_sessions.sql' with { type: 'text' };
 import sqlite3 from './sqlite/0003_factors.sql' with { type: 'text' };
@@ -24,6 +25,7 @@ import sqlite8 from './sqlite/0008_relay_retention.sql' with { type: 'text' };
 import sqlite9 from './sqlite/0009_usage_days.sql' with { type: 'text' };
 import sqlite10 from './sqlite/0010_channel_health.sql' with { type: 'text' };
 import sqlite11 from './sqlite/0011_webhook_secrets.sql' with { type: 'text' };
+import sqlite12 from './sqlite/0012_due_by_channel.sql' with { type: 'text' };
 
 /** A query that must find nothing before a migration runs; `refusal` says what to do about the rows' single text column. */
 export type MigrationCheck = { query: string; refusal: (found: string[]) => string };
@@ -59,4 +61,5 @@ export const migrations: readonly Migration[] = [
   { number: 9, name: '0009_usage_days', sql: { sqlite: sqlite9, postgres: postgres9 }, checks: [] },
   { number: 10, name: '0010_channel_health', sql: { sqlite: sqlite10, postgres: postgres10 }, checks: [] },
   { number: 11, name: '0011_webhook_secrets', sql: { sqlite: sqlite11, postgres: postgres11 }, checks: [] },
+  { number: 12, name: '0012_due_by_channel', sql: { sqlite: sqlite12, postgres: postgres12 }, checks: [] },
 ];

@@ -119,6 +119,24 @@ function suite(opened: () => OpenedStore): void {
     expect((await claimDue()).map(({ taskId }) => taskId)).toEqual([here.taskId]);
   });
 
+  test('channels share a claim evenly; what one has no use for goes to the others, the longest overdue first', async () => {
+    const { store } = opened();
+    const add = async (channelId: number, count: number) => {
+      for (let i = 0; i < count; i += 1) await addRunningTask(store, { channelId });
+    };
+    await add(111, 12);
+    await add(112, 2);
+    await add(113, 12);
+    const channels = async (limit: number) => {
+      const counts = new Map<number, number>();
+      for (const { channelId } of await claimDue({ limit })) counts.set(channelId, (counts.get(channelId) ?? 0) + 1);
+      return [111, 112, 113].map((id) => counts.get(id) ?? 0);
+    };
+    expect(await channels(12)).toEqual([5, 2, 5]);
+    expect((await channels(1)).reduce((sum, count) => sum + count)).toBe(1);
+    expect((await channels(1000)).reduce((sum, count) => sum + count)).toBe(13);
+  });
+
   test('20 claims at once never get the same task, and miss none', async () => {
     const { store } = opened();
     const wanted = new Set<string>();

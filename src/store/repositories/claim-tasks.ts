@@ -12,10 +12,10 @@ export const UNFINISHED = sql.raw(`('NOT_START', 'SUBMITTED', 'QUEUED', 'IN_PROG
 type Claims = Pick<TaskStore, 'claimDue' | 'claimInterrupted' | 'claimOverdue'>;
 
 /**
- * The three ways to take a lease. Each is one statement: it finds the tasks, passing over rows that another node is claiming at
+ * The three ways to take a lease. Each task is taken by one statement: it finds the tasks, passing over rows that another node is claiming at
  * the moment, and makes them the owner's under the next fencing number.
  */
-export function createTaskClaims({ db, tables, nowMs, now, notAmong, amongRows }: Context): Claims {
+export function createTaskClaims({ db, tables, nowMs, now, prepare, amongRows }: Context): Claims {
   const { tasks } = tables;
   const at = sql.placeholder;
   const leaseIsFree = sql`${tasks.leaseUntilMs} <= ${nowMs}`;
@@ -35,24 +35,50 @@ export function createTaskClaims({ db, tables, nowMs, now, notAmong, amongRows }
   };
 
   const isRunning = sql`${tasks.status} in ${RUNNING}`;
-  const due = lazy(() =>
-    prepareClaim(
-      sql`${isRunning} and ${tasks.nextPollAtMs} <= ${nowMs} and ${notAmong(sql`${tasks.channelId}`, 'exceptChannels')}`,
-      sql`${tasks.nextPollAtMs}`,
-    ),
-  );
+  const isDue = sql`${tasks.channelId} = ${at('channelId')} and ${isRunning} and ${tasks.nextPollAtMs} <= ${nowMs}`;
+  const due = lazy(() => prepareClaim(isDue, sql`${tasks.nextPollAtMs}`));
   const interrupted = lazy(() => prepareClaim(sql`${tasks.status} = 'NOT_START'`, sql`${tasks.leaseUntilMs}`));
   const overdue = lazy(() =>
     prepareClaim(sql`${isRunning} and ${tasks.submitTime} <= ${at('submittedBefore')}`, sql`${tasks.submitTime}`),
   );
+
+  // Steps from channel to channel in the index, so that it costs the same whatever is due.
+  const findDueChannels = lazy(() => {
+    const running = (condition: SQL) =>
+      sql`(select channel_id from tasks where status in ${RUNNING} ${condition} order by channel_id limit 1)`;
+    const oldest = sql`(select next_poll_at from tasks where channel_id = channels.id and status in ${RUNNING}
+      and next_poll_at <= ${nowMs} and lease_until <= ${nowMs} order by next_poll_at limit 1)`;
+    return prepare(sql`
+      with recursive channels(id) as (
+        select ${running(sql``)}
+        union all select ${running(sql`and channel_id > channels.id`)} from channels where channels.id is not null
+      )
+      select id, due_at from (select id, ${oldest} as due_at from channels where id is not null) as found
+      where due_at is not null order by due_at`);
+  });
 
   // `returning` promises no order.
   const byLateness = (a: TaskRecord, b: TaskRecord) => a.nextPollAtMs - b.nextPollAtMs || a.id - b.id;
 
   return {
     async claimDue({ owner, limit, leaseForMs, exceptChannels }) {
-      const values = { owner, limit, leaseForMs, exceptChannels: JSON.stringify(exceptChannels), ...now() };
-      return (await due().execute(values)).sort(byLateness);
+      const found = (await findDueChannels()(now())).map(([id]) => Number(id));
+      let channels = found.filter((id) => !exceptChannels.includes(id));
+      const claimed: TaskRecord[] = [];
+      while (channels.length > 0 && claimed.length < limit) {
+        const left = limit - claimed.length;
+        const share = Math.max(1, Math.floor(left / channels.length));
+        const claims = await Promise.all(
+          channels.slice(0, left).map(async (channelId) => {
+            const values = { owner, limit: share, leaseForMs, channelId, ...now() };
+            return { channelId, taken: await due().execute(values) };
+          }),
+        );
+        for (const { taken } of claims) claimed.push(...taken);
+        // What some had no use for goes to those that have more.
+        channels = claims.filter(({ taken }) => taken.length === share).map(({ channelId }) => channelId);
+      }
+      return claimed.sort(byLateness);
     },
     claimInterrupted: async (claim) => interrupted().execute({ ...claim, ...now() }),
     claimOverdue: async (claim) => overdue().execute({ ...claim, ...now() }),
