@@ -14,6 +14,9 @@ export interface ChildProcess {
   readonly exited: Promise<unknown>;
 }
 
+/** Frames that are sent in one turn go out together up to this size: a write costs as much as a short call. */
+const GATHER_BYTES = 65_536;
+
 type ChildOptions = {
   command: readonly string[];
   onFrame(frame: Frame): void;
@@ -35,17 +38,29 @@ export function spawnChild({ command, onFrame, onExit }: ChildOptions): ChildPro
   const reader = createFrameReader();
   let socket: Bun.Socket | undefined;
   let released = false;
+  let flushing = false;
   const backlog: Buffer[] = [];
 
+  /** The next frame, or as many short ones as there are. */
+  const gather = (): Buffer | undefined => {
+    const first = backlog.shift();
+    const gathered = first ? [first] : [];
+    let bytes = first?.length ?? 0;
+    while (backlog[0] && bytes + backlog[0].length <= GATHER_BYTES) {
+      bytes += backlog[0].length;
+      gathered.push(backlog.shift() as Buffer);
+    }
+    return gathered.length > 1 ? Buffer.concat(gathered, bytes) : first;
+  };
   const flush = (): void => {
-    while (socket && backlog[0]) {
-      const written = socket.write(backlog[0]);
-      if (written < 0) return;
-      if (written < backlog[0].length) {
-        backlog[0] = backlog[0].subarray(written);
+    flushing = false;
+    while (socket && backlog.length > 0) {
+      const piece = gather() as Buffer;
+      const written = Math.max(0, socket.write(piece));
+      if (written < piece.length) {
+        backlog.unshift(piece.subarray(written));
         return;
       }
-      backlog.shift();
     }
     if (socket && released) socket.end();
   };
@@ -76,7 +91,9 @@ export function spawnChild({ command, onFrame, onExit }: ChildOptions): ChildPro
     pid: child.pid,
     send(frame) {
       backlog.push(frame);
-      if (backlog.length === 1) flush();
+      if (flushing) return;
+      flushing = true;
+      queueMicrotask(flush);
     },
     kill: () => child.kill('SIGKILL'),
     release() {
