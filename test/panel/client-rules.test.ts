@@ -3,13 +3,24 @@ import { describe, expect, test } from 'bun:test';
 import type { BrowserContext, Page, Route } from 'playwright-core';
 import { insecureHost, type WatchedPage } from '../support/browser.ts';
 import { ask, type Gateway, ROOT, setUp, signIn as signInByApi, startGateway } from '../support/gateway.ts';
-import { accountMenu, alert, findBarriers, heading, password, see, signOut, stored, useOnePanel } from './harness.ts';
+import {
+  accountMenu,
+  alert,
+  cookiesOf,
+  findBarriers,
+  heading,
+  password,
+  see,
+  signOut,
+  stored,
+  useOnePanel,
+} from './harness.ts';
 
 /** Whose sessions are ended all at once: those of the others go on. */
 const ROAMER = { username: 'roamer', password };
 const ADA = { username: 'ada', password };
 
-const { gateway, origin, open, openAt } = useOnePanel(async (root) => {
+const { gateway, origin, open, openAs, openAt } = useOnePanel(async (root) => {
   for (const account of [ROAMER, ADA]) await root.call('POST', '/api/user', account);
 });
 
@@ -33,11 +44,15 @@ async function enter(page: Page, at: string, account = ROOT): Promise<void> {
   await accountMenu(page, account.username).waitFor();
 }
 
-/** A page on which somebody is signed in. */
+/** The page with the fewest questions. */
+const quietPath = '/profile';
+const atQuiet = (page: Page) => see(page, 'About you');
+
+/** A page on which somebody is signed in by his cookie. */
 async function openSignedIn(options: Parameters<typeof open>[0] = {}, account = ROOT): Promise<WatchedPage> {
-  const watched = await open(options);
-  await enter(watched.page, options.at ?? origin(), account);
-  await watched.page.waitForLoadState('networkidle');
+  const watched = await openAs(account, quietPath, options);
+  await accountMenu(watched.page, account.username).waitFor();
+  await atQuiet(watched.page);
   watched.apiCalls.length = 0;
   return watched;
 }
@@ -45,9 +60,9 @@ async function openSignedIn(options: Parameters<typeof open>[0] = {}, account = 
 /** Another tab of the same browser, signed in by its cookie. */
 async function openTab(context: BrowserContext, at: string): Promise<Page> {
   const tab = await context.newPage();
-  await tab.goto(at);
+  await tab.goto(`${at}${quietPath}`);
   await accountMenu(tab).waitFor();
-  await tab.waitForLoadState('networkidle');
+  await atQuiet(tab);
   return tab;
 }
 
@@ -205,7 +220,7 @@ describe('several tabs', () => {
       await Promise.all([goToKeys(page), goToKeys(tab)]);
       await Promise.all([atKeys(page), atKeys(tab)]);
       const more = await Promise.all(Array.from({ length: 3 }, () => context.newPage()));
-      await Promise.all(more.map((one) => one.goto(at())));
+      await Promise.all(more.map((one) => one.goto(`${at()}${quietPath}`)));
       await Promise.all(more.map((one) => accountMenu(one).waitFor()));
       await Promise.all([page, tab].map((one) => one.reload()));
       await Promise.all([page, tab].map((one) => accountMenu(one).waitFor()));
@@ -220,7 +235,8 @@ describe('several tabs', () => {
 
   test('on a local network without TLS: signing in, copying, reloading, signing out', async () => {
     const at = `http://${insecureHost}:${gateway().port}`;
-    const { page } = await openSignedIn({ at });
+    const { page } = await open({ at });
+    await enter(page, at);
     await page.getByRole('button', { name: 'Copy' }).first().click();
     await page.getByText('Copied').waitFor({ state: 'attached' });
     await page.reload();
@@ -234,7 +250,7 @@ describe('several tabs', () => {
   test('another login of this browser: its session is taken over, after one refusal and one question without the old one', async () => {
     const { page, context, apiCalls } = await openSignedIn();
     const login = await logIn(ADA);
-    await context.addCookies(login.headers.getSetCookie().map((line) => readCookie(line, origin())));
+    await context.addCookies(cookiesOf(login, origin()));
     await refuseOnce(page);
     const answers: number[] = [];
     page.on('response', (response) => {
@@ -345,11 +361,39 @@ describe('the end of a session', () => {
     }
   });
 
+  test('signing out while a refresh is on its way: its answer brings no cookie back', async () => {
+    const { page, context } = await openSignedIn();
+    await refuseOnce(page);
+    const held = Promise.withResolvers<void>();
+    await page.route(refresh, async (route) => {
+      await held.promise;
+      await route.continue();
+    });
+    const asked = page.waitForRequest(refresh);
+    await goToKeys(page);
+    await asked;
+    await signOut(page);
+    await page.waitForFunction(async () => (await navigator.locks.query()).pending?.length === 1);
+    held.resolve();
+    await heading(page, 'Sign in').waitFor();
+    expect(await context.cookies(`${origin()}/api/user/auth/refresh`)).toEqual([]);
+    await page.reload();
+    await heading(page, 'Sign in').waitFor();
+    expect(await page.getByText('You were signed out').count()).toBe(0);
+  });
+
+  test('a page that was kept while another was shown does not show who has signed out since', async () => {
+    const { page, context } = await openSignedIn();
+    await context.clearCookies();
+    // The browser of the tests keeps no pages: this is what a page hears that was kept.
+    await page.evaluate(() => dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true })));
+    await heading(page, 'Sign in').waitFor();
+  });
+
   test('signing out where another login has taken the cookie ends that one', async () => {
     const { page, context } = await openSignedIn();
     const answer = await logIn(ROOT);
-    const cookies = answer.headers.getSetCookie().map((line) => readCookie(line, origin()));
-    await context.addCookies(cookies);
+    await context.addCookies(cookiesOf(answer, origin()));
     await signOut(page);
     await heading(page, 'Sign in').waitFor();
     expect(await context.cookies(`${origin()}/api/user/auth/refresh`)).toEqual([]);
@@ -357,12 +401,3 @@ describe('the end of a session', () => {
     expect((await ask(`${origin()}/api/user/self`, { token })).status).toBe(401);
   });
 });
-
-/** A Set-Cookie line as the browser would keep it. */
-function readCookie(line: string, at: string) {
-  const [pair = '', ...attributes] = line.split('; ');
-  const [name = '', value = ''] = pair.split('=');
-  const path = attributes.find((attribute) => attribute.startsWith('Path='))?.slice('Path='.length) ?? '/';
-  const { hostname } = new URL(at);
-  return { name, value, path, domain: hostname, httpOnly: line.includes('HttpOnly'), sameSite: 'Strict' as const };
-}

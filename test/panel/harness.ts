@@ -257,6 +257,7 @@ async function emptyProfile(page: Page): Promise<void> {
   }
   for (const each of context.pages()) await each.close();
   await context.clearCookies();
+  await context.setOffline(false);
 }
 
 export const setOptions = (root: Administrator, options: Record<string, string>) =>
