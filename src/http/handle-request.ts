@@ -11,8 +11,8 @@ import { preflightResponse, putHeaders, REPLAYED } from './response-headers.ts';
 import type { DeclaredRoute, RouteIndex } from './route-index.ts';
 import type { FindNative, NativeService } from './v1/native-routes.ts';
 
-/** What the listener knows of a connection. */
-export type Peer = { address: string; keepOpen: () => void };
+/** What the listener knows of a connection. `keepOpen` takes off its limit of idle time and gives a function that puts it back. */
+export type Peer = { address: string; keepOpen: () => () => void };
 
 export type FrontDoor = {
   app: AnyElysia;

@@ -5,6 +5,8 @@ export type ListenOptions = {
   port: number;
   /** File names; both make the listener HTTPS. */
   tls?: { certFile: string; keyFile: string };
+  /** Default: `IDLE_SECONDS`. */
+  idleSeconds?: number;
 };
 
 export type Listening = {
@@ -17,16 +19,18 @@ export type Listening = {
 
 /**
  * Seconds without a byte in either direction until a connection is closed: long enough for a stalled download to recover, short enough
- * that idle connections do not pile up. Handlers that wait longer take it off with `keepOpen`.
+ * that idle connections do not pile up. Handlers that wait longer take it off with `keepOpen`, until their answer is there: clients keep connections for
+ * their next request, and one that is never closed would stay for ever once its client is gone.
  */
 const IDLE_SECONDS = 120;
 
 /** @throws the platform's error, for instance `EADDRINUSE` */
 export function listen(handle: (request: Request, peer: Peer) => Promise<Response>, options: ListenOptions): Listening {
+  const { idleSeconds = IDLE_SECONDS } = options;
   const server = Bun.serve({
     hostname: options.host,
     port: options.port,
-    idleTimeout: IDLE_SECONDS,
+    idleTimeout: idleSeconds,
     // The caps are the readers' (`readBody`), which answer in the gateway's own words; what nobody reads is not buffered.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     ...(options.tls ? { tls: { cert: Bun.file(options.tls.certFile), key: Bun.file(options.tls.keyFile) } } : {}),
@@ -35,11 +39,20 @@ export function listen(handle: (request: Request, peer: Peer) => Promise<Respons
     // Outside development the runtime would share the port with another gateway instead of refusing it.
     reusePort: false,
     error: () => new Response(null, { status: 500 }),
-    fetch: (request, bunServer) =>
-      handle(request, {
+    fetch: async (request, bunServer) => {
+      let isKept = false;
+      const rest = () => bunServer.timeout(request, idleSeconds);
+      const response = await handle(request, {
         address: bunServer.requestIP(request)?.address ?? '',
-        keepOpen: () => bunServer.timeout(request, 0),
-      }),
+        keepOpen() {
+          isKept = true;
+          bunServer.timeout(request, 0);
+          return rest;
+        },
+      });
+      if (isKept && !isEventStream(response)) rest();
+      return response;
+    },
   });
   return {
     port: server.port ?? options.port,
@@ -51,3 +64,7 @@ export function listen(handle: (request: Request, peer: Peer) => Promise<Respons
     },
   };
 }
+
+/** Events may be as far apart as they like; whoever sends them puts the limit back. */
+const isEventStream = ({ headers }: Response): boolean =>
+  headers.get('content-type')?.startsWith('text/event-stream') === true;

@@ -64,7 +64,7 @@ describe('the client’s address', () => {
     ]);
     const answer = await app.handle(new Request('http://gateway.local/api/open', { headers }), {
       address: '10.0.0.2',
-      keepOpen: () => {},
+      keepOpen: () => () => {},
     });
     expect(await answer.json()).toMatchObject({ data: { ip: '203.0.113.9' } });
   });
@@ -77,7 +77,7 @@ describe('the client’s address', () => {
     ]);
     const answer = await app.handle(new Request('http://gateway.local/api/open', { headers }), {
       address: '10.0.0.2',
-      keepOpen: () => {},
+      keepOpen: () => () => {},
     });
     expect(await answer.json()).toMatchObject({ data: { ip: '10.0.0.3' } });
   });

@@ -220,7 +220,7 @@ export async function call(app: Pick<App, 'handle'>, request: Call) {
       },
       ...(request.body === undefined ? {} : { body: json ? JSON.stringify(request.body) : (request.body as BodyInit) }),
     }),
-    { address: request.peer ?? '203.0.113.9', keepOpen: () => {} },
+    { address: request.peer ?? '203.0.113.9', keepOpen: () => () => {} },
   );
   const text = await response.text();
   return { status: response.status, headers: response.headers, text, json: parse(text) };

@@ -166,7 +166,11 @@ test('slow upload: a connection may idle only once the whole body is there', asy
   });
   const headers = { authorization: 'Bearer sk-good', 'content-type': 'application/json' };
   const request = new Request('http://gateway.local/acme/x', { method: 'POST', headers, body });
-  const answered = app.handle(request, { address: '203.0.113.9', keepOpen: () => (kept += 1) });
+  const keepOpen = () => {
+    kept += 1;
+    return () => {};
+  };
+  const answered = app.handle(request, { address: '203.0.113.9', keepOpen });
   await until(() => asked);
   expect(kept).toBe(0);
   finish();

@@ -34,6 +34,14 @@ test('the body of an answer that has none is let go', async () => {
 const tasks = { relay: { forward: async () => answer } } as unknown as Tasks;
 const api = { user: { id: 1 }, key: { id: 2 } } as ApiPrincipal;
 
+test('a stream of events, which may be silent, ends with its connection', async () => {
+  const events = { ...answer, headers: { 'content-type': 'text/event-stream; charset=utf-8' }, body: bytes };
+  const streaming = { relay: { forward: async () => events } } as unknown as Tasks;
+  const asked = { request: new Request('http://gateway.local/v1/responses/r'), api, keepOpen: () => {} };
+  const { headers } = await forwardRelayed(streaming, 'response', asked, 'r', { operation: 'retrieve' });
+  expect([headers.get('connection'), headers.get('x-accel-buffering')]).toEqual(['close', 'no']);
+});
+
 test('slow reading: a download that nobody reads loses its connection, what waits for the vendor keeps it', async () => {
   const kept: string[] = [];
   for (const operation of ['content', 'retrieve', 'cancel', 'delete'] as const) {

@@ -23,6 +23,7 @@ const server = Bun.serve({
     return sendEvents(request.signal, found.events(request.signal), {
       heartbeatMs: 40,
       onFailure: (error) => found.failures.push(error),
+      onEnd: () => {},
     });
   },
 });

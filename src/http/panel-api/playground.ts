@@ -124,10 +124,10 @@ export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs }: Playgr
         const { user } = panel;
         const watcher = { user, key: null, anyTask: isAdmin(panel) };
         const events = await tasks.follow(watcher, params.task_id, request.signal, requestId);
-        keepOpen();
+        const onEnd = keepOpen();
         const onFailure = (error: unknown) =>
           log.warn({ err: error, task_id: params.task_id }, 'an event stream broke');
-        return sendEvents(request.signal, events, { heartbeatMs, onFailure });
+        return sendEvents(request.signal, events, { heartbeatMs, onFailure, onEnd });
       },
       {
         user: true,

@@ -59,8 +59,12 @@ export async function orRelayed<T>(own: () => Promise<T>, relayed: () => Promise
 /** A vendor's bytes on our own origin are held down as those of artifacts are. */
 function relayedResponse(answer: RelayAnswer): Response {
   const response = contentResponse(answer);
-  // Nothing in between may gather the events (nginx does unless told).
-  if (answer.headers['content-type']?.startsWith('text/event-stream')) response.headers.set('x-accel-buffering', 'no');
+  if (answer.headers['content-type']?.startsWith('text/event-stream')) {
+    // Nothing in between may gather the events (nginx does unless told).
+    response.headers.set('x-accel-buffering', 'no');
+    // It may be silent for as long as the vendor thinks, and its connection has no limit of idle time that could end it later.
+    response.headers.set('connection', 'close');
+  }
   if (answer.replayed) response.headers.set(REPLAYED, 'true');
   return response;
 }

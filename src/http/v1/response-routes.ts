@@ -36,7 +36,7 @@ export function responseRoutes(kit: Kit, deps: V1Deps) {
         const client = await readClientRequest(request, {}, formLimits(deps, api));
         try {
           deps.assertKeyAllows({ key: api.key, model: requestedModel(client), ip: origin.ip });
-          keepOpen();
+          const onEnd = keepOpen();
           const relayed = await createRelayed(tasks, 'response', { request, api, requestId }, client);
           if (relayed) return relayed;
           const answer = await tasks.createResponse(callerOf(api), requestId, client);
@@ -45,6 +45,7 @@ export function responseRoutes(kit: Kit, deps: V1Deps) {
           return sendEvents(request.signal, framed(answer.events), {
             heartbeatMs: deps.heartbeatMs,
             onFailure: (error) => log.error({ err: error }, 'the stream of a response broke'),
+            onEnd,
           });
         } finally {
           await client.release();

@@ -22,7 +22,7 @@ const MAX_MISSED_BEATS = 8;
 export function sendEvents(
   signal: AbortSignal,
   events: AsyncIterable<ServerEvent>,
-  { heartbeatMs, onFailure }: { heartbeatMs: number; onFailure: (error: unknown) => void },
+  { heartbeatMs, onFailure, onEnd }: { heartbeatMs: number; onFailure: (error: unknown) => void; onEnd: () => void },
 ): Response {
   const iterator = events[Symbol.asyncIterator]();
   const encoder = new TextEncoder();
@@ -36,6 +36,7 @@ export function sendEvents(
     over = true;
     clearInterval(heart);
     signal.removeEventListener('abort', leave);
+    onEnd();
     return true;
   }
   function leave(): void {

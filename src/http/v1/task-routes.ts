@@ -61,9 +61,9 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
       '/v1/tasks/:taskId/events',
       async ({ request, params, api, requestId, log, keepOpen }) => {
         const events = await tasks.follow(callerOf(api), params.taskId, request.signal, requestId);
-        keepOpen();
+        const onEnd = keepOpen();
         const onFailure = (error: unknown) => log.warn({ err: error, task_id: params.taskId }, 'an event stream broke');
-        return sendEvents(request.signal, events, { heartbeatMs: deps.heartbeatMs, onFailure });
+        return sendEvents(request.signal, events, { heartbeatMs: deps.heartbeatMs, onFailure, onEnd });
       },
       {
         apiKey: true,
