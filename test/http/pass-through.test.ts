@@ -18,6 +18,8 @@ import {
   until,
 } from '../upstream/harness.ts';
 
+const certificateFile = (name: string) =>
+  Bun.fileURLToPath(import.meta.resolve(`../upstream/certificates/${name}.pem`));
 const MIB = 1024 * 1024;
 const SIZE = 8 * MIB;
 const SMALL = 96 * 1024;
@@ -91,6 +93,7 @@ for (const secure of [false, true]) {
     let vendor: RawServer;
     let upstream: Upstream;
     let server: Listening;
+    let byTls: Listening;
     const base = () => (secure ? `https://vendor.test:${vendor.port}` : vendor.url);
     const open = async (path: string, headers: Record<string, string> = {}, signal?: AbortSignal) => {
       const limits = { maxResponseBytes: Number.POSITIVE_INFINITY, headers, ...(signal ? { signal } : {}) };
@@ -102,27 +105,29 @@ for (const secure of [false, true]) {
     beforeAll(async () => {
       vendor = await startRawServer(answer, { secure });
       upstream = testUpstream({ allowPrivate: true, trustedCertificates, resolve: loopback });
-      server = listen(
-        async ({ url, headers, signal }, { keepOpen }) => {
-          keepOpen();
-          const range = headers.get('range');
-          const path = new URL(url).pathname;
-          const response = await open(path, range ? { range } : {}, signal);
-          const stallMs = path === '/endless' ? STALL_MS : PATIENCE_MS;
-          return new Response(passChunks(response.stream(), stallMs), { status: response.status });
-        },
-        { host: '127.0.0.1', port: 0 },
-      );
+      const serve: Parameters<typeof listen>[0] = async ({ url, headers, signal }, { keepOpen }) => {
+        keepOpen();
+        const range = headers.get('range');
+        const path = new URL(url).pathname;
+        const response = await open(path, range ? { range } : {}, signal);
+        const stallMs = path === '/endless' ? STALL_MS : PATIENCE_MS;
+        return new Response(passChunks(response.stream(), stallMs), { status: response.status });
+      };
+      server = listen(serve, { host: '127.0.0.1', port: 0 });
+      const tls = { certFile: certificateFile('server-cert'), keyFile: certificateFile('server-key') };
+      byTls = listen(serve, { host: '127.0.0.1', port: 0, tls });
     });
     afterAll(async () => {
       await server.stop(0);
+      await byTls.stop(0);
       await upstream.close();
       await vendor.stop();
     });
 
-    async function hashOf(path: string, pauseMs = 0): Promise<string> {
+    async function hashOf(path: string, pauseMs = 0, gateway = server): Promise<string> {
       const range = path === '/range' ? { range: 'bytes=1234567-7654321' } : {};
-      const response = await fetch(`${server.url}${path}`, { headers: range, decompress: false } as RequestInit);
+      const tls = { ca: trustedCertificates, checkServerIdentity: () => undefined };
+      const response = await fetch(`${gateway.url}${path}`, { headers: range, decompress: false, tls } as RequestInit);
       const hash = createHash('sha256');
       for await (const chunk of response.body ?? []) {
         hash.update(chunk);
@@ -162,6 +167,12 @@ for (const secure of [false, true]) {
       const read = await (await open('/length')).bytes();
       expect(read.ok && sha256(read.value)).toBe(expected['/length'] ?? '');
       expect(vendor.connections - before).toBeLessThan(4);
+    });
+
+    test('clients by https, fast and slow, get the same', async () => {
+      const asked = Object.keys(expected).flatMap((path) => [0, 1, 3].map((pauseMs) => ({ path, pauseMs })));
+      const hashes = await Promise.all(asked.map(({ path, pauseMs }) => hashOf(path, pauseMs, byTls)));
+      expect(hashes).toEqual(asked.map(({ path }) => expected[path] ?? ''));
     });
 
     test('what breaks at the vendor breaks for the client, while others go on', async () => {
