@@ -17,6 +17,11 @@ export class ApiError extends Error {
     this.name = 'ApiError';
   }
 
+  /** Nothing is at the address that was asked: it never was, has been deleted, or is somebody else's. */
+  get isMissing(): boolean {
+    return this.status === 404;
+  }
+
   /** Trouble that may be gone on the next try and says nothing about the credentials. */
   get isTransient(): boolean {
     return this.status === 0 || this.status === 429 || this.status >= 500;

@@ -27,6 +27,8 @@ const meanings: Readonly<Record<string, TextKey>> = {
   AUTH_ROOT_PROTECTED: 'error.rootProtected',
   AUTH_USER_DISABLED: 'error.userDisabled',
   AUTH_SETUP_TOKEN_INVALID: 'error.setupToken',
+  AUTH_USER_NOT_FOUND: 'error.accountGone',
+  CHANNEL_NOT_FOUND: 'error.channelGone',
   NAME_TAKEN: 'signUp.nameTaken',
   SECURITY_PROOF_REQUIRED: 'error.proof',
   SECURITY_PROOF_EXPIRED: 'error.proof',

@@ -9,6 +9,7 @@ import { roles } from '../../shell/sections.ts';
 import { Answer } from '../../ui/answer.tsx';
 import { BackLink } from '../../ui/back-link.tsx';
 import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { MissingThing } from '../../ui/missing-thing.tsx';
 import { Page } from '../../ui/page.tsx';
 import { tellDone } from '../../ui/tell.ts';
 import { useForm } from '../../ui/use-form.ts';
@@ -29,11 +30,18 @@ export function ChannelPage() {
   if (channel.data === undefined || choices.data === undefined) {
     return (
       <Page heading={t('channels.one')} back={back} narrow>
-        {channel.isError ? (
-          <FailureNotice error={channel.error} meanings={{ CHANNEL_NOT_FOUND: 'channels.gone' }} />
-        ) : (
-          <Answer query={choices}>{() => null}</Answer>
-        )}
+        <Answer
+          query={channel}
+          missing={
+            <MissingThing
+              heading={t('channels.missing')}
+              text={t('channels.missingText')}
+              list={{ to: '/channels', name: 'channels.all' }}
+            />
+          }
+        >
+          {() => <Answer query={choices}>{() => null}</Answer>}
+        </Answer>
       </Page>
     );
   }

@@ -1,13 +1,13 @@
-import { Anchor, Button, Tabs } from '@mantine/core';
-import { IconArrowLeft } from '@tabler/icons-react';
+import { Tabs } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
-import { Link, useParams, useSearchParams } from 'react-router';
+import { useParams, useSearchParams } from 'react-router';
 import type { PluginSummary } from '../../api/types.ts';
 import { useApi } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { Answer } from '../../ui/answer.tsx';
-import { EmptyState } from '../../ui/empty-state.tsx';
+import { BackLink } from '../../ui/back-link.tsx';
 import { localise } from '../../ui/localise.ts';
+import { MissingThing } from '../../ui/missing-thing.tsx';
 import { Page } from '../../ui/page.tsx';
 import { DryRunTab } from './dry-run-tab.tsx';
 import { OverviewTab } from './overview-tab.tsx';
@@ -42,25 +42,16 @@ export function PluginPage() {
     <Page
       heading={plugin?.meta?.name ?? key}
       {...(description === '' ? {} : { intro: description })}
-      back={
-        <Anchor component={Link} to="/plugins" size="sm" c="dimmed" style={{ display: 'inline-flex', gap: 6 }}>
-          <IconArrowLeft size={18} stroke={1.6} aria-hidden="true" />
-          {t('nav.plugins')}
-        </Anchor>
-      }
+      back={<BackLink to="/plugins">{t('nav.plugins')}</BackLink>}
       actions={plugin !== undefined && <PluginSwitch plugin={plugin} />}
     >
       <Answer query={plugins}>
         {() =>
           plugin === undefined ? (
-            <EmptyState
+            <MissingThing
               heading={t('plugins.unknown')}
               text={t('plugins.unknownText', { key })}
-              action={
-                <Button component={Link} to="/plugins" variant="default">
-                  {t('nav.plugins')}
-                </Button>
-              }
+              list={{ to: '/plugins', name: 'plugins.all' }}
             />
           ) : (
             <Tabs

@@ -8,6 +8,7 @@ import { Answer } from '../../ui/answer.tsx';
 import { BackLink } from '../../ui/back-link.tsx';
 import { useConfirm } from '../../ui/confirm.tsx';
 import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { MissingThing } from '../../ui/missing-thing.tsx';
 import { Page } from '../../ui/page.tsx';
 import { tellDone } from '../../ui/tell.ts';
 import { ProviderForm } from './provider-form.tsx';
@@ -29,7 +30,18 @@ export function ProviderPage() {
       {isNew ? (
         <ProviderForm stored={null} />
       ) : (
-        <Answer query={provider}>{(stored) => <ProviderForm key={stored.id} stored={stored} />}</Answer>
+        <Answer
+          query={provider}
+          missing={
+            <MissingThing
+              heading={t('providers.gone')}
+              text={t('providers.goneText')}
+              list={{ to: '/settings/providers', name: 'providers.all' }}
+            />
+          }
+        >
+          {(stored) => <ProviderForm key={stored.id} stored={stored} />}
+        </Answer>
       )}
     </Page>
   );

@@ -1,12 +1,11 @@
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useParams } from 'react-router';
-import { ApiError } from '../../api/api-error.ts';
 import type { TaskDetail } from '../../api/types.ts';
 import { useSessionSnapshot } from '../../session/session-context.tsx';
 import { Answer } from '../../ui/answer.tsx';
 import { BackLink } from '../../ui/back-link.tsx';
-import { EmptyState } from '../../ui/empty-state.tsx';
+import { MissingThing } from '../../ui/missing-thing.tsx';
 import { Page } from '../../ui/page.tsx';
 import { Section } from '../../ui/section.tsx';
 import { useFormat } from '../../ui/use-format.ts';
@@ -35,14 +34,16 @@ function OneTask({ id }: { id: string }) {
   const task = useTask(id);
   const back = <BackLink to="/tasks">{t('task.back')}</BackLink>;
   if (task.data !== undefined) return <LoadedTask task={task.data} back={back} />;
-  const isMissing = task.error instanceof ApiError && task.error.status === 404;
   return (
-    <Page heading={t(isMissing ? 'task.gone' : 'tasks.column.task')} back={back}>
-      {isMissing ? (
-        <EmptyState heading={t('task.gone')} text={t('task.goneText')} />
-      ) : (
-        <Answer query={task}>{() => null}</Answer>
-      )}
+    <Page heading={t('tasks.column.task')} back={back}>
+      <Answer
+        query={task}
+        missing={
+          <MissingThing heading={t('task.gone')} text={t('task.goneText')} list={{ to: '/tasks', name: 'task.back' }} />
+        }
+      >
+        {() => null}
+      </Answer>
     </Page>
   );
 }

@@ -88,7 +88,7 @@ export function useTaskActions(task: TaskDetail, isOwn: boolean): TaskActions {
     notice: retry.isError ? (
       <FailureNotice error={retry.error} />
     ) : cancel.isError ? (
-      <FailureNotice error={cancel.error} />
+      <FailureNotice error={cancel.error} meanings={{ CANCEL_UNSUPPORTED: 'task.cancelNotNow' }} />
     ) : (ended && !task.retryable) || (!ended && isWithVendor) ? (
       <Text size="sm" c="dimmed">
         {t(ended ? 'task.notKept' : 'task.cannotCancel')}

@@ -6,7 +6,7 @@ import { useApi } from '../../api/use-api.ts';
 import { useSessionSnapshot } from '../../session/session-context.tsx';
 import { Answer } from '../../ui/answer.tsx';
 import { BackLink } from '../../ui/back-link.tsx';
-import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { MissingThing } from '../../ui/missing-thing.tsx';
 import { Page } from '../../ui/page.tsx';
 import { Section } from '../../ui/section.tsx';
 import { AccountActions } from './account-actions.tsx';
@@ -25,14 +25,19 @@ export function UserPage() {
   if (account.data !== undefined) return <AccountPage key={account.data.id} account={account.data} />;
   return (
     <Page heading={t('users.one')} back={<BackToUsers />} narrow>
-      {account.isError ? (
-        <FailureNotice
-          error={account.error}
-          meanings={{ USER_NOT_FOUND: 'users.gone', AUTH_INSUFFICIENT_PRIVILEGE: 'users.notYours' }}
-        />
-      ) : (
-        <Answer query={account}>{() => null}</Answer>
-      )}
+      <Answer
+        query={account}
+        missing={
+          <MissingThing
+            heading={t('users.missing')}
+            text={t('users.missingText')}
+            list={{ to: '/users', name: 'users.all' }}
+          />
+        }
+        meanings={{ AUTH_INSUFFICIENT_PRIVILEGE: 'users.notYours' }}
+      >
+        {() => null}
+      </Answer>
     </Page>
   );
 }
