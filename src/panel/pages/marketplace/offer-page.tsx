@@ -1,18 +1,21 @@
-import { Alert, Anchor, Button, Group, List, Select, Stack, Text } from '@mantine/core';
-import { IconAlertTriangle, IconArrowLeft } from '@tabler/icons-react';
+import { Alert, Button, Group, List, Select, Stack, Text } from '@mantine/core';
+import { IconAlertTriangle } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { Link, useNavigate, useParams, useSearchParams } from 'react-router';
 import { ApiError } from '../../api/api-error.ts';
 import type { MarketInstalled, MarketOffer, MarketPlugin, MarketSourceText } from '../../api/types.ts';
 import { useApi, useChange, withQuery } from '../../api/use-api.ts';
 import { Answer } from '../../ui/answer.tsx';
+import { BackLink } from '../../ui/back-link.tsx';
 import { CodeDiff, CodeEditor } from '../../ui/code-editor.tsx';
 import { useConfirm } from '../../ui/confirm.tsx';
-import { EmptyState } from '../../ui/empty-state.tsx';
 import { localise } from '../../ui/localise.ts';
+import { MissingThing } from '../../ui/missing-thing.tsx';
+import { OutsideLink } from '../../ui/outside-link.tsx';
 import { Page } from '../../ui/page.tsx';
 import { Section } from '../../ui/section.tsx';
 import { tellDone } from '../../ui/tell.ts';
+import { listHosts } from '../plugins/list-hosts.ts';
 import { Codes } from '../plugins/overview-tab.tsx';
 import { FaultList, PluginFaults } from '../plugins/plugin-faults.tsx';
 import classes from '../plugins/plugins.module.css';
@@ -31,17 +34,16 @@ export function OfferPage() {
     <Page
       heading={plugin?.name ?? key}
       {...(description === '' ? {} : { intro: description })}
-      back={
-        <Anchor component={Link} to="/marketplace" size="sm" c="dimmed" style={{ display: 'inline-flex', gap: 6 }}>
-          <IconArrowLeft size={18} stroke={1.6} aria-hidden="true" />
-          {t('nav.marketplace')}
-        </Anchor>
-      }
+      back={<BackLink to="/marketplace">{t('nav.marketplace')}</BackLink>}
     >
       <Answer query={offers}>
         {() =>
           plugin === undefined ? (
-            <EmptyState heading={t('market.gone')} text={t('market.goneText', { key, source })} />
+            <MissingThing
+              heading={t('market.gone')}
+              text={t('market.goneText', { key, source })}
+              list={{ to: '/marketplace', name: 'nav.marketplace' }}
+            />
           ) : (
             <Offer plugin={plugin} source={source} />
           )
@@ -126,9 +128,7 @@ function Offer({ plugin, source }: { plugin: MarketPlugin; source: string }) {
             <>
               <dt>{t('plugins.website')}</dt>
               <dd>
-                <Anchor href={plugin.website} target="_blank" rel="noreferrer noopener" inherit>
-                  {plugin.website}
-                </Anchor>
+                <OutsideLink address={plugin.website} />
               </dd>
             </>
           )}
@@ -138,12 +138,7 @@ function Offer({ plugin, source }: { plugin: MarketPlugin; source: string }) {
           </dd>
           <dt>{t('plugins.hosts')}</dt>
           <dd>
-            <Codes
-              values={[
-                ...(offered?.base_url ? [new URL(offered.base_url).host] : []),
-                ...(offered?.allowed_hosts ?? []),
-              ]}
-            />
+            <Codes values={listHosts({ base: offered?.base_url, allowed: offered?.allowed_hosts })} />
           </dd>
         </dl>
       </Section>

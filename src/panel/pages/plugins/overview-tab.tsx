@@ -1,12 +1,14 @@
-import { Anchor, Button, Code, Group, MultiSelect, Stack, Text } from '@mantine/core';
+import { Button, Code, Group, MultiSelect, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { PluginSummary, PluginVersion } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
 import { FailureNotice } from '../../ui/failure-notice.tsx';
 import { localise } from '../../ui/localise.ts';
+import { OutsideLink } from '../../ui/outside-link.tsx';
 import { Section } from '../../ui/section.tsx';
 import { tellDone } from '../../ui/tell.ts';
 import { useForm } from '../../ui/use-form.ts';
+import { listHosts } from './list-hosts.ts';
 import { pluginPath } from './plugin-paths.ts';
 import { PluginState } from './plugin-state.tsx';
 import classes from './plugins.module.css';
@@ -17,7 +19,7 @@ export function OverviewTab({ plugin }: { plugin: PluginSummary }) {
   const { t, i18n } = useTranslation();
   const { meta } = plugin;
   if (meta === null) return <PluginState plugin={plugin} />;
-  const hosts = [...(meta.baseUrl === undefined ? [] : [new URL(meta.baseUrl).host]), ...(meta.allowedHosts ?? [])];
+  const hosts = listHosts({ base: meta.baseUrl, allowed: meta.allowedHosts });
   const usage = Object.entries(meta.usageSchema ?? {});
   return (
     <Stack gap="xl">
@@ -34,18 +36,14 @@ export function OverviewTab({ plugin }: { plugin: PluginSummary }) {
             {meta.author.url === undefined ? (
               meta.author.name
             ) : (
-              <Anchor href={meta.author.url} rel="noreferrer noopener" target="_blank" inherit>
-                {meta.author.name}
-              </Anchor>
+              <OutsideLink address={meta.author.url} name={meta.author.name} />
             )}
           </dd>
           {meta.website !== undefined && (
             <>
               <dt>{t('plugins.website')}</dt>
               <dd>
-                <Anchor href={meta.website} rel="noreferrer noopener" target="_blank" inherit>
-                  {meta.website}
-                </Anchor>
+                <OutsideLink address={meta.website} />
               </dd>
             </>
           )}
