@@ -1,6 +1,5 @@
 import { Button, Group, Select, TextInput } from '@mantine/core';
-import { useDebouncedCallback } from '@mantine/hooks';
-import { useMemo, useState } from 'react';
+import { useMemo } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { AuditPage as AuditList } from '../../api/types.ts';
 import { useApi, withQuery } from '../../api/use-api.ts';
@@ -8,6 +7,7 @@ import { type Column, DataTable } from '../../ui/data-table.tsx';
 import { EmptyState } from '../../ui/empty-state.tsx';
 import { Page } from '../../ui/page.tsx';
 import { type Filters, useFilters } from '../../ui/use-filters.ts';
+import { useTypedFilter } from '../../ui/use-typed-filter.ts';
 import classes from './audit.module.css';
 import { AuditChanges, AuditWhat, AuditWhen } from './audit-cells.tsx';
 import { areaTexts } from './audit-texts.ts';
@@ -68,20 +68,11 @@ export function AuditPage() {
 
 function FilterBar({ filters }: { filters: Filters<FilterName> }) {
   const { t } = useTranslation();
-  const [typed, setTyped] = useState(filters.values.user);
-  const search = useDebouncedCallback((text: string) => filters.set('user', text.trim()), 300);
+  const search = useTypedFilter(filters.values.user, (text) => filters.set('user', text));
   const all = { value: '', label: t('app.all') };
   return (
     <Group gap="sm" mb="md" align="end" role="search" className={classes.filters}>
-      <TextInput
-        label={t('audit.user')}
-        placeholder={t('audit.userHelp')}
-        value={typed}
-        onChange={(event) => {
-          setTyped(event.currentTarget.value);
-          search(event.currentTarget.value);
-        }}
-      />
+      <TextInput label={t('audit.user')} placeholder={t('audit.userHelp')} {...search} />
       <Select
         label={t('audit.area')}
         allowDeselect={false}

@@ -1,12 +1,11 @@
 import { Button, SegmentedControl, Select, TextInput } from '@mantine/core';
-import { useDebouncedCallback } from '@mantine/hooks';
 import { IconSearch } from '@tabler/icons-react';
-import { useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useRole } from '../../session/use-role.ts';
 import { roles } from '../../shell/sections.ts';
 import type { Filters } from '../../ui/use-filters.ts';
+import { useTypedFilter } from '../../ui/use-typed-filter.ts';
 import classes from './task-filters.module.css';
 import { useChannelNames, usePluginNames } from './use-names.ts';
 
@@ -21,8 +20,6 @@ const statuses = {
   NOT_START: 'task.status.NOT_START',
 } as const satisfies Record<string, TextKey>;
 
-const searchDelayMs = 300;
-
 /** What the list is narrowed to. All of it lives in the address. */
 export function TaskFilters({ filters }: { filters: Filters<(typeof taskFilterNames)[number]> }) {
   const { t } = useTranslation();
@@ -30,6 +27,7 @@ export function TaskFilters({ filters }: { filters: Filters<(typeof taskFilterNa
   const plugins = usePluginNames();
   const channels = useChannelNames();
   const { values, set } = filters;
+  const search = useTypedFilter(values.q, (text) => set('q', text));
   const options = (names: ReadonlyMap<string, string>, chosen: string) => {
     const known = [...names].map(([value, label]) => ({ value, label }));
     return chosen === '' || names.has(chosen) ? known : [...known, { value: chosen, label: chosen }];
@@ -47,7 +45,15 @@ export function TaskFilters({ filters }: { filters: Filters<(typeof taskFilterNa
           ]}
         />
       )}
-      <SearchField value={values.q} onChange={(text) => set('q', text)} />
+      <TextInput
+        className={classes.search}
+        type="search"
+        aria-label={t('app.search')}
+        placeholder={t('tasks.search')}
+        leftSection={<IconSearch size={17} stroke={1.6} aria-hidden="true" />}
+        maxLength={200}
+        {...search}
+      />
       <Select
         className={classes.choice}
         aria-label={t('tasks.status')}
@@ -84,28 +90,5 @@ export function TaskFilters({ filters }: { filters: Filters<(typeof taskFilterNa
         </Button>
       )}
     </search>
-  );
-}
-
-/** Follows the address, and changes it a moment after the last key. */
-function SearchField({ value, onChange }: { value: string; onChange(text: string): void }) {
-  const { t } = useTranslation();
-  const [text, setText] = useState(value);
-  const tell = useDebouncedCallback(onChange, searchDelayMs);
-  useEffect(() => setText(value), [value]);
-  return (
-    <TextInput
-      className={classes.search}
-      type="search"
-      aria-label={t('app.search')}
-      placeholder={t('tasks.search')}
-      leftSection={<IconSearch size={17} stroke={1.6} aria-hidden="true" />}
-      maxLength={200}
-      value={text}
-      onChange={({ currentTarget }) => {
-        setText(currentTarget.value);
-        tell(currentTarget.value.trim());
-      }}
-    />
   );
 }

@@ -1,5 +1,4 @@
 import { Anchor, Button, Group, Select, Text, TextInput } from '@mantine/core';
-import { useDebouncedCallback } from '@mantine/hooks';
 import { IconSearch, IconUserPlus } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -11,6 +10,7 @@ import { EmptyState } from '../../ui/empty-state.tsx';
 import { Page } from '../../ui/page.tsx';
 import { type Filters, useFilters } from '../../ui/use-filters.ts';
 import { useFormat } from '../../ui/use-format.ts';
+import { useTypedFilter } from '../../ui/use-typed-filter.ts';
 import { AccountStatus, RoleName } from './account-marks.tsx';
 import { NewUserDialog } from './new-user-dialog.tsx';
 import classes from './users.module.css';
@@ -78,8 +78,7 @@ export function UsersPage() {
 
 function FilterBar({ filters }: { filters: Filters<FilterName> }) {
   const { t } = useTranslation();
-  const [typed, setTyped] = useState(filters.values.keyword);
-  const search = useDebouncedCallback((text: string) => filters.set('keyword', text.trim()), 300);
+  const search = useTypedFilter(filters.values.keyword, (text) => filters.set('keyword', text));
   const pick = (name: FilterName) => ({
     value: filters.values[name],
     onChange: (value: string | null) => filters.set(name, value ?? ''),
@@ -92,11 +91,7 @@ function FilterBar({ filters }: { filters: Filters<FilterName> }) {
         label={t('app.search')}
         placeholder={t('users.searchHelp')}
         leftSection={<IconSearch size={18} stroke={1.6} aria-hidden="true" />}
-        value={typed}
-        onChange={(event) => {
-          setTyped(event.currentTarget.value);
-          search(event.currentTarget.value);
-        }}
+        {...search}
       />
       <Select
         label={t('users.role')}
