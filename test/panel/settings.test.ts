@@ -3,13 +3,15 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { OPTION_KEYS } from '../../src/app/options/option-catalogue.ts';
 import { groupTexts, optionTexts } from '../../src/panel/pages/settings/option-texts.ts';
+import { ask } from '../support/gateway.ts';
 import { type IdentityProvider, startIdentityProvider } from '../support/identity-provider.ts';
-import { findFlaws, heading, see, setOptions, useOnePanel } from './harness.ts';
+import { bindIdentity } from './bind-identity.ts';
+import { findFlaws, heading, password, see, setOptions, useOnePanel } from './harness.ts';
 
 type Option = { key: string; value: string; group: string };
 
 let provider: IdentityProvider;
-const { origin, root, keepRootPage } = useOnePanel(async () => {
+const { origin, gateway, root, keepRootPage } = useOnePanel(async () => {
   provider = await startIdentityProvider();
 });
 afterAll(() => provider?.stop());
@@ -159,6 +161,75 @@ describe('changing settings', () => {
     await see(page, 'Saved. It counts from now on.');
     expect(await stored('QuotaForNewUser')).toBe('750000');
   });
+});
+
+describe('what names people, while some are connected', () => {
+  /** A new account with an identity at the provider; its id. */
+  async function connect(username: string, slug: string): Promise<number> {
+    const { id } = await root().call<{ id: number }>('POST', '/api/user', { username, password });
+    const { body } = await ask(`${gateway().url}/api/user/login`, { body: { username, password } });
+    await bindIdentity(gateway().url, (body.data as { access_token: string }).access_token, provider, slug);
+    return id;
+  }
+
+  test('an option is saved once root has said that they are the same people', async () => {
+    const addresses = await root().call<Option[]>('GET', '/api/option');
+    const before = addresses.filter(({ key }) => key === 'ServerAddress' || key.startsWith('GitHub'));
+    await setOptions(root(), {
+      ServerAddress: origin(),
+      ...Object.fromEntries(Object.entries(provider.options()).filter(([key]) => key.startsWith('GitHub'))),
+    });
+    const bea = await connect('bea', 'github');
+    const page = await visit('/settings/github');
+    await page.getByLabel('Address of GitHub').fill(`${provider.base}/moved`);
+    await save(page);
+    await see(page, 'It is the same provider with the same people');
+    await see(page, 'It says who is who, and people are connected: see the notice.');
+    expect(await findFlaws(page)).toEqual([]);
+    expect(await stored('GitHubBaseUrl')).toBe(`${provider.base}/github`);
+    await page.getByRole('button', { name: 'Save, everybody stays connected' }).click();
+    await see(page, 'Saved. It counts from now on.');
+    expect(await stored('GitHubBaseUrl')).toBe(`${provider.base}/moved`);
+    await root().call('DELETE', `/api/user/${bea}/bindings/github`);
+    await setOptions(root(), Object.fromEntries(before.map(({ key, value }) => [key, value])));
+  });
+
+  test('so is a provider of one’s own', async () => {
+    await setOptions(root(), { ServerAddress: origin() });
+    const { id } = await root().call<{ id: number }>('POST', '/api/custom-oauth-provider', {
+      slug: 'club',
+      name: 'Club login',
+      ...provider.addedProvider(),
+    });
+    const carl = await connect('carl', 'club');
+    const page = await visit(`/settings/providers/${id}`);
+    await page.getByLabel('Number of the person').fill('data.user.login');
+    const saveIt = page.getByRole('button', { name: 'Save' });
+    await saveIt.click();
+    const same = page.getByRole('switch', { name: 'It is the same provider with the same people' });
+    await same.waitFor();
+    await see(page, 'It says who is who, and people are connected: see the notice.');
+    expect(await saveIt.isDisabled()).toBe(true);
+    await same.click();
+    await saveIt.click();
+    await same.waitFor({ state: 'detached' });
+    await see(page, 'Saved');
+    const path = `/api/custom-oauth-provider/${id}`;
+    expect(await root().call<object>('GET', path)).toMatchObject({ user_id_field: 'data.user.login' });
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete provider' }).click();
+    await see(page, 'People are connected through this provider.');
+    await root().call('DELETE', `/api/user/${carl}/bindings/club`);
+    await root().call('DELETE', path);
+    await setOptions(root(), { ServerAddress: '' });
+  });
+});
+
+test('a provider that is not there says so and leads to the others', async () => {
+  const page = await visit('/settings/providers/99999');
+  await page.getByRole('alert').getByText('There is no such provider').waitFor();
+  await page.getByRole('link', { name: 'All providers' }).click();
+  await see(page, 'No further providers');
 });
 
 describe('trying settings', () => {

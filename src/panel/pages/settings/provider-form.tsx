@@ -41,8 +41,9 @@ export function ProviderForm({ stored }: { stored: OAuthProvider | null }) {
     check: (values) => checkProvider(t, values, stored === null),
     read: (values) => ({ body: readProvider(values, stored), force }),
     change,
+    meanings: { AUTH_PROVIDER_IN_USE: 'settings.bound' },
   });
-  const isInUse = form.error instanceof ApiError && form.error.code === 'AUTH_PROVIDER_IN_USE';
+  const isInUse = change.error instanceof ApiError && change.error.code === 'AUTH_PROVIDER_IN_USE';
   return (
     <form onSubmit={form.submit} noValidate>
       <Stack gap="lg">

@@ -35,8 +35,15 @@ export function useDrafts(options: readonly Option[], savedText: string): Drafts
       body: { options: changes, ...(force ? { force: true } : {}) },
     }),
     stale: ['/api/option', '/api/status', '/api/channel/choices'],
-    onSuccess: () => {
-      setDrafts({});
+    onSuccess: (_, saved) => {
+      // What was typed while the answer was on its way is not saved yet.
+      setDrafts((now) =>
+        Object.fromEntries(
+          Object.entries(now).filter(
+            ([key, value]) => !saved.changes.some((each) => each.key === key && each.value === value),
+          ),
+        ),
+      );
       tellDone(savedText);
     },
   });
@@ -63,8 +70,7 @@ export function useDrafts(options: readonly Option[], savedText: string): Drafts
     isChanged: (key) => changes.some((each) => each.key === key),
     faultOf: (key) => (touched.has(key) ? null : (faults.get(key) ?? null)),
     changes,
-    // The gateway names the field of the request that lets the change through.
-    needsForce: [...faults.values()].some((message) => message.includes('force: true')) && touched.size === 0,
+    needsForce: [...faults.values()].some(asksForForce) && touched.size === 0,
     isPending: change.isPending,
     error: change.isError && faults.size === 0 ? change.error : null,
     save: (force = false) => {
@@ -77,6 +83,9 @@ export function useDrafts(options: readonly Option[], savedText: string): Drafts
     },
   };
 }
+
+/** Of what the gateway says: it names the field of the request that lets the change through. */
+export const asksForForce = (fault: string): boolean => fault.includes('force: true');
 
 /** Faults are told by the place of a change in the request: `options.2.value`. */
 function readFaults(error: Error | null, changes: Saving['changes']): ReadonlyMap<string, string> {

@@ -1,0 +1,11 @@
+import { ask } from '../support/gateway.ts';
+import type { IdentityProvider } from '../support/identity-provider.ts';
+
+/** Binds the account of `token` as its page does: to the provider, and back with what that gives. */
+export async function bindIdentity(url: string, token: string, idp: IdentityProvider, provider: string): Promise<void> {
+  const begun = await ask(`${url}/api/oauth/state`, { token, body: { provider, intent: 'bind' } });
+  const { authorization_url: there } = begun.body.data as { authorization_url: string };
+  const { query } = await idp.agree(there);
+  const done = await ask(`${url}/api/oauth/${provider}?${new URLSearchParams(query)}`, { token });
+  if (done.status !== 200) throw new Error(`binding at ${provider}: ${done.status} ${JSON.stringify(done.body)}`);
+}
