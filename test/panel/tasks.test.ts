@@ -1,12 +1,24 @@
 /** The list of tasks and a task's page in the browser, against the compiled binary and the demo vendor. */
+import { Database } from 'bun:sqlite';
 import { afterAll, describe, expect, test } from 'bun:test';
+import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { readEvents } from '../../src/panel/pages/tasks/read-events.ts';
 import { readPercent } from '../../src/panel/pages/tasks/read-percent.ts';
 import { Administrator, ask, startVendor, until, type VendorProcess } from '../support/gateway.ts';
 import { submit, waitForEnd } from '../support/main-job.ts';
 import { type Receiver, startReceiver } from '../support/webhook-receiver.ts';
-import { accountMenu, findBarriers, findOverflow, heading, password, screens, see, useOnePanel } from './harness.ts';
+import {
+  accountMenu,
+  findBarriers,
+  findFlaws,
+  findOverflow,
+  heading,
+  password,
+  screens,
+  see,
+  useOnePanel,
+} from './harness.ts';
 
 let vendor: VendorProcess;
 let receiver: Receiver;
@@ -207,13 +219,61 @@ describe('a task', () => {
     await until('the receiver is told again', () => receiver.received.length > before);
   });
 
+  test('is cancelled while no vendor has it, though not while it is handed over', async () => {
+    const prompts = ['a sweep [delay=30]', 'a hesitation [delay=30]'];
+    for (const prompt of prompts) void submit(one.gateway().url, key, { prompt }).catch(() => {});
+    const [decoy = '', id = ''] = await Promise.all(
+      prompts.map((prompt) =>
+        until(`${prompt} is known`, async () => {
+          const query = new URLSearchParams({ q: prompt });
+          const { items } = await one.root().call<{ items: { id: string }[] }>('GET', `/api/task?${query}`);
+          return items[0]?.id;
+        }),
+      ),
+    );
+    const { page } = await open(`/tasks/${id}`);
+    const dialog = page.getByRole('dialog', { name: 'Cancel this task?' });
+    const beginToCancel = async () => {
+      await page.getByRole('button', { name: 'Cancel task' }).click();
+      await dialog.waitFor();
+    };
+    await beginToCancel();
+    await dialog.getByRole('button', { name: 'Cancel task' }).click();
+    await page
+      .getByRole('alert')
+      .getByText(/being handed to the vendor at this moment, or/)
+      .waitFor();
+
+    // The gateway looks every few seconds for orders whose process has gone: right after one look there is time until the next.
+    abandon(decoy);
+    await waitForEnd(one.gateway().url, key, decoy);
+    await beginToCancel();
+    abandon(id);
+    await dialog.getByRole('button', { name: 'Cancel task' }).click();
+    await see(page, 'The task is cancelled.');
+    await see(page, 'It was cancelled before the vendor took it.');
+    await see(page, /A failed task costs nothing/);
+    expect(await page.getByRole('button', { name: 'Cancel task' }).count()).toBe(0);
+  });
+
+  /** As if the process that handed it to the vendor had died long ago. */
+  function abandon(id: string): void {
+    const database = new Database(join(one.gateway().dataDir, 'taskgate.db'));
+    database.run('PRAGMA busy_timeout = 5000');
+    database.run("UPDATE tasks SET lease_owner = 'gone', lease_until = 1 WHERE task_id = ?", [id]);
+    database.close();
+  }
+
   test('of somebody else is no task to a user; an administrator sees it without its owner’s buttons', async () => {
     const { id } = await one.root().call<{ id: number }>('POST', '/api/user', { username: 'anna', password });
     await one.root().call('POST', '/api/user/manage', { action: 'add_quota', id, mode: 'add', value: 1_000_000 });
     const { page } = await one.open();
     await signIn(page, 'anna');
     await page.goto(`${one.origin()}${taskOf('a lighthouse')}`);
-    await see(page, 'It may belong to somebody else, or the address is incomplete.');
+    await page.getByRole('alert').getByText('There is no such task').waitFor();
+    expect(await findFlaws(page)).toEqual([]);
+    await page.getByRole('link', { name: 'All tasks' }).last().click();
+    await see(page, 'No tasks yet');
     await page.goto(`${one.origin()}/tasks?scope=all`);
     await see(page, 'No tasks yet');
     expect(await page.getByText('Everybody’s').count()).toBe(0);

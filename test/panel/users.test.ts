@@ -1,8 +1,15 @@
 /** Accounts in the browser: searched, made, changed, switched off and deleted, as far as one's own rank goes. */
-import { describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
+import { TOTP } from 'otpauth';
 import type { Page } from 'playwright-core';
+import { SoftwareAuthenticator } from '../auth/software-authenticator.ts';
+import { Administrator, ask } from '../support/gateway.ts';
+import { type IdentityProvider, startIdentityProvider } from '../support/identity-provider.ts';
+import { bindIdentity } from './bind-identity.ts';
 import { accountMenu, alert, findFlaws, heading, password, screens, see, useOnePanel } from './harness.ts';
 
+let provider: IdentityProvider;
+afterAll(() => provider?.stop());
 const ids = new Map<string, number>();
 const idOf = (name: string): number => ids.get(name) ?? 0;
 
@@ -60,6 +67,8 @@ describe('the list', () => {
     await page.getByLabel('Search').fill('nobody at all');
     await see(page, 'Nobody matches');
     await page.getByRole('button', { name: 'Clear search and filters' }).click();
+    await see(page, '1–20 of 27');
+    expect(await page.getByLabel('Search').inputValue()).toBe('');
 
     await page.goto(`${origin()}/users?role=10&sort=username.asc`);
     await see(page, '1–2 of 2');
@@ -191,6 +200,100 @@ describe('an account', () => {
     await see(page, 'Deleted');
     expect(await canSignIn('person2')).toBe(false);
   });
+});
+
+describe('what an owner has lost', () => {
+  const signIn = async (username: string) => {
+    const { body } = await ask(`${gateway().url}/api/user/login`, { body: { username, password } });
+    return body.data as { access_token?: string; require_2fa?: boolean };
+  };
+
+  /** An account with a token for scripts, an identity, a passkey and an authenticator app; each made as its own page makes it. */
+  async function equip(username: string): Promise<{ scriptToken: string }> {
+    const made = await root().call<{ id: number }>('POST', '/api/user', { username, password });
+    ids.set(username, made.id);
+    provider = await startIdentityProvider();
+    const house = { slug: 'house', name: 'House login', ...provider.addedProvider() };
+    await root().call('POST', '/api/custom-oauth-provider', house);
+    await root().call('PUT', '/api/option', { key: 'ServerAddress', value: origin() });
+
+    let owner = new Administrator(gateway().url, (await signIn(username)).access_token ?? '');
+    const { token: scriptToken } = await owner.call<{ token: string }>('POST', '/api/user/token');
+    await bindIdentity(gateway().url, owner.token, provider, 'house');
+
+    type Begun = { flow_token: string; options: { publicKey: Parameters<SoftwareAuthenticator['create']>[0] } };
+    const begun = await owner.call<Begun>('POST', '/api/user/passkey/register/begin');
+    const device = new SoftwareAuthenticator({ origin: origin(), rpId: 'localhost' });
+    const registered = await owner.call<{ access_token: string }>('POST', '/api/user/passkey/register/finish', {
+      flow_token: begun.flow_token,
+      credential: device.create(begun.options.publicKey),
+    });
+    owner = new Administrator(gateway().url, registered.access_token);
+    const { secret } = await owner.call<{ secret: string }>('POST', '/api/user/2fa/setup');
+    await owner.call('POST', '/api/user/2fa/enable', { code: new TOTP({ secret }).generate() });
+    return { scriptToken };
+  }
+
+  test('is taken away piece by piece, each after a word about it', async () => {
+    const { scriptToken } = await equip('iris');
+    expect((await signIn('iris')).require_2fa).toBe(true);
+    const page = await openAsRoot(`/users/${idOf('iris')}`);
+    await heading(page, 'iris').waitFor();
+    expect(await findFlaws(page)).toEqual([]);
+    const factors = page.getByRole('region', { name: 'Sign-in', exact: true });
+    const takeAway = async (line: string, button: string, title: string, action = button) => {
+      const offered = factors.getByRole('listitem').filter({ hasText: line }).getByRole('button', { name: button });
+      const dialog = page.getByRole('dialog', { name: title });
+      await offered.click();
+      await dialog.getByRole('button', { name: 'Cancel' }).click();
+      await dialog.waitFor({ state: 'hidden' });
+      await offered.click();
+      await dialog.getByRole('button', { name: action, exact: true }).click();
+      await offered.waitFor({ state: 'detached' });
+    };
+
+    await takeAway('Two-factor authentication', 'Take away', 'Take two-factor authentication from “iris”?');
+    expect((await signIn('iris')).access_token).toBeString();
+    await factors.getByText('1 passkey', { exact: true }).waitFor();
+    await takeAway('Passkeys', 'Delete all', 'Delete all passkeys of “iris”?');
+    await takeAway('house', 'Disconnect house', 'Disconnect house from “iris”?', 'Disconnect');
+    const usesToken = async () => (await ask(`${gateway().url}/api/user/self`, { token: scriptToken })).status;
+    expect(await usesToken()).toBe(200);
+    await takeAway('Personal access token', 'Revoke', 'Revoke the access token of “iris”?');
+    expect(await usesToken()).toBe(401);
+    expect(await account('iris')).toMatchObject({
+      two_factor: false,
+      passkeys: 0,
+      bindings: [],
+      has_access_token: false,
+      has_password: true,
+    });
+  });
+
+  test('what was taken away meanwhile is told where it was asked for', async () => {
+    const made = await root().call<{ id: number }>('POST', '/api/user', { username: 'jon', password });
+    ids.set('jon', made.id);
+    const { access_token: token } = await signIn('jon');
+    await ask(`${gateway().url}/api/user/token`, { method: 'POST', token: token ?? '' });
+    const page = await openAsRoot(`/users/${made.id}`);
+    const revoke = page.getByRole('button', { name: 'Revoke' });
+    await revoke.waitFor();
+    await root().call('POST', '/api/user/manage', { id: made.id, action: 'delete' });
+    await revoke.click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
+    await alert(page).getByText('Somebody has deleted this account meanwhile.').waitFor();
+  });
+});
+
+test('an account that is not there is no refusal: what became of it, and the way to the others', async () => {
+  const page = await openAsRoot('/users/nobody');
+  for (const id of ['nobody', '99999', '99999999999999999999', '1%2Fsessions']) {
+    await page.goto(`${origin()}/users/${id}`);
+    await alert(page).getByText('There is no such account').waitFor();
+  }
+  expect(await findFlaws(page)).toEqual([]);
+  await page.getByRole('link', { name: 'All users' }).click();
+  await see(page, '1–20 of');
 });
 
 describe('rank', () => {
