@@ -79,6 +79,11 @@ for (const dialect of DIALECTS) {
       await refusal(logIn(PASSWORD), 'auth.invalid_credentials');
     });
 
+    test('offline guessing: a password is stored as argon2id of 19 MiB and two passes', async () => {
+      await change(await signedIn(), PASSWORD, NEW_PASSWORD);
+      expect((await store.users.byId(user.id))?.passwordHash).toStartWith('$argon2id$v=19$m=19456,t=2,p=1$');
+    });
+
     for (const common of [
       'password',
       'Password1',

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Auth } from '../../src/auth/index.ts';
 import { AppError } from '../../src/kernel/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
-import { addUser, DIALECTS, openTestStore } from './harness.ts';
+import { addUser, DIALECTS, hashOfGateway, openTestStore } from './harness.ts';
 import { judgeDifferences } from './judge-times.ts';
 import { mailSettings, newOrigin, newPerson, openMailAuth } from './mail-harness.ts';
 
@@ -23,9 +23,10 @@ for (const dialect of DIALECTS) {
 
     beforeAll(async () => {
       ({ store, stop } = await openTestStore(dialect));
+      const passwordHash = await hashOfGateway();
       for (let i = 0; i < PAIRS; i += 1) {
         const person = newPerson();
-        const user = await addUser(store, person);
+        const user = await addUser(store, { ...person, passwordHash });
         await store.identities.claim({ provider: 'email', subject: person.email, userId: user.id, createdAt: 1 });
         known.push(person);
       }
@@ -81,7 +82,7 @@ for (const dialect of DIALECTS) {
     };
 
     test('an unknown, a disabled and a passwordless account cost as much as a wrong password', async () => {
-      const disabled = await addUser(store, { status: 2 });
+      const disabled = await addUser(store, { status: 2, passwordHash: await hashOfGateway() });
       const passwordless = await addUser(store, { passwordHash: null });
       const logins = [known[0]?.username ?? '', 'nobody-at-all', disabled.username, passwordless.username];
       const times = logins.map((): number[] => []);
