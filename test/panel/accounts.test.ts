@@ -1,58 +1,78 @@
-import { afterEach, describe, expect, test } from 'bun:test';
+import { afterAll, afterEach, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { readFaults } from '../../src/panel/api/read-faults.ts';
 import { affiliateQuery, readAffiliateCode } from '../../src/panel/pages/accounts/read-affiliate-code.ts';
 import { readResetLink } from '../../src/panel/pages/accounts/read-reset-link.ts';
 import { insecureHost } from '../support/browser.ts';
-import { type Administrator, ask, type Gateway, setUp } from '../support/gateway.ts';
+import { ask, startGateway } from '../support/gateway.ts';
 import { type ReceivedMail, startMailServer, type TestMailServer } from '../support/smtp.ts';
-import { accountMenu, alert, findBarriers, findOverflow, heading, screens, see, stored, usePanel } from './harness.ts';
+import {
+  accountMenu,
+  alert,
+  findBarriers,
+  findOverflow,
+  heading,
+  screens,
+  see,
+  setOptions,
+  stored,
+  useOnePanel,
+} from './harness.ts';
 
-const { start, open } = usePanel();
-const mailServers: TestMailServer[] = [];
-afterEach(async () => {
-  for (const server of mailServers.splice(0)) await server.stop();
-});
-
-const PASSWORD = 'a password of somebody';
-const NEW_PASSWORD = 'another password of somebody';
-const ADA = { username: 'ada', email: 'ada@example.net' };
-
-const codeIn = ({ text }: ReceivedMail): string => /^ {4}(\d{8})\r?$/m.exec(text)?.[1] ?? '';
-const linkIn = ({ text }: ReceivedMail): string => /https?:\S+\/user\/reset\?\S+/.exec(text)?.[0] ?? '';
-
-type Offer = { gateway: Gateway; root: Administrator; mail: TestMailServer };
-
-/** A gateway that makes accounts and mails; `options` beside or instead of that. */
-async function startOpen(options: Record<string, string> = {}): Promise<Offer> {
-  const mail = await startMailServer();
-  mailServers.push(mail);
-  const gateway = await start();
-  const root = await setUp(gateway);
-  await setOptions(root, {
-    ServerAddress: gateway.url,
+let mail: TestMailServer;
+/** A gateway that makes accounts and mails. */
+const { gateway, origin, root, open, openAt } = useOnePanel(async (administrator, { port }) => {
+  mail = await startMailServer();
+  await setOptions(administrator, {
+    ServerAddress: `http://localhost:${port}`,
     SMTPServer: '127.0.0.1',
     SMTPPort: String(mail.port),
     SMTPFrom: 'gate@example.org',
     SMTPStartTLSEnabled: 'false',
     RegisterEnabled: 'true',
     EmailVerificationEnabled: 'true',
-    ...options,
   });
-  return { gateway, root, mail };
+});
+afterAll(() => mail?.stop());
+
+let restore: () => Promise<unknown> = async () => {};
+afterEach(async () => {
+  await restore();
+  restore = async () => {};
+});
+
+/** Until the end of the test. */
+async function change(options: Record<string, string>): Promise<void> {
+  const before = await root().call<{ key: string; value: unknown }[]>('GET', '/api/option');
+  const former = before.filter(({ key }) => key in options).map(({ key, value }) => [key, String(value)]);
+  restore = () => setOptions(root(), Object.fromEntries(former));
+  await setOptions(root(), options);
 }
 
-const setOptions = (root: Administrator, options: Record<string, string>) =>
-  root.call('PUT', '/api/option', { options: Object.entries(options).map(([key, value]) => ({ key, value })) });
+const PASSWORD = 'a password of somebody';
+const NEW_PASSWORD = 'another password of somebody';
 
-const mailTo = (mail: TestMailServer, address: string) => mail.next(({ recipients }) => recipients.includes(address));
+const codeIn = ({ text }: ReceivedMail): string => /^ {4}(\d{8})\r?$/m.exec(text)?.[1] ?? '';
+const linkIn = ({ text }: ReceivedMail): string => /https?:\S+\/user\/reset\?\S+/.exec(text)?.[0] ?? '';
 
-/** Makes an account through the API. */
-async function register({ gateway, mail }: Offer, { username, email } = ADA): Promise<void> {
-  expect((await ask(`${gateway.url}/api/verification`, { body: { email } })).status).toBe(200);
-  const verification_code = codeIn(await mailTo(mail, email));
+const mailTo = (address: string) => mail.next(({ recipients }) => recipients.includes(address));
+
+let clients = 0;
+/** The proxy before the gateway: everybody here has an address of his own, since an address gets two codes in thirty seconds. */
+const fromNewAddress = () => {
+  clients += 1;
+  return { 'x-forwarded-for': `203.0.113.${clients}` };
+};
+const openHere = (options: Parameters<typeof open>[0] = {}) => open({ extraHTTPHeaders: fromNewAddress(), ...options });
+
+/** Makes an account through the API, with an address in its name. */
+async function register(username: string): Promise<void> {
+  const { url } = gateway();
+  const [headers, email] = [fromNewAddress(), `${username}@example.net`];
+  expect((await ask(`${url}/api/verification`, { body: { email }, headers })).status).toBe(200);
+  const verification_code = codeIn(await mailTo(email));
   const body = { username, password: PASSWORD, email, verification_code };
-  expect((await ask(`${gateway.url}/api/user/register`, { body })).status).toBe(200);
+  expect((await ask(`${url}/api/user/register`, { body, headers })).status).toBe(200);
 }
 
 const field = (page: Page, label: string) => page.getByLabel(label, { exact: true });
@@ -70,11 +90,10 @@ async function expectSignIn(page: Page, name: string, secret: string, account: s
 
 describe('signing up', () => {
   test('code by mail, account, sign-in; whoever shared the link is told to the gateway', async () => {
-    const offer = await startOpen({ QuotaForInvitee: '500000', QuotaForNewUser: '500000' });
-    const { gateway, root, mail } = offer;
-    const aff = await root.call<string>('GET', '/api/user/aff');
-    const { page } = await open(gateway.url);
-    await page.goto(`${gateway.url}/sign-in?aff=${aff}`);
+    await change({ QuotaForInvitee: '500000', QuotaForNewUser: '500000' });
+    const aff = await root().call<string>('GET', '/api/user/aff');
+    const { page } = await openHere();
+    await page.goto(`${origin()}/sign-in?aff=${aff}`);
     await page.getByRole('link', { name: 'Sign up' }).click();
     await heading(page, 'Create your account').waitFor();
     expect(await page.title()).toBe('Sign up · Taskgate');
@@ -85,22 +104,20 @@ describe('signing up', () => {
     await press(page, 'Send code');
     await see(page, 'A mail to ada@example.net is on its way.');
     expect(await hasFocus(page, 'Code from the mail')).toBe(true);
-    await field(page, 'Code from the mail').fill(codeIn(await mailTo(mail, 'ada@example.net')));
+    await field(page, 'Code from the mail').fill(codeIn(await mailTo('ada@example.net')));
     await page.keyboard.press('Enter');
     await heading(page, 'Your account is ready').waitFor();
     expect(await stored(page)).not.toContain(PASSWORD);
     await page.getByRole('link', { name: 'Continue to sign-in' }).click();
     await expectSignIn(page, 'ada', PASSWORD, 'ada');
-    const login = await ask(`${gateway.url}/api/user/login`, { body: { username: 'ada', password: PASSWORD } });
+    const login = await ask(`${origin()}/api/user/login`, { body: { username: 'ada', password: PASSWORD } });
     expect(login.body.data).toMatchObject({ user: { quota: 1_000_000 } });
   });
 
   test('what is wrong is said at its field, and what was typed stays', async () => {
-    const offer = await startOpen();
-    await register(offer);
-    const { gateway, mail } = offer;
-    const { page } = await open(gateway.url);
-    await page.goto(`${gateway.url}/sign-up`);
+    await register('bea');
+    const { page } = await openHere();
+    await page.goto(`${origin()}/sign-up`);
     await press(page, 'Create account');
     await see(page, 'Use 1 to 32 letters, digits, dots, underscores or hyphens.');
     await see(page, 'Use 8 characters or more.');
@@ -108,16 +125,17 @@ describe('signing up', () => {
     await see(page, 'Enter the code from the mail.');
     expect(await hasFocus(page, 'User name')).toBe(true);
 
+    const before = mail.mails.length;
     await field(page, 'E-mail').fill('bob@nowhere');
     await press(page, 'Send code');
     expect(await hasFocus(page, 'E-mail')).toBe(true);
-    expect(mail.mails).toHaveLength(1);
+    expect(mail.mails).toHaveLength(before);
 
-    await field(page, 'User name').fill('ADA');
+    await field(page, 'User name').fill('BEA');
     await field(page, 'Password').fill('password1');
     await field(page, 'E-mail').fill('bob@example.net');
     await press(page, 'Send code');
-    const code = codeIn(await mailTo(mail, 'bob@example.net'));
+    const code = codeIn(await mailTo('bob@example.net'));
     await field(page, 'Code from the mail').fill('00000000');
     await press(page, 'Create account');
     await see(page, /The gateway refused this: .*most used passwords/);
@@ -138,12 +156,9 @@ describe('signing up', () => {
   });
 
   test('a domain that is not taken is said at the address', async () => {
-    const { gateway } = await startOpen({
-      EmailDomainWhitelist: 'example.com',
-      EmailDomainRestrictionEnabled: 'true',
-    });
-    const { page } = await open(gateway.url);
-    await page.goto(`${gateway.url}/sign-up`);
+    await change({ EmailDomainWhitelist: 'example.com', EmailDomainRestrictionEnabled: 'true' });
+    const { page } = await openHere();
+    await page.goto(`${origin()}/sign-up`);
     await field(page, 'E-mail').fill('ada@example.net');
     await press(page, 'Send code');
     await see(page, 'The gateway refused this: addresses of this domain are not taken here.');
@@ -151,20 +166,19 @@ describe('signing up', () => {
   });
 
   test('another code after thirty seconds; the former no longer counts', async () => {
-    const { gateway, mail } = await startOpen();
-    const { page } = await open(gateway.url);
+    const { page } = await openHere();
     await page.clock.install();
-    await page.goto(`${gateway.url}/sign-up`);
-    await field(page, 'E-mail').fill('ada@example.net');
+    await page.goto(`${origin()}/sign-up`);
+    await field(page, 'E-mail').fill('cleo@example.net');
     await press(page, 'Send code');
-    const former = codeIn(await mailTo(mail, 'ada@example.net'));
+    const former = codeIn(await mailTo('cleo@example.net'));
     const again = page.getByRole('button', { name: /^Send again/ });
     await again.waitFor();
     expect(await again.isDisabled()).toBe(true);
     for (let seconds = 0; seconds < 31; seconds += 1) await page.clock.runFor(1000);
     await page.getByRole('button', { name: 'Send again', exact: true }).click();
-    const code = codeIn(await mailTo(mail, 'ada@example.net'));
-    await field(page, 'User name').fill('ada');
+    const code = codeIn(await mailTo('cleo@example.net'));
+    await field(page, 'User name').fill('cleo');
     await field(page, 'Password').fill(PASSWORD);
     await field(page, 'Code from the mail').fill(former);
     await press(page, 'Create account');
@@ -175,77 +189,75 @@ describe('signing up', () => {
   });
 
   test('without confirmed addresses a name and a password are enough, over plain HTTP too', async () => {
-    const { gateway } = await startOpen({ EmailVerificationEnabled: 'false', SMTPServer: '' });
-    const origin = `http://${insecureHost}:${gateway.port}`;
-    const { page } = await open(origin);
-    await page.goto(`${origin}/sign-in`);
+    await change({ EmailVerificationEnabled: 'false', SMTPServer: '' });
+    const at = `http://${insecureHost}:${gateway().port}`;
+    const { page } = await openHere({ at });
+    await page.goto(`${at}/sign-in`);
     await page.getByRole('link', { name: 'Sign up' }).waitFor();
     expect(await page.getByRole('link', { name: 'Forgot your password?' }).count()).toBe(0);
     await page.getByRole('link', { name: 'Sign up' }).click();
-    await field(page, 'User name').fill('ada');
+    await field(page, 'User name').fill('dora');
     await field(page, 'Password').fill(PASSWORD);
     expect(await page.getByLabel('E-mail').count()).toBe(0);
     await page.keyboard.press('Enter');
     await page.getByRole('link', { name: 'Continue to sign-in' }).click();
-    await expectSignIn(page, 'ada', PASSWORD, 'ada');
+    await expectSignIn(page, 'dora', PASSWORD, 'dora');
   });
 
   test('closed: no link to it, and the page says so; closed meanwhile: the form says so', async () => {
-    const { gateway, root } = await startOpen({
-      RegisterEnabled: 'false',
-      EmailVerificationEnabled: 'false',
-      SMTPServer: '',
-    });
-    const { page } = await open(gateway.url);
-    await page.goto(`${gateway.url}/sign-in`);
+    await change({ RegisterEnabled: 'false', EmailVerificationEnabled: 'false', SMTPServer: '' });
+    const { page } = await openHere();
+    await page.goto(`${origin()}/sign-in`);
     await heading(page, 'Sign in').waitFor();
     await page.waitForLoadState('networkidle');
     expect(await page.getByRole('link').count()).toBe(0);
     await page.getByRole('button', { name: 'Lost the root password?' }).waitFor();
-    await page.goto(`${gateway.url}/sign-up`);
+    await page.goto(`${origin()}/sign-up`);
     await heading(page, 'Sign-up is closed').waitFor();
 
-    await setOptions(root, { RegisterEnabled: 'true' });
+    await setOptions(root(), { RegisterEnabled: 'true' });
     await page.reload();
-    await field(page, 'User name').fill('ada');
+    await field(page, 'User name').fill('emma');
     await field(page, 'Password').fill(PASSWORD);
-    await setOptions(root, { RegisterEnabled: 'false' });
+    await setOptions(root(), { RegisterEnabled: 'false' });
     await press(page, 'Create account');
     await heading(page, 'Sign-up is closed').waitFor();
   });
 
   test('before the set-up the page leads there', async () => {
-    const gateway = await start();
-    const { page } = await open(gateway.url);
-    await page.goto(`${gateway.url}/sign-up`);
-    await heading(page, 'Create the root account').waitFor();
+    const fresh = await startGateway();
+    try {
+      const { page } = await openAt(fresh.url);
+      await page.goto(`${fresh.url}/sign-up`);
+      await heading(page, 'Create the root account').waitFor();
+    } finally {
+      await fresh.stop();
+    }
   });
 });
 
 describe('a forgotten password', () => {
   test('asked for, mailed, changed, signed in; the token stays nowhere and the link works once', async () => {
-    const offer = await startOpen();
-    await register(offer);
-    const { gateway, mail } = offer;
-    const { page, apiCalls } = await open(gateway.url);
-    await page.goto(`${gateway.url}/sign-in`);
+    await register('fay');
+    const { page, apiCalls } = await openHere();
+    await page.goto(`${origin()}/sign-in`);
     await page.getByRole('link', { name: 'Forgot your password?' }).click();
     await heading(page, 'Forgot your password?').waitFor();
     expect(await hasFocus(page, 'E-mail')).toBe(true);
-    await field(page, 'E-mail').fill('ada');
+    await field(page, 'E-mail').fill('fay');
     await press(page, 'Send link');
     await see(page, 'Enter an e-mail address, such as you@example.org.');
     expect(apiCalls).not.toContain('POST /api/reset_password');
-    await field(page, 'E-mail').fill('ada@example.net');
+    await field(page, 'E-mail').fill('fay@example.net');
     await page.keyboard.press('Enter');
     await heading(page, 'Look at your mail').waitFor();
 
-    const link = linkIn(await mailTo(mail, 'ada@example.net'));
+    const link = linkIn(await mailTo('fay@example.net'));
     const token = String(new URL(link).searchParams.get('token'));
     expect(token.length).toBeGreaterThan(30);
     await page.goto(link);
     await heading(page, 'Choose a new password').waitFor();
-    expect(page.url()).toBe(`${gateway.url}/user/reset`);
+    expect(page.url()).toBe(`${origin()}/user/reset`);
     expect(await stored(page)).not.toContain(token);
     expect(await page.content()).not.toContain(token);
     expect(await hasFocus(page, 'New password')).toBe(true);
@@ -259,23 +271,22 @@ describe('a forgotten password', () => {
     await page.keyboard.press('Enter');
     await heading(page, 'Your password is changed').waitFor();
     await page.getByRole('link', { name: 'Continue to sign-in' }).click();
-    await expectSignIn(page, 'ada@example.net', NEW_PASSWORD, 'ada');
+    await expectSignIn(page, 'fay@example.net', NEW_PASSWORD, 'fay');
 
     await page.goto(link);
     await field(page, 'New password').fill(PASSWORD);
     await page.keyboard.press('Enter');
     await heading(page, 'This link does not work').waitFor();
     await page.getByRole('link', { name: 'Ask for a new link' }).click();
-    expect(await field(page, 'E-mail').inputValue()).toBe('ada@example.net');
+    expect(await field(page, 'E-mail').inputValue()).toBe('fay@example.net');
   });
 
   test('account enumeration: an unknown address gets the same confirmation', async () => {
-    const offer = await startOpen();
-    await register(offer);
-    const { page } = await open(offer.gateway.url);
+    await register('gil');
+    const { page } = await openHere();
     const texts: string[] = [];
-    for (const email of ['ada@example.net', 'bob@example.net']) {
-      await page.goto(`${offer.gateway.url}/forgot-password`);
+    for (const email of ['gil@example.net', 'nobody@example.net']) {
+      await page.goto(`${origin()}/forgot-password`);
       await field(page, 'E-mail').fill(email);
       await press(page, 'Send link');
       await heading(page, 'Look at your mail').waitFor();
@@ -283,15 +294,14 @@ describe('a forgotten password', () => {
     }
     expect(texts[0]).toBe(String(texts[1]));
     await press(page, 'Nothing came? Ask again');
-    expect(await field(page, 'E-mail').inputValue()).toBe('bob@example.net');
+    expect(await field(page, 'E-mail').inputValue()).toBe('nobody@example.net');
   });
 
   test.each(['', '?email=ada%40example.net', '?token=abc', '?email=nobody&token=abc', '?email=a%40b.cd&token=%00'])(
     'a link that ends in %p is dead and offers a new one',
     async (search) => {
-      const offer = await startOpen();
-      const { page } = await open(offer.gateway.url);
-      await page.goto(`${offer.gateway.url}/user/reset${search}`);
+      const { page } = await openHere();
+      await page.goto(`${origin()}/user/reset${search}`);
       const passwordField = field(page, 'New password');
       await passwordField.or(heading(page, 'This link does not work')).waitFor();
       if (await passwordField.isVisible()) {
@@ -299,17 +309,16 @@ describe('a forgotten password', () => {
         await page.keyboard.press('Enter');
       }
       await heading(page, 'This link does not work').waitFor();
-      expect(page.url()).toBe(`${offer.gateway.url}/user/reset`);
+      expect(page.url()).toBe(`${origin()}/user/reset`);
       await page.getByRole('link', { name: 'Ask for a new link' }).click();
       await heading(page, 'Forgot your password?').waitFor();
     },
   );
 
   test('a gateway without mail says so', async () => {
-    const gateway = await start();
-    await setUp(gateway);
-    const { page } = await open(gateway.url);
-    await page.goto(`${gateway.url}/forgot-password`);
+    await change({ SMTPServer: '', EmailVerificationEnabled: 'false' });
+    const { page } = await openHere();
+    await page.goto(`${origin()}/forgot-password`);
     await field(page, 'E-mail').fill('ada@example.net');
     await press(page, 'Send link');
     await alert(page).getByText('This gateway sends no mail.').waitFor();
@@ -318,15 +327,14 @@ describe('a forgotten password', () => {
 });
 
 test('Chinese too', async () => {
-  const { gateway } = await startOpen();
-  const { page } = await open(gateway.url, { locale: 'zh-CN' });
+  const { page } = await openHere({ locale: 'zh-CN' });
   for (const [path, name] of [
     ['/sign-up', '创建账号'],
     ['/forgot-password', '忘记密码？'],
     ['/user/reset?email=a%40b.cd&token=x', '设置新密码'],
     ['/user/reset', '该链接无效'],
   ] as const) {
-    await page.goto(`${gateway.url}${path}`);
+    await page.goto(`${origin()}${path}`);
     await heading(page, name).waitFor();
   }
 });
@@ -335,17 +343,16 @@ test.each([
   ['light', 'desk'],
   ['dark', 'phone'],
 ] as const)('%s, on a %s: no barriers on any page, nothing wider than the screen', async (colorScheme, screen) => {
-  const { gateway } = await startOpen();
-  const { page } = await open(gateway.url, { colorScheme, reducedMotion: 'reduce', viewport: screens[screen] });
+  const { page } = await openHere({ colorScheme, reducedMotion: 'reduce', viewport: screens[screen] });
   const inspect = async (): Promise<void> => {
     expect(await findBarriers(page)).toEqual([]);
     expect(await findOverflow(page)).toBe(0);
   };
   const long = `${'a'.repeat(60)}@${'b'.repeat(40)}.example.net`;
-  await page.goto(`${gateway.url}/sign-in`);
+  await page.goto(`${origin()}/sign-in`);
   await page.getByRole('link', { name: 'Sign up' }).waitFor();
   await inspect();
-  await page.goto(`${gateway.url}/sign-up`);
+  await page.goto(`${origin()}/sign-up`);
   await heading(page, 'Create your account').waitFor();
   await inspect();
   await press(page, 'Create account');
@@ -353,14 +360,14 @@ test.each([
   await press(page, 'Send code');
   await page.getByRole('button', { name: /^Send again in/ }).waitFor();
   await inspect();
-  await page.goto(`${gateway.url}/forgot-password`);
+  await page.goto(`${origin()}/forgot-password`);
   await press(page, 'Send link');
   await inspect();
   await field(page, 'E-mail').fill(long);
   await press(page, 'Send link');
   await heading(page, 'Look at your mail').waitFor();
   await inspect();
-  await page.goto(`${gateway.url}/user/reset?email=${encodeURIComponent(long)}&token=x`);
+  await page.goto(`${origin()}/user/reset?email=${encodeURIComponent(long)}&token=x`);
   await field(page, 'New password').fill('short');
   await page.keyboard.press('Enter');
   await inspect();
