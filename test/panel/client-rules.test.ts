@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'bun:test';
 import type { BrowserContext, Page, Route } from 'playwright-core';
 import { insecureHost, type WatchedPage } from '../support/browser.ts';
-import { ask, type Gateway, ROOT, setUp, signIn as signInByApi, startGateway } from '../support/gateway.ts';
+import { ask, type Gateway, ROOT, setUp, signIn as signInByApi, startGateway, until } from '../support/gateway.ts';
 import {
   accountMenu,
   alert,
@@ -364,16 +364,19 @@ describe('the end of a session', () => {
   test('signing out while a refresh is on its way: its answer brings no cookie back', async () => {
     const { page, context } = await openSignedIn();
     await refuseOnce(page);
-    const held = Promise.withResolvers<void>();
+    const [answered, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     await page.route(refresh, async (route) => {
+      const response = await route.fetch();
+      answered.resolve();
       await held.promise;
-      await route.continue();
+      await route.fulfill({ response });
     });
-    const asked = page.waitForRequest(refresh);
     await goToKeys(page);
-    await asked;
+    await answered.promise;
     await signOut(page);
-    await page.waitForFunction(async () => (await navigator.locks.query()).pending?.length === 1);
+    await until('the sign-out waits', () =>
+      page.evaluate(async () => (await navigator.locks.query()).pending?.length === 1),
+    );
     held.resolve();
     await heading(page, 'Sign in').waitFor();
     expect(await context.cookies(`${origin()}/api/user/auth/refresh`)).toEqual([]);
