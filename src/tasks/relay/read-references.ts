@@ -37,16 +37,16 @@ export function readReferences(kind: RelayKind, values: JsonObject): Reference[]
       continue;
     }
     if (isResponse && SHARED.has(param) && value !== null && value !== undefined) throw shared(param, param);
-    if (isResponse && param === 'input' && Array.isArray(value)) found.push(...value.flatMap(storedItem));
+    if (isResponse && param === 'input' && Array.isArray(value)) addStoredItems(found, value);
     if (isResponse || !VIDEOS.has(param)) {
-      found.push(...referencesIn(kind, param, value));
+      addReferences(found, kind, param, value);
       continue;
     }
     // A `video` that is a text is an address or the video itself.
     const { id, ...others } = isObject(value) ? value : { id: param === 'video' ? undefined : value };
     if (typeof id === 'string' && id !== '') found.push({ param, kind, objectId: id });
     else if (isNamed(id)) throw shared(param, param);
-    for (const [name, inner] of Object.entries(others)) found.push(...referencesIn(kind, name, inner, param));
+    for (const [name, inner] of Object.entries(others)) addReferences(found, kind, name, inner, param);
   }
   if (found.length > MAX_REFERENCES) {
     const message = `The request names more than ${MAX_REFERENCES} parts of earlier answers: use previous_response_id.`;
@@ -59,53 +59,64 @@ export function readReferences(kind: RelayKind, values: JsonObject): Reference[]
 export const namesObject = (kind: RelayKind, name: string): boolean =>
   (/_ids?$/.test(name) && !NO_OBJECT.has(name)) || (kind === 'video' && /^ids?$/.test(name));
 
-/** An item of `input` that is there by its id alone. An image without its data stands for the stored one. */
-function storedItem(item: Json): Reference[] {
-  if (!isObject(item) || typeof item.id !== 'string') return [];
-  const { id, type, content, result, encrypted_content: sealed } = item;
-  const isWhole = () => {
-    switch (type ?? 'message') {
-      case 'item_reference':
-        return false;
-      case 'message':
-        return content !== undefined && content !== null;
-      case 'image_generation_call':
-        return typeof result === 'string';
-      // Its text is a summary; what the model goes on with is either sealed in it or with the vendor.
-      case 'reasoning':
-        return typeof sealed === 'string';
-      default:
-        return CONTENT.some((name) => item[name] !== undefined && item[name] !== null);
-    }
-  };
-  return isWhole() ? [] : [{ param: 'input', kind: 'item', objectId: id }];
+/** Items of `input` that are there by their id alone. An image without its data stands for the stored one. */
+function addStoredItems(found: Reference[], input: readonly Json[]): void {
+  for (const item of input)
+    if (isObject(item) && typeof item.id === 'string' && !isWhole(item))
+      found.push({ param: 'input', kind: 'item', objectId: item.id });
 }
 
-/** Of the member `member`, which is `param` or stands in it. */
-function referencesIn(kind: RelayKind, member: string, value: Json | undefined, param = member): Reference[] {
-  const found: Reference[] = [];
-  for (const [name, inner] of membersBelow(member, value ?? null)) {
+function isWhole(item: Record<string, unknown>): boolean {
+  const { type, content, result, encrypted_content: sealed } = item;
+  switch (type ?? 'message') {
+    case 'item_reference':
+      return false;
+    case 'message':
+      return content !== undefined && content !== null;
+    case 'image_generation_call':
+      return typeof result === 'string';
+    // Its text is a summary; what the model goes on with is either sealed in it or with the vendor.
+    case 'reasoning':
+      return typeof sealed === 'string';
+    default:
+      return CONTENT.some((name) => item[name] !== undefined && item[name] !== null);
+  }
+}
+
+/** Adds what the member `member` names, which is `param` or stands in it. */
+function addReferences(
+  found: Reference[],
+  kind: RelayKind,
+  member: string,
+  value: Json | undefined,
+  param = member,
+): void {
+  seeMember(member, value ?? null, (name, inner) => {
     const part = kind === 'response' ? PARTS.get(name) : undefined;
     if (part && typeof inner === 'string') {
       if (inner !== '') found.push({ param, kind: part, objectId: inner });
     } else if ((part || namesObject(kind, name)) && isNamed(inner)) throw shared(param, name);
-  }
-  return found;
+  });
 }
 
 const isNamed = (value: Json | undefined): boolean =>
   (typeof value === 'string' && value !== '') || (Array.isArray(value) && value.length > 0);
 
-/** Every member at any depth. Without recursion: a body may be nested as deep as it is long. */
-function* membersBelow(member: string, value: Json): Generator<[name: string, value: Json]> {
-  const open: [string, Json][] = [[member, value]];
-  for (let next = open.pop(); next; next = open.pop()) {
-    const [name, inner] = next;
-    if (FREE_TEXT.has(name)) continue;
-    yield next;
-    if (Array.isArray(inner)) for (const element of inner) open.push(['', element]);
-    else if (isObject(inner)) for (const [own, below] of Object.entries(inner)) open.push([own, below ?? null]);
-  }
+type See = (name: string, value: Json) => void;
+
+/**
+ * Shows a member and every named one at any depth. A body nests `MAX_JSON_DEPTH` levels at most, but may hold millions of values: nothing is made for
+ * each.
+ */
+function seeMember(name: string, value: Json, see: See): void {
+  if (FREE_TEXT.has(name)) return;
+  see(name, value);
+  seeMembersOf(value, see);
+}
+
+function seeMembersOf(value: Json, see: See): void {
+  if (Array.isArray(value)) for (const element of value) seeMembersOf(element, see);
+  else if (isObject(value)) for (const name of Object.keys(value)) seeMember(name, value[name] ?? null, see);
 }
 
 const shared = (param: string, name: string) =>
