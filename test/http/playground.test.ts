@@ -118,6 +118,8 @@ describe('a submission without an API key', () => {
     ]);
     const task = await finished(answer.json.data.id);
     expect(task).toMatchObject({ status: 'SUCCESS', retryable: true, request: { model: 'demo-video', body: order } });
+    const seen = await must(`/api/task/${task.id}`, { token: tokens.root });
+    expect(seen).toMatchObject({ id: task.id, request: null, retryable: false });
     expect(task.artifacts).toHaveLength(1);
     expect((await must('/api/user/self', { token: tokens.user })).quota).toBe(balance - 50_000);
     const [row] = await panel.audit('task.submit');

@@ -15,10 +15,12 @@ export function createTaskReader(tasks: Tasks) {
   async function readDetail(panel: PanelPrincipal, taskId: string) {
     const { task, events, ledger } = await tasks.detail(taskId, reach(panel));
     const { request } = task.execution;
+    const isOwn = task.userId === panel.user.id;
     return {
       ...describeTask(task, isAdmin(panel)),
-      request: request ?? null,
-      retryable: request !== undefined && hasEnded(task) && task.userId === panel.user.id,
+      // In full it is its owner's alone.
+      request: (isOwn && request) || null,
+      retryable: isOwn && request !== undefined && hasEnded(task),
       bill: explainBill(task),
       timeline: events.map((event) => ({
         at: event.at,

@@ -52,7 +52,7 @@ export function panelTaskRoutes(kit: Kit, { tasks, audit }: { tasks: Tasks; audi
       detail: {
         summary: 'A task with its bill, timeline, ledger lines and artifacts',
         description:
-          'bill is as in /api/log; settled and difference are null while the task runs. request is what the plugin was asked for, null where it is not kept; retryable says whether POST …/retry can repeat it.',
+          'bill is as in /api/log; settled and difference are null while the task runs. request is what the plugin was asked for, null where it is not kept and for tasks of others; retryable says whether POST …/retry can repeat it.',
       },
     })
     .post(
