@@ -88,6 +88,33 @@ describeEachStore(
       expect(sum).toBe(40);
     });
 
+    test('adding up that dies half-way counts nothing, and what others write meanwhile counts once', async () => {
+      const { store, openAnother } = opened();
+      const another = store.dialect === 'postgres' ? await openAnother() : store;
+      const { id } = await addUser(store);
+      for (let i = 0; i < 20; i += 1) await add(store, id, 5 * DAY + i);
+      const count = async () =>
+        Promise.all(
+          [{}, { userId: id }].map(async (whose) =>
+            (await store.figures.usageByDay({ sinceDay: 0, ...whose })).reduce((total, { tasks }) => total + tasks, 0),
+          ),
+        );
+      const dies = store.transaction(async (tx) => {
+        await tx.figures.addUpDays(6 * DAY, 7);
+        throw new Error('the node died');
+      });
+      await expect(dies).rejects.toThrow('the node died');
+      expect(await count()).toEqual([20, 20]);
+      const writing = Array.from({ length: 30 }, (_, i) => add(another, id, 6 * DAY + i));
+      const adding = [store, another].map((each) => addUp(each, 6 * DAY, 3));
+      const [everybody = 0, own = 0] = await count();
+      expect([everybody, own].every((seen) => seen >= 20 && seen <= 50)).toBeTrue();
+      await Promise.all([...writing, ...adding]);
+      expect(await count()).toEqual([50, 50]);
+      await addUp(another, 7 * DAY);
+      expect(await count()).toEqual([50, 50]);
+    });
+
     test('channels tell what has ended lately, what is under way and why the latest failed', async () => {
       const { store } = opened();
       const { id: userId } = await addUser(store);
