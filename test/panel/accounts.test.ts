@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core';
 import { readFaults } from '../../src/panel/api/read-faults.ts';
 import { affiliateQuery, readAffiliateCode } from '../../src/panel/pages/accounts/read-affiliate-code.ts';
 import { readResetLink } from '../../src/panel/pages/accounts/read-reset-link.ts';
-import { insecureHost } from '../support/browser.ts';
+import { insecureHost, type WatchedPage } from '../support/browser.ts';
 import { ask, startGateway } from '../support/gateway.ts';
 import { type ReceivedMail, startMailServer, type TestMailServer } from '../support/smtp.ts';
 import {
@@ -21,7 +21,7 @@ import {
 
 let mail: TestMailServer;
 /** A gateway that makes accounts and mails. */
-const { gateway, origin, root, open, openAt } = useOnePanel(async (administrator, { port }) => {
+const { gateway, origin, root, open, openKept, openAt } = useOnePanel(async (administrator, { port }) => {
   mail = await startMailServer();
   await setOptions(administrator, {
     ServerAddress: `http://localhost:${port}`,
@@ -63,7 +63,11 @@ const fromNewAddress = () => {
   clients += 1;
   return { 'x-forwarded-for': `203.0.113.${clients}` };
 };
-const openHere = (options: Parameters<typeof open>[0] = {}) => open({ extraHTTPHeaders: fromNewAddress(), ...options });
+async function openHere(options: Parameters<typeof open>[0] = {}): Promise<WatchedPage> {
+  const watched = await openKept(options);
+  await watched.page.setExtraHTTPHeaders(fromNewAddress());
+  return watched;
+}
 
 /** Makes an account through the API, with an address in its name. */
 async function register(username: string): Promise<void> {
@@ -166,7 +170,7 @@ describe('signing up', () => {
   });
 
   test('another code after thirty seconds; the former no longer counts', async () => {
-    const { page } = await openHere();
+    const { page } = await open({ extraHTTPHeaders: fromNewAddress() });
     await page.clock.install();
     await page.goto(`${origin()}/sign-up`);
     await field(page, 'E-mail').fill('cleo@example.net');

@@ -173,10 +173,11 @@ export type OnePanel = {
   root(): Administrator;
   open(options?: OpenOptions): Promise<WatchedPage>;
   /**
-   * A page at `path` on which the account is signed in. Its profile is kept for other tests with the same options, so that the panel's files
-   * are loaded once, and has no cookie and nothing stored when a test begins. What lasts with a profile (scripts, a clock, being offline)
-   * needs one of its own: `open`.
+   * The same in a profile that is kept for other tests with the same options, so that the panel's files are loaded once. It has no cookie and
+   * nothing stored when a test begins. What lasts with a profile (scripts, a clock) needs one of its own: `open`.
    */
+  openKept(options?: OpenOptions): Promise<WatchedPage>;
+  /** In such a profile, a page at `path` on which the account is signed in. */
   openAs(account: Account, path: string, options?: OpenOptions): Promise<WatchedPage>;
   /** A page on which root is signed in, for all tests of a file: made at the first call, watched like the others, closed at the end. */
   keepRootPage(): Promise<Page>;
@@ -196,7 +197,7 @@ export function useOnePanel(
   const opened: WatchedPage[] = [];
   let kept: WatchedPage | undefined;
   const profiles = new Map<string, BrowserContext>();
-  const openedAs: WatchedPage[] = [];
+  const openedKept: WatchedPage[] = [];
 
   beforeAll(async () => {
     [browser, gateway] = await Promise.all([launchBrowser(), startGateway({ env })]);
@@ -204,10 +205,10 @@ export function useOnePanel(
     await prepare(root, gateway);
   });
   afterEach(async () => {
-    const all = [...opened, ...openedAs, ...(kept ? [kept] : [])];
+    const all = [...opened, ...openedKept, ...(kept ? [kept] : [])];
     const complaints = all.flatMap((watched) => watched.complaints.splice(0));
     for (const watched of opened.splice(0)) await watched.context.close();
-    for (const { page } of openedAs.splice(0)) await emptyProfile(page);
+    for (const { page } of openedKept.splice(0)) await emptyProfile(page);
     expect(complaints).toEqual([]);
   });
   afterAll(async () => {
@@ -221,17 +222,23 @@ export function useOnePanel(
     return watched;
   };
   const origin = (): string => `http://localhost:${gateway.port}`;
+  const openKept = async ({ at = origin(), ...options }: OpenOptions = {}): Promise<WatchedPage> => {
+    const key = JSON.stringify([at, options]);
+    const profile = profiles.get(key) ?? (await openProfile(browser, options));
+    profiles.set(key, profile);
+    const watched = await watchNewPage(profile, at);
+    openedKept.push(watched);
+    return watched;
+  };
   return {
     gateway: () => gateway,
     origin,
     root: () => root,
     open: ({ at = origin(), ...options } = {}) => openAt(at, options),
-    async openAs(account, path, { at = origin(), ...options } = {}) {
-      const key = JSON.stringify([at, options]);
-      const profile = profiles.get(key) ?? (await openProfile(browser, options));
-      profiles.set(key, profile);
-      const watched = await watchNewPage(profile, at);
-      openedAs.push(watched);
+    openKept,
+    async openAs(account, path, options = {}) {
+      const { at = origin() } = options;
+      const watched = await openKept(options);
       await giveSession(watched.page, at, account);
       await watched.page.goto(`${at}${path}`);
       return watched;
