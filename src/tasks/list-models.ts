@@ -78,11 +78,13 @@ function describe(
   model: string,
   channels: readonly ChannelRecord[],
 ): CallableModel {
+  const { manifest } = plugin;
   const claim = (protocol: 'proto_video' | 'proto_responses') => {
+    // Who owns a name that nobody claims is looked for in all channels.
+    if (!manifest.protocols.some(({ name }) => name === protocol)) return undefined;
     const owner = findOwner(deps, generation, protocol, model);
     return owner?.plugin.key === plugin.key ? owner.claim : undefined;
   };
-  const { manifest } = plugin;
   const routes = manifest.routes.filter(
     ({ type, models }) => type !== 'query' && manifest.models.includes(model) && models?.includes(model) !== false,
   );

@@ -54,11 +54,12 @@ export function createFigureReader({ store, clock }: { store: Store; clock: Cloc
       store.figures.usageByDay({ sinceDay, ...own }),
       store.figures.openTasks(own),
     ]);
+    const ended = Map.groupBy(usage, ({ day }) => day);
     return {
       from: sinceDay * DAY_SECONDS,
       readAt,
       open: byStatus(open),
-      days: Array.from({ length: days }, (_, i) => describeDay(sinceDay + i, usage, open)),
+      days: Array.from({ length: days }, (_, i) => describeDay(sinceDay + i, ended.get(sinceDay + i) ?? [], open)),
       models: byModel(usage),
     };
   }
@@ -91,9 +92,9 @@ function endedOf(usage: readonly EndedTasks[]): Ended {
   return sum;
 }
 
-function describeDay(day: number, usage: readonly EndedTasks[], open: readonly OpenTasks[]) {
+function describeDay(day: number, ended: readonly EndedTasks[], open: readonly OpenTasks[]) {
   const running = open.filter((row) => row.day === day).reduce((sum, { tasks }) => sum + tasks, 0);
-  return { day: day * DAY_SECONDS, running, ...endedOf(usage.filter((row) => row.day === day)) };
+  return { day: day * DAY_SECONDS, running, ...endedOf(ended) };
 }
 
 function byStatus(open: readonly OpenTasks[]): Figures['open'] {
@@ -103,11 +104,7 @@ function byStatus(open: readonly OpenTasks[]): Figures['open'] {
 }
 
 function byModel(usage: readonly EndedTasks[]): ModelFigures[] {
-  const models = new Map<string, EndedTasks[]>();
-  for (const row of usage) {
-    const key = `${row.pluginKey}\n${row.model}`;
-    models.set(key, [...(models.get(key) ?? []), row]);
-  }
+  const models = Map.groupBy(usage, ({ pluginKey, model }) => `${pluginKey}\n${model}`);
   return [...models.values()]
     .map((rows) => {
       const { pluginKey = '', model = '' } = rows[0] ?? {};
