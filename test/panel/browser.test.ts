@@ -1,12 +1,13 @@
 import { describe, expect, test } from 'bun:test';
 import { type TOTP, URI } from 'otpauth';
 import type { Page } from 'playwright-core';
-import { type Gateway, startGateway, until } from '../support/gateway.ts';
+import { type Gateway, ROOT, startGateway, until } from '../support/gateway.ts';
 import {
   accountMenu,
   alert,
   findBarriers,
   findOverflow,
+  giveSession,
   heading,
   password,
   screens,
@@ -36,8 +37,8 @@ async function fillSignIn(page: Page, name: string, secret: string): Promise<voi
 }
 
 /** A page of the gateway that the tests share. */
-async function openSignIn(options: Parameters<typeof one.open>[0] = {}) {
-  const watched = await one.open(options);
+async function openSignIn(options: Parameters<typeof one.openKept>[0] = {}) {
+  const watched = await one.openKept(options);
   await watched.page.goto(`${one.origin()}/sign-in`);
   await watched.page.getByLabel('User name or e-mail').waitFor();
   return watched;
@@ -159,15 +160,19 @@ describe('from the terminal’s link to a first video', () => {
     await accountMenu(page).waitFor();
   });
 
-  test.each([
-    ['dark', 'desk'],
-    ['light', 'phone'],
-  ] as const)('%s, on a %s: no barriers, nothing wider than the screen', async (colorScheme, screen) => {
+  test('dark on a desk, light on a phone: no barriers, nothing wider than the screen', async () => {
     const gateway = await start();
-    const { page } = await open(gateway.url, { colorScheme, reducedMotion: 'reduce', viewport: screens[screen] });
+    const { page } = await open(gateway.url, { reducedMotion: 'reduce' });
     const inspect = async (): Promise<void> => {
-      expect(await findBarriers(page)).toEqual([]);
-      expect(await findOverflow(page)).toBe(0);
+      for (const [colorScheme, screen] of [
+        ['dark', 'desk'],
+        ['light', 'phone'],
+      ] as const) {
+        await page.setViewportSize(screens[screen]);
+        await page.emulateMedia({ colorScheme });
+        expect([screen, await findBarriers(page)]).toEqual([screen, []]);
+        expect(await findOverflow(page)).toBe(0);
+      }
     };
     await page.goto(`${gateway.url}${setupPath(gateway)}`);
     await heading(page, 'Create the root account').waitFor();
@@ -186,7 +191,7 @@ describe('from the terminal’s link to a first video', () => {
 
 describe('signing in', () => {
   test('a protected address leads there after signing in, another origin never', async () => {
-    const { page } = await one.open();
+    const { page } = await one.openKept();
     await page.goto(`${one.origin()}/sign-in?redirect=${encodeURIComponent('//evil.example/')}`);
     await fillSignIn(page, 'root', password);
     await accountMenu(page).waitFor();
@@ -234,7 +239,7 @@ describe('signing in', () => {
   });
 
   test('an unknown address is a page of the panel', async () => {
-    const { page } = await one.open();
+    const { page } = await one.openKept();
     await page.goto(`${one.origin()}/no/such/page`);
     await heading(page, 'Nothing at this address').waitFor();
     expect(await findBarriers(page)).toEqual([]);
@@ -321,7 +326,9 @@ describe('reading it', () => {
     ['light', 'phone'],
     ['dark', 'phone'],
   ] as const)('sign-in, %s, on a %s: no barriers, nothing wider than the screen', async (colorScheme, screen) => {
-    const { page } = await openSignIn({ colorScheme, reducedMotion: 'reduce', viewport: screens[screen] });
+    const { page } = await openSignIn({ reducedMotion: 'reduce' });
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize(screens[screen]);
     await fillSignIn(page, 'nobody', 'wrong password');
     await alert(page).waitFor();
     await button(page, 'Lost the root password?').click();
@@ -376,16 +383,14 @@ describe('what is loaded', () => {
     ['/plugins', 'Plugins'],
     ['/settings', 'Settings'],
   ])('the first load of %s takes at most 450 KB', async (path, title) => {
-    const { page } = await openSignIn();
-    await fillSignIn(page, 'root', password);
-    await accountMenu(page).waitFor();
+    const { page } = await one.openKept();
+    await giveSession(page, one.origin(), ROOT);
     const sizes = await weigh(page, `${one.origin()}${path}`, title);
     expect(Math.round(total(sizes) / 1024), biggest(sizes)).toBeLessThanOrEqual(450);
   });
 
   test('once loaded, a page of it answers in less than 100 ms at the median', async () => {
-    const { page } = await openSignIn();
-    await fillSignIn(page, 'root', password);
+    const { page } = await one.openAs(ROOT, '/');
     await accountMenu(page).waitFor();
     await page.waitForLoadState('networkidle');
     const times: number[] = [];
