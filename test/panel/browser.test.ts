@@ -326,7 +326,7 @@ describe('reading it', () => {
     ['light', 'phone'],
     ['dark', 'phone'],
   ] as const)('sign-in, %s, on a %s: no barriers, nothing wider than the screen', async (colorScheme, screen) => {
-    const { page } = await openSignIn({ reducedMotion: 'reduce' });
+    const { page } = await openSignIn();
     await page.emulateMedia({ colorScheme });
     await page.setViewportSize(screens[screen]);
     await fillSignIn(page, 'nobody', 'wrong password');

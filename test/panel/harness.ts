@@ -174,7 +174,7 @@ export type OnePanel = {
   open(options?: OpenOptions): Promise<WatchedPage>;
   /**
    * The same in a profile that is kept for other tests with the same options, so that the panel's files are loaded once. It has no cookie and
-   * nothing stored when a test begins. What lasts with a profile (scripts, a clock) needs one of its own: `open`.
+   * nothing stored when a test begins, and nothing moves. What lasts with a profile (scripts, a clock) needs one of its own: `open`.
    */
   openKept(options?: OpenOptions): Promise<WatchedPage>;
   /** In such a profile, a page at `path` on which the account is signed in. */
@@ -224,7 +224,7 @@ export function useOnePanel(
   const origin = (): string => `http://localhost:${gateway.port}`;
   const openKept = async ({ at = origin(), ...options }: OpenOptions = {}): Promise<WatchedPage> => {
     const key = JSON.stringify([at, options]);
-    const profile = profiles.get(key) ?? (await openProfile(browser, options));
+    const profile = profiles.get(key) ?? (await openProfile(browser, { reducedMotion: 'reduce', ...options }));
     profiles.set(key, profile);
     const watched = await watchNewPage(profile, at);
     openedKept.push(watched);
