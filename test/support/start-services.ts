@@ -36,6 +36,8 @@ export async function startPostgres(binFolder: string): Promise<StartedService> 
     fsync: 'off',
     synchronous_commit: 'off',
     full_page_writes: 'off',
+    // Its workers would go round the hundreds of databases of a run for ever.
+    autovacuum: 'off',
   };
   const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const url = `postgres://postgres:${password}@127.0.0.1:${port}/postgres`;
