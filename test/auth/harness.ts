@@ -27,18 +27,18 @@ import {
 import type { NewUser, SessionCache, Store, UserRecord } from '../../src/store/ports/index.ts';
 import { createCallbackUrls } from '../../src/tasks/index.ts';
 import { createUpstream, type SendMail } from '../../src/upstream/index.ts';
-import { testDatabaseUrl } from '../support/postgres.ts';
+import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 
 export const DIALECTS = ['sqlite', 'postgres'] as const;
 export type Dialect = (typeof DIALECTS)[number];
 
-/** A fresh, migrated database, or the given empty one. */
+/** A fresh, migrated database, or the given one. */
 export async function openTestStore(
   dialect: Dialect,
   databaseUrl?: string,
 ): Promise<{ store: Store; databaseUrl: string; dataDir: string; stop(): Promise<void> }> {
   const dataDir = await mkdtemp(join(tmpdir(), 'taskgate-auth-'));
-  const url = dialect === 'sqlite' ? '' : (databaseUrl ?? (await testDatabaseUrl()));
+  const url = dialect === 'sqlite' ? '' : (databaseUrl ?? (await migratedDatabaseUrl()));
   const store = await openStore({
     databaseUrl: url,
     dataDir,

@@ -13,7 +13,7 @@ import type {
   TaskRecord,
   UserRecord,
 } from '../../src/store/ports/index.ts';
-import { testDatabaseUrl } from '../support/postgres.ts';
+import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 
 export type OpenedStore = {
   store: Store;
@@ -37,7 +37,7 @@ export function describeEachStore(
       let current: OpenedStore;
       const stores: Store[] = [];
       const start = async () => {
-        const databaseUrl = dialect === 'postgres' ? await testDatabaseUrl() : '';
+        const databaseUrl = dialect === 'postgres' ? await migratedDatabaseUrl() : '';
         const dataDir = await mkdtemp(join(tmpdir(), 'taskgate-store-'));
         const openAnother = async () => {
           const options = {

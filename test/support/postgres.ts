@@ -14,18 +14,27 @@ let server: Promise<string> | undefined;
 let counter = 0;
 
 /** The URL of a new, empty database. Rejects, saying what to install, where no server can be had. */
-export async function testDatabaseUrl(): Promise<string> {
+export const testDatabaseUrl = (): Promise<string> => createDatabase(async () => 'template1');
+
+/** The URL of a new copy of the database that `findTemplate` names. */
+export async function createDatabase(findTemplate: (admin: SQL, server: URL) => Promise<string>): Promise<string> {
   server ??= process.env.TEST_DATABASE_URL ? Promise.resolve(process.env.TEST_DATABASE_URL) : startServer();
   const base = new URL(await server);
   const name = `taskgate_test_${process.pid}_${Date.now().toString(36)}_${++counter}`;
   const admin = new SQL({ url: base.href, max: 1 });
   try {
-    await admin.unsafe(`create database ${name}`);
+    await admin.unsafe(`create database ${name} template ${await findTemplate(admin, base)}`);
   } finally {
     await admin.close();
   }
-  base.pathname = `/${name}`;
-  return base.href;
+  return databaseOf(base, name);
+}
+
+/** The URL of another database of a server. */
+export function databaseOf(server: URL, name: string): string {
+  const url = new URL(server);
+  url.pathname = `/${name}`;
+  return url.href;
 }
 
 /**
