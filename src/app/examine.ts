@@ -43,6 +43,7 @@ async function examineLedger(store: Store): Promise<Finding> {
   if (users.length + tasks.length === 0) {
     return { check: 'ledger', level: 'ok', message: 'every balance is the sum of its ledger lines' };
   }
+  const more = users.length === LISTED || tasks.length === LISTED;
   const named = [
     ...users.map((row) => `user ${row.userId}: balance ${row.quota}, ledger ${row.ledger}`),
     ...tasks.map((row) => `task ${row.taskId}: quota ${row.quota}, ledger ${row.ledger}`),
@@ -50,7 +51,7 @@ async function examineLedger(store: Store): Promise<Finding> {
   return {
     check: 'ledger',
     level: 'error',
-    message: `${named.length === LISTED ? 'at least ' : ''}${named.length} balances do not agree with the ledger: ${named.join('; ')}`,
+    message: `${more ? 'at least ' : ''}${named.length} balances do not agree with the ledger: ${named.join('; ')}`,
     details: { users, tasks },
   };
 }

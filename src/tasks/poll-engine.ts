@@ -115,7 +115,11 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
     }
     enter('writing');
     await Promise.all(
-      group.map((entry, index) => record(entry, verdicts[index] ?? { kind: 'uncounted', why: 'no answer' })),
+      group.map((entry, index) =>
+        record(entry, verdicts[index] ?? { kind: 'uncounted', why: 'no answer' }).catch((error: unknown) =>
+          logger.error({ err: error, task_id: entry.task.taskId }, 'what a vendor answered could not be stored'),
+        ),
+      ),
     );
   }
 

@@ -12,6 +12,9 @@ import type { SessionCookies } from '../session-cookies.ts';
 const code = t.String({ maxLength: 64, description: 'What the official account answered.' });
 const flowToken = { maxLength: 200, description: 'From the begin step.' };
 
+/** The gateway keeps the QR code itself; a new one is to be seen soon. */
+const BROWSER_KEEPS_SECONDS = 60;
+
 /** Sign-in and binding by a code of the WeChat official account. */
 export function wechatRoutes(
   kit: Kit,
@@ -27,7 +30,7 @@ export function wechatRoutes(
       critical: true,
       detail: { summary: 'Begin to sign in with WeChat' },
     })
-    .get('/api/oauth/wechat/qrcode', async () => answerIcon(await wechat.qrCode()), {
+    .get('/api/oauth/wechat/qrcode', async () => answerIcon(await wechat.qrCode(), BROWSER_KEEPS_SECONDS), {
       public: true,
       detail: {
         summary: 'The QR code of the WeChat account',
