@@ -10,7 +10,7 @@ export function TaskRaw({ task }: { task: TaskDetail }) {
   const { t } = useTranslation();
   const { request, ...rest } = task;
   return (
-    <Section heading={t('task.raw')} intro={t('task.raw.intro')}>
+    <Section heading={t('task.raw')} intro={t(request === null ? 'task.raw.introOther' : 'task.raw.intro')}>
       <Stack gap="sm">
         {request !== null && (
           <Fold label={t('task.raw.request')}>
