@@ -1,18 +1,8 @@
 /** API keys and what they spend. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
-import { ask, startVendor, until, type VendorProcess } from '../support/gateway.ts';
-import {
-  alert,
-  findBarriers,
-  findOverflow,
-  heading,
-  password,
-  screens,
-  see,
-  signInAsRoot,
-  useOnePanel,
-} from './harness.ts';
+import { ask, ROOT, startVendor, until, type VendorProcess } from '../support/gateway.ts';
+import { alert, findBarriers, findOverflow, heading, password, screens, see, useOnePanel } from './harness.ts';
 
 let vendor: VendorProcess;
 beforeAll(async () => {
@@ -30,9 +20,7 @@ const button = (page: Page, name: string) => page.getByRole('button', { name, ex
 const dialog = (page: Page) => page.getByRole('dialog');
 
 async function openAt(path: string, name: string, options: object = {}): Promise<Page> {
-  const { page } = await one.open({ viewport: screens.desk, ...options });
-  await signInAsRoot(page, one.origin());
-  await page.goto(`${one.origin()}${path}`);
+  const { page } = await one.openAs(ROOT, path, { viewport: screens.desk, ...options });
   await heading(page, name).waitFor();
   return page;
 }
@@ -46,11 +34,7 @@ const submit = (key: string, body: object = {}) =>
 describe('API keys', () => {
   test('an empty list says what keys are for; a made one is shown once with a request to send', async () => {
     await one.root().call('POST', '/api/user', { username: 'newcomer', password });
-    const { page } = await one.open({ viewport: screens.desk });
-    await page.goto(`${one.origin()}/sign-in?redirect=/keys`);
-    await field(page, 'User name or e-mail').fill('newcomer');
-    await field(page, 'Password').fill(password);
-    await button(page, 'Sign in').click();
+    const { page } = await one.openAs({ username: 'newcomer', password }, '/keys', { viewport: screens.desk });
     await heading(page, 'API keys').waitFor();
     await see(page, 'No API keys yet');
     expect(await findBarriers(page)).toEqual([]);
