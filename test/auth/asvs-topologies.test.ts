@@ -1,6 +1,7 @@
 /** OWASP ASVS 5.0, 7.4: the end of a session on two nodes of the executable, with every cache topology of the specification. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { type Backdoor, openBackdoor } from '../support/backdoor.ts';
+import { cheapHash } from '../support/cheap-hash.ts';
 import { type Answer, ask, type Gateway, ROOT, setUp, startGateway, until } from '../support/gateway.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
@@ -49,7 +50,7 @@ for (const [topology, caches] of [
       const username = `person-${people}`;
       const [row] = await db.run(
         `INSERT INTO users (username, password_hash, role, status, created_at)
-         SELECT '${username}', password_hash, 1, 1, 1 FROM users WHERE username = 'root' RETURNING id`,
+         VALUES ('${username}', '${cheapHash(ROOT.password)}', 1, 1, 1) RETURNING id`,
       );
       return { id: Number(row?.id), username };
     }

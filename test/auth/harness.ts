@@ -27,6 +27,7 @@ import {
 import type { NewUser, SessionCache, Store, UserRecord } from '../../src/store/ports/index.ts';
 import { createCallbackUrls } from '../../src/tasks/index.ts';
 import { createUpstream, type SendMail } from '../../src/upstream/index.ts';
+import { cheapHash } from '../support/cheap-hash.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 
 export const DIALECTS = ['sqlite', 'postgres'] as const;
@@ -148,21 +149,17 @@ export function openAuth(
 /** `PASSWORD` as the gateway stores it: what times are compared with. */
 export const hashOfGateway = (): Promise<string> => createPasswordHashes({ logger: silentLogger }).hash(PASSWORD);
 
-let passwordHash: Promise<string> | undefined;
+const passwordHash = cheapHash(PASSWORD);
 let users = 0;
 
-/**
- * Writes a user whose password is `PASSWORD`; its name is new unless given. His hash is of the gateway's kind and cheap: a hash
- * tells what it costs, and hundreds of sign-ins would cost the tests minutes.
- */
+/** Writes a user whose password is `PASSWORD`, of a cheap hash; its name is new unless given. */
 export async function addUser(store: Store, change: Partial<NewUser> = {}): Promise<UserRecord> {
-  passwordHash ??= Bun.password.hash(PASSWORD, { algorithm: 'argon2id', memoryCost: 8, timeCost: 1 });
   users += 1;
   const username = change.username ?? `user-${users}`;
   const user = await store.users.insert({
     username,
     displayName: username,
-    passwordHash: await passwordHash,
+    passwordHash,
     role: 1,
     status: 1,
     email: null,

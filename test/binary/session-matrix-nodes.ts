@@ -3,6 +3,7 @@ import { expect } from 'bun:test';
 import { connect } from 'node:net';
 import { Redis } from 'ioredis';
 import { type Backdoor, openBackdoor } from '../support/backdoor.ts';
+import { cheapHash } from '../support/cheap-hash.ts';
 import { type Gateway, ROOT, setUp, startGateway, until } from '../support/gateway.ts';
 import { type HoldingProxy, startHoldingProxy } from '../support/holding-proxy.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
@@ -292,7 +293,7 @@ export async function addUser(db: Backdoor): Promise<TestUser> {
   const name = `user-${users}`;
   const [row] = await db.run(
     `insert into users (username, display_name, password_hash, role, status, language, created_at)
-     select '${name}', '${name}', password_hash, 1, 1, 'en', created_at from users where username = 'root' returning id`,
+     select '${name}', '${name}', '${cheapHash(ROOT.password)}', 1, 1, 'en', created_at from users where username = 'root' returning id`,
   );
   return { id: Number(row?.id), name, ip: freshAddress() };
 }

@@ -2,6 +2,7 @@
 import { Database } from 'bun:sqlite';
 import { join } from 'node:path';
 import { type RunningGateway, runTaskgate, startTaskgate, temporaryFolder } from '../app/run-taskgate.ts';
+import { cheapHash } from '../support/cheap-hash.ts';
 
 const PASSWORD = 'correct horse battery';
 
@@ -79,9 +80,9 @@ export async function openPanel(environment: Record<string, string> = {}): Promi
         const { id } = database
           .query(
             `insert into users (username, display_name, password_hash, role, status, created_at, quota)
-             select ?, ?, password_hash, ?, 1, 1, 0 from users where id = 1 returning id`,
+             values (?, ?, ?, ?, 1, 1, 0) returning id`,
           )
-          .get(username, username, role) as { id: number };
+          .get(username, username, cheapHash(PASSWORD), role) as { id: number };
         return id;
       }),
     run: (statement) => below((database) => void database.run(statement)),
