@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { codeWriters } from '../../src/panel/pages/playground/write-code.ts';
 import { insecureHost } from '../support/browser.ts';
-import { startVendor, temporaryFolder, type VendorProcess } from '../support/gateway.ts';
+import { startVendor, temporaryFolder, until, type VendorProcess } from '../support/gateway.ts';
 import { alert, findBarriers, findOverflow, heading, screens, see, signInAsRoot, useOnePanel } from './harness.ts';
 
 let vendor: VendorProcess;
@@ -60,6 +60,36 @@ describe('a request', () => {
     await task.locator('video').waitFor();
     await task.getByRole('link', { name: 'All about this task' }).click();
     await heading(page, 'Task of demo-video').waitFor();
+  });
+
+  test('is not offered for the price of what stood there before', async () => {
+    const { page } = await open('/playground?model=demo-video');
+    await prompt(page).fill('a kite');
+    await page.getByRole('button', { name: '12 s at 1080p' }).click();
+    await page.getByRole('button', { name: 'Run for $0.24' }).waitFor();
+    const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+    await page.route('**/api/task/quote', async (route) => {
+      await answered;
+      await route.continue();
+    });
+    await page.getByLabel('Seconds').fill('50');
+    await page.getByRole('button', { name: 'Run', exact: true }).waitFor();
+    answer();
+    await page.getByRole('button', { name: 'Run for $1.00' }).waitFor();
+  });
+
+  test('that was refused and is sent again is another one', async () => {
+    const { page } = await open('/playground?model=demo-video');
+    const keys = new Set<string>();
+    page.on('request', (request) => {
+      const key = request.headers()['idempotency-key'];
+      if (key !== undefined) keys.add(key);
+    });
+    await prompt(page).fill('a kite [submit=garbage]');
+    await run(page).click();
+    await alert(page).waitFor();
+    await run(page).click();
+    await until('it is sent once more', () => keys.size === 2);
   });
 
   test('is the same in form and JSON', async () => {

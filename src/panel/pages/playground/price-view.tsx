@@ -1,18 +1,17 @@
 import { Skeleton, Text } from '@mantine/core';
-import type { UseQueryResult } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import { describeError } from '../../api/describe-error.ts';
-import type { TaskQuote } from '../../api/types.ts';
 import { Fold } from '../../ui/fold.tsx';
 import { useFormat } from '../../ui/use-format.ts';
 import classes from './price-view.module.css';
+import type { Quoted } from './use-quote.ts';
 
 /** What the plugin or the gateway would refuse: no fault yet while the request is being written. */
 const incomplete = new Set(['PLUGIN_REQUEST_INVALID', 'PLUGIN_USAGE_INVALID', 'VALIDATION_FAILED', 'MODEL_REQUIRED']);
 
 /** What the request would cost, or what is missing until that can be said. */
-export function PriceView({ quote }: { quote: UseQueryResult<TaskQuote> }) {
+export function PriceView({ quote, isCurrent }: Quoted) {
   const { t, i18n } = useTranslation();
   const format = useFormat();
   const { data, error } = quote;
@@ -40,7 +39,7 @@ export function PriceView({ quote }: { quote: UseQueryResult<TaskQuote> }) {
   const balance = format.money(data.balance);
   return (
     <div className={classes.price}>
-      <p className={classes.amount} aria-live="polite">
+      <p className={classes.amount} data-stale={!isCurrent || undefined} aria-live="polite">
         {data.expression === null ? t('play.price.free') : format.money(data.quota)}
       </p>
       <Text size="sm" c={isShort ? 'var(--mantine-color-error)' : 'dimmed'} lh={1.55}>

@@ -7,7 +7,7 @@ import type { CallableModel, TaskDetail } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { FailureNotice } from '../../ui/failure-notice.tsx';
-import { makeRequestKey } from '../../ui/make-request-key.ts';
+import { isDecided, makeRequestKey } from '../../ui/make-request-key.ts';
 import { Section } from '../../ui/section.tsx';
 import { useFormat } from '../../ui/use-format.ts';
 import { withFiles } from './attached-files.ts';
@@ -29,7 +29,7 @@ type RunPanelProps = { offer: CallableModel; draft: RequestDraft; onRun(taskId: 
 export function RunPanel({ offer, draft, onRun }: RunPanelProps) {
   const { t } = useTranslation();
   const format = useFormat();
-  const quote = useQuote(offer, draft.body);
+  const { quote, isCurrent } = useQuote(offer, draft.body);
   const [runs, setRuns] = useState(0);
   // The same request sent again because no answer came is bought once; after an answer, or changed, it is another one.
   const key = useMemo(makeRequestKey, [offer, draft.body, runs]);
@@ -46,14 +46,18 @@ export function RunPanel({ offer, draft, onRun }: RunPanelProps) {
       setRuns((count) => count + 1);
       onRun(id);
     },
+    onError: (error) => {
+      if (isDecided(error)) setRuns((count) => count + 1);
+    },
   });
   const isUnanswered = submit.error instanceof ApiError && submit.error.status === 0;
-  const isPriced = quote.data !== undefined && quote.data.expression !== null && !quote.isError;
+  // The price of what was there a moment ago is no price of this.
+  const isPriced = isCurrent && quote.data !== undefined && quote.data.expression !== null && !quote.isError;
 
   return (
     <Section heading={t('play.price')}>
       {offer.blocked === null ? (
-        <PriceView quote={quote} />
+        <PriceView quote={quote} isCurrent={isCurrent} />
       ) : (
         <Alert color="yellow" variant="light">
           <Text size="sm">{t(blockedTexts[offer.blocked])}</Text>

@@ -8,8 +8,14 @@ import type { RequestBody } from './attached-files.ts';
 /** After the last change until the price is asked for: a quote runs the plugin. */
 const quietMs = 450;
 
+export type Quoted = {
+  quote: UseQueryResult<TaskQuote>;
+  /** The quote is of the request as it stands, not of a former one. */
+  isCurrent: boolean;
+};
+
 /** What the request would cost, asked for once it has stopped changing. Files are marks here: they change no price. */
-export function useQuote({ plugin_key, blocked }: CallableModel, body: RequestBody): UseQueryResult<TaskQuote> {
+export function useQuote({ plugin_key, blocked }: CallableModel, body: RequestBody): Quoted {
   const session = useSession();
   const text = JSON.stringify({ plugin_key, body });
   const [settled, setSettled] = useState(text);
@@ -17,7 +23,7 @@ export function useQuote({ plugin_key, blocked }: CallableModel, body: RequestBo
     const timer = setTimeout(() => setSettled(text), quietMs);
     return () => clearTimeout(timer);
   }, [text]);
-  return useQuery({
+  const quote = useQuery({
     queryKey: ['quote', settled],
     queryFn: () =>
       session.send<TaskQuote>({ method: 'POST', path: '/api/task/quote', body: JSON.parse(settled) as unknown }),
@@ -25,4 +31,5 @@ export function useQuote({ plugin_key, blocked }: CallableModel, body: RequestBo
     retry: (failures, error) => failures < 2 && error instanceof ApiError && error.status === 0,
     placeholderData: keepPreviousData,
   });
+  return { quote, isCurrent: settled === text && !quote.isPlaceholderData };
 }

@@ -7,7 +7,7 @@ import type { TaskDetail } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
 import { useConfirm } from '../../ui/confirm.tsx';
 import { FailureNotice } from '../../ui/failure-notice.tsx';
-import { makeRequestKey } from '../../ui/make-request-key.ts';
+import { isDecided, makeRequestKey } from '../../ui/make-request-key.ts';
 import { tellDone } from '../../ui/tell.ts';
 import { hasEnded } from './has-ended.ts';
 
@@ -26,7 +26,7 @@ export function useTaskActions(task: TaskDetail, isOwn: boolean): TaskActions {
   const { t } = useTranslation();
   const navigate = useNavigate();
   const confirm = useConfirm();
-  // The same press repeated after a lost answer buys once.
+  // The same press repeated after a lost answer buys once; after an answer it is another one.
   const key = useRef(makeRequestKey());
   const path = `/api/task/${encodeURIComponent(task.id)}`;
   const retry = useChange<void, TaskDetail>({
@@ -41,6 +41,9 @@ export function useTaskActions(task: TaskDetail, isOwn: boolean): TaskActions {
       key.current = makeRequestKey();
       tellDone(t('task.againDone'));
       void navigate(`/tasks/${encodeURIComponent(id)}`);
+    },
+    onError: (error) => {
+      if (isDecided(error)) key.current = makeRequestKey();
     },
   });
   const cancel = useChange<void, TaskDetail>({
