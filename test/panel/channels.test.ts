@@ -148,9 +148,28 @@ describe('one channel', () => {
     expect(await listed('Going')).toBeUndefined();
   });
 
-  test('one that is gone says so', async () => {
-    const page = await openAsRoot('/channels/99999');
-    await alert(page).getByText('There is no such channel.').waitFor();
+  test('what somebody else changes while it is edited stays', async () => {
+    const id = await root().createChannel(vendor.url, { name: 'Shared' });
+    const page = await openAsRoot(`/channels/${id}`);
+    await page.getByRole('textbox', { name: 'Name', exact: true }).fill('Renamed');
+    await root().call('PUT', `/api/channel/${id}`, { weight: 9 });
+    await page.getByRole('switch', { name: 'Shared in service' }).press('Space');
+    await see(page, 'This channel takes no new tasks.');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await heading(page, 'Renamed').waitFor();
+    expect(await root().call('GET', `/api/channel/${id}`)).toMatchObject({ name: 'Renamed', weight: 9, status: 2 });
+    await root().call('DELETE', `/api/channel/${id}`);
+  });
+
+  test('that is not there says what may have become of it, and leads to the others', async () => {
+    const page = await openAsRoot('/channels/nothing');
+    for (const id of ['nothing', '99999']) {
+      await page.goto(`${origin()}/channels/${id}`);
+      await alert(page).getByText('There is no such channel').waitFor();
+    }
+    expect(await findFlaws(page)).toEqual([]);
+    await page.getByRole('link', { name: 'All channels' }).click();
+    await heading(page, 'Channels').waitFor();
   });
 });
 

@@ -1,6 +1,6 @@
 /** Plugins, marketplace and prices in the browser, against the compiled binary. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { pluginSource } from '../plugins/support.ts';
@@ -67,6 +67,11 @@ describe('plugins', () => {
     await page.getByRole('button', { name: 'Upload a plugin' }).click();
     await page.getByRole('button', { name: 'Check and store' }).click();
     await see(page, "Choose the plugin's file.");
+    const gone = file('gone.js', source('9.9.9'));
+    await page.locator('input[type="file"]').first().setInputFiles(gone);
+    rmSync(gone);
+    await page.getByRole('button', { name: 'Check and store' }).click();
+    await alert(page).getByText('The browser cannot read this file any more.').waitFor();
     await page.keyboard.press('Escape');
 
     await upload('export const meta = { apiVersion: 1, key: "Paper films" };');
@@ -103,6 +108,9 @@ describe('plugins', () => {
     await remove('paper-3');
     await page.getByRole('button', { name: 'Save' }).click();
     await see(page, 'Saved');
+    await page.waitForFunction(() =>
+      [...document.querySelectorAll('button')].some(({ textContent, disabled }) => textContent === 'Save' && disabled),
+    );
     const all = await admin.call<{ key: string; narrowed_models: string[] | null }[]>('GET', '/api/plugin/task');
     expect(all.find(({ key }) => key === 'paper')?.narrowed_models).toEqual(['paper-1']);
     await remove('paper-1');
@@ -214,6 +222,18 @@ describe('marketplace', () => {
     await dialog.getByLabel('Address of the index').nth(1).fill(`${market.url}/gone/index.json`);
     await dialog.getByRole('button', { name: 'Save' }).click();
     await see(page, 'scissors');
+    await see(page, 'This source cannot be read');
+  });
+
+  test('a plugin that is not installed and one that is not offered say so, with the way on', async () => {
+    await visit('/plugins/nothing');
+    await see(page, 'There is no such plugin');
+    await page.getByRole('link', { name: 'All plugins' }).click();
+    await heading(page, 'Plugins').waitFor();
+    await visit('/marketplace/good/nothing');
+    await see(page, 'This plugin is not offered');
+    expect(await findBarriers(page)).toEqual([]);
+    await page.getByRole('main').getByRole('link', { name: 'Marketplace' }).last().click();
     await see(page, 'This source cannot be read');
   });
 

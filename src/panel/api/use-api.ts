@@ -14,6 +14,8 @@ type UseApiOptions<T> = {
   enabled?: boolean;
   /** Asks again after so many ms, while the tab is in view; it may depend on what was read last. */
   refreshMs?: number | false | ((data: T | undefined) => number | false);
+  /** false for one thing of many: what a former path gave would pass for this one until it is there. */
+  keep?: boolean;
 };
 
 /**
@@ -22,7 +24,7 @@ type UseApiOptions<T> = {
  */
 export function useApi<T>(
   path: string,
-  { enabled = true, refreshMs = false }: UseApiOptions<T> = {},
+  { enabled = true, refreshMs = false, keep = true }: UseApiOptions<T> = {},
 ): UseQueryResult<T> {
   const session = useSession();
   return useQuery({
@@ -30,7 +32,7 @@ export function useApi<T>(
     queryFn: () => session.send<T>({ method: 'GET', path }),
     enabled,
     refetchInterval: typeof refreshMs === 'function' ? ({ state }) => refreshMs(state.data) : refreshMs,
-    placeholderData: keepPreviousData,
+    ...(keep ? { placeholderData: keepPreviousData } : {}),
   });
 }
 

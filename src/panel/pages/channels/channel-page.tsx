@@ -17,14 +17,14 @@ import { ChannelForm } from './channel-form.tsx';
 import { ChannelKey } from './channel-key.tsx';
 import { ChannelStatus } from './channel-status.tsx';
 import { ChannelTest } from './channel-test.tsx';
-import { checkChannel, pluginOf, readChannel, valuesOf } from './channel-values.ts';
+import { type ChannelValues, checkChannel, pluginOf, readChannel, valuesOf } from './channel-values.ts';
 import { useDeleteChannel } from './use-delete-channel.tsx';
 
 /** One channel: whether it serves, what it is made of, and how it is tried. */
 export function ChannelPage() {
   const { t } = useTranslation();
   const { id = '' } = useParams();
-  const channel = useApi<Channel>(`/api/channel/${encodeURIComponent(id)}`);
+  const channel = useApi<Channel>(`/api/channel/${encodeURIComponent(id)}`, { keep: false });
   const choices = useApi<ChannelChoices>('/api/channel/choices');
   const back = <BackLink to="/channels">{t('nav.channels')}</BackLink>;
   if (channel.data === undefined || choices.data === undefined) {
@@ -91,10 +91,10 @@ function EditChannel({ channel, choices }: { channel: Channel; choices: ChannelC
       form.restart(valuesOf(saved));
     },
   });
-  const form = useForm({
+  const form = useForm<ChannelValues, Record<string, unknown>>({
     initial: valuesOf(channel),
     check: (values) => checkChannel(t, values, channel, pluginOf(choices, values.task_plugin_key)),
-    read: (values) => readChannel(values, channel),
+    read: readChannel,
     change,
     meanings: { CHANNEL_KEY_REQUIRED: 'channels.keyAgain' },
   });

@@ -94,32 +94,36 @@ function checkAddress(t: TFunction, address: string, isNeeded: boolean): string 
   return /^https?:\/\/[^\s/]+/i.test(text) && URL.canParse(text) ? null : t('channels.addressInvalid');
 }
 
-/** What the API takes; of a stored channel only what is another now, so that nothing is moved or checked in vain. */
-export function readChannel(values: ChannelValues, stored: Channel | null): Record<string, unknown> {
+/**
+ * What the API takes; of a stored channel only what is another now than when the form `begun`, so that nothing is moved or checked in vain,
+ * and what somebody else has changed meanwhile stays.
+ */
+export function readChannel(values: ChannelValues, begun: ChannelValues | null): Record<string, unknown> {
   const { task_plugin_key: source, key } = values;
-  const all: Record<string, unknown> = {
-    name: values.name.trim(),
-    base_url: values.base_url.trim(),
-    models: values.models,
-    groups: values.groups,
-    model_mapping: Object.fromEntries(
-      values.model_mapping.filter(({ from }) => from.trim() !== '').map(({ from, to }) => [from.trim(), to.trim()]),
-    ),
-    priority: Number(values.priority),
-    weight: Number(values.weight),
-    settings: JSON.parse(values.settings.trim() === '' ? '{}' : values.settings),
-  };
-  const known: Record<string, unknown> = stored === null ? {} : { ...stored };
-  const changed = Object.entries(all).filter(
-    ([field, value]) => JSON.stringify(value) !== JSON.stringify(known[field]),
+  const before = begun === null ? {} : fieldsOf(begun);
+  const changed = Object.entries(fieldsOf(values)).filter(
+    ([field, value]) => JSON.stringify(value) !== JSON.stringify(before[field]),
   );
-  const isBoundAnew = stored === null || source !== sourceOf(stored);
+  const isBoundAnew = begun === null || source !== begun.task_plugin_key;
   return {
     ...Object.fromEntries(changed),
     ...(isBoundAnew ? bindingOf(source) : {}),
     ...(key.trim() === '' ? {} : { key: key.trim() }),
   };
 }
+
+const fieldsOf = (values: ChannelValues): Record<string, unknown> => ({
+  name: values.name.trim(),
+  base_url: values.base_url.trim(),
+  models: values.models,
+  groups: values.groups,
+  model_mapping: Object.fromEntries(
+    values.model_mapping.filter(({ from }) => from.trim() !== '').map(({ from, to }) => [from.trim(), to.trim()]),
+  ),
+  priority: Number(values.priority),
+  weight: Number(values.weight),
+  settings: JSON.parse(values.settings.trim() === '' ? '{}' : values.settings),
+});
 
 function bindingOf(source: string): Record<string, unknown> {
   if (source === 'relay') return { type: relayType };

@@ -10,26 +10,26 @@ import { Section } from '../../ui/section.tsx';
 import { StatusMark } from '../../ui/status-mark.tsx';
 import classes from './attention-list.module.css';
 
-const words: Readonly<Record<AttentionItem['code'], { title: TextKey; todo: TextKey }>> = {
-  plugin_suspended: { title: 'home.attention.plugin_suspended', todo: 'home.attention.plugin_suspended.todo' },
-  plugin_failed: { title: 'home.attention.plugin_failed', todo: 'home.attention.plugin_failed.todo' },
-  channel_failing: { title: 'home.attention.channel_failing', todo: 'home.attention.channel_failing.todo' },
+const words: Readonly<Record<AttentionItem['code'], { title: TextKey; remedy: TextKey }>> = {
+  plugin_suspended: { title: 'home.attention.plugin_suspended', remedy: 'home.attention.plugin_suspended.remedy' },
+  plugin_failed: { title: 'home.attention.plugin_failed', remedy: 'home.attention.plugin_failed.remedy' },
+  channel_failing: { title: 'home.attention.channel_failing', remedy: 'home.attention.channel_failing.remedy' },
   channel_key_unreadable: {
     title: 'home.attention.channel_key_unreadable',
-    todo: 'home.attention.channel_key_unreadable.todo',
+    remedy: 'home.attention.channel_key_unreadable.remedy',
   },
-  polls_late: { title: 'home.attention.polls_late', todo: 'home.attention.polls_late.todo' },
-  tasks_overdue: { title: 'home.attention.tasks_overdue', todo: 'home.attention.tasks_overdue.todo' },
-  webhooks_late: { title: 'home.attention.webhooks_late', todo: 'home.attention.webhooks_late.todo' },
-  model_unpriced: { title: 'home.attention.model_unpriced', todo: 'home.attention.model_unpriced.todo' },
-  setting_unsafe: { title: 'home.attention.setting_unsafe', todo: 'home.attention.setting_unsafe.todo' },
-  ledger_mismatch: { title: 'home.attention.ledger_mismatch', todo: 'home.attention.ledger_mismatch.todo' },
-  node_gone: { title: 'home.attention.node_gone', todo: 'home.attention.node_gone.todo' },
+  polls_late: { title: 'home.attention.polls_late', remedy: 'home.attention.polls_late.remedy' },
+  tasks_overdue: { title: 'home.attention.tasks_overdue', remedy: 'home.attention.tasks_overdue.remedy' },
+  webhooks_late: { title: 'home.attention.webhooks_late', remedy: 'home.attention.webhooks_late.remedy' },
+  model_unpriced: { title: 'home.attention.model_unpriced', remedy: 'home.attention.model_unpriced.remedy' },
+  setting_unsafe: { title: 'home.attention.setting_unsafe', remedy: 'home.attention.setting_unsafe.remedy' },
+  ledger_mismatch: { title: 'home.attention.ledger_mismatch', remedy: 'home.attention.ledger_mismatch.remedy' },
+  node_gone: { title: 'home.attention.node_gone', remedy: 'home.attention.node_gone.remedy' },
   node_versions_differ: {
     title: 'home.attention.node_versions_differ',
-    todo: 'home.attention.node_versions_differ.todo',
+    remedy: 'home.attention.node_versions_differ.remedy',
   },
-  no_master: { title: 'home.attention.no_master', todo: 'home.attention.no_master.todo' },
+  no_master: { title: 'home.attention.no_master', remedy: 'home.attention.no_master.remedy' },
 };
 
 const refreshMs = 60_000;
@@ -44,7 +44,7 @@ export function AttentionList() {
     <Section heading={t('home.attention')}>
       <ul className={classes.items}>
         {data.map((item) => {
-          const { title, todo } = words[item.code];
+          const { title, remedy } = words[item.code];
           const place = placeOf(item.target);
           return (
             <li key={`${item.code} ${item.target.id} ${item.message}`} className={classes.item}>
@@ -55,7 +55,7 @@ export function AttentionList() {
                     {t(item.severity === 'error' ? 'home.attention.error' : 'home.attention.warning')}
                   </span>
                 </h3>
-                <p>{t(todo)}</p>
+                <p>{t(remedy)}</p>
                 <p className={classes.detail} lang="en">
                   {item.message}
                 </p>

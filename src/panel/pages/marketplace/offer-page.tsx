@@ -62,6 +62,7 @@ function Offer({ plugin, source }: { plugin: MarketPlugin; source: string }) {
   const offered = plugin.versions.find((each) => each.version === version);
   const text = useApi<MarketSourceText>(
     withQuery('/api/plugin/task/marketplace/source', { source, key: plugin.key, version }),
+    { keep: false },
   );
   const install = useChange<Install, MarketInstalled>({
     request: (body) => ({

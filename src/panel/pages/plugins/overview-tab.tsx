@@ -127,7 +127,10 @@ function NarrowModels({ plugin, models }: { plugin: PluginSummary; models: reado
   const change = useChange<string[] | null, PluginVersion>({
     request: (wanted) => ({ method: 'PUT', path: `${pluginPath(plugin.key)}/models`, body: { models: wanted } }),
     stale: ['/api/plugin', '/api/model'],
-    onSuccess: () => tellDone(t('app.saved')),
+    onSuccess: (_, wanted) => {
+      tellDone(t('app.saved'));
+      form.restart({ models: wanted ?? [...models] });
+    },
   });
   const form = useForm({
     initial: { models: plugin.narrowed_models ?? [...models] },

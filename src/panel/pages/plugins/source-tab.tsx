@@ -1,4 +1,4 @@
-import { Button, Group, Select, Stack, Text } from '@mantine/core';
+import { Button, Group, Select, Skeleton, Stack, Text } from '@mantine/core';
 import { IconDownload } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import { useSearchParams } from 'react-router';
@@ -41,16 +41,23 @@ export function SourceTab({ plugin }: { plugin: PluginSummary }) {
             <Button
               variant="default"
               leftSection={<IconDownload size={18} stroke={1.6} aria-hidden="true" />}
+              disabled={detail.isPlaceholderData}
               onClick={() => saveText(`${plugin.key}-${meta?.version ?? plugin.version}.js`, source)}
             >
               {t('plugins.source.save')}
             </Button>
           </Group>
-          {errors.length > 0 && <FaultList faults={errors} />}
-          <CodeEditor label={t('plugins.tab.source')} value={source} language="javascript" height={720} />
-          <Text size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
-            {t('plugins.source.hash', { hash })}
-          </Text>
+          {detail.isPlaceholderData ? (
+            <Skeleton h={720} />
+          ) : (
+            <>
+              {errors.length > 0 && <FaultList faults={errors} />}
+              <CodeEditor label={t('plugins.tab.source')} value={source} language="javascript" height={720} />
+              <Text size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+                {t('plugins.source.hash', { hash })}
+              </Text>
+            </>
+          )}
         </Stack>
       )}
     </Answer>

@@ -3,8 +3,10 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useNavigate } from 'react-router';
 import { ApiError } from '../../api/api-error.ts';
+import { ToldError } from '../../api/told-error.ts';
 import type { PluginDetail } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
 import { useForm } from '../../ui/use-form.ts';
 import { PluginFaults } from './plugin-faults.tsx';
 import { readPicture } from './read-picture.ts';
@@ -34,6 +36,7 @@ function UploadForm({ onClose }: { onClose(): void }) {
   const { t } = useTranslation();
   const navigate = useNavigate();
   const [isReading, setReading] = useState(false);
+  const [isUnreadable, setUnreadable] = useState(false);
   const change = useChange<Upload, PluginDetail>({
     request: (body) => ({ method: 'POST', path: '/api/plugin/task', body, patienceMs: 60_000 }),
     stale: ['/api/plugin'],
@@ -42,6 +45,7 @@ function UploadForm({ onClose }: { onClose(): void }) {
       if (plugin !== null) void navigate(`/plugins/${encodeURIComponent(plugin.key)}?tab=versions`);
     },
   });
+  const isConflict = change.error instanceof ApiError && change.error.code === 'PLUGIN_CONFLICT';
   const form = useForm<Values, Values>({
     initial: empty,
     check: ({ file }) => ({ file: file === null ? t('plugins.upload.fileMissing') : null }),
@@ -52,17 +56,27 @@ function UploadForm({ onClose }: { onClose(): void }) {
   async function send({ file, icon, remark, enabled, force }: Values): Promise<void> {
     if (file === null) return;
     setReading(true);
-    const picture = icon === null ? {} : { icon: await readPicture(icon) };
-    const source = await file.text();
-    setReading(false);
-    change.mutate({ source, ...picture, remark, enabled, force });
+    setUnreadable(false);
+    try {
+      const picture = icon === null ? {} : { icon: await readPicture(icon) };
+      const source = await file.text();
+      // What was agreed to for a conflict counts for that conflict alone.
+      change.mutate({ source, ...picture, remark, enabled, force: isConflict && force });
+    } catch {
+      // Moved, deleted or changed since it was chosen.
+      setUnreadable(true);
+    } finally {
+      setReading(false);
+    }
   }
-
-  const isConflict = change.error instanceof ApiError && change.error.code === 'PLUGIN_CONFLICT';
   return (
     <form onSubmit={form.submit} noValidate>
       <Stack gap="lg">
-        {change.error !== null && <PluginFaults error={change.error} />}
+        {isUnreadable ? (
+          <FailureNotice error={new ToldError('plugins.upload.unreadable')} />
+        ) : (
+          change.error !== null && <PluginFaults error={change.error} />
+        )}
         <FileInput
           {...form.bindValue('file')}
           label={t('plugins.upload.file')}

@@ -9,8 +9,8 @@ import { pluginPath } from './plugin-paths.ts';
 /** The sources of two versions beside each other. `factory` is what ships with the gateway. */
 export function VersionDiff({ pluginKey, from, to }: { pluginKey: string; from: string; to: string }) {
   const { t } = useTranslation();
-  const before = useApi<PluginDetail>(withQuery(pluginPath(pluginKey), { version: from }));
-  const after = useApi<PluginDetail>(withQuery(pluginPath(pluginKey), { version: to }));
+  const before = useApi<PluginDetail>(withQuery(pluginPath(pluginKey), { version: from }), { keep: false });
+  const after = useApi<PluginDetail>(withQuery(pluginPath(pluginKey), { version: to }), { keep: false });
   return (
     <Answer query={before}>
       {(left) => (

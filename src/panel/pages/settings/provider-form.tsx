@@ -36,14 +36,15 @@ export function ProviderForm({ stored }: { stored: OAuthProvider | null }) {
       else form.restart(valuesOf(saved));
     },
   });
+  // What was agreed to counts for the refusal that asked for it.
+  const isInUse = change.error instanceof ApiError && change.error.code === 'AUTH_PROVIDER_IN_USE';
   const form = useForm<ProviderValues, Saving>({
     initial: stored === null ? emptyProvider : valuesOf(stored),
     check: (values) => checkProvider(t, values, stored === null),
-    read: (values) => ({ body: readProvider(values, stored), force }),
+    read: (values, begun) => ({ body: readProvider(values, stored === null ? null : begun), force: isInUse && force }),
     change,
     meanings: { AUTH_PROVIDER_IN_USE: 'settings.bound' },
   });
-  const isInUse = change.error instanceof ApiError && change.error.code === 'AUTH_PROVIDER_IN_USE';
   return (
     <form onSubmit={form.submit} noValidate>
       <Stack gap="lg">

@@ -18,7 +18,10 @@ export function ProviderPage() {
   const { t } = useTranslation();
   const { id = '' } = useParams();
   const isNew = id === 'new';
-  const provider = useApi<OAuthProvider>(`/api/custom-oauth-provider/${encodeURIComponent(id)}`, { enabled: !isNew });
+  const provider = useApi<OAuthProvider>(`/api/custom-oauth-provider/${encodeURIComponent(id)}`, {
+    enabled: !isNew,
+    keep: false,
+  });
   return (
     <Page
       heading={isNew ? t('providers.new') : (provider.data?.name ?? t('providers.one'))}

@@ -64,14 +64,14 @@ export function checkProvider(
   };
 }
 
-/** What the API takes: all fields of a new provider, of a stored one those that are another now. */
-export function readProvider(values: ProviderValues, stored: OAuthProvider | null): Record<string, unknown> {
+/** What the API takes: all fields of a new provider, of a stored one those that are another now than when the form began. */
+export function readProvider(values: ProviderValues, begun: ProviderValues | null): Record<string, unknown> {
   const { slug, client_secret: secret, auth_style: style, ...fields } = values;
-  const all: Record<string, unknown> = { ...fields, auth_style: Number(style) };
-  const known: Record<string, unknown> = stored === null ? {} : { ...stored };
+  const all = { ...fields, auth_style: Number(style) };
+  const before: Record<string, unknown> = begun === null ? {} : { ...begun, auth_style: Number(begun.auth_style) };
   return {
-    ...(stored === null ? { slug } : {}),
-    ...Object.fromEntries(Object.entries(all).filter(([field, value]) => value !== known[field])),
+    ...(begun === null ? { slug } : {}),
+    ...Object.fromEntries(Object.entries(all).filter(([field, value]) => value !== before[field])),
     ...(secret === '' ? {} : { client_secret: secret }),
   };
 }

@@ -21,7 +21,7 @@ import { rightsOver } from './user-values.ts';
 export function UserPage() {
   const { t } = useTranslation();
   const { id = '' } = useParams();
-  const account = useApi<Account>(`/api/user/${encodeURIComponent(id)}`);
+  const account = useApi<Account>(`/api/user/${encodeURIComponent(id)}`, { keep: false });
   if (account.data !== undefined) return <AccountPage key={account.data.id} account={account.data} />;
   return (
     <Page heading={t('users.one')} back={<BackToUsers />} narrow>
