@@ -121,7 +121,7 @@ function fillUp(dataDir: string, size: number, manner: Manner): void {
   const now = Math.floor(performance.timeOrigin + performance.now());
   database.run(
     `update tasks set
-      status = 'QUEUED', progress = '0%', lease_owner = null, lease_until = 0,
+      status = 'QUEUED', progress = '0%', polls = 1, lease_owner = null, lease_until = 0,
       platform = ?, channel_id = (select id from channels where task_plugin_key = ?),
       submit_time = ? - id * ? / ?,
       next_poll_at = ? + id * 7919 % min(?, max(3000, id * ? / ? * 100))`,

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { TaskChange, TaskRecord, TaskStatus } from '../store/ports/index.ts';
 import type { Snapshot, Verdict } from './ask-vendor.ts';
 import { finishTask, leaseOf } from './finish-task.ts';
@@ -104,7 +105,7 @@ async function recordProgress(
 /** Most answers say what the one before said: such data is not written again. */
 function newlySaid(task: TaskRecord, snapshot: Snapshot): Snapshot {
   const { data, ...others } = snapshot;
-  return data === undefined || JSON.stringify(data) === JSON.stringify(task.data) ? others : snapshot;
+  return data === undefined || isDeepStrictEqual(data, task.data) ? others : snapshot;
 }
 
 async function countFailure(

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { type Json, parseJson, sanitizeMessage } from '../kernel/index.ts';
 import {
   buildBatchQueryRequest,
@@ -16,7 +17,7 @@ import type { ChannelRecord, TaskChange, TaskRecord, TaskStatus } from '../store
 import type { UpstreamRequest } from '../upstream/index.ts';
 import { batchContext, queryContext } from './build-contexts.ts';
 import { buildUpstreamRequest } from './build-upstream-request.ts';
-import { usageOnComplete } from './collect-usage.ts';
+import { type CollectedUsage, usageOnComplete } from './collect-usage.ts';
 import { retryAfterMs } from './poll-schedule.ts';
 import { resolveCredential } from './resolve-credential.ts';
 import { MAX_SNAPSHOT_BYTES, snapshotBytes, trimSnapshot } from './trim-data.ts';
@@ -154,28 +155,26 @@ async function resultVerdict(
     return counted('unrecognized', answer.status, result.reason || 'the plugin does not recognise the answer');
   const snapshot = readSnapshot(deps, task, data, result);
   const body = 'raw' in result ? (result.data ?? result.raw) : answer.body;
-  const { billing, trouble } = await usageOnComplete(deps, { plugin, secrets }, context, task, result, body);
+  const isEnd = result.status === 'SUCCESS' || result.status === 'FAILURE';
+  const { billing, trouble }: CollectedUsage =
+    isEnd || !isKnown(task, body) ? await usageOnComplete(deps, { plugin, secrets }, context, task, result, body) : {};
   if (billing) snapshot.billing = billing;
-  switch (result.status) {
-    case 'SUCCESS':
-      // The bill is final: what only we could not find out is asked again.
-      if (trouble?.host) return uncounted(trouble.message);
-      return { kind: 'succeeded', snapshot, ...(trouble ? { usageTrouble: trouble.message } : {}) };
-    case 'FAILURE':
-      return {
-        kind: 'failed',
-        reason: result.reason || VENDOR_FAILURE,
-        snapshot,
-        class: '',
-        httpStatus: answer.status,
-      };
-    default: {
-      const wait = retryAfterMs(answer.headers['retry-after']?.[0], deps.clock.nowMs());
-      const status = result.status === 'NOT_START' ? 'SUBMITTED' : result.status;
-      return { kind: 'running', status, progress: result.progress ?? '', snapshot, retryAfterMs: wait };
-    }
+  if (result.status === 'FAILURE') {
+    const reason = result.reason || VENDOR_FAILURE;
+    return { kind: 'failed', reason, snapshot, class: '', httpStatus: answer.status };
   }
+  // The bill is final, and the facts of an answer are read once: what only we could not find out is asked again.
+  if (trouble?.host) return uncounted(trouble.message);
+  if (result.status === 'SUCCESS')
+    return { kind: 'succeeded', snapshot, ...(trouble ? { usageTrouble: trouble.message } : {}) };
+  const wait = retryAfterMs(answer.headers['retry-after']?.[0], deps.clock.nowMs());
+  const status = result.status === 'NOT_START' ? 'SUBMITTED' : result.status;
+  return { kind: 'running', status, progress: result.progress ?? '', snapshot, retryAfterMs: wait };
 }
+
+/** The poll before was answered with the very same, and the facts in it were read. */
+const isKnown = (task: TaskRecord, body: Json): boolean =>
+  task.polls > 0 && task.pollFailures === 0 && isDeepStrictEqual(body, task.data);
 
 /** Oversized data or state is refused with a warning and the stored value stays. */
 function readSnapshot(deps: TaskDeps, task: TaskRecord, data: Json | undefined, { state }: ParsedTask): Snapshot {

@@ -65,6 +65,8 @@ const describeBilling = (opened: () => OpenedStore) => {
   let store: Store;
   /** So often the hook that reads the final usage finds no room in the sandbox. */
   let overloads = 0;
+  /** What that hook was asked, in order. */
+  const readings: string[] = [];
   const vendor = startVendor();
 
   beforeAll(async () => {
@@ -72,7 +74,9 @@ const describeBilling = (opened: () => OpenedStore) => {
     engine = await startEngine(store, {
       ...sandbox,
       async call(module, call) {
-        if (call.path[0] !== 'extractUsageOnComplete' || overloads === 0) return sandbox.call(module, call);
+        if (call.path[0] !== 'extractUsageOnComplete') return sandbox.call(module, call);
+        readings.push(JSON.stringify(call.args));
+        if (overloads === 0) return sandbox.call(module, call);
         overloads -= 1;
         return { ok: false, error: { kind: 'overloaded', message: 'no room', console: [] } };
       },
@@ -278,6 +282,18 @@ const describeBilling = (opened: () => OpenedStore) => {
         steps: ['0.02 * 5 = 0.1 USD', 'round(0.1 * 500000 * 1) = 50000'],
       });
     });
+  });
+
+  test('facts that only the gateway could not read are read of the next answer, though it is the same; then of new ones alone', async () => {
+    const caller = await addCaller(store);
+    const queued = { status: 'QUEUED' };
+    const said = { status: 'IN_PROGRESS', usage: { seconds: 2 } };
+    overloads = 1;
+    const polls = [queued, queued, said, said, said, queued, { status: 'SUCCESS' }];
+    const task = await ended(store, (await submit(caller, { polls })).taskId);
+    expect([task.quota, task.billing.completionFacts]).toEqual([billFor(2), { seconds: 2 }]);
+    const own = readings.filter((args) => args.includes(task.taskId)).map((args) => JSON.parse(args)[2]);
+    expect(own).toEqual([queued, queued, said, queued, { status: 'SUCCESS' }]);
   });
 
   describe('a key with a list of models', () => {
