@@ -161,7 +161,9 @@ describe('API keys', () => {
 
   test('a key that is not one’s own is not there', async () => {
     const page = await openAt('/keys/999', 'API key');
-    await alert(page).getByText('There is no such API key.').waitFor();
+    await alert(page).getByText('There is no such API key').waitFor();
+    await alert(page).getByRole('link', { name: 'All API keys' }).click();
+    await heading(page, 'API keys').waitFor();
   });
 });
 

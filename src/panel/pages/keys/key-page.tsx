@@ -6,6 +6,7 @@ import { useApi, useChange } from '../../api/use-api.ts';
 import { Answer } from '../../ui/answer.tsx';
 import { BackLink } from '../../ui/back-link.tsx';
 import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { MissingThing } from '../../ui/missing-thing.tsx';
 import { Page } from '../../ui/page.tsx';
 import { SettingsBlock } from '../../ui/settings-block.tsx';
 import { tellDone } from '../../ui/tell.ts';
@@ -21,10 +22,19 @@ import { useKeyChanges } from './use-key-changes.ts';
 export function KeyPage() {
   const { t } = useTranslation();
   const { id = '' } = useParams();
-  const query = useApi<ApiKey>(`/api/token/${encodeURIComponent(id)}`);
+  const query = useApi<ApiKey>(`/api/token/${encodeURIComponent(id)}`, { keep: false });
   return (
     <Page heading={query.data?.name ?? t('keys.one')} back={<BackLink to="/keys">{t('nav.keys')}</BackLink>}>
-      <Answer query={query}>
+      <Answer
+        query={query}
+        missing={
+          <MissingThing
+            heading={t('keys.missing')}
+            text={t('keys.missingText')}
+            list={{ to: '/keys', name: 'keys.all' }}
+          />
+        }
+      >
         {(apiKey) => (
           <div>
             <Facts apiKey={apiKey} />
