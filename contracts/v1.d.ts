@@ -527,7 +527,7 @@ export interface PluginModule {
    * Facts that are only known later; of each name the newest counts when the task is settled, and null keeps what is known. `completionTokens`
    * and `totalTokens` need no declaration: they are those of the task result unless given here, and `upstreamUnits` above 0 stands for both.
    * A throw, or facts that do not fit: the reservation stands if this was the last answer.
-   * @when every parsed answer, if the price asks for facts
+   * @when every parsed answer that differs from the one before, and the last, if the price asks for facts
    * @limits seconds 3600, counts 128
    */
   extractUsageOnComplete?(ctx: TaskQueryContext, result: CompletedResult, body: Json): UsageFacts | null;

@@ -306,7 +306,7 @@ describeEachStore(
     test('requests in between get their turn', async () => {
       const { store } = opened();
       const { id } = await addUser(store);
-      await addMany(id, 'expired', 5000, { expires_at: NOW - 10 * DAY });
+      await addMany(id, 'expired', 20_000, { expires_at: NOW - 10 * DAY });
       let cleaning = true;
       let turns = 0;
       const asking = (async () => {
