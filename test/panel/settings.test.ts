@@ -3,7 +3,7 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { OPTION_KEYS } from '../../src/app/options/option-catalogue.ts';
 import { groupTexts, optionTexts } from '../../src/panel/pages/settings/option-texts.ts';
-import { ask } from '../support/gateway.ts';
+import { ask, until } from '../support/gateway.ts';
 import { type IdentityProvider, startIdentityProvider } from '../support/identity-provider.ts';
 import { bindIdentity } from './bind-identity.ts';
 import { findFlaws, heading, password, see, setOptions, useOnePanel } from './harness.ts';
@@ -285,12 +285,11 @@ describe('providers of one’s own', () => {
 
     await page.getByRole('switch', { name: 'People can sign in with it' }).click();
     await page.getByRole('button', { name: 'Save' }).click();
-    await see(page, 'Saved');
-    const [made] = await root().call<{ slug: string; enabled: boolean; client_secret: string }[]>(
-      'GET',
-      '/api/custom-oauth-provider',
-    );
-    expect(made).toMatchObject({ slug: 'house', enabled: false, client_secret: '***' });
+    const made = await until('it is switched off', async () => {
+      const [stored] = await root().call<{ enabled: boolean }[]>('GET', '/api/custom-oauth-provider');
+      return stored?.enabled === false && stored;
+    });
+    expect(made).toMatchObject({ slug: 'house', client_secret: '***' });
 
     await page.getByRole('button', { name: 'Delete', exact: true }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete provider' }).click();

@@ -205,6 +205,21 @@ describe('WeChat', () => {
     await accountMenu(page, 'WeChat User').waitFor();
   });
 
+  test('a code that is typed before the beginning is answered is not lost', async () => {
+    wechat.codes.set('135790', 'oWx_of-a-quick-one');
+    const { page } = await openSignIn();
+    const typed = Promise.withResolvers<void>();
+    await page.route('**/api/oauth/wechat/state', async (route) => {
+      await typed.promise;
+      await route.continue();
+    });
+    await button(page, 'Continue with WeChat').click();
+    await field(page, 'Code from WeChat').fill('135790');
+    await page.keyboard.press('Enter');
+    typed.resolve();
+    await accountMenu(page, 'WeChat User').waitFor();
+  });
+
   test('a picture that does not come leaves the form; another way is one click away', async () => {
     const { page } = await openSignIn();
     await page.route('**/api/oauth/wechat/qrcode', (route) => route.fulfill({ status: 502, json: {} }));

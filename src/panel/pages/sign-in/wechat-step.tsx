@@ -33,8 +33,10 @@ export function WeChatStep({ pictured, onCodeDue, onBack }: WeChatStepProps) {
     retry: false,
   });
   const signIn = useMutation({
-    mutationFn: (typed: string) => {
-      const query = new URLSearchParams({ code: typed, state: begun.data?.flow_token ?? '' });
+    mutationFn: async (typed: string) => {
+      // Who is quick has typed the code before the beginning is answered: it is waited for.
+      const { data } = begun.data ? begun : await begun.refetch({ cancelRefetch: false, throwOnError: true });
+      const query = new URLSearchParams({ code: typed, state: data?.flow_token ?? '' });
       return session.signInAt({ method: 'GET', path: `/api/oauth/wechat?${query}` });
     },
     onSuccess: (flowToken) => flowToken !== null && onCodeDue(flowToken),
@@ -52,7 +54,7 @@ export function WeChatStep({ pictured, onCodeDue, onBack }: WeChatStepProps) {
     setChecked(true);
     const typed = code.trim();
     if (typed === '') field.current?.focus();
-    else if (!signIn.isPending && begun.data !== undefined) signIn.mutate(typed);
+    else if (!signIn.isPending) signIn.mutate(typed);
   };
 
   return (
@@ -73,7 +75,7 @@ export function WeChatStep({ pictured, onCodeDue, onBack }: WeChatStepProps) {
       <form onSubmit={submit} noValidate>
         <Stack gap={20}>
           {begun.isError && <FailureNotice error={begun.error} />}
-          {signIn.isError && (
+          {signIn.isError && !begun.isError && (
             <SignInFailure
               error={signIn.error}
               meanings={{ AUTH_CODE_INVALID: 'wechat.codeWrong', AUTH_FLOW_INVALID: 'wechat.again' }}
@@ -90,7 +92,7 @@ export function WeChatStep({ pictured, onCodeDue, onBack }: WeChatStepProps) {
             spellCheck={false}
             size="md"
           />
-          <Button type="submit" size="md" loading={signIn.isPending || begun.isFetching} mt={4}>
+          <Button type="submit" size="md" loading={signIn.isPending} mt={4}>
             {t('signIn.submit')}
           </Button>
           <Button variant="subtle" color="gray" onClick={onBack}>
