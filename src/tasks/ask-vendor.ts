@@ -157,7 +157,9 @@ async function resultVerdict(
   const body = 'raw' in result ? (result.data ?? result.raw) : answer.body;
   const isEnd = result.status === 'SUCCESS' || result.status === 'FAILURE';
   const { billing, trouble }: CollectedUsage =
-    isEnd || !isKnown(task, body) ? await usageOnComplete(deps, { plugin, secrets }, context, task, result, body) : {};
+    isEnd || data === undefined || !isKnown(task, body)
+      ? await usageOnComplete(deps, { plugin, secrets }, context, task, result, body)
+      : {};
   if (billing) snapshot.billing = billing;
   if (result.status === 'FAILURE') {
     const reason = result.reason || VENDOR_FAILURE;

@@ -68,15 +68,20 @@ export function createTaskClaims({ db, tables, nowMs, now, prepare, amongRows }:
       while (channels.length > 0 && claimed.length < limit) {
         const left = limit - claimed.length;
         const share = Math.max(1, Math.floor(left / channels.length));
-        const claims = await Promise.all(
+        const claims = await Promise.allSettled(
           channels.slice(0, left).map(async (channelId) => {
             const values = { owner, limit: share, leaseForMs, channelId, ...now() };
             return { channelId, taken: await due().execute(values) };
           }),
         );
-        for (const { taken } of claims) claimed.push(...taken);
+        const made = claims.flatMap((claim) => (claim.status === 'fulfilled' ? [claim.value] : []));
+        for (const { taken } of made) claimed.push(...taken);
+        const failed = claims.find(({ status }) => status === 'rejected');
+        // What was claimed is handed over all the same: else it would wait until its leases run out.
+        if (failed?.status === 'rejected' && claimed.length === 0) throw failed.reason;
         // What some had no use for goes to those that have more.
-        channels = claims.filter(({ taken }) => taken.length === share).map(({ channelId }) => channelId);
+        const open = made.filter(({ taken }) => taken.length === share).map(({ channelId }) => channelId);
+        channels = failed ? [] : open;
       }
       return claimed.sort(byLateness);
     },
