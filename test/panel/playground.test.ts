@@ -92,6 +92,24 @@ describe('a request', () => {
     await until('it is sent once more', () => keys.size === 2);
   });
 
+  test('bought twice: of which nobody knows what came of it, and is sent again, is the same one', async () => {
+    const { page } = await open('/playground?model=demo-video');
+    const sent: (string | undefined)[] = [];
+    await page.route('**/api/task', async (route) => {
+      sent.push(route.request().headers()['idempotency-key']);
+      const answer = await route.fetch();
+      if (sent.length > 1) return route.fulfill({ response: answer });
+      const json = { success: false, code: 'STORE_OUTCOME_UNKNOWN', message: 'Nobody knows.' };
+      return route.fulfill({ status: 503, json });
+    });
+    await prompt(page).fill('one kite');
+    await run(page).click();
+    await alert(page).first().waitFor();
+    await run(page).click();
+    await until('it is sent once more', () => sent.length === 2);
+    expect(sent[0]).toBe(sent[1] as string);
+  });
+
   test('is the same in form and JSON', async () => {
     const { page } = await open();
     await prompt(page).fill('a "quoted" cat');

@@ -7,7 +7,13 @@ export function makeRequestKey(): string {
 }
 
 /** Answers that leave open what came of the request. */
-const undecided = new Set(['UNREADABLE', 'IDEMPOTENCY_IN_PROGRESS', 'INTERNAL_ERROR']);
+const undecided = new Set([
+  'UNREADABLE',
+  'IDEMPOTENCY_IN_PROGRESS',
+  'INTERNAL_ERROR',
+  'STORE_UNAVAILABLE',
+  'STORE_OUTCOME_UNKNOWN',
+]);
 
 /** Whether a refusal settles what came of the request: only then is another try another request, with another key. */
 export const isDecided = (error: unknown): boolean =>

@@ -35,7 +35,8 @@ export function WeChatStep({ pictured, onCodeDue, onBack }: WeChatStepProps) {
   const signIn = useMutation({
     mutationFn: async (typed: string) => {
       // Who is quick has typed the code before the beginning is answered: it is waited for.
-      const { data } = begun.data ? begun : await begun.refetch({ cancelRefetch: false, throwOnError: true });
+      const isThere = begun.data !== undefined && !begun.isFetching;
+      const { data } = isThere ? begun : await begun.refetch({ cancelRefetch: false, throwOnError: true });
       const query = new URLSearchParams({ code: typed, state: data?.flow_token ?? '' });
       return session.signInAt({ method: 'GET', path: `/api/oauth/wechat?${query}` });
     },
