@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
-import { BINARY, freePort, temporaryFolder } from '../test/support/gateway.ts';
+import { freePort } from '../test/support/free-port.ts';
+import { BINARY, temporaryFolder } from '../test/support/gateway.ts';
 import { readMemory } from './read-processes.ts';
 import { atMost, percentile, type Row } from './row.ts';
 

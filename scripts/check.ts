@@ -8,7 +8,7 @@ import { root } from './hash-inputs.ts';
 type Check = { name: string; run(): Promise<string | null> };
 
 /**
- * npm run check: factory plugins, types, format and lint, unused code, the import table, file sizes, generated files. Runs them all and
+ * npm run check: factory plugins, types, format and lint, unused code, the import table, file sizes, generated files. Runs them all, side by side, and
  * prints the findings of those that fail. A generator says with `--check` whether its output is current.
  */
 async function main(): Promise<number> {
@@ -16,8 +16,6 @@ async function main(): Promise<number> {
   const binary = (name: string): string => join(root, 'node_modules', '.bin', name);
   const generators = ['src/app/print-config-docs.ts', 'scripts/print-plugin-reference.ts'];
   const checks: Check[] = [
-    // First, since the others read what it writes.
-    { name: 'factory plugins', run: judgeFactoryPlugins },
     { name: 'types', run: () => runTool([binary('tsc'), '--noEmit', '-p', '.']) },
     { name: 'format and lint', run: () => runTool([binary('biome'), 'check', '--error-on-warnings', '.']) },
     { name: 'unused code', run: () => runTool([process.execPath, binary('knip-bun'), '--no-progress']) },
@@ -25,18 +23,20 @@ async function main(): Promise<number> {
     { name: 'file sizes', run: async () => findings(checkSizes(root)) },
     ...generators.map((file) => ({ name: file, run: () => runTool([process.execPath, file, '--check']) })),
   ];
-  let failed = 0;
-  for (const { name, run } of checks) {
-    const started = performance.now();
-    const complaint = await run();
-    const seconds = ((performance.now() - started) / 1000).toFixed(1);
-    console.log(`${complaint === null ? 'ok    ' : 'FAILED'} ${name} (${seconds} s)`);
-    if (complaint !== null) {
-      console.log(complaint);
-      failed += 1;
-    }
-  }
-  return failed === 0 ? 0 : 1;
+  // First, since the others read what it writes.
+  const isFactoryGood = await passes({ name: 'factory plugins', run: judgeFactoryPlugins });
+  const outcomes = await Promise.all(checks.map(passes));
+  return isFactoryGood && outcomes.every(Boolean) ? 0 : 1;
+}
+
+async function passes({ name, run }: Check): Promise<boolean> {
+  const started = performance.now();
+  const complaint = await run();
+  const seconds = ((performance.now() - started) / 1000).toFixed(1);
+  console.log(
+    `${complaint === null ? 'ok    ' : 'FAILED'} ${name} (${seconds} s)${complaint === null ? '' : `\n${complaint}`}`,
+  );
+  return complaint === null;
 }
 
 async function judgeFactoryPlugins(): Promise<string | null> {

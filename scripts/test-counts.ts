@@ -8,12 +8,40 @@ export type Counts = { passed: number; failed: number; skipped: number };
 export function readCounts(report: string, files: readonly string[], exitCode: number): Counts {
   const total = /<testsuites\b([^>]*)>/.exec(report)?.[1] ?? '';
   const number = (name: string): number => Number(new RegExp(`\\b${name}="(\\d+)"`).exec(total)?.[1] ?? 0);
-  const reported = new Set([...report.matchAll(/<testsuite\b[^>]*\bfile="([^"]*)"/g)].map((match) => match[1]));
-  const lost = files.filter((file) => !reported.has(file)).length;
-  const failures = number('failures') + lost;
+  const failures = number('failures') + lostFiles(report, files).length;
   const failed = failures === 0 && exitCode !== 0 ? 1 : failures;
   return { passed: number('tests') - number('failures') - number('skipped'), failed, skipped: number('skipped') };
 }
+
+/** What failed in a JUnit report of `bun test`, each with its place, its name and what it said: a run's last lines. */
+export function readFailures(report: string, files: readonly string[]): string[] {
+  const cases = report.matchAll(/<testcase\b([^>]*[^/])>\s*<failure\b([^>]*?)(?:\/>|>([^<]*)<\/failure>)/g);
+  const failures = [...cases].map(([, test = '', failure = '', text]) => {
+    const name = [attribute(test, 'classname'), attribute(test, 'name')].filter(Boolean).join(' > ');
+    const said = text ? unescapeXml(text) : attribute(failure, 'message');
+    const place = [attribute(test, 'file'), attribute(test, 'line')].filter(Boolean).join(':');
+    return `${place} ${name}\n${said.trim().replace(/^/gm, '    ')}`;
+  });
+  return [
+    ...failures,
+    ...lostFiles(report, files).map((file) => `${file}\n    gave no report: not loaded, or ended early`),
+  ];
+}
+
+const lostFiles = (report: string, files: readonly string[]): string[] => {
+  const reported = new Set([...report.matchAll(/<testsuite\b[^>]*\bfile="([^"]*)"/g)].map((match) => match[1]));
+  return files.filter((file) => !reported.has(file));
+};
+
+const attribute = (attributes: string, name: string): string =>
+  unescapeXml(new RegExp(`\\b${name}="([^"]*)"`).exec(attributes)?.[1] ?? '');
+
+const unescapeXml = (text: string): string =>
+  text
+    .replace(/&#(\d+);/g, (_, code) => String.fromCodePoint(Number(code)))
+    .replace(/&(lt|gt|quot|apos|amp);/g, (_, name: keyof typeof entities) => entities[name]);
+
+const entities = { lt: '<', gt: '>', quot: '"', apos: "'", amp: '&' };
 
 export function addCounts(a: Counts, b: Counts): Counts {
   return { passed: a.passed + b.passed, failed: a.failed + b.failed, skipped: a.skipped + b.skipped };

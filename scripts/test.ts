@@ -4,13 +4,13 @@ import { join, relative, resolve } from 'node:path';
 import { provideServices } from '../test/support/provide-services.ts';
 import { buildExecutable } from './build.ts';
 import { listFiles, root } from './hash-inputs.ts';
-import { addCounts, type Counts, formatCounts, readCounts } from './test-counts.ts';
+import { addCounts, type Counts, formatCounts, readCounts, readFailures } from './test-counts.ts';
 
 /**
  * npm test [-- files or folders]: builds what is stale, provides PostgreSQL, Redis and Chromium, runs the tests and ends with
- * one line of counts. Files run side by side in processes of their own, one more than there are cores: many wait. Those of the sandbox and those named
- * `*.serial.test.ts` measure time or memory and run afterwards, one by one on an otherwise idle machine; those of the sandbox in a
- * process that holds nothing of others.
+ * what failed and one line of counts. Files run side by side in processes of their own, three more than there are cores: many
+ * wait. Those of the sandbox and those named `*.serial.test.ts` measure time or memory and run afterwards, one by one on an
+ * otherwise idle machine; those of the sandbox in a process that holds nothing of others.
  */
 async function main(args: string[]): Promise<number> {
   const files = selectFiles(args);
@@ -33,20 +33,21 @@ async function main(args: string[]): Promise<number> {
   const lanes = [
     {
       files: longestFirst(files.filter((file) => !isSerial(file))),
-      flags: [`--parallel=${availableParallelism() + 1}`],
+      flags: [`--parallel=${availableParallelism() + 3}`],
     },
     { files: files.filter(isOfSandbox), flags: ['--parallel=1'] },
     { files: files.filter((file) => isSerial(file) && !isOfSandbox(file)), flags: ['--parallel=1'] },
   ];
   let counts: Counts = { passed: 0, failed: 0, skipped: 0 };
+  const failures: string[] = [];
   try {
     for (const [index, lane] of lanes.entries()) {
       if (lane.files.length === 0 || interrupted) continue;
-      const report = join(folder, `${index}.xml`);
+      const reportFile = join(folder, `${index}.xml`);
       const child = Bun.spawn(
         [
-          ...[process.execPath, 'test', ...lane.flags, '--timeout=30000', '--no-orphans'],
-          ...['--reporter=junit', `--reporter-outfile=${report}`],
+          ...[process.execPath, 'test', ...lane.flags, '--timeout=120000', '--no-orphans'],
+          ...['--reporter=junit', `--reporter-outfile=${reportFile}`],
           ...lane.files.map((file) => `./${file}`),
         ],
         {
@@ -60,12 +61,15 @@ async function main(args: string[]): Promise<number> {
       );
       running = child;
       const code = await child.exited;
-      counts = addCounts(counts, readCounts(existsSync(report) ? readFileSync(report, 'utf8') : '', lane.files, code));
+      const report = existsSync(reportFile) ? readFileSync(reportFile, 'utf8') : '';
+      counts = addCounts(counts, readCounts(report, lane.files, code));
+      failures.push(...readFailures(report, lane.files));
     }
   } finally {
     rmSync(folder, { recursive: true, force: true });
     await services.stop();
   }
+  if (failures.length > 0) console.log(`\nFailed:\n${failures.join('\n')}\n`);
   if (interrupted) console.error('Interrupted.');
   console.log(formatCounts(counts));
   return counts.failed > 0 || interrupted ? 1 : 0;

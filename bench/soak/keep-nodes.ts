@@ -1,4 +1,5 @@
-import { freePort, type Gateway, type GatewayOptions, startGateway } from '../../test/support/gateway.ts';
+import { freePort } from '../../test/support/free-port.ts';
+import { type Gateway, type GatewayOptions, startGateway } from '../../test/support/gateway.ts';
 
 /** Pause before a node that could not start is started again, as a supervisor does. */
 const START_AGAIN_MS = 1000;

@@ -63,9 +63,15 @@ export function createSandbox({ limits, command, clock, logger }: SandboxOptions
   ): Promise<Answered> {
     const { promise, resolve } = Promise.withResolvers<Answered>();
     let timer: ReturnType<typeof setTimeout> | undefined;
+    let sent = false;
     const stopWaiting = (): void => {
       clearTimeout(timer);
       signal?.removeEventListener('abort', giveUp);
+    };
+    const wait = (): void => {
+      if (admissionTimeoutMs !== undefined) timer = setTimeout(giveUp, admissionTimeoutMs);
+      signal?.addEventListener('abort', giveUp, { once: true });
+      if (signal?.aborted) giveUp();
     };
     const job: Job = {
       key: module.key,
@@ -74,7 +80,11 @@ export function createSandbox({ limits, command, clock, logger }: SandboxOptions
       args,
       attempts: 0,
       queuedAt: clock.monotonicMs(),
-      onStart: stopWaiting,
+      onStart() {
+        sent = true;
+        stopWaiting();
+      },
+      onWait: wait,
       onReply(reply, body) {
         calls++;
         resolve(reply.failure ? err(toFailure(reply.failure, reply.console)) : ok({ reply, body }));
@@ -92,11 +102,7 @@ export function createSandbox({ limits, command, clock, logger }: SandboxOptions
       job.onFailure({ kind: 'overloaded', message });
     };
     pool.submit(job);
-    if (pool.queue.size > 0) {
-      if (admissionTimeoutMs !== undefined) timer = setTimeout(giveUp, admissionTimeoutMs);
-      signal?.addEventListener('abort', giveUp, { once: true });
-      if (signal?.aborted) giveUp();
-    }
+    if (!sent) wait();
     return promise;
   }
 

@@ -8,13 +8,15 @@ export type Frame = { head: string; body: string };
 
 /**
  * Parent to child. The body is the module's source (its first `sourceLength` UTF-16 units, where the child may not have it)
- * and the arguments as a JSON array. Without `path` the module is inspected.
+ * and the arguments as a JSON array. Without `path` the module is inspected. With `lengths` the body holds the arguments of so many
+ * calls, each of that many UTF-16 units.
  */
 export type HookRequest = {
   id: number;
   sourceHash: string;
   sourceLength?: number;
   path?: readonly string[];
+  lengths?: readonly number[];
   maxResultBytes: number;
   consoleBytes: number;
   memoryBytes: number;
@@ -27,9 +29,14 @@ export type ForgetRequest = { forget: string };
 
 export type ReplyFailure = Pick<SandboxFailure, 'kind' | 'message' | 'line' | 'column'>;
 
+/** What one of several calls came to; `length`: UTF-16 units of the body that are its result. */
+export type ReplyPart = Pick<Reply, 'console' | 'failure'> & { length: number };
+
 /** Child to parent. The body is the result's JSON, or empty where there is none. */
 export type Reply = {
   id: number;
+  /** Of several calls those that were made, at least one: the others are to be sent again. */
+  each?: readonly ReplyPart[];
   console: string[];
   ms?: number;
   failure?: ReplyFailure;

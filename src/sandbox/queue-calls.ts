@@ -9,6 +9,8 @@ export interface CallQueue<J extends { key: string }> {
   remove(job: J): boolean;
   /** Takes the first job, plugin after plugin, that `place` finds a place for. */
   take<P>(place: (job: J) => P | undefined): { job: J; place: P } | undefined;
+  /** Takes the first jobs of a plugin as long as `accept` says so. */
+  takeWhile(key: string, accept: (job: J) => boolean): J[];
   /** The first job of each plugin. */
   heads(): J[];
   /** Removes and returns the jobs of one plugin, or all of them. */
@@ -66,6 +68,14 @@ export function createCallQueue<J extends { key: string }>(): CallQueue<J> {
         }
       }
       return undefined;
+    },
+    takeWhile(key, accept) {
+      const jobs = waiting.get(key) ?? [];
+      const end = jobs.findIndex((job) => !accept(job));
+      const taken = jobs.splice(0, end < 0 ? jobs.length : end);
+      size -= taken.length;
+      if (jobs.length === 0) waiting.delete(key);
+      return taken;
     },
     heads: () => [...waiting.values()].flatMap((jobs) => jobs.slice(0, 1)),
     drain(key) {

@@ -18,12 +18,15 @@ const GROW_AFTER_MS = 10;
 const SLOW_MS = 50;
 /** A process beyond the first ends after being idle this long, in ms. */
 const IDLE_STOP_MS = 60_000;
-/** A child that does not come up within this many ms is started anew. */
-const BOOT_TIMEOUT_MS = 10_000;
+/** A child that does not come up within this many ms is started anew. It takes 0.2 s, and ten times that on a machine with much else to do. */
+const BOOT_TIMEOUT_MS = 30_000;
 const MAX_RESTART_DELAY_MS = 2_000;
 /** Calls sent ahead to a process that runs the same plugin, while that plugin answers within `QUICK_MS`. */
 const MAX_AHEAD = 8;
 const QUICK_MS = 5;
+/** Waiting calls of one hook that are sent with one message while their plugin answers within `QUICK_MS`, and the length of their arguments together. */
+const MAX_TOGETHER = 32;
+const MAX_TOGETHER_LENGTH = 64 * 1024;
 /** A call is sent again after its process died without our doing, once. */
 const MAX_ATTEMPTS = 2;
 
@@ -35,8 +38,12 @@ export type Job = {
   request: Pick<HookRequest, 'path' | 'maxResultBytes' | 'unixNow'>;
   args: string;
   attempts: number;
+  /** Of calls that were sent together one ended the process: each is sent by itself, to see which. */
+  alone?: true;
   queuedAt: number;
   onStart(): void;
+  /** It was sent, and waits again. */
+  onWait(): void;
   onReply(reply: Reply, body: string): void;
   onFailure(failure: PoolFailure): void;
 };
@@ -45,7 +52,7 @@ type Worker = {
   child: ChildProcess;
   state: 'booting' | 'ready' | 'ending';
   /** Sent and unanswered, in the order in which the child runs them; all of one plugin. */
-  running: { id: number; job: Job }[];
+  running: { id: number; key: string; jobs: Job[] }[];
   /** Modules whose source the child has. */
   known: Set<string>;
   /** When the first of `running` began, or the last one ended. */
@@ -69,6 +76,9 @@ type PoolOptions = {
   logger: Logger;
   onKill(job: Job): void;
 };
+
+const isSamePath = (one: Job['request']['path'], other: Job['request']['path']): boolean =>
+  one?.length === other?.length && (one?.every((name, index) => name === other?.[index]) ?? true);
 
 /** The child processes: who runs what, for how long, and what happens when one is stopped. */
 export function createPool({ limits, command, clock, logger, onKill }: PoolOptions): Pool {
@@ -121,19 +131,23 @@ export function createPool({ limits, command, clock, logger, onKill }: PoolOptio
         return;
       }
       worker.running.shift();
-      finish(worker, entry.job, message, frame.body);
+      finish(worker, entry.jobs, message, frame.body);
     }
     pump();
   }
 
-  function finish(worker: Worker, job: Job, reply: Reply, body: string): void {
-    if (reply.needsSource) {
-      worker.known.delete(job.module.sourceHash);
-      queue.pushFront(job);
-      return;
+  function finish(worker: Worker, jobs: Job[], reply: Reply, body: string): void {
+    const [first] = jobs;
+    if (reply.needsSource && first) worker.known.delete(first.module.sourceHash);
+    const parts = reply.needsSource ? [] : (reply.each ?? [{ ...reply, length: body.length }]);
+    if (first?.request.path !== undefined && parts.length > 0)
+      quick.set(first.key, (reply.ms ?? QUICK_MS) / parts.length < QUICK_MS);
+    for (const job of jobs.slice(parts.length).reverse()) putBack(job);
+    let at = 0;
+    for (const [index, { length, ...part }] of parts.entries()) {
+      jobs[index]?.onReply({ id: reply.id, ms: (reply.ms ?? 0) / parts.length, ...part }, body.slice(at, at + length));
+      at += length;
     }
-    if (job.request.path !== undefined) quick.set(job.key, (reply.ms ?? QUICK_MS) < QUICK_MS);
-    job.onReply(reply, body);
   }
 
   function pump(): void {
@@ -153,7 +167,7 @@ export function createPool({ limits, command, clock, logger, onKill }: PoolOptio
     let ahead: Worker | undefined;
     for (const worker of workers) {
       if (worker.state !== 'ready') continue;
-      const runs = worker.running[0]?.job.key;
+      const runs = worker.running[0]?.key;
       if (runs === undefined) {
         if (!idle || worker.known.has(job.module.sourceHash)) idle = worker;
       } else if (runs === job.key) {
@@ -168,8 +182,29 @@ export function createPool({ limits, command, clock, logger, onKill }: PoolOptio
     return queue.plugins === 1 && limits.processes > 1 && quick.get(job.key) ? ahead : undefined;
   }
 
+  /** The waiting calls that may go with `job`: of the same hook, as many as are short together. */
+  function takeAlike({ key, module, request, args, alone }: Job): Job[] {
+    let count = 1;
+    let length = args.length;
+    if (alone || !request.path || !quick.get(key)) return [];
+    return queue.takeWhile(key, (next) => {
+      length += next.args.length;
+      count++;
+      return (
+        count <= MAX_TOGETHER &&
+        length <= MAX_TOGETHER_LENGTH &&
+        !next.alone &&
+        next.module.sourceHash === module.sourceHash &&
+        isSamePath(next.request.path, request.path) &&
+        next.request.maxResultBytes === request.maxResultBytes &&
+        next.request.unixNow === request.unixNow
+      );
+    });
+  }
+
   function send(worker: Worker, job: Job): void {
     const { sourceHash, source } = job.module;
+    const jobs = [job, ...takeAlike(job)];
     const request: HookRequest = {
       ...job.request,
       id: nextId++,
@@ -179,13 +214,15 @@ export function createPool({ limits, command, clock, logger, onKill }: PoolOptio
       budgetMs: limits.callTimeoutMs,
       nowMs: clock.nowMs(),
     };
+    if (jobs.length > 1) request.lengths = jobs.map(({ args }) => args.length);
     const withSource = !worker.known.has(sourceHash);
     if (withSource) request.sourceLength = source.length;
     worker.known.add(sourceHash);
     if (worker.running.length === 0) worker.since = clock.monotonicMs();
-    worker.running.push({ id: request.id, job });
-    worker.child.send(encodeFrame(JSON.stringify(request), withSource ? source + job.args : job.args));
-    job.onStart();
+    worker.running.push({ id: request.id, key: job.key, jobs });
+    const args = jobs.length > 1 ? jobs.map((one) => one.args).join('') : job.args;
+    worker.child.send(encodeFrame(JSON.stringify(request), withSource ? source + args : args));
+    for (const { onStart } of jobs) onStart();
     watch();
   }
 
@@ -204,7 +241,7 @@ export function createPool({ limits, command, clock, logger, onKill }: PoolOptio
   }
 
   function heldBy(key: string): number {
-    return [...workers].filter((worker) => worker.running[0]?.job.key === key).length;
+    return [...workers].filter((worker) => worker.running[0]?.key === key).length;
   }
 
   function watch(): void {
@@ -278,8 +315,8 @@ export function createPool({ limits, command, clock, logger, onKill }: PoolOptio
   function ended(worker: Worker): void {
     workers.delete(worker);
     const [first, ...behind] = worker.running;
-    for (const { job } of behind.reverse()) requeue(job);
-    if (first) endFirst(worker, first.job);
+    for (const job of behind.flatMap(({ jobs }) => jobs).reverse()) requeue(job);
+    if (first) endFirst(worker, first.jobs);
     if (closed) return;
     const bootFailed = worker.state === 'booting';
     if (bootFailed) failedBoots++;
@@ -290,8 +327,14 @@ export function createPool({ limits, command, clock, logger, onKill }: PoolOptio
     pump();
   }
 
-  /** The call that ran when its process ended: its own fault, or once more elsewhere. */
-  function endFirst(worker: Worker, job: Job): void {
+  /** The call that ran when its process ended: its own fault, or once more elsewhere. Of several nobody knows which it was, but whose. */
+  function endFirst(worker: Worker, jobs: Job[]): void {
+    const [job] = jobs;
+    if (!job || jobs.length > 1) {
+      if (job && worker.killedFor) onKill(job);
+      for (const one of jobs.reverse()) requeue(Object.assign(one, { alone: true }));
+      return;
+    }
     job.attempts++;
     if (!worker.killedFor && job.attempts < MAX_ATTEMPTS) {
       requeue(job);
@@ -307,12 +350,14 @@ export function createPool({ limits, command, clock, logger, onKill }: PoolOptio
   }
 
   function requeue(job: Job): void {
-    if (closed) {
-      job.onFailure({ kind: 'closed', message: 'the gateway is stopping' });
-      return;
-    }
     job.queuedAt = clock.monotonicMs();
+    if (closed) job.onFailure({ kind: 'closed', message: 'the gateway is stopping' });
+    else putBack(job);
+  }
+
+  function putBack(job: Job): void {
     queue.pushFront(job);
+    job.onWait();
   }
 
   start();
@@ -343,7 +388,7 @@ export function createPool({ limits, command, clock, logger, onKill }: PoolOptio
       for (const job of queue.drain()) requeue(job);
       const all = [...workers];
       for (const worker of all) {
-        for (const { job } of worker.running.splice(0)) requeue(job);
+        for (const job of worker.running.splice(0).flatMap(({ jobs }) => jobs)) requeue(job);
         worker.state = 'ending';
         worker.child.kill();
       }

@@ -36,7 +36,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     else await migrate(options);
 
     const tables = tablesOf(dialect);
-    const bind: BindRepositories = (run) => createRepositories(dialect, tables, options.clock, run);
+    const bind: BindRepositories = (run, claims) => createRepositories(dialect, tables, options.clock, run, claims);
     const driver =
       dialect === 'sqlite' ? openSqlite({ ...options, bind, release }) : await openPostgres({ ...options, bind });
     return assemble(dialect, driver);

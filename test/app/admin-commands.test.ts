@@ -3,11 +3,11 @@ import { Database } from 'bun:sqlite';
 import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { join } from 'node:path';
 import { openPanel, type PanelCaller } from '../http/panel-caller.ts';
-import { until } from '../support/until.ts';
+import { until } from '../support/gateway.ts';
 import { runTaskgate, temporaryFolder } from './run-taskgate.ts';
 
 // Each case starts processes of its own, several at once on a busy machine.
-setDefaultTimeout(30_000);
+setDefaultTimeout(120_000);
 
 const NEW_PASSWORD = 'another long password';
 const RESET = ['admin', 'reset-password', '--password-stdin', '--username'];
@@ -145,7 +145,7 @@ describe('admin reset-password', () => {
     expect((await reset(dataDir, 'root', '--reset-factors')).out).toContain(
       'signing in with a password was off and is on again',
     );
-    await until(async () => (await logIn('root')).status === 200);
+    await until('root is let in', async () => (await logIn('root')).status === 200);
     expect(auditOf(dataDir).at(-1)).toMatchObject({
       action: 'user.password_reset',
       detail: JSON.stringify({ username: 'root', reset_factors: true, password_login_switched_on: true }),

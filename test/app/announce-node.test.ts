@@ -5,10 +5,10 @@ import { newUuid, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { openStore } from '../../src/store/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
 import { until } from '../support/gateway.ts';
-import { testDatabaseUrl } from '../support/postgres.ts';
+import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { runTaskgate, startTaskgate, temporaryFolder } from './run-taskgate.ts';
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(120_000);
 
 const ends: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -44,7 +44,7 @@ async function announce(store: Store, session: readonly string[], crypto: readon
 
 describe('nodes on one PostgreSQL', () => {
   test('with the same secrets run side by side', async () => {
-    const store = await open(await testDatabaseUrl());
+    const store = await open(await migratedDatabaseUrl());
     await announce(store, ['s'], ['c']);
     await announce(store, ['s'], ['c']);
     expect(await store.nodes.alive(systemClock.unix() - 60)).toHaveLength(2);
@@ -54,14 +54,14 @@ describe('nodes on one PostgreSQL', () => {
     ['SESSION_SECRET', ['other'], ['c']],
     ['CRYPTO_SECRET', ['s'], ['other']],
   ] as const)('a differing %s is refused by name', async (name, session, crypto) => {
-    const store = await open(await testDatabaseUrl());
+    const store = await open(await migratedDatabaseUrl());
     await announce(store, ['s'], ['c']);
     await expect(announce(store, session, crypto)).rejects.toThrow(`${name} differs`);
     expect(await store.nodes.alive(systemClock.unix() - 60)).toHaveLength(1);
   });
 
   test('a rotation passes: the former secret is named by either side', async () => {
-    const store = await open(await testDatabaseUrl());
+    const store = await open(await migratedDatabaseUrl());
     await announce(store, ['s1'], ['c1']);
     await announce(store, ['s2', 's1'], ['c2', 'c1']);
     await announce(store, ['s1'], ['c1', 'c2']);
@@ -69,7 +69,7 @@ describe('nodes on one PostgreSQL', () => {
   });
 
   test('workers alone are told once that nobody cleans up, after the others have had their time to start', async () => {
-    const store = await open(await testDatabaseUrl());
+    const store = await open(await migratedDatabaseUrl());
     const lines: string[] = [];
     let now = 1_000_000;
     const wake: (() => void)[] = [];
@@ -107,7 +107,7 @@ describe('nodes on one PostgreSQL', () => {
   });
 
   test('a node that stopped, or whose heartbeat is old, refuses nobody', async () => {
-    const store = await open(await testDatabaseUrl());
+    const store = await open(await migratedDatabaseUrl());
     await (await announce(store, ['s1'], ['c1'])).stop();
     const dead = { id: newUuid(), role: 'master', version: '0', startedAt: 1, fingerprints: ['session:x', 'crypto:x'] };
     await store.nodes.heartbeat(dead, systemClock.unix() - 36);
@@ -130,7 +130,7 @@ test('on SQLite a row that a crash left behind refuses nobody', async () => {
 
 test('a gateway on PostgreSQL starts, refuses a stranger, answers doctor, and stops', async () => {
   const environment = {
-    DATABASE_URL: await testDatabaseUrl(),
+    DATABASE_URL: await migratedDatabaseUrl(),
     SESSION_SECRET: 'a-secret-of-thirty-two-characters',
     CRYPTO_SECRET: 'another-secret-of-thirty-two-chars',
   };

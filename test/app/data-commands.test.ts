@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { runTaskgate, spawnTaskgate, temporaryFolder } from './run-taskgate.ts';
 
 // Each case starts processes of its own, several at once on a busy machine.
-setDefaultTimeout(30_000);
+setDefaultTimeout(120_000);
 
 const PASSWORD = 'correct horse battery';
 

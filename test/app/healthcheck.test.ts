@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { runTaskgate } from './run-taskgate.ts';
 
 // Each case starts processes of its own, several at once on a busy machine.
-setDefaultTimeout(30_000);
+setDefaultTimeout(120_000);
 
 let ready = true;
 const answer = () => new Response(JSON.stringify({ ready }), { status: ready ? 200 : 503 });
@@ -41,10 +41,8 @@ describe('healthcheck', () => {
   });
 
   test('exits 1 when nothing listens', async () => {
-    const free = Bun.serve({ port: 0, fetch: () => new Response() });
-    const port = free.port;
-    await free.stop(true);
-    const { code, err } = await runTaskgate(['healthcheck', '--port', String(port)]);
+    // Nobody has this port, while one that was just let go may be somebody else's by now.
+    const { code, err } = await runTaskgate(['healthcheck', '--port', '1']);
     expect(code).toBe(1);
     expect(err).toContain('nothing listens there');
   });

@@ -91,10 +91,10 @@ test.each(['a.', 'a-', 'ey-', 'eyJ-', ';token', 'a://b', 'Bearer ', 'sk-', '\npa
   'slow patterns: a long run of %j costs no more than its length',
   (unit) => {
     const text = unit.repeat(300_000 / unit.length);
-    const started = performance.now();
+    const before = process.cpuUsage();
     redactText(text);
     // The square of its length took 12 seconds.
-    expect(performance.now() - started).toBeLessThan(1000);
+    expect(process.cpuUsage(before).user / 1000).toBeLessThan(1000);
   },
 );
 

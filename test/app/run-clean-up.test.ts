@@ -5,12 +5,12 @@ import { SQL } from 'bun';
 import { startCleanUp } from '../../src/app/run-clean-up.ts';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { recordingLogger } from '../http/kit-harness.ts';
-import { testDatabaseUrl } from '../support/postgres.ts';
+import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { until } from '../support/until.ts';
 import { type RunningGateway, runTaskgate, startTaskgate, temporaryFolder } from './run-taskgate.ts';
 
 // Each case starts processes of its own, several at once on a busy machine.
-setDefaultTimeout(60_000);
+setDefaultTimeout(120_000);
 
 describe('the rhythm', () => {
   /** A clock whose sleeps last until the test ends them. */
@@ -182,7 +182,7 @@ describe('on a running gateway', () => {
   });
 
   test('of two masters on one database each row is deleted by one', async () => {
-    const databaseUrl = await testDatabaseUrl();
+    const databaseUrl = await migratedDatabaseUrl();
     const environment = { DATABASE_URL: databaseUrl, ...SECRETS };
     await runTaskgate(ROOT, { environment, stdin: 'correct horse battery' });
     const database = new SQL(databaseUrl, { max: 1 });

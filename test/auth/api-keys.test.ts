@@ -363,9 +363,9 @@ describe('what a key allows', () => {
 });
 
 test('address flood: a text of megabytes in allow_ips is refused without being parsed', () => {
-  const started = performance.now();
+  const before = process.cpuUsage();
   const flood = { allow_ips: ['a:'.repeat(4_000_000)] };
   expect(() => validateApiKeyFields(flood, { role: 1 } as UserRecord, testConfig())).toThrow('allow_ips');
   // A second when it was parsed.
-  expect(performance.now() - started).toBeLessThan(400);
+  expect(process.cpuUsage(before).user / 1000).toBeLessThan(400);
 });

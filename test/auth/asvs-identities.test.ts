@@ -4,6 +4,7 @@
  */
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { TOTP } from 'otpauth';
+import { systemClock } from '../../src/kernel/index.ts';
 import { type Backdoor, openBackdoor } from '../support/backdoor.ts';
 import { type Administrator, type Answer, ask, type Gateway, setUp, startGateway, until } from '../support/gateway.ts';
 import {
@@ -12,7 +13,8 @@ import {
   startIdentityProvider,
   type TokenChange,
 } from '../support/identity-provider.ts';
-import { testDatabaseUrl } from '../support/postgres.ts';
+import { startLivedTime } from '../support/lived-time.ts';
+import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 
 setDefaultTimeout(90_000);
 
@@ -31,7 +33,6 @@ const TOKEN_PATHS: Record<Provider, string> = {
 
 type Query = Record<string, string>;
 type Person = { id: number; username: string; token: string; sid: string; method: string };
-const nowSeconds = (): number => Math.floor(performance.timeOrigin / 1000 + performance.now() / 1000);
 const outcome = ({ status, body }: Answer) => [status, body.code];
 const INVALID = [400, 'AUTH_FLOW_INVALID'];
 const FAILED = [502, 'AUTH_PROVIDER_FAILED'];
@@ -67,7 +68,7 @@ for (const [database, count] of [
 
     beforeAll(async () => {
       idp = await startIdentityProvider();
-      const databaseUrl = count === 2 ? await testDatabaseUrl() : '';
+      const databaseUrl = count === 2 ? await migratedDatabaseUrl() : '';
       const env = { LOG_LEVEL: 'debug', DEBUG: 'true', CRITICAL_RATE_LIMIT: '100000', GLOBAL_API_RATE_LIMIT: '100000' };
       for (let i = 0; i < count; i += 1) nodes.push(await startGateway({ databaseUrl, env }));
       admin = await setUp(nodes[0] as Gateway);
@@ -104,13 +105,14 @@ for (const [database, count] of [
       ask(`${url()}/api/oauth/state`, { body: { provider, intent }, ...(caller ? { token: caller.token } : {}) });
     /** Begins, agrees at the provider, and gives what the browser brings back. */
     async function goThere(provider: Provider, caller?: Person): Promise<Query> {
+      const asked = systemClock.unix();
       const begun = await begin(provider, caller ? 'bind' : 'login', caller);
       expect(outcome(begun)).toEqual([200, undefined]);
       const { authorization_url: address, expires_at: end } = begun.body.data as {
         authorization_url: string;
         expires_at: number;
       };
-      expect(Math.abs(end - nowSeconds() - 600)).toBeLessThan(10);
+      expect(end).toBeWithin(asked + 600, systemClock.unix() + 601);
       const { at, query } = await idp.agree(address);
       // Each provider has an address of its own.
       expect(at).toBe(`${SERVER_ADDRESS}/oauth/${provider}`);
@@ -189,7 +191,7 @@ for (const [database, count] of [
         expect(outcome(await comeBack(provider, denied))).toEqual(INVALID);
 
         const late = await goThere(provider);
-        await backdoor.run(`update auth_flows set expires_at = ${nowSeconds() - 1} where consumed_at is null`);
+        await backdoor.run(`update auth_flows set expires_at = ${systemClock.unix() - 1} where consumed_at is null`);
         expect(outcome(await comeBack(provider, late))).toEqual(INVALID);
 
         const { code = '' } = await goThere(provider);
@@ -280,13 +282,20 @@ for (const [database, count] of [
       const [well, ...hanging] = PROVIDERS;
       const queries = await Promise.all(hanging.map((provider) => goThere(provider)));
       for (const provider of hanging) idp.faults.set(TOKEN_PATHS[provider], 'hang');
-      const started = performance.now();
-      const waiting = Promise.all(hanging.map((provider, i) => comeBack(provider, queries[i] as Query)));
+      const lived = startLivedTime();
+      let givenUp = 0;
+      const waiting = Promise.all(
+        hanging.map((provider, i) =>
+          comeBack(provider, queries[i] as Query).finally(() => {
+            givenUp += 1;
+          }),
+        ),
+      );
       expect((await logInAt(well)).method).toBe(`oauth:${well}`);
       expect((await ask(`${url()}/api/status`)).status).toBe(200);
-      expect(performance.now() - started).toBeLessThan(9000);
+      expect(givenUp).toBe(0);
       for (const answer of await waiting) expect(outcome(answer)).toEqual(FAILED);
-      expect(performance.now() - started).toBeLessThan(20_000);
+      expect(lived.stop()).toBeLessThan(20_000);
     });
 
     test('ASVS 6.8.1: one subject at five providers is five identities, and five people', async () => {
@@ -366,7 +375,7 @@ for (const [database, count] of [
         await expectRefused({ leaveOut: true });
       });
       test('that has expired is refused', async () => {
-        await expectRefused({ claims: { exp: nowSeconds() - 120 } });
+        await expectRefused({ claims: { exp: systemClock.unix() - 120 } });
       });
     });
 

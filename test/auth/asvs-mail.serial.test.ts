@@ -6,11 +6,11 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { TOTP } from 'otpauth';
 import { type Backdoor, openBackdoor } from '../support/backdoor.ts';
 import { type Answer, ask, type Gateway, ROOT, setUp, startGateway } from '../support/gateway.ts';
-import { testDatabaseUrl } from '../support/postgres.ts';
+import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { startMailServer, type TestMailServer } from '../support/smtp.ts';
 import { judgeDifferences } from './judge-times.ts';
 
-setDefaultTimeout(120_000);
+setDefaultTimeout(300_000);
 
 /** Pairs that are measured, alternating, so that what the machine does besides falls on both alike. */
 const PAIRS = 30;
@@ -31,7 +31,7 @@ for (const database of ['SQLite', 'PostgreSQL'] as const) {
     beforeAll(async () => {
       mail = await startMailServer();
       gateway = await startGateway({
-        databaseUrl: database === 'SQLite' ? '' : await testDatabaseUrl(),
+        databaseUrl: database === 'SQLite' ? '' : await migratedDatabaseUrl(),
         env: { CRITICAL_RATE_LIMIT: '100000', GLOBAL_API_RATE_LIMIT: '100000' },
       });
       const root = await setUp(gateway);

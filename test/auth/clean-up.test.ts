@@ -135,7 +135,7 @@ describeEachStore(
         { expired: 1700, revoked: 1201, flows: 1700 },
       ]);
       expect(lines).toHaveLength(1);
-    }, 30_000);
+    }, 60_000);
 
     test('keeps what counts for issuance and what was revoked lately, to the second', async () => {
       await addSessions({
@@ -269,7 +269,7 @@ describeEachStore(
 
       await cleanUpOf(second, {}, other.logger).run();
       expect(other.lines).toEqual([]);
-    }, 30_000);
+    }, 60_000);
 
     test('masters that begin together delete each row once', async () => {
       const { store, openAnother, databaseUrl } = opened();
@@ -282,7 +282,7 @@ describeEachStore(
       expect(done.reduce((sum, deleted) => sum + deleted, 0)).toBe(2600);
       expect(await sids()).toEqual([]);
       expect(logs.flatMap(({ lines }) => saying(lines, 'error'))).toEqual([]);
-    }, 30_000);
+    }, 60_000);
 
     test('a stop ends it after the batch under way', async () => {
       const { store } = opened();
@@ -320,7 +320,7 @@ describeEachStore(
       await asking;
       expect(turns).toBeGreaterThanOrEqual(5);
       expect(await sids()).toEqual([]);
-    }, 30_000);
+    }, 60_000);
 
     test('other rooms’ rows go too, in batches; a step that fails keeps no other from running', async () => {
       const { store } = opened();
@@ -341,7 +341,7 @@ describeEachStore(
       expect(await store.idempotency.deleteExpired(NOW, 1)).toBe(0);
       expect(await store.idempotency.deleteExpired(NOW + 1, 100)).toBe(10);
       expect(saying(lines, 'error').map(({ fields }) => fields.step)).toEqual(['what breaks']);
-    }, 30_000);
+    }, 60_000);
 
     test('says so when the database is away', async () => {
       const away = overriding(opened().store, { exclusively: () => Promise.reject(storeErrors.unavailable()) });

@@ -24,7 +24,7 @@ import {
   createNoSessionCache,
   openStore,
 } from '../../src/store/index.ts';
-import type { NewUser, SessionCache, Store, UserRecord } from '../../src/store/ports/index.ts';
+import type { Counters, NewUser, SessionCache, Store, UserRecord } from '../../src/store/ports/index.ts';
 import { createCallbackUrls } from '../../src/tasks/index.ts';
 import { createUpstream, type SendMail } from '../../src/upstream/index.ts';
 import { cheapHash } from '../support/cheap-hash.ts';
@@ -118,6 +118,7 @@ export function openAuth(
   store: Store,
   options: {
     sessionCache?: SessionCache;
+    counters?: Counters;
     clock?: Clock;
     logger?: Logger;
     config?: Partial<AuthConfig>;
@@ -134,7 +135,7 @@ export function openAuth(
     upstream: createUpstream({ allowPrivate: false, clock: systemClock, logger: silentLogger }),
     sendMail: options.sendMail ?? (async () => ({ steps: [] })),
     store,
-    counters: createMemoryCounters(),
+    counters: options.counters ?? createMemoryCounters(),
     successLists: createMemorySuccessLists(options.clock ?? systemClock),
     sessionCache: options.sessionCache ?? createNoSessionCache(),
     clock: options.clock ?? systemClock,

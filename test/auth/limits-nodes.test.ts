@@ -8,13 +8,14 @@ import type { Counters } from '../../src/store/ports/index.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { startRelay } from '../support/relay.ts';
 import { until } from '../support/until.ts';
+import { patiently } from './patiently.ts';
 import { refusal } from './refusal.ts';
 
 let server: TestRedis;
 const connections: ReturnType<typeof connectRedis>[] = [];
 
 async function openNode(url = server.url): Promise<Counters> {
-  const redis = connectRedis({ url, logger: silentLogger });
+  const redis = connectRedis({ url: patiently(url), logger: silentLogger });
   connections.push(redis);
   await until(() => redis.status === 'ready');
   return createRedisCounters(redis);

@@ -196,6 +196,6 @@ for (const dialect of DIALECTS) {
       }
       expect((await store.users.byId(user.id))?.authVersion).toBe(user.authVersion + 1);
       expect((await logIn(`${NEW_PASSWORD} ${won[0]}`)).kind).toBe('session');
-    }, 60_000);
+    }, 120_000);
   });
 }

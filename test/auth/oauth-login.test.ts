@@ -3,6 +3,7 @@ import { TOTP } from 'otpauth';
 import type { Auth } from '../../src/auth/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
 import { ALICE, type IdentityProvider, type Person, startIdentityProvider } from '../support/identity-provider.ts';
+import { startLivedTime } from '../support/lived-time.ts';
 import { addUser, bearer, DIALECTS, ORIGIN, openTestStore, refreshWith } from './harness.ts';
 import { goThere, logInAt, openNode, present, signedIn } from './oauth-harness.ts';
 import { refusal } from './refusal.ts';
@@ -309,14 +310,17 @@ for (const dialect of DIALECTS) {
     test('a provider that hangs is given up after ten seconds, and holds up nobody else', async () => {
       const hanging = await goThere(auth, idp, 'github');
       idp.faults.set('access_token', 'hang');
-      const started = performance.now();
-      const waiting = refusal(present(auth, 'github', hanging.query), 'auth.provider_failed');
+      const lived = startLivedTime();
+      let isOver = false;
+      const waiting = refusal(present(auth, 'github', hanging.query), 'auth.provider_failed').finally(() => {
+        isOver = true;
+      });
       await logInAt(auth, idp, 'discord');
       await auth.oauth.providers.listPublic();
-      expect(performance.now() - started).toBeLessThan(5000);
+      expect(isOver).toBe(false);
       expect((await waiting).message).toContain('in time');
-      expect(performance.now() - started).toBeLessThan(13_000);
-    }, 30_000);
+      expect(lived.stop()).toBeLessThan(13_000);
+    }, 60_000);
 
     test('nobody reads verifier, nonce or affiliate code in the database', async () => {
       const kept: unknown[] = [];

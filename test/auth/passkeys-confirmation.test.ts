@@ -149,7 +149,7 @@ for (const dialect of DIALECTS) {
           ),
         );
         expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
-      }, 30_000);
+      }, 60_000);
 
       test('a clone is refused and written down', async () => {
         const counting = newAuthenticator({ counts: true });

@@ -183,7 +183,7 @@ for (const dialect of DIALECTS) {
       for (const outcome of outcomes) {
         if (outcome.status === 'rejected') await refusal(Promise.reject(outcome.reason), 'auth.code_invalid');
       }
-    }, 60_000);
+    }, 120_000);
 
     test('of 20 registrations of one name at once, one gets it', async () => {
       open({ quotaForNewUser: 70 });
@@ -192,7 +192,7 @@ for (const dialect of DIALECTS) {
       const won = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
       expect(won).toHaveLength(1);
       expect((await store.users.byLogin(username))?.quota).toBe(70);
-    }, 60_000);
+    }, 120_000);
 
     describe('quota', () => {
       const quotas = { quotaForNewUser: 500, quotaForInviter: 30, quotaForInvitee: 20 };

@@ -122,7 +122,7 @@ for (const dialect of DIALECTS) {
       for (const outcome of outcomes) {
         if (outcome.status === 'rejected') await refusal(Promise.reject(outcome.reason), 'auth.changed_meanwhile');
       }
-    }, 30_000);
+    }, 60_000);
 
     test('says what is wrong', async () => {
       const nobody = { username: 'nobody-at-all', password: NEW_PASSWORD, resetFactors: true };

@@ -8,16 +8,16 @@ import { newSession } from '../contract/each-store.ts';
 import { until } from '../support/until.ts';
 import { addUser, DIALECTS, testConfig } from './harness.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
-import { openTwoNodes, type TwoNodes } from './two-nodes.ts';
+import { countTimeouts, openTwoNodes, type TwoNodes } from './two-nodes.ts';
 
-type Faults = { refusedValid: number; acceptedRevoked: number; slowestMs: number; checks: number; ended: number };
+type Faults = { refusedValid: number; acceptedRevoked: number; mostTimeouts: number; checks: number; ended: number };
 
 /**
- * Requests on both nodes without a pause until `stop`: for sessions that stay, that are ended one after the other, and that have
+ * Requests on both nodes without an end until `stop`: for sessions that stay, that are ended one after the other, and that have
  * ended. Counts what must not happen.
  */
 async function startTraffic({ a, b }: TwoNodes, clock: Clock): Promise<{ faults: Faults; stop(): Promise<Faults> }> {
-  const faults: Faults = { refusedValid: 0, acceptedRevoked: 0, slowestMs: 0, checks: 0, ended: 0 };
+  const faults: Faults = { refusedValid: 0, acceptedRevoked: 0, mostTimeouts: 0, checks: 0, ended: 0 };
   const nodes: Auth[] = [a.auth, b.auth];
   const user = await addUser(a.store);
   const accessTokens = createAccessTokens(deriveSessionKeys(testConfig().sessionSecrets).access, clock);
@@ -40,13 +40,15 @@ async function startTraffic({ a, b }: TwoNodes, clock: Clock): Promise<{ faults:
 
   const check = async (node: Auth, authorization: string) => {
     const wasEnded = ended.has(authorization);
-    const begun = performance.now();
-    const accepted = await node.authenticatePanel(authorization).then(
-      () => true,
-      () => false,
-    );
+    let accepted = false;
+    const timeouts = await countTimeouts(async () => {
+      accepted = await node.authenticatePanel(authorization).then(
+        () => true,
+        () => false,
+      );
+    });
     faults.checks += 1;
-    faults.slowestMs = Math.max(faults.slowestMs, performance.now() - begun);
+    faults.mostTimeouts = Math.max(faults.mostTimeouts, timeouts);
     if (accepted && wasEnded) faults.acceptedRevoked += 1;
     if (!accepted && !touched.has(authorization)) faults.refusedValid += 1;
   };
@@ -56,8 +58,8 @@ async function startTraffic({ a, b }: TwoNodes, clock: Clock): Promise<{ faults:
       const choice = [staying, ending, [...ended]][i % 3] ?? [];
       const authorization = choice[(i * 7) % choice.length];
       if (authorization) await check(node, authorization);
-      // SQLite answers without giving others a turn, and the test itself is one of them.
-      await Bun.sleep(0);
+      // SQLite answers without giving others a turn, and the test itself is one of them. Hundreds of requests a second are traffic enough.
+      await Bun.sleep(10);
     }
   };
   const end = async () => {
@@ -74,7 +76,7 @@ async function startTraffic({ a, b }: TwoNodes, clock: Clock): Promise<{ faults:
     }
   };
   // Every session is remembered before the first one ends.
-  for (const authorization of [...staying, ...ending]) await check(a.auth, authorization);
+  await Promise.all([...staying, ...ending].map((authorization) => check(a.auth, authorization)));
   const work = [ask(0), ask(1), ask(2), end()];
   return {
     faults,
@@ -116,15 +118,15 @@ for (const dialect of DIALECTS) {
       await goOn(traffic.faults, 200);
       await server().kill();
       await areAway();
+      // The nodes' patience has no end here: a check that waited for the dead server would hold this up.
       await goOn(traffic.faults, 300);
       await server().start();
       await Promise.all([nodes.a.believes(), nodes.b.believes()]);
       await goOn(traffic.faults, 300);
+      await until(() => traffic.faults.ended > 20);
       const faults = await traffic.stop();
       expect(faults).toMatchObject({ refusedValid: 0, acceptedRevoked: 0 });
-      expect(faults.ended).toBeGreaterThan(20);
-      expect(faults.slowestMs).toBeLessThan(2_000);
-    }, 40_000);
+    }, 120_000);
 
     test('restarted at once, twice: the nodes come back at different moments', async () => {
       const traffic = await startTraffic(nodes, clock);
@@ -136,19 +138,21 @@ for (const dialect of DIALECTS) {
       }
       const faults = await traffic.stop();
       expect(faults).toMatchObject({ refusedValid: 0, acceptedRevoked: 0 });
-    }, 40_000);
+    }, 120_000);
 
     test('hung and going on: checks wait for it once', async () => {
       const traffic = await startTraffic(nodes, clock);
       await goOn(traffic.faults, 200);
+      const waitAgain = nodes.hurry();
       server().pause();
       await areAway();
       await goOn(traffic.faults, 300);
       server().resume();
+      waitAgain();
       await Promise.all([nodes.a.believes(), nodes.b.believes()]);
       const faults = await traffic.stop();
       expect(faults).toMatchObject({ refusedValid: 0, acceptedRevoked: 0 });
-      expect(faults.slowestMs).toBeLessThan(1_500);
-    }, 40_000);
+      expect(faults.mostTimeouts).toBeLessThanOrEqual(1);
+    }, 120_000);
   });
 }

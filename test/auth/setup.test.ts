@@ -108,7 +108,7 @@ for (const dialect of DIALECTS) {
           }
           expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
         }),
-      30_000,
+      120_000,
     );
 
     test('a set-up that fails half-way leaves nothing behind', () =>

@@ -4,17 +4,25 @@ import { type Clock, silentLogger, systemClock } from '../../src/kernel/index.ts
 import { openStore } from '../../src/store/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
 import { type HoldingProxy, startHoldingProxy } from '../support/holding-proxy.ts';
-import { testDatabaseUrl } from '../support/postgres.ts';
+import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { until } from '../support/until.ts';
 import { addUser, ORIGIN, openAuth, PASSWORD, signIn } from './harness.ts';
 import { refusal } from './refusal.ts';
 
-/** Time runs fifty times as fast. */
+/** What waits for a time looks fifty times as often; nothing takes longer than it does until `age` says so. */
+let agedMs = 0;
 const hasty: Clock = {
   ...systemClock,
-  monotonicMs: () => systemClock.monotonicMs() * 50,
+  monotonicMs: () => systemClock.monotonicMs() + agedMs,
   sleep: (ms, signal) => systemClock.sleep(ms / 50, signal),
 };
+/** Runs `work`; until it is over, everything under way has been so for longer and longer: a second every 20 ms. */
+async function age(work: () => Promise<unknown>): Promise<void> {
+  const timer = setInterval(() => {
+    agedMs += 1000;
+  }, 20);
+  await work().finally(() => clearInterval(timer));
+}
 
 let proxy: HoldingProxy;
 let store: Store;
@@ -24,7 +32,7 @@ let directUrl: string;
 const open = (databaseUrl: string, clock: Clock) =>
   openStore({ databaseUrl, dataDir: '', synchronous: 'FULL', clock, logger: silentLogger });
 beforeAll(async () => {
-  const url = new URL(await testDatabaseUrl());
+  const url = new URL(await migratedDatabaseUrl());
   proxy = await startHoldingProxy({ host: url.hostname, port: Number(url.port || 5432) });
   directUrl = url.href;
   direct = await open(directUrl, systemClock);
@@ -45,12 +53,14 @@ test('a database that takes requests and never answers: sign-ins and transaction
   const logIn = () => auth.passwords.logIn({ username: user.username, password: PASSWORD, origin: ORIGIN });
 
   proxy.mode = 'hold_requests';
-  await Promise.all([
-    // As many as are let through to be judged at once: hung, they would hold up all later ones.
-    ...Array.from({ length: 4 }, () => refusal(logIn(), 'auth.unavailable')),
-    refusal(auth.sessions.refresh({ refreshToken, expectedSid: undefined, origin: ORIGIN }), 'auth.unavailable'),
-    expect(store.transaction((tx) => tx.options.put('key', 'value'))).rejects.toMatchObject({ kind: 'unavailable' }),
-  ]);
+  await age(() =>
+    Promise.all([
+      // As many as are let through to be judged at once: hung, they would hold up all later ones.
+      ...Array.from({ length: 4 }, () => refusal(logIn(), 'auth.unavailable')),
+      refusal(auth.sessions.refresh({ refreshToken, expectedSid: undefined, origin: ORIGIN }), 'auth.unavailable'),
+      expect(store.transaction((tx) => tx.options.put('key', 'value'))).rejects.toMatchObject({ kind: 'unavailable' }),
+    ]),
+  );
 
   // What was held stays lost, as with a peer that is gone without a word.
   proxy.mode = 'pass';
@@ -89,10 +99,18 @@ test('rows that somebody holds for long: a sign-in is unavailable, not a fault, 
   });
   await held.promise;
   const signingIn = refusal(signIn(openAuth(direct), user), 'auth.unavailable');
-  await systemClock.sleep(11_000);
+  const look = new SQL({ url: directUrl, max: 1 });
+  const isHeldUp = async () => {
+    const [row] = await look`select count(*)::int as count from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`;
+    return row.count > 0;
+  };
+  await until(isHeldUp);
+  // Ten seconds after its transaction began, which is now past, it gives up; the answer to its statement comes when the rows are free.
+  await systemClock.sleep(10_000);
   free.resolve();
   await holding;
   await signingIn;
   expect((await signIn(openAuth(direct), user)).kind).toBe('session');
-  await admin.close();
+  await Promise.all([admin.close(), look.close()]);
 }, 60_000);

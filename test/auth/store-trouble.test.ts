@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { newUuid, randomAlnum } from '../../src/kernel/index.ts';
 import { storeErrors } from '../../src/store/errors.ts';
 import type { Repositories, Store, UserRecord } from '../../src/store/ports/index.ts';
-import { testDatabaseUrl } from '../support/postgres.ts';
+import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { startRelay } from '../support/relay.ts';
 import { until } from '../support/until.ts';
 import {
@@ -197,7 +197,7 @@ describe('trouble with the database beside a cache that works', () => {
 });
 
 test('a PostgreSQL server that goes away: refresh is 503, and the same token works when it is back', async () => {
-  const relay = await startRelay(await testDatabaseUrl());
+  const relay = await startRelay(await migratedDatabaseUrl());
   const { store, stop } = await openTestStore('postgres', relay.url);
   const auth = openAuth(store);
   const user = await addUser(store);
@@ -223,4 +223,4 @@ test('a PostgreSQL server that goes away: refresh is 503, and the same token wor
   );
   await stop();
   await relay.stop();
-}, 30_000);
+}, 60_000);

@@ -57,7 +57,7 @@ describe('a gateway', () => {
     token = (await call('POST', '/api/user/login', { body: ROOT })).json.data.access_token;
     pat = (await call('POST', '/api/user/token', { token })).json.data.token;
     channelId = (await call('POST', '/api/channel', { token, body: CHANNEL })).json.data.id;
-  }, 30_000);
+  }, 60_000);
   afterAll(() => gateway.stop());
 
   const passwordProof = (scope = 'channel.key.read', password = ROOT.password) =>
@@ -250,7 +250,7 @@ describe('a gateway', () => {
       expect(trail).toEqual(['user.2fa.disable', 'user.2fa.backup_codes', 'user.2fa.enable', 'user.2fa.setup']);
       const written = (await call('GET', '/api/audit?page_size=100', { token })).text + gateway.log();
       for (const hidden of [secret, flow_token, ...backupCodes, code]) expect(written).not.toContain(hidden);
-    }, 20_000);
+    }, 60_000);
   });
 });
 
@@ -276,7 +276,7 @@ test('code guessing: the sixth try is told to wait, also with the right code', a
   } finally {
     await gateway.stop();
   }
-}, 30_000);
+}, 60_000);
 
 test('a channel’s key that no secret opens any more is refused by name', async () => {
   const dataDir = temporaryFolder();
@@ -300,4 +300,4 @@ test('a channel’s key that no secret opens any more is refused by name', async
   } finally {
     await second.stop();
   }
-}, 30_000);
+}, 60_000);

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -5,10 +6,11 @@ import type { Auth } from '../../src/auth/index.ts';
 import { newUuid, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { connectRedis, createNoSessionCache, createRedisSessionCache, openStore } from '../../src/store/index.ts';
 import type { SessionCache, Store } from '../../src/store/ports/index.ts';
+import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
-import { testDatabaseUrl } from '../support/postgres.ts';
 import { until } from '../support/until.ts';
 import { type Dialect, openAuth, overriding } from './harness.ts';
+import { patiently } from './patiently.ts';
 import type { TestClock } from './test-clock.ts';
 
 /** How the nodes' session caches belong together. */
@@ -31,8 +33,13 @@ export type TwoNodes = {
   servers: OwnRedis[];
   databaseUrl: string;
   dataDir: string;
+  /** From now on no node waits longer for its cache than the gateway does. Before, and again after what this gives: as long as it takes. */
+  hurry(): () => void;
   stop(): Promise<void>;
 };
+
+/** As the gateway's. */
+const COMMAND_TIMEOUT_MS = 500;
 
 /** Two nodes, each with a store and connections of its own, over one database. */
 export async function openTwoNodes(options: {
@@ -43,10 +50,11 @@ export async function openTwoNodes(options: {
 }): Promise<TwoNodes> {
   const { dialect, topology, ttlSeconds, clock } = options;
   const dataDir = await mkdtemp(join(tmpdir(), 'taskgate-nodes-'));
-  const databaseUrl = dialect === 'postgres' ? await testDatabaseUrl() : '';
+  const databaseUrl = dialect === 'postgres' ? await migratedDatabaseUrl() : '';
   const serverCount = { none: 0, shared: 1, independent: 2 }[topology];
   const servers = await Promise.all(Array.from({ length: serverCount }, startOwnRedis));
   const closing: (() => unknown)[] = [];
+  const connections: ReturnType<typeof connectRedis>[] = [];
 
   async function openNode(server: OwnRedis | undefined): Promise<TestNode> {
     const store = await openStore({
@@ -61,8 +69,12 @@ export async function openTwoNodes(options: {
         return store.sessions.bySid(sid);
       },
     });
-    const redis = server && connectRedis({ url: server.url, logger: silentLogger });
-    if (redis) closing.push(() => redis.disconnect());
+    const redis = server && connectRedis({ url: patiently(server.url), logger: silentLogger });
+    if (redis) {
+      closing.push(() => redis.disconnect());
+      connections.push(redis);
+      countTimeoutsOf(redis);
+    }
     const cache = redis
       ? createRedisSessionCache({ redis, clock, logger: silentLogger, ttlSeconds, cryptoSecrets: ['of the tests'] })
       : createNoSessionCache();
@@ -79,11 +91,40 @@ export async function openTwoNodes(options: {
   const b = await openNode(servers.at(-1));
   return {
     ...{ a, b, servers, databaseUrl, dataDir },
+    hurry() {
+      for (const { options } of connections) options.commandTimeout = COMMAND_TIMEOUT_MS;
+      return () => {
+        for (const { options } of connections) delete options.commandTimeout;
+      };
+    },
     async stop() {
       for (const close of closing) await close();
       for (const server of servers) await server.stop();
       await rm(dataDir, { recursive: true, force: true });
     },
+  };
+}
+
+const timeouts = new AsyncLocalStorage<{ count: number }>();
+
+/** How many commands of a cache `work` waited for in vain, to the end of a node's patience. One whose connection is gone fails at once. */
+export async function countTimeouts(work: () => Promise<unknown>): Promise<number> {
+  const seen = { count: 0 };
+  await timeouts.run(seen, work);
+  return seen.count;
+}
+
+function countTimeoutsOf(redis: ReturnType<typeof connectRedis>): void {
+  const send = redis.sendCommand.bind(redis);
+  redis.sendCommand = (...command) => {
+    const seen = timeouts.getStore();
+    const answer = send(...command);
+    if (seen && answer instanceof Promise) {
+      answer.catch((error: Error) => {
+        if (error.message === 'Command timed out') seen.count += 1;
+      });
+    }
+    return answer;
   };
 }
 

@@ -1,5 +1,5 @@
 /** What API clients are promised, on the executable: docs/api.md word for word, repeats on two nodes, streams, a node that dies. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import {
   type Administrator,
@@ -13,8 +13,12 @@ import {
   type VendorProcess,
 } from '../support/gateway.ts';
 import { readBlocks, Terminal } from '../support/guide-terminal.ts';
+import { type HoldingProxy, startHoldingProxy } from '../support/holding-proxy.ts';
+import { startLivedTime } from '../support/lived-time.ts';
 import { submit, waitForEnd } from '../support/main-job.ts';
-import { testDatabaseUrl } from '../support/postgres.ts';
+import { migratedDatabaseUrl } from '../support/migrated-database.ts';
+
+setDefaultTimeout(120_000);
 
 const GUIDE = readFileSync(new URL('../../docs/api.md', import.meta.url), 'utf8');
 const PRICE = { plugin_key: 'demo', model: 'demo-video', expression: '0.02 * u("seconds")' };
@@ -61,21 +65,24 @@ async function openStream(url: string, key: string) {
 
 describe('two nodes on PostgreSQL', () => {
   let nodes: [Gateway, Gateway];
+  let proxy: HoldingProxy;
   let admin: Administrator;
   let key: string;
 
   beforeAll(async () => {
-    const databaseUrl = await testDatabaseUrl();
+    const databaseUrl = await migratedDatabaseUrl();
     const env = { ...ENV, TASK_PLUGIN_PROTOCOL_HEARTBEAT_SECONDS: '1' };
+    proxy = await startHoldingProxy({ host: '127.0.0.1', port: vendor.port });
     const first = await startGateway({ databaseUrl, env });
     admin = await setUp(first);
-    await admin.createChannel(vendor.url);
+    await admin.createChannel(proxy.url);
     await admin.call('PUT', '/api/price', PRICE);
     key = await admin.createKey();
     nodes = [first, await startGateway({ databaseUrl, env: { ...env, UPDATE_TASK: 'false' } })];
-  }, 90_000);
+  });
   afterAll(async () => {
     for (const node of nodes ?? []) await node.stop();
+    await proxy?.stop();
   });
 
   test('docs/api.md works word for word', async () => {
@@ -83,9 +90,19 @@ describe('two nodes on PostgreSQL', () => {
     const terminal = new Terminal(temporaryFolder(), process.env.PATH ?? '', env);
     const commands = readBlocks(GUIDE).flatMap((block) => block.commands);
     expect(commands.length).toBeGreaterThan(10);
-    for (const command of commands) await terminal.run(command);
+    // The guide's task runs until its stream has begun, however long its reader takes to come there.
+    Object.assign(proxy, { mode: 'hold_answers', match: 'GET /v1/jobs/' });
+    for (const command of commands) {
+      const ended = terminal.run(command);
+      if (proxy.mode !== 'pass' && command.line.includes('/events')) {
+        await terminal.shows('event: task.updated');
+        proxy.release();
+      }
+      await ended;
+    }
+    expect(proxy.mode).toBe('pass');
     terminal.close();
-  }, 60_000);
+  }, 180_000);
 
   test('50 requests with one key at once, on both: one task, one bill, one order', async () => {
     const quota = await admin.quota();
@@ -140,7 +157,7 @@ describe('two nodes on PostgreSQL', () => {
   });
 
   test('a stream on one node follows a task that the other works on, to its end', async () => {
-    const { body } = await submit(nodes[0].url, key, { prompt: 'a [duration=2]' });
+    const { body } = await submit(nodes[0].url, key, { prompt: 'a [duration=6]' });
     const stream = await openStream(`${nodes[1].url}/v1/tasks/${body.id}/events`, key);
     expect(stream.response.status).toBe(200);
     expect(stream.response.headers.get('content-type')).toStartWith('text/event-stream');
@@ -205,9 +222,9 @@ describe('two nodes on PostgreSQL', () => {
     const { body } = await submit(nodes[0].url, key, { prompt: 'a [duration=600]' });
     const stream = await openStream(`${nodes[1].url}/v1/tasks/${body.id}/events`, key);
     await until('the stream has begun', () => stream.events.length > 0);
-    const started = performance.now();
+    const lived = startLivedTime();
     expect(await nodes[1].stop()).toBe(0);
-    expect(performance.now() - started).toBeLessThan(5000);
+    expect(lived.stop()).toBeLessThan(5000);
     await stream.done.catch(() => undefined);
   });
 });
@@ -242,4 +259,4 @@ test('a node that dies while the vendor has the order: the repeat is told so, an
     await first.kill();
     await second?.stop();
   }
-}, 60_000);
+});

@@ -9,22 +9,23 @@ import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Backdoor, openBackdoor } from '../support/backdoor.ts';
+import { freePort } from '../support/free-port.ts';
 import {
   type Administrator,
   type Answer,
   ask,
-  freePort,
   type Gateway,
   runCommand,
   setUp,
   startGateway,
   startVendor,
+  until,
   type VendorProcess,
 } from '../support/gateway.ts';
 import { submit, waitForEnd } from '../support/main-job.ts';
-import { testDatabaseUrl } from '../support/postgres.ts';
+import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(120_000);
 const TWENTY_MB = 20 * 1024 * 1024;
 const VENDOR_KEY = 'vendor-key-nobody-may-see-7319';
 const REFUSED_KEY = 'invalid-vendor-key-4711';
@@ -49,8 +50,14 @@ for (const dialect of ['SQLite', 'PostgreSQL'] as const) {
       await new Promise<void>((resolve) => hostile.listen(0, '127.0.0.1', resolve));
       hostileUrl = `http://127.0.0.1:${(hostile.address() as AddressInfo).port}`;
       gateway = await startGateway({
-        databaseUrl: dialect === 'PostgreSQL' ? await testDatabaseUrl() : '',
-        env: { TASK_POLL_INTERVAL_SECONDS: '1', TASK_POLL_MAX_FAILURES: '3', LOG_LEVEL: 'debug' },
+        databaseUrl: dialect === 'PostgreSQL' ? await migratedDatabaseUrl() : '',
+        env: {
+          TASK_POLL_INTERVAL_SECONDS: '1',
+          TASK_POLL_MAX_FAILURES: '3',
+          // Longer than a busy machine takes to fill a plugin's memory.
+          SANDBOX_TIMEOUT_MILLISECONDS: '20000',
+          LOG_LEVEL: 'debug',
+        },
       });
       backdoor = openBackdoor(gateway);
       admin = await setUp(gateway);
@@ -62,7 +69,7 @@ for (const dialect of ['SQLite', 'PostgreSQL'] as const) {
         expression: '0.02 * u("seconds")',
       });
       balance = await admin.quota();
-    }, 60_000);
+    }, 120_000);
     afterAll(async () => {
       await backdoor?.close();
       await gateway?.stop();
@@ -76,7 +83,7 @@ for (const dialect of ['SQLite', 'PostgreSQL'] as const) {
       const examined = await runCommand(gateway, ['doctor', '--json']);
       expect([examined.code, examined.code === 0 ? '' : examined.out]).toEqual([0, '']);
       expect(await admin.quota()).toBe(balance);
-      expect((await ask(`${gateway.url}/readyz`)).status).toBe(200);
+      await until('all parts are ready', async () => (await ask(`${gateway.url}/readyz`)).status === 200);
       expect(gateway.log()).not.toContain('request failed unexpectedly');
       expect(gateway.log()).not.toContain(VENDOR_KEY);
       expect(gateway.log()).not.toContain(REFUSED_KEY);
@@ -375,7 +382,7 @@ for (const dialect of ['SQLite', 'PostgreSQL'] as const) {
         });
         expect(submitted.status).toBe(200);
         expect((await waitForEnd(gateway.url, key, String(submitted.body.id))).status).toBe('SUCCESS');
-      }, 30_000);
+      });
 
       test('lost nothing', expectNothingLost);
     });
@@ -434,11 +441,6 @@ for (const dialect of ['SQLite', 'PostgreSQL'] as const) {
           { path: /./, message: /not today/ },
         ],
         [
-          'never ends when it is loaded',
-          () => manifestOf((s) => `${own(s)}\nfor (;;) {}\n`),
-          { path: /./, message: /time|deadline|5000|5 s/i },
-        ],
-        [
           'fills the memory when it is loaded',
           () => manifestOf((s) => `${own(s)}\nconst a = []; for (;;) a.push(new Array(1e6).fill('x'));\n`),
           { path: /./, message: /memory/i },
@@ -483,7 +485,7 @@ for (const dialect of ['SQLite', 'PostgreSQL'] as const) {
           if (wanted.line !== undefined) expect([found.line, texts]).toEqual([wanted.line, texts]);
           if (wanted.message) expect(`${found.path} ${found.message}`).toMatch(wanted.message);
           expect(await live()).toEqual(before as never);
-        }, 30_000);
+        });
       }
 
       test('claims the models and routes of another', async () => {
@@ -521,7 +523,7 @@ for (const dialect of ['SQLite', 'PostgreSQL'] as const) {
         expect(submitted.status).toBe(200);
         expect((await waitForEnd(gateway.url, key, String(submitted.body.id))).status).toBe('SUCCESS');
         await expectNothingLost();
-      }, 30_000);
+      });
     });
 
     describe('a vendor that refuses or fails the submission', () => {
@@ -596,7 +598,7 @@ for (const dialect of ['SQLite', 'PostgreSQL'] as const) {
           expect(answer.headers.get('x-should-retry')).toBe(wanted.retry);
           expect(JSON.stringify(answer.body)).not.toContain(VENDOR_KEY);
           await expectRefunded();
-        }, 20_000);
+        });
       }
 
       test('lost nothing', expectNothingLost);
@@ -619,7 +621,7 @@ for (const dialect of ['SQLite', 'PostgreSQL'] as const) {
         expect(timeline.map((event) => event.class)).toContain('unrecognized');
         balance -= 50_000;
         expect(await admin.quota()).toBe(balance);
-      }, 40_000);
+      });
 
       test('500 twice is counted and recovers', async () => {
         const { task, timeline } = await ended('[500=2] [duration=0.2]');
@@ -627,7 +629,7 @@ for (const dialect of ['SQLite', 'PostgreSQL'] as const) {
         expect(timeline.map((event) => event.class)).toContain('transient');
         balance -= 50_000;
         expect(await admin.quota()).toBe(balance);
-      }, 40_000);
+      });
 
       const endings: [directives: string, failureClass: string][] = [
         ['[garbage=always] [duration=600]', 'unrecognized'],
@@ -642,7 +644,7 @@ for (const dialect of ['SQLite', 'PostgreSQL'] as const) {
           expect(timeline.map((event) => event.class)).toContain(failureClass);
           expect(await admin.quota()).toBe(balance);
           expect((await vendor.stats(id)).creates).toBe(1);
-        }, 60_000);
+        });
       }
 
       test('lost nothing', expectNothingLost);
@@ -787,6 +789,23 @@ for (const dialect of ['SQLite', 'PostgreSQL'] as const) {
     }
   });
 }
+
+/** What never ends takes a processor until the limit: a short one, with which nothing else can be tested. */
+test('a plugin that never ends when it is loaded is refused, and changes nothing', async () => {
+  const gateway = await startGateway({ env: { SANDBOX_TIMEOUT_MILLISECONDS: '1000' } });
+  try {
+    const admin = await setUp(gateway);
+    const plugins = () => admin.call<unknown>('GET', '/api/plugin/task');
+    const before = await plugins();
+    const source = `${demo.replace(/key: 'demo'/, "key: 'bad'")}\nfor (;;) {}\n`;
+    const answer = await ask(`${gateway.url}/api/plugin/task`, { token: admin.token, body: { source } });
+    expect([answer.status, answer.body.code]).toEqual([422, 'PLUGIN_INVALID']);
+    expect(JSON.stringify(answer.body.details)).toMatch(/1000 ms/);
+    expect(await plugins()).toEqual(before);
+  } finally {
+    await gateway.stop();
+  }
+});
 
 /** A JSON body of 20 MB, with its length or piece by piece without. */
 function large(kind: 'declared' | 'chunked'): BodyInit {

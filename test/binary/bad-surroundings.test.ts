@@ -13,12 +13,13 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { childrenOf } from '../support/child-processes.ts';
+import { freePort } from '../support/free-port.ts';
 import {
   type Administrator,
   ask,
   BINARY,
   type CommandResult,
-  freePort,
   type Gateway,
   type GatewayOptions,
   ROOT,
@@ -31,9 +32,10 @@ import {
   until,
   type VendorProcess,
 } from '../support/gateway.ts';
+import { startHoldingProxy } from '../support/holding-proxy.ts';
 import { submit, waitForEnd } from '../support/main-job.ts';
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(120_000);
 
 const gateways: Gateway[] = [];
 let vendor: VendorProcess;
@@ -59,7 +61,7 @@ type RunOptions = { env?: Record<string, string>; prefix?: readonly string[]; bi
 /** A command that must end by itself. */
 async function run(argv: readonly string[], { env = {}, prefix = [], binary = BINARY }: RunOptions = {}) {
   const child = Bun.spawn([...prefix, binary, ...argv], { env, stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' });
-  const timer = setTimeout(() => child.kill('SIGKILL'), 20_000);
+  const timer = setTimeout(() => child.kill('SIGKILL'), 60_000);
   const [out, err, code] = await Promise.all([
     new Response(child.stdout).text(),
     new Response(child.stderr).text(),
@@ -80,12 +82,15 @@ function expectPlainRefusal({ code, err }: CommandResult, ...says: (string | Reg
   expect(err).not.toContain('unexpected error');
 }
 
-async function prepare(gateway: Gateway): Promise<{ admin: Administrator; key: string }> {
+async function prepare(gateway: Gateway, vendorUrl = vendor.url): Promise<{ admin: Administrator; key: string }> {
   const admin = await setUp(gateway);
-  await admin.createChannel(vendor.url);
+  await admin.createChannel(vendorUrl);
   await admin.call('PUT', '/api/price', { plugin_key: 'demo', model: 'demo-video', expression: '0.02 * u("seconds")' });
   return { admin, key: await admin.createKey() };
 }
+
+const isReady = ({ url }: Gateway) =>
+  until('all parts are ready', async () => (await ask(`${url}/readyz`)).status === 200);
 
 const inText = (text: string): RegExp => new RegExp(text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'));
 
@@ -94,7 +99,7 @@ describe('a start that cannot succeed exits 1 and says what to do', () => {
     const gateway = await start();
     const folder = temporaryFolder();
     expectPlainRefusal(await serve(folder, {}, gateway.port), `port ${gateway.port} on 127.0.0.1 is in use`, /--port/);
-    expect((await ask(`${gateway.url}/readyz`)).status).toBe(200);
+    await isReady(gateway);
   });
 
   test('a data directory without write permission', async () => {
@@ -189,7 +194,7 @@ describe('what lies around', () => {
     writeFileSync(join(dataDir, 'evil.ts'), 'require("node:fs").writeFileSync("loaded", "x")\n');
     // The harness starts the gateway in its data directory.
     const gateway = await start({ dataDir });
-    expect((await ask(`${gateway.url}/readyz`)).status).toBe(200);
+    await isReady(gateway);
     expect(await Bun.file(join(dataDir, 'loaded')).exists()).toBe(false);
   });
 
@@ -217,7 +222,7 @@ describe('what lies around', () => {
         await until(`the gateway of ${script} is ready`, isReady);
         for (let i = 0; i < 5; i++) expect((await ask(`${url}/v1/tasks/x`)).status).toBe(401);
       } finally {
-        for (const pid of [child.pid, ...childrenOf(child.pid)]) process.kill(pid, 'SIGTERM');
+        for (const pid of [child.pid, ...childrenOf(child.pid)]) terminate(pid);
         await child.exited;
       }
       await until('the port is free again', async () => !(await isReady()));
@@ -252,7 +257,7 @@ describe('a full disk', () => {
     expect([login.status, login.body.code]).toEqual([503, 'AUTH_UNAVAILABLE']);
     const read = await ask(`${gateway.url}/v1/tasks/${running}`, { token: key });
     expect(read.status).toBe(200);
-    expect(gateway.log()).toMatch(/disk that holds the data directory is full/);
+    await until('the log says so', () => /disk that holds the data directory is full/.test(gateway.log()));
     // Long enough for polls whose result finds no room.
     await Bun.sleep(2500);
     const orders = (await vendor.stats()).creates;
@@ -281,12 +286,14 @@ describe('a full disk', () => {
     const dataDir = temporaryFolder();
     const mount = `mount -t tmpfs -o size=8m tmpfs ${dataDir} && exec "$0" "$@"`;
     const gateway = await start({ dataDir, prefix: ['unshare', '-Urm', 'sh', '-c', mount] });
-    const { admin, key } = await prepare(gateway);
+    // The vendor's answer comes once the disk is full.
+    const proxy = await startHoldingProxy({ host: '127.0.0.1', port: vendor.port });
+    const { admin, key } = await prepare(gateway, proxy.url);
     const before = await admin.quota();
     const filler = `/proc/${gateway.pid}/root${dataDir}/filler`;
-    const earlier = (await vendor.stats()).creates as number;
-    const lost = submit(gateway.url, key, { prompt: 'a cat [delay=1] [duration=0]', seconds: 5 });
-    await until('the order is with the vendor', async () => (await vendor.stats()).creates === earlier + 1);
+    Object.assign(proxy, { mode: 'hold_answers', match: 'POST /v1/jobs' });
+    const lost = submit(gateway.url, key, { prompt: 'a cat [duration=0]', seconds: 5 });
+    await until('the vendor has taken the order', () => proxy.held() === 1);
     const [{ task_id: id }] = await runInside<[{ task_id: string }]>(gateway, 'SELECT task_id FROM tasks');
     fill(filler);
     // Into what room SQLite's log file still has.
@@ -294,12 +301,14 @@ describe('a full disk', () => {
       const made = await ask(`${gateway.url}/api/token`, { token: admin.token, body: { name: 'x' } });
       return made.status === 503;
     });
+    proxy.release();
 
     const answer = await lost;
     expect(answer).toMatchObject({ status: 503, body: { error: { code: 'submission_unrecorded' } } });
     expect(answer.headers.get('x-should-retry')).toBe('false');
     const [job] = (await vendor.stats(id)).jobs as { id: string }[];
-    expect(gateway.log()).toMatch(new RegExp(`"upstream_task_id":"${job?.id}".*could not be recorded`));
+    const named = new RegExp(`"upstream_task_id":"${job?.id}".*could not be recorded`);
+    await until('the log names the job', () => named.test(gateway.log()));
 
     rmSync(filler);
     // Its lease has up to 30 s left: the stored time is shifted instead.
@@ -308,12 +317,17 @@ describe('a full disk', () => {
     expect(await admin.quota()).toBe(before);
     expect((await vendor.stats(id)).creates).toBe(1);
     expect(await gateway.stop()).toBe(0);
+    await proxy.stop();
   });
 });
 
-function childrenOf(pid: number): number[] {
-  const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
-  return text === '' ? [] : text.split(' ').map(Number);
+/** It may have ended by itself. */
+function terminate(pid: number): void {
+  try {
+    process.kill(pid, 'SIGTERM');
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'ESRCH') throw error;
+  }
 }
 
 /** Into the gateway's own view of the disks. */
@@ -330,7 +344,7 @@ const enter = (gateway: Gateway): string[] => [
 async function runInside<Rows>(gateway: Gateway, statement: string): Promise<Rows> {
   const script = `
     const database = new (require('bun:sqlite').Database)(process.env.FILE);
-    database.run('PRAGMA busy_timeout = 5000');
+    database.run('PRAGMA busy_timeout = 30000');
     console.log(JSON.stringify(database.query(process.env.STATEMENT).all()));`;
   const env = { PATH: process.env.PATH ?? '', FILE: join(gateway.dataDir, 'taskgate.db'), STATEMENT: statement };
   const { code, out, err } = await run(['-e', script], { env, prefix: enter(gateway), binary: process.execPath });

@@ -17,7 +17,7 @@ import {
 } from '../support/gateway.ts';
 import { submit, waitForEnd } from '../support/main-job.ts';
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(120_000);
 
 const METRICS_TOKEN = 'metrics-token-of-the-cross-use-matrix';
 

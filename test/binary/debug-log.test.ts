@@ -12,7 +12,7 @@ import {
 } from '../support/gateway.ts';
 import { waitForEnd } from '../support/main-job.ts';
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(120_000);
 
 const VENDOR_KEY = 'vendor-key-nobody-may-see-7261';
 
@@ -55,6 +55,7 @@ describe('the debug log', () => {
     gateway
       .log()
       .split('\n')
+      .slice(0, -1)
       .filter((line) => line.includes('"task_plugin"'))
       .map((line) => JSON.parse(line) as Line);
   const submit = (path: string) =>
@@ -65,7 +66,9 @@ describe('the debug log', () => {
   const requestOf = ({ headers }: { headers: Headers }) => headers.get('x-request-id') ?? '';
 
   test('one task, from its route to its artifact: every step once, in order, under its request', async () => {
-    expect(lines().some((line) => line.task_plugin === 'rebuild' && line.request_id === 'SYSTEM')).toBe(true);
+    await until('the log tells of the plugin', () =>
+      lines().some((line) => line.task_plugin === 'rebuild' && line.request_id === 'SYSTEM'),
+    );
 
     const submitted = await submit('/told/v1/videos');
     expect(submitted.status).toBe(200);
@@ -82,9 +85,10 @@ describe('the debug log', () => {
     await content.arrayBuffer();
 
     const request = requestOf(submitted);
-    const own = await until('the observation has ended', () => {
+    const own = await until('the log tells of the last steps', () => {
       const found = lines().filter((line) => line.task_id === id || line.request_id === request);
-      return found.some((line) => line.task_plugin === 'observation_end') ? found : undefined;
+      const last = ['observation_end', 'settlement', 'artifact_request'];
+      return last.every((step) => found.some((line) => line.task_plugin === step)) && found;
     });
     const steps = own.filter(({ task_plugin: step = '' }) => !step.startsWith('observation_') && step !== 'console');
     expect(steps.map(({ task_plugin: step, request_id: by }) => [step, by])).toEqual([
@@ -114,16 +118,20 @@ describe('the debug log', () => {
   test('a request of a protocol names the plugin that it is for', async () => {
     const submitted = await submit('/v1/videos');
     expect(submitted.status).toBe(200);
-    const pins = lines().filter(
-      (line) => line.request_id === requestOf(submitted) && line.task_plugin === 'protocol_pin',
-    );
+    const pins = await until('the log tells of it', () => {
+      const found = lines().filter(
+        (line) => line.request_id === requestOf(submitted) && line.task_plugin === 'protocol_pin',
+      );
+      return found.length > 0 && found;
+    });
     expect(pins).toMatchObject([{ protocol: 'proto_video', plugin: 'told', model: 'told-video' }]);
     await waitForEnd(gateway.url, key, String(submitted.body.id));
   });
 
-  test('what plugins say is there with their name, and no secret is', () => {
-    const said = lines().filter((line) => line.task_plugin === 'console');
-    expect(said.some(({ msg }) => msg.startsWith('[plugin:told@1.0.0] asking'))).toBe(true);
+  test('what plugins say is there with their name, and no secret is', async () => {
+    await until('a plugin has said something', () =>
+      lines().some(({ task_plugin: step, msg }) => step === 'console' && msg.startsWith('[plugin:told@1.0.0] asking')),
+    );
     const log = gateway.log();
     for (const secret of [VENDOR_KEY, key, key.replace(/^sk-/, ''), admin.token]) expect(log).not.toContain(secret);
     expect(log).not.toMatch(/access=[\w-]{43}/);

@@ -1,10 +1,14 @@
 /** Whoever is disabled or deleted is out at once, with everything he holds, on every node and whatever the nodes share. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { type Backdoor, openBackdoor } from '../support/backdoor.ts';
+import { cheapHash } from '../support/cheap-hash.ts';
 import { ask, type Gateway, ROOT, setUp, startGateway } from '../support/gateway.ts';
-import { testDatabaseUrl } from '../support/postgres.ts';
+import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 
+setDefaultTimeout(120_000);
+
+const passwordHash = cheapHash(ROOT.password);
 /** What nodes remember of sessions would outlive the test: nothing may depend on its end. */
 const LONG_MEMORY = { SYNC_FREQUENCY: '86400' };
 
@@ -36,7 +40,7 @@ for (const [name, count, sharing] of SURROUNDINGS) {
     let backdoor: Backdoor;
 
     beforeAll(async () => {
-      const databaseUrl = name === 'SQLite' ? '' : await testDatabaseUrl();
+      const databaseUrl = name === 'SQLite' ? '' : await migratedDatabaseUrl();
       redis = sharing === 'none' ? undefined : await startRedis();
       for (let i = 0; i < count; i += 1) {
         const redisUrl = redis && { REDIS_URL: sharing === 'shared' ? redis.url : databaseOf(redis.url, i) };
@@ -46,7 +50,7 @@ for (const [name, count, sharing] of SURROUNDINGS) {
       if (!first) throw new Error('no node was started');
       await setUp(first);
       backdoor = openBackdoor(first);
-    }, 60_000);
+    }, 120_000);
     afterAll(async () => {
       await backdoor?.close();
       for (const node of nodes) await node.stop();
@@ -58,7 +62,7 @@ for (const [name, count, sharing] of SURROUNDINGS) {
         const username = `${what}-user`;
         const [made] = await backdoor.run(
           `insert into users (username, display_name, password_hash, role, status, created_at, quota)
-           select '${username}', '', password_hash, 1, 1, 1, 0 from users where id = 1 returning id`,
+           values ('${username}', '', '${passwordHash}', 1, 1, 1, 0) returning id`,
         );
         const held = await collectCredentials(username);
 
@@ -86,14 +90,14 @@ for (const [name, count, sharing] of SURROUNDINGS) {
           const cleared = refreshed.headers.getSetCookie().filter((cookie) => cookie.includes('Max-Age=0'));
           expect([who, cleared.length]).toEqual([who, 2]);
         }
-      }, 60_000);
+      }, 120_000);
     }
 
     test('a disabled user who is enabled again has his tokens and keys back, and no session that was refused', async () => {
       const username = 'returning-user';
       const [made] = await backdoor.run(
         `insert into users (username, display_name, password_hash, role, status, created_at, quota)
-         select '${username}', '', password_hash, 1, 1, 1, 0 from users where id = 1 returning id`,
+         values ('${username}', '', '${passwordHash}', 1, 1, 1, 0) returning id`,
       );
       const held = await collectCredentials(username);
       await backdoor.run(`update users set status = 2 where id = ${made?.id}`);
@@ -110,7 +114,7 @@ for (const [name, count, sharing] of SURROUNDINGS) {
           expect((await refresh(node, cookie)).status).toBe(401);
         }
       }
-    }, 60_000);
+    }, 120_000);
 
     /** A session from each node, a personal access token and an API key. */
     async function collectCredentials(username: string) {

@@ -1,5 +1,5 @@
 /** Limits on two running nodes, with a shared cache and without one, and what an API key reads of itself. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { Redis } from 'ioredis';
 import {
   type Administrator,
@@ -14,9 +14,11 @@ import {
   type VendorProcess,
 } from '../support/gateway.ts';
 import { submit, waitForEnd } from '../support/main-job.ts';
-import { testDatabaseUrl } from '../support/postgres.ts';
+import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { type Relay, startRelay } from '../support/relay.ts';
+
+setDefaultTimeout(120_000);
 
 const CRITICAL = 6;
 const API = 60;
@@ -25,7 +27,7 @@ let vendor: VendorProcess;
 let redis: TestRedis;
 beforeAll(async () => {
   [vendor, redis] = await Promise.all([startVendor(), startOwnRedis()]);
-}, 60_000);
+}, 120_000);
 afterAll(async () => {
   await vendor?.stop();
   await redis?.stop();
@@ -45,7 +47,7 @@ async function startOwnRedis(): Promise<TestRedis> {
 type Nodes = { a: Gateway; b: Gateway; root: Administrator; stop(): Promise<void> };
 
 async function startNodes(env: Record<string, string>): Promise<Nodes> {
-  const databaseUrl = await testDatabaseUrl();
+  const databaseUrl = await migratedDatabaseUrl();
   const options: GatewayOptions = {
     databaseUrl,
     env: { CRITICAL_RATE_LIMIT: String(CRITICAL), GLOBAL_API_RATE_LIMIT: String(API), ...env },
@@ -95,7 +97,7 @@ describe('two nodes with a shared cache', () => {
   beforeAll(async () => {
     nodes = await startNodes({ REDIS_URL: redis.url });
     key = await nodes.root.createKey();
-  }, 60_000);
+  }, 120_000);
   afterAll(() => nodes?.stop());
 
   test('have one count of critical requests an address', async () => {
@@ -159,7 +161,7 @@ describe('two nodes with a shared cache', () => {
       await until('the group passes', async () => (await send(node)).status === 200);
     await setLimits(nodes.root, { Enabled: false, Group: '{}' });
     for (const node of [nodes.a, nodes.b]) await until('all pass', async () => (await send(node)).status === 200);
-  }, 60_000);
+  }, 120_000);
 
   test('an API key reads its budget and its log at either node, and nothing once it is deleted', async () => {
     const { root, a, b } = nodes;
@@ -204,7 +206,7 @@ describe('two nodes with a shared cache', () => {
     for (const node of [a, b]) {
       expect(await read(node, '/api/usage/token/')).toMatchObject({ status: 401, code: 'AUTH_API_KEY_INVALID' });
     }
-  }, 60_000);
+  }, 120_000);
 });
 
 describe('two nodes without a shared cache', () => {
@@ -213,7 +215,7 @@ describe('two nodes without a shared cache', () => {
   beforeAll(async () => {
     nodes = await startNodes({});
     key = await nodes.root.createKey();
-  }, 60_000);
+  }, 120_000);
   afterAll(() => nodes?.stop());
 
   test('have a count of critical requests each', async () => {
@@ -243,7 +245,7 @@ describe('two nodes without a shared cache', () => {
     } finally {
       await Promise.all(fresh.map((node) => node.stop()));
     }
-  }, 60_000);
+  }, 120_000);
 });
 
 describe('a node whose shared cache dies', () => {
@@ -252,7 +254,7 @@ describe('a node whose shared cache dies', () => {
   beforeAll(async () => {
     relay = await startRelay(redis.url);
     node = await startGateway({ env: { REDIS_URL: relay.url, CRITICAL_RATE_LIMIT: String(CRITICAL) } });
-  }, 60_000);
+  }, 120_000);
   afterAll(async () => {
     await node?.stop();
     await relay?.stop();
@@ -271,7 +273,7 @@ describe('a node whose shared cache dies', () => {
     await until('the cache counts again', () => node.log().includes('the shared cache is back'));
     // Four there before the cut: two more pass.
     expect([await send(), await send(), await send()].map((status) => status === 429)).toEqual([false, false, true]);
-  }, 30_000);
+  }, 120_000);
 });
 
 test('a malformed limit stops the start and is named', async () => {

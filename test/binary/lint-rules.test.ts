@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,6 +7,8 @@ import { baseMeta } from '../plugins/manifest-table/base.ts';
 import { invalid } from '../plugins/manifest-table/index.ts';
 import { brokenSources, pluginWith } from '../plugins/manifest-table/sources.ts';
 import { BINARY } from '../support/gateway.ts';
+
+setDefaultTimeout(120_000);
 
 /** One plugin file for each rule. */
 type Case = { rule: string; path: string; line?: number; source: string };

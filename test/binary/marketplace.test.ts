@@ -1,5 +1,5 @@
 /** Publishing and installing on the executable: a folder becomes a marketplace, root adds it, reads, installs and upgrades. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -12,11 +12,14 @@ import {
   setUp,
   startGateway,
   temporaryFolder,
+  until,
 } from '../support/gateway.ts';
 import { type MarketServer, PNG, sha256, startMarket } from '../support/market-server.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are compared field by field
 type Data = any;
+
+setDefaultTimeout(120_000);
 
 const ROOM = '/api/plugin/task/marketplace';
 const code = (version: string) => pluginSource({ key: 'paper', name: 'Paper', version, models: ['paper-1'] });
@@ -56,7 +59,7 @@ beforeAll(async () => {
   put('paper/paper.png', PNG);
   gateway = await startGateway({ env: { DEBUG: 'true', MARKETPLACE_DIR: folder } });
   admin = await setUp(gateway);
-}, 60_000);
+}, 120_000);
 afterAll(async () => {
   await gateway?.stop();
   await market?.stop();
@@ -144,7 +147,8 @@ describe('the sources', () => {
       ['Mirror', 'Papers', undefined],
       ['Outside', '', 'The file is not under MARKETPLACE_DIR, the only folder that is read.'],
     ]);
-    expect(gateway.log()).toMatch(/"task_plugin":"marketplace_fetch",.*"source":"Gone".*"msg":"marketplace fetch"/);
+    const told = /"task_plugin":"marketplace_fetch",.*"source":"Gone".*"msg":"marketplace fetch"/;
+    await until('the log tells of the failed source', () => told.test(gateway.log()));
   });
 
   test('nobody but root asks', async () => {

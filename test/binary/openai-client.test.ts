@@ -1,6 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import OpenAI, { toFile } from 'openai';
 import { type Gateway, setUp, startGateway, startVendor, until, type VendorProcess } from '../support/gateway.ts';
+
+setDefaultTimeout(120_000);
 
 describe('the official openai client', () => {
   let gateway: Gateway;
@@ -13,7 +15,7 @@ describe('the official openai client', () => {
     const admin = await setUp(gateway);
     await admin.createChannel(vendor.url);
     client = new OpenAI({ apiKey: await admin.createKey(), baseURL: `${gateway.url}/v1`, maxRetries: 0 });
-  }, 60_000);
+  }, 120_000);
   afterAll(async () => {
     await gateway?.stop();
     await vendor?.stop();
@@ -35,7 +37,7 @@ describe('the official openai client', () => {
     const content = await client.videos.downloadContent(created.id);
     expect(content.headers.get('content-type')).toBe('video/mp4');
     expect((await content.arrayBuffer()).byteLength).toBeGreaterThan(500);
-  }, 40_000);
+  }, 120_000);
 
   test('creates a video from a file', async () => {
     const image = await toFile(new Uint8Array([137, 80, 78, 71, 13, 10, 26, 10]), 'start.png', { type: 'image/png' });
@@ -45,7 +47,7 @@ describe('the official openai client', () => {
       return video.status === 'completed' || video.status === 'failed' ? video : undefined;
     });
     expect(done.status).toBe('completed');
-  }, 40_000);
+  }, 120_000);
 
   test('a failed job is a failed video with a reason', async () => {
     const created = await client.videos.create({ model, prompt: 'no [fail] [duration=0.3]' });
@@ -54,7 +56,7 @@ describe('the official openai client', () => {
       return video.status === 'failed' ? video : undefined;
     });
     expect(done.error?.message).toBeTruthy();
-  }, 40_000);
+  }, 120_000);
 
   test('errors are of the client’s own classes', async () => {
     const stranger = new OpenAI({ apiKey: 'sk-wrong', baseURL: `${gateway.url}/v1`, maxRetries: 0 });
@@ -72,5 +74,5 @@ describe('the official openai client', () => {
       [() => client.videos.create({ model, prompt: 'x [submit=400]' }), OpenAI.BadRequestError],
     ];
     for (const [call, kind] of rows) expect(await caught(call)).toBeInstanceOf(kind);
-  }, 40_000);
+  }, 120_000);
 });

@@ -1,5 +1,5 @@
 /** OpenAI's own client against the executable: responses waited for, streamed, in the background and read again. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import OpenAI from 'openai';
 import type { Response, ResponseStreamEvent } from 'openai/resources/responses/responses';
 import {
@@ -11,7 +11,10 @@ import {
   until,
   type VendorProcess,
 } from '../support/gateway.ts';
+import { holdOpen } from '../support/hold-open.ts';
 import { faultsOfEvent, faultsOfResponse } from '../support/response-shapes.ts';
+
+setDefaultTimeout(120_000);
 
 let gateway: Gateway;
 let vendor: VendorProcess;
@@ -36,7 +39,7 @@ beforeAll(async () => {
   await admin.createChannel(vendor.url);
   key = await admin.createKey();
   client = new OpenAI({ apiKey: key, baseURL: `${gateway.url}/v1`, maxRetries: 0 });
-}, 60_000);
+}, 120_000);
 afterAll(async () => {
   await gateway?.stop();
   await vendor?.stop();
@@ -73,7 +76,7 @@ describe('the official openai client', () => {
     const again = await client.responses.retrieve(response.id);
     expect(faultsOfResponse(again)).toEqual([]);
     expect(again).toEqual(response);
-  }, 40_000);
+  }, 120_000);
 
   test('streams a response, each event of its own types', async () => {
     const stream = await client.responses.create({ model, input: 'a dog [duration=0.5]', stream: true });
@@ -95,7 +98,7 @@ describe('the official openai client', () => {
     expect(events.length).toBeGreaterThan(types.length);
     const done = events.find((event) => event.type === 'response.output_text.done');
     expect(await download(done?.text ?? '')).toBe('video/mp4');
-  }, 40_000);
+  }, 120_000);
 
   test('gathers a stream into the final response', async () => {
     const stream = client.responses.stream({ model, input: 'a bird [duration=0.3]' });
@@ -106,7 +109,7 @@ describe('the official openai client', () => {
     const texts = response.output.flatMap((item) => (item.type === 'message' ? item.content : []));
     expect(texts).toMatchObject(deltas.map((text) => ({ type: 'output_text', text })));
     expect(deltas.join()).toMatch(RESULT);
-  }, 40_000);
+  }, 120_000);
 
   test('leaves a response in the background and reads it until it is there', async () => {
     const pending = await client.responses.create({ model, input: 'a fish [duration=0.5]', background: true });
@@ -121,7 +124,7 @@ describe('the official openai client', () => {
     expect(seen.flatMap(faultsOfResponse)).toEqual([]);
     expect(done.id).toBe(pending.id);
     expect(done.output_text).toMatch(RESULT);
-  }, 40_000);
+  }, 120_000);
 
   test('streams a response in the background', async () => {
     const stream = await client.responses.create({
@@ -134,7 +137,7 @@ describe('the official openai client', () => {
     for await (const event of stream) types.push(event.type);
     expect(types[0]).toBe('response.created');
     expect(types.at(-1)).toBe('response.completed');
-  }, 40_000);
+  }, 120_000);
 
   test('a task that fails is a failed response in every form', async () => {
     const input = 'no [fail] [duration=0.3]';
@@ -146,7 +149,7 @@ describe('the official openai client', () => {
     for await (const event of await client.responses.create({ model, input, stream: true })) events.push(event);
     expect(events.flatMap(faultsOfEvent)).toEqual([]);
     expect(events.at(-1)).toMatchObject({ type: 'response.failed', response: { status: 'failed' } });
-  }, 40_000);
+  }, 120_000);
 
   test('errors are of the client’s own classes', async () => {
     const caught = (call: () => Promise<unknown>) =>
@@ -168,7 +171,7 @@ describe('the official openai client', () => {
       expect(error).toBeInstanceOf(kind);
       expect(error).toMatchObject({ code });
     }
-  }, 40_000);
+  }, 120_000);
 });
 
 describe('over HTTP', () => {
@@ -213,7 +216,7 @@ describe('over HTTP', () => {
   test('128 streams are held at once, each with its heartbeat; one more is refused until a client leaves', async () => {
     const body = { model, input: 'a long one [duration=600]', stream: true };
     const clients = Array.from({ length: 128 }, () => new AbortController());
-    const streams = await Promise.all(clients.map(({ signal }) => post(body, { signal })));
+    const streams = await Promise.all(clients.map(async ({ signal }) => holdOpen(await post(body, { signal }))));
     expect(new Set(streams.map(({ status }) => status))).toEqual(new Set([200]));
     expect(Object.fromEntries(streams[0]?.headers ?? [])).toMatchObject({
       'content-type': 'text/event-stream; charset=utf-8',
@@ -240,7 +243,7 @@ describe('over HTTP', () => {
     expect(admitted).toBeTrue();
     for (const one of [...clients, client]) one.abort();
     await until('all places are free', async () => (await post({ model, input: 'a cat [instant]' })).status === 200);
-  }, 60_000);
+  }, 120_000);
 
   test('a gateway that stops ends its streams at once, as incomplete', async () => {
     const response = await post({ model, input: 'a long one [duration=600]', stream: true });
@@ -252,5 +255,5 @@ describe('over HTTP', () => {
     const last = text.trim().split('\n\n').at(-1) ?? '';
     expect(last).toStartWith('event: response.incomplete\n');
     expect(await stopped).toBe(0);
-  }, 30_000);
+  }, 120_000);
 });

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path';
 import { BINARY, type CommandResult, temporaryFolder, until } from '../support/gateway.ts';
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(120_000);
 
 const ROOT = new URL('../..', import.meta.url).pathname;
 const folder = temporaryFolder();
@@ -60,7 +60,7 @@ function keepRunning(argv: readonly string[], options: { stdin?: string; env?: R
     events,
     text: () => out,
     wait: (what: string, check: (event: Event) => boolean): Promise<Event> =>
-      until(`${what} in\n${out}`, () => events().find(check), 30_000),
+      until(`${what} in\n${out}`, () => events().find(check)),
     async interrupt(): Promise<{ code: number; err: string }> {
       child.kill('SIGINT');
       const code = await child.exited;

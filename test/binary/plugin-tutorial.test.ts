@@ -1,9 +1,11 @@
 /** The commands of docs/plugins.md, word for word, in two terminals, with what they print. */
-import { afterAll, expect, test } from 'bun:test';
+import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { BINARY, temporaryFolder } from '../support/gateway.ts';
 import { readBlocks, Terminal } from '../support/guide-terminal.ts';
+
+setDefaultTimeout(120_000);
 
 const GUIDE = readFileSync(new URL('../../docs/plugins.md', import.meta.url), 'utf8');
 const terminals: Terminal[] = [];
@@ -43,4 +45,4 @@ test('the tutorial works word for word', async () => {
     }
   }
   await first.interrupt();
-}, 180_000);
+}, 400_000);

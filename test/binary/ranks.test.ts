@@ -1,9 +1,9 @@
 /** Privilege escalation on the executable: nobody touches a peer, anybody above him, or himself by the administrator's way. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { type Administrator, ask, type Gateway, setUp, startGateway } from '../support/gateway.ts';
-import { testDatabaseUrl } from '../support/postgres.ts';
+import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(120_000);
 
 const PASSWORD = 'a password of these tests';
 const ROOT_ID = 1;
@@ -38,7 +38,7 @@ for (const database of ['SQLite', 'PostgreSQL'] as const) {
 
     beforeAll(async () => {
       gateway = await startGateway({
-        databaseUrl: database === 'SQLite' ? '' : await testDatabaseUrl(),
+        databaseUrl: database === 'SQLite' ? '' : await migratedDatabaseUrl(),
         env: { CRITICAL_RATE_LIMIT: '100000' },
       });
       root = await setUp(gateway);

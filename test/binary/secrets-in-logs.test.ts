@@ -15,7 +15,7 @@ import {
 } from '../support/gateway.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(120_000);
 
 const SECRETS = {
   SESSION_SECRET: 'session-secret-nobody-may-see-5120',

@@ -1,10 +1,12 @@
 /** A channel whose credential is a service account's key: the executable exchanges it for a token, and the key stays where it is. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Administrator, ask, type Gateway, setUp, startGateway, until } from '../support/gateway.ts';
-import { testDatabaseUrl } from '../support/postgres.ts';
+import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { CLOUD_PLUGIN, type Cloud, startCloud } from '../support/service-account-cloud.ts';
+
+setDefaultTimeout(120_000);
 
 for (const dialect of ['sqlite', 'postgres'] as const) {
   describe(`a service account on the executable, on ${dialect}`, () => {
@@ -16,7 +18,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
 
     beforeAll(async () => {
       cloud = startCloud();
-      const database = dialect === 'postgres' ? { databaseUrl: await testDatabaseUrl() } : {};
+      const database = dialect === 'postgres' ? { databaseUrl: await migratedDatabaseUrl() } : {};
       gateway = await startGateway({ ...database, env: { DEBUG: 'true', LOG_LEVEL: 'debug' } });
       admin = await setUp(gateway);
       await admin.call('POST', '/api/plugin/task', { source: CLOUD_PLUGIN });
@@ -27,7 +29,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       });
       channelId = channel.id;
       token = await admin.createKey();
-    }, 60_000);
+    }, 120_000);
     afterAll(async () => {
       await gateway?.kill();
       await cloud?.stop();

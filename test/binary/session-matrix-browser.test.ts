@@ -5,7 +5,7 @@ import { type Backdoor, openBackdoor } from '../support/backdoor.ts';
 import { launchBrowser } from '../support/browser.ts';
 import { BINARY, type Gateway, ROOT, startGateway, temporaryFolder, until } from '../support/gateway.ts';
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(120_000);
 
 const certificate = (name: string) => new URL(`../upstream/certificates/${name}.pem`, import.meta.url).pathname;
 const TLS = { TLS_CERT_FILE: certificate('server-cert'), TLS_KEY_FILE: certificate('server-key') };

@@ -6,7 +6,7 @@ import { type Backdoor, openBackdoor } from '../support/backdoor.ts';
 import { cheapHash } from '../support/cheap-hash.ts';
 import { type Gateway, ROOT, setUp, startGateway, until } from '../support/gateway.ts';
 import { type HoldingProxy, startHoldingProxy } from '../support/holding-proxy.ts';
-import { testDatabaseUrl } from '../support/postgres.ts';
+import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { type Relay, startRelay } from '../support/relay.ts';
 
@@ -36,7 +36,7 @@ export type Topology = {
 };
 
 export async function openTopology(name: TopologyName): Promise<Topology> {
-  const databaseUrl = name === 'SQLite' ? '' : await testDatabaseUrl();
+  const databaseUrl = name === 'SQLite' ? '' : await migratedDatabaseUrl();
   const redis = name === 'PostgreSQL with Redis' ? await startOwnRedis() : undefined;
   const env = {
     ...SECRETS,

@@ -252,10 +252,17 @@ export function describeVerdicts(name: TopologyName, open: () => Topology): void
   });
 
   test('refresh: the last second of the window still counts', async () => {
-    const first = await start();
-    const second = await rotated(first);
-    await change(first.sid, `previous_valid_until = ${unixNow() + 2}`);
-    expect(expectWritten(await refresh(first))).toBe(second.refresh);
+    for (;;) {
+      const first = await start();
+      const second = await rotated(first);
+      const end = unixNow() + 1;
+      await change(first.sid, `previous_valid_until = ${end}`);
+      const reply = await refresh(first);
+      // Whether it came in time is known only of one that was answered in time.
+      if (reply.answered > end) continue;
+      expect(expectWritten(reply)).toBe(second.refresh);
+      break;
+    }
   });
 
   test('stolen refresh token: the previous one after its window ends the session for both, on both nodes', async () => {

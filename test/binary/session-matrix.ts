@@ -10,7 +10,7 @@ import { describeSurroundings } from './session-matrix-surroundings.ts';
 import { describeVerdicts } from './session-matrix-verdicts.ts';
 
 export function describeSessionMatrix(name: TopologyName): void {
-  setDefaultTimeout(60_000);
+  setDefaultTimeout(120_000);
   let topology: Topology | undefined;
   beforeAll(async () => {
     topology = await openTopology(name);

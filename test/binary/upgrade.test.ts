@@ -8,7 +8,8 @@ import { migrations } from '../../migrations/index.ts';
 import { deriveSessionKeys } from '../../src/auth/derive-keys.ts';
 import { createRefreshTokens, formatRefreshToken } from '../../src/auth/sessions/refresh-tokens.ts';
 import { type Backdoor, openBackdoor } from '../support/backdoor.ts';
-import { BINARY, freePort, type Gateway, startGateway, temporaryFolder } from '../support/gateway.ts';
+import { freePort } from '../support/free-port.ts';
+import { BINARY, type Gateway, startGateway, temporaryFolder } from '../support/gateway.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
 import {
   ask,
@@ -23,7 +24,7 @@ import {
   unixNow,
 } from './session-matrix-nodes.ts';
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(120_000);
 
 const SECRETS = {
   SESSION_SECRET: 'session-secret-of-the-tests-0123456789',
@@ -93,7 +94,7 @@ async function run(argv: readonly string[], { dataDir, databaseUrl }: OldDatabas
     stdout: 'pipe',
     stderr: 'pipe',
   });
-  const timer = setTimeout(() => child.kill('SIGKILL'), 20_000);
+  const timer = setTimeout(() => child.kill('SIGKILL'), 60_000);
   const [out, err, code] = await Promise.all([
     new Response(child.stdout).text(),
     new Response(child.stderr).text(),

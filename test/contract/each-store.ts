@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe } from 'bun:test';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, setDefaultTimeout } from 'bun:test';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -32,6 +32,8 @@ export function describeEachStore(
   suite: (opened: () => OpenedStore) => void,
   { fresh = 'suite' }: { fresh?: 'suite' | 'test' } = {},
 ) {
+  // Hundreds of questions, one after the other, to a database that others use too.
+  setDefaultTimeout(120_000);
   for (const dialect of ['sqlite', 'postgres'] as const) {
     describe(`${name} on ${dialect}`, () => {
       let current: OpenedStore;

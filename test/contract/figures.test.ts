@@ -82,7 +82,7 @@ describeEachStore(
       const { store, openAnother } = opened();
       const stores = store.dialect === 'postgres' ? [store, await openAnother()] : [store, store];
       const { id } = await addUser(store);
-      for (let i = 0; i < 40; i += 1) await add(store, id, 5 * DAY + i);
+      await Promise.all(Array.from({ length: 40 }, (_, i) => add(store, id, 5 * DAY + i)));
       await Promise.all([...stores, ...stores].map((each) => addUp(each, 6 * DAY, 3)));
       const sum = (await store.figures.usageByDay({ sinceDay: 0 })).reduce((total, { tasks }) => total + tasks, 0);
       expect(sum).toBe(40);
@@ -92,7 +92,7 @@ describeEachStore(
       const { store, openAnother } = opened();
       const another = store.dialect === 'postgres' ? await openAnother() : store;
       const { id } = await addUser(store);
-      for (let i = 0; i < 20; i += 1) await add(store, id, 5 * DAY + i);
+      await Promise.all(Array.from({ length: 20 }, (_, i) => add(store, id, 5 * DAY + i)));
       const count = async () =>
         Promise.all(
           [{}, { userId: id }].map(async (whose) =>

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { randomToken, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { connectRedis, createMemorySuccessLists, createRedisSuccessLists } from '../../src/store/index.ts';
 import type { SuccessLists } from '../../src/store/ports/index.ts';
+import { startLivedTime } from '../support/lived-time.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { startRelay } from '../support/relay.ts';
 import { until } from '../support/until.ts';
@@ -13,6 +14,8 @@ const connections: Redis[] = [];
 async function connected(url = server.url): Promise<Redis> {
   const redis = connectRedis({ url, logger: silentLogger });
   connections.push(redis);
+  // A lost connection fails a command at once; a busy machine shall not.
+  redis.options.commandTimeout = 60_000;
   await until(() => redis.status === 'ready');
   return redis;
 }
@@ -95,9 +98,9 @@ describe('success lists in redis as other nodes see them', () => {
   test('the key, the layout of the times and the time to live are those of the reference implementation', async () => {
     const redis = await connected();
     const key = newKey();
-    await createRedisSuccessLists(redis, systemClock).push(key, NOON, 5, 60);
+    await createRedisSuccessLists(redis, systemClock).push(key, NOON, 5, 600);
     expect(await redis.lrange(listOf(key), 0, -1)).toEqual(['2026-11-21T12:00:00.250Z']);
-    expect(await redis.ttl(listOf(key))).toBeWithin(55, 61);
+    expect(await redis.ttl(listOf(key))).toBeWithin(560, 601);
   });
 
   test('what an older node wrote is counted on, and stays', async () => {
@@ -149,11 +152,11 @@ describe('success lists in redis as other nodes see them', () => {
     expect(await lists.at(taken, 0)).toBe(NOON + 1);
 
     await relay.cut();
-    const begun = performance.now();
+    const lived = startLivedTime();
     expect(await lists.at(key, 0)).toBeUndefined();
     await lists.push(key, NOON + 2, 5, 600);
     expect(await lists.at(key, 0)).toBe(NOON + 2);
-    expect(performance.now() - begun).toBeLessThan(1_600);
+    expect(lived.stop()).toBeLessThan(1_600);
 
     await relay.mend();
     await until(() => redis.status === 'ready');

@@ -79,7 +79,7 @@ function suite(opened: () => OpenedStore): void {
     for (let i = 0; i < 6; i += 1) {
       const task = await store.tasks.insert(newTask({ platform: i === 4 ? 'another' : platform }));
       if (i === 2) continue;
-      await store.tasks.amend(leaseOf(task), { data: { i } });
+      await store.tasks.amend(leaseOf(task), { upstreamTaskId: `job-${i}`, data: { i } });
       if (i !== 4) withData.unshift(task.taskId);
     }
     const ids = async (limit: number) =>
@@ -100,7 +100,7 @@ function suite(opened: () => OpenedStore): void {
     const due: TaskRecord[] = [];
     for (const [i, status] of (['SUBMITTED', 'QUEUED', 'IN_PROGRESS'] as const).entries()) {
       const task = await store.tasks.insert(newTask());
-      await store.tasks.advance(leaseOf(task), { status }, -1000 * (i + 1));
+      await store.tasks.advance(leaseOf(task), { status }, -60_000 * (i + 1));
       due.unshift(task);
     }
     const first = await claimDue({ limit: 2 });
@@ -137,10 +137,20 @@ function suite(opened: () => OpenedStore): void {
     expect((await channels(1000)).reduce((sum, count) => sum + count)).toBe(13);
   });
 
+  test('channels whose tasks are all being asked for hold up no other, however few are claimed at once', async () => {
+    const { store } = opened();
+    const asked: string[] = [];
+    for (let i = 0; i < 4; i += 1) asked.push((await addRunningTask(store, { channelId: 121 + i })).taskId);
+    const claimed = [...(await claimDue({ limit: 2 })), ...(await claimDue({ limit: 2 }))];
+    expect(claimed.map(({ taskId }) => taskId).sort()).toEqual(asked.sort());
+    const late = await addRunningTask(store, { channelId: 130 });
+    expect((await claimDue({ limit: 2 })).map(({ taskId }) => taskId)).toEqual([late.taskId]);
+  });
+
   test('20 claims at once never get the same task, and miss none', async () => {
     const { store } = opened();
-    const wanted = new Set<string>();
-    for (let i = 0; i < 100; i += 1) wanted.add((await addRunningTask(store)).taskId);
+    const tasks = await Promise.all(Array.from({ length: 100 }, () => addRunningTask(store)));
+    const wanted = new Set(tasks.map(({ taskId }) => taskId));
     const got: string[] = [];
     while (got.length < 100) {
       const batches = await Promise.all(Array.from({ length: 20 }, (_, i) => claimDue({ owner: `o${i}`, limit: 3 })));
@@ -165,6 +175,48 @@ function suite(opened: () => OpenedStore): void {
     expect(await store.tasks.advance({ ...leaseOf(stale), leaseOwner: 'quick' }, end, null)).toBe(false);
     expect(await reload(task)).toEqual(before);
     expect(await store.tasks.advance(leaseOf(fresh), end, null)).toBe(true);
+  });
+
+  test('a claim outlives a transaction that was rolled back, and its holder may write again', async () => {
+    const { store } = opened();
+    const task = await addRunningTask(store);
+    const [claimed] = (await claimDue()).filter(({ taskId }) => taskId === task.taskId) as [TaskRecord];
+    const lost = store.transaction(async (tx) => {
+      expect(await tx.tasks.advance(leaseOf(claimed), { polls: 7 }, 0)).toBe(true);
+      expect(await tx.tasks.advanceAll([{ lease: leaseOf(claimed), change: { polls: 8 }, nextPollInMs: 0 }])).toEqual([
+        false,
+      ]);
+      throw new Error('rolled back');
+    });
+    await expect(lost).rejects.toThrow('rolled back');
+    expect(await reload(task)).toEqual({ ...claimed, leaseUntilMs: expect.any(Number) });
+    expect(await claimDue()).toEqual([]);
+    expect(await store.tasks.amend(leaseOf(claimed), { polls: 8 })).toBe(true);
+    expect(await store.tasks.renew(leaseOf(claimed), 60_000)).toBe(true);
+    expect(await store.tasks.advance(leaseOf(claimed), { polls: 9 }, 0)).toBe(true);
+    expect((await claimDue()).map(({ polls, leaseSeq }) => [polls, leaseSeq])).toEqual([[9, claimed.leaseSeq + 1]]);
+  });
+
+  test('what its owner gave back is the next one’s, also where the same claims again', async () => {
+    const { store } = opened();
+    await addRunningTask(store);
+    const [before] = (await claimDue()) as [TaskRecord];
+    expect(await store.tasks.releaseOwner('poller', { expireSubmits: false })).toBe(1);
+    expect(await store.tasks.renew(leaseOf(before), 60_000)).toBe(false);
+    expect(await store.tasks.advance(leaseOf(before), { polls: 1 }, 0)).toBe(false);
+    const [after] = (await claimDue()) as [TaskRecord];
+    expect(after.leaseSeq).toBe(before.leaseSeq + 1);
+    expect(await store.tasks.advance(leaseOf(before), { polls: 1 }, 0)).toBe(false);
+    expect(await store.tasks.advance(leaseOf(after), { polls: 2 }, 60_000)).toBe(true);
+  });
+
+  test('a lease that ran out and was given back is worth nothing to who held it', async () => {
+    const { store } = opened();
+    await addRunningTask(store);
+    const [task] = (await claimDue({ leaseForMs: 0 })) as [TaskRecord];
+    expect(await store.tasks.releaseOwner('poller', { expireSubmits: false })).toBe(1);
+    expect(await store.tasks.renew(leaseOf(task), 60_000)).toBe(false);
+    expect(await store.tasks.advance(leaseOf(task), { polls: 1 }, 0)).toBe(false);
   });
 
   test('of ten writers under one lease, one ends the task, and nothing changes it after', async () => {
@@ -244,7 +296,7 @@ function suite(opened: () => OpenedStore): void {
         lease: leaseOf(whole),
         change: { ...change, status: 'IN_PROGRESS', pollFailures: 0, polls: 5, startTime: 77 },
         event: { at: 8, kind: 'transition', status: 'IN_PROGRESS' },
-        nextPollInMs: 5000,
+        nextPollInMs: 60_000,
       },
       { lease: leaseOf(bare), change: {}, nextPollInMs: 60_000 },
       {
@@ -271,8 +323,8 @@ function suite(opened: () => OpenedStore): void {
       startTime: 77,
       leaseSeq: 2,
     });
-    expect(row.nextPollAtMs - before).toBeGreaterThan(4900);
-    expect(row.nextPollAtMs - before).toBeLessThan(65_000);
+    expect(row.nextPollAtMs - before).toBeGreaterThan(59_900);
+    expect(row.nextPollAtMs - before).toBeLessThan(120_000);
     expect(row.updatedAt).toBeGreaterThan(1_700_000_000);
     expect(await reload(bare)).toMatchObject({ ...earlier, ...free, progress: bare.progress, billing: bare.billing });
     expect([await reload(lost), await reload(ended), await reload(strange)]).toEqual(untouched);

@@ -47,7 +47,7 @@ describeEachStore(
       const { store, openAnother } = opened();
       const other = await openAnother();
       const notices = Array.from({ length: 30 }, () => notice({ event: 'task.finished' }));
-      for (const each of notices) await store.webhooks.putFinish(each, DAY);
+      await Promise.all(notices.map((each) => store.webhooks.putFinish(each, DAY)));
       const claimed = (
         await Promise.all([
           claim(store, { limit: 20 }),

@@ -17,7 +17,7 @@ const batchPlugin = await load(DEMO_BATCH);
 describe('the plugins in the sandbox', () => {
   let sandbox: Sandbox;
   beforeAll(() => {
-    sandbox = startSandbox();
+    sandbox = startSandbox({ callTimeoutMs: 20_000, killGraceMs: 5_000 });
   });
   afterAll(() => sandbox.close());
 
@@ -64,9 +64,9 @@ describe('the plugins against the demo vendor', () => {
       body: outgoing,
       privateHosts: [new URL(baseUrl).host],
       maxRedirects: 0,
-      connectTimeoutMs: 5000,
-      headersTimeoutMs: 5000,
-      idleTimeoutMs: 5000,
+      connectTimeoutMs: 20_000,
+      headersTimeoutMs: 20_000,
+      idleTimeoutMs: 20_000,
       maxResponseBytes: 2 ** 20,
     });
     if (!result.ok) throw new Error(result.error.message);

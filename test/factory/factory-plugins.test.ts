@@ -1,7 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { existsSync, readdirSync } from 'node:fs';
 import { expectedOf, type Factory, type Seen, startFactory } from './harness.ts';
 import type { Vendor } from './vendor.ts';
+
+setDefaultTimeout(120_000);
 
 /** The demo plugin has its vendor built in and is tested with it. */
 const keys = readdirSync(new URL('../../src/plugins/factory/', import.meta.url))
@@ -20,7 +22,7 @@ beforeAll(async () => {
   factory = await startFactory();
   for (const vendor of vendors) playing.set(vendor.key, factory.play(vendor));
   await Promise.allSettled(playing.values());
-}, 60_000);
+}, 120_000);
 afterAll(() => factory?.stop());
 
 test('every factory plugin has its vendor', () => {
@@ -35,7 +37,7 @@ for (const vendor of vendors) {
         const seen = await scenarios?.get(scenario.name);
         expect(seen?.faults).toEqual([]);
         expect(seen).toEqual(expectedOf(scenario));
-      }, 60_000);
+      }, 120_000);
     }
   });
 }

@@ -146,7 +146,7 @@ async function askNatively({ gateway, key, ids }: Stage, { path, json }: NativeR
 
 /** Asks until the vendor's own answer says that the task has ended, and gives that answer. */
 async function waitAsVendorsDo(stage: Stage, client: NativeClient, id: string): Promise<Record<string, unknown>> {
-  const deadline = performance.now() + 45_000;
+  const deadline = performance.now() + 100_000;
   for (;;) {
     const { status, body } = await askNatively(stage, client.read(id));
     if (status !== 200) throw new Error(`the task ${id} cannot be read: ${status} ${JSON.stringify(body)}`);
@@ -179,7 +179,7 @@ async function download(url: string, key: string, id: string): Promise<Record<st
 
 /** Asks five times a second: many tasks are waited for at once. */
 async function waitForEnd(url: string, key: string, id: string): Promise<{ status: string; fail_reason: string }> {
-  const deadline = performance.now() + 45_000;
+  const deadline = performance.now() + 100_000;
   for (;;) {
     const { body } = await ask(`${url}/v1/tasks/${id}`, { token: key });
     if (body.status === 'SUCCESS' || body.status === 'FAILURE')

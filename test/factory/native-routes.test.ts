@@ -1,6 +1,8 @@
 /** The paths of vendors' own clients, on the executable: submitted, polled at the vendor, asked for, refused in the vendor's words. */
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { ask, type Gateway, setUp, startGateway, until } from '../support/gateway.ts';
+
+setDefaultTimeout(120_000);
 
 type Call = { method: 'GET' | 'POST'; path: string; body?: unknown };
 type Client = {
@@ -174,7 +176,7 @@ beforeAll(async () => {
       ...{ name: plugin, task_plugin_key: plugin, models: [model], key: 'access|secret' },
     });
   }
-}, 60_000);
+}, 120_000);
 afterAll(async () => {
   await gateway?.stop();
   await Promise.all(vendors.map((vendor) => vendor.stop(true)));

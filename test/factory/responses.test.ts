@@ -1,10 +1,12 @@
 /** Vendors' plugins behind OpenAI's responses API on the executable, with the official client: what was made is fetched by the link shown. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import OpenAI from 'openai';
 import { type Gateway, setUp, startGateway } from '../support/gateway.ts';
 import { faultsOfEvent, faultsOfResponse } from '../support/response-shapes.ts';
 import { install } from './harness.ts';
 import { type RunningVendor, startVendor, type Vendor } from './vendor.ts';
+
+setDefaultTimeout(120_000);
 
 const KEYS = ['gemini', 'kling', 'sora', 'sunoapi', 'vidu'];
 const vendors: Vendor[] = [];
@@ -30,7 +32,7 @@ beforeAll(async () => {
     running.set(vendor.key, started);
     await install(admin, vendor, started.url);
   }
-}, 60_000);
+}, 120_000);
 afterAll(async () => {
   await gateway?.stop();
   await Promise.all([...running.values()].map((vendor) => vendor.stop()));
@@ -65,7 +67,7 @@ for (const vendor of vendors) {
       expect(filesOf(vendor, 'busy-at-poll')).toContain(await download(streamed));
       const faults = ['success', 'busy-at-poll'].flatMap((name) => running.get(vendor.key)?.played(name).faults ?? []);
       expect(faults).toEqual([]);
-    }, 60_000);
+    }, 120_000);
   });
 
   async function wait(name: string): Promise<string> {

@@ -8,7 +8,7 @@ let root: string;
 beforeAll(async () => {
   panel = await openPanel();
   root = (await panel.logIn('root')).token;
-}, 30_000);
+}, 60_000);
 afterAll(() => panel.gateway.stop());
 
 test('an administrator learns what a channel can be made of, and nothing of sources and options', async () => {

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { startTaskgate } from '../app/run-taskgate.ts';
 import { Administrator, ask, until } from '../support/gateway.ts';
+import { holdOpen } from '../support/hold-open.ts';
 import { type ArtifactGateway, FILE, LARGE, startArtifactGateway, VENDOR_KEY } from './artifact-harness.ts';
 
 const INVALID_A_MINUTE = 4;
@@ -268,7 +269,7 @@ describe('downloads with API keys', () => {
     const begin = async (id: string, token: string) => {
       const client = new AbortController();
       const headers = { authorization: `Bearer ${token}` };
-      const response = await fetch(`${world.url}${content(id)}`, { headers, signal: client.signal });
+      const response = holdOpen(await fetch(`${world.url}${content(id)}`, { headers, signal: client.signal }));
       if (response.status === 200) {
         clients.push(client);
         return 200;
@@ -423,7 +424,7 @@ describe('links', () => {
     const clients: AbortController[] = [];
     const begin = async (link: string, address: string) => {
       const client = new AbortController();
-      const response = await fetch(link, { headers: { 'x-forwarded-for': address }, signal: client.signal });
+      const response = holdOpen(await fetch(link, { headers: { 'x-forwarded-for': address }, signal: client.signal }));
       if (response.status === 200) clients.push(client);
       else client.abort();
       return response.status;

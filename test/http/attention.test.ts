@@ -40,10 +40,10 @@ async function must(path: string, request: Parameters<PanelCaller['send']>[1]) {
 }
 type Item = { code: string; severity: string; target: { kind: string; id: unknown }; message: string };
 const attention = (token = tokens.admin): Promise<Item[]> => must('/api/attention', { token });
-const submit = (model: string) =>
+const submit = (model: string, prompt = 'x') =>
   panel.send('/api/task', {
     token: tokens.root,
-    body: { plugin_key: 'demo', body: { model, prompt: 'x' } },
+    body: { plugin_key: 'demo', body: { model, prompt } },
   });
 
 describe('what needs attention', () => {
@@ -59,9 +59,10 @@ describe('what needs attention', () => {
       const { status } = await must(`/api/task/${done}`, { token: tokens.root });
       return status === 'SUCCESS';
     });
-    const old = await submit('demo-video');
+    const old = await submit('demo-video', 'x [duration=3600]');
+    // With a claim of its own, so that a poll that is under way changes nothing any more.
     panel.run(`update tasks set submit_time = 1000, status = 'IN_PROGRESS', next_poll_at = 9999999999999,
-      lease_until = 9999999999999 where task_id = '${old.json.data.id}'`);
+      lease_until = 9999999999999, lease_seq = lease_seq + 1 where task_id = '${old.json.data.id}'`);
     panel.run(`update users set quota = quota + 1 where username = 'user'`);
     await attention();
     const items = await until('the ledger was checked', async () => {

@@ -35,18 +35,18 @@ const floods: [name: string, type: string, body: string][] = [
   ['two boundaries, the second a blind', 'multipart/form-data; boundary=b; boundary=z', multipart(60_000, 'name="a"')],
 ];
 test.each(floods)('form flood: %s is refused at once', async (_name, type, body) => {
-  const started = performance.now();
+  const before = process.cpuUsage();
   const refusal = await read(type, body).catch((error: unknown) => error);
-  expect(performance.now() - started).toBeLessThan(1000);
+  expect(process.cpuUsage(before).user / 1000).toBeLessThan(1000);
   expect(refusal).toBeInstanceOf(AppError);
   expect((refusal as AppError).code).toBe('http.bad_body');
 });
 
 test('query flood: many names cost no more than their number, and __proto__ is a name', async () => {
   const names = Array.from({ length: 40_000 }, (_, i) => i.toString(36)).join('&');
-  const started = performance.now();
+  const before = process.cpuUsage();
   const { query } = await read('application/json', '{}', `?__proto__=x&${names}&a=1&a=2`);
-  expect(performance.now() - started).toBeLessThan(1000);
+  expect(process.cpuUsage(before).user / 1000).toBeLessThan(1000);
   expect(Object.getPrototypeOf(query)).toBe(Object.prototype);
   expect(Object.getOwnPropertyDescriptor(query, '__proto__')?.value).toEqual(['x']);
   expect(query.a).toEqual(['', '1', '2']);

@@ -3,7 +3,7 @@
 import { type RunningGateway, startTaskgate } from '../app/run-taskgate.ts';
 import { pluginSource } from '../plugins/support.ts';
 import { type Administrator, ask, setUp } from '../support/gateway.ts';
-import { testDatabaseUrl } from '../support/postgres.ts';
+import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 
 type Route = Record<string, unknown>;
 
@@ -89,7 +89,7 @@ export async function startNativeGateway(dialect: 'sqlite' | 'postgres') {
   const gateway: RunningGateway = await startTaskgate(
     dialect === 'postgres'
       ? {
-          DATABASE_URL: await testDatabaseUrl(),
+          DATABASE_URL: await migratedDatabaseUrl(),
           SESSION_SECRET: 'session-secret-of-the-tests-0123456789',
           CRYPTO_SECRET: 'crypto-secret-of-the-tests-0123456789',
         }

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { type RunningGateway, runTaskgate, startTaskgate, temporaryFolder } from '../app/run-taskgate.ts';
 import { openRaw } from '../contract/open-raw.ts';
-import { testDatabaseUrl } from '../support/postgres.ts';
+import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { until } from '../support/until.ts';
 
 const PASSWORD = 'correct horse battery';
@@ -13,7 +13,7 @@ let nodes: RunningGateway[];
 let token: string;
 
 beforeAll(async () => {
-  databaseUrl = await testDatabaseUrl();
+  databaseUrl = await migratedDatabaseUrl();
   const environment = {
     DATABASE_URL: databaseUrl,
     SESSION_SECRET: 'session-secret-of-the-tests-0123456789',

@@ -15,7 +15,7 @@ beforeAll(async () => {
   gateway = await startTaskgate();
   base = `http://127.0.0.1:${gateway.port}`;
   setupToken = gateway.setup_url?.split('#token=')[1] ?? '';
-}, 30_000);
+}, 60_000);
 afterAll(() => gateway.stop());
 
 type Send = { method?: string; path: string; token?: string; body?: unknown; headers?: Record<string, string> };
@@ -939,7 +939,7 @@ describe('tasks in the panel', () => {
     expect(await found('model=none')).toBe(0);
     expect((await send({ path: '/api/log?api_key=x', token })).json.code).toBe('VALIDATION_FAILED');
     expect(gateway.log()).not.toContain(stored.searchParams.get('access') ?? 'no access');
-  }, 30_000);
+  }, 60_000);
 });
 
 describe('operation', () => {

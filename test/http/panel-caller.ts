@@ -1,8 +1,12 @@
 /** A running gateway with its administrator, and people whom the API cannot make: their password is the administrator's. */
 import { Database } from 'bun:sqlite';
+import { setDefaultTimeout } from 'bun:test';
 import { join } from 'node:path';
 import { type RunningGateway, runTaskgate, startTaskgate, temporaryFolder } from '../app/run-taskgate.ts';
 import { cheapHash } from '../support/cheap-hash.ts';
+
+// The gateway is a process of its own, on a busy machine.
+setDefaultTimeout(60_000);
 
 const PASSWORD = 'correct horse battery';
 

@@ -4,7 +4,14 @@ import { connect } from 'node:net';
 import { type ServerEvent, sendEvents } from '../../src/http/v1/send-events.ts';
 import { until } from '../support/until.ts';
 
-type Case = { events: (signal: AbortSignal) => AsyncIterable<ServerEvent>; failures: unknown[]; aborted: boolean };
+type Case = {
+  events: (signal: AbortSignal) => AsyncIterable<ServerEvent>;
+  heartbeatMs: number;
+  failures: unknown[];
+  aborted: boolean;
+};
+/** Between two beats of those that are about them; the others hear none, however long they take. */
+const HEARTBEAT_MS = 40;
 
 const cases = new Map<string, Case>();
 const server = Bun.serve({
@@ -21,7 +28,7 @@ const server = Bun.serve({
       found.aborted = true;
     });
     return sendEvents(request.signal, found.events(request.signal), {
-      heartbeatMs: 40,
+      heartbeatMs: found.heartbeatMs,
       onFailure: (error) => found.failures.push(error),
       onEnd: () => {},
     });
@@ -29,9 +36,9 @@ const server = Bun.serve({
 });
 afterAll(() => server.stop(true));
 
-function serve(events: Case['events']): { url: string } & Case {
+function serve(events: Case['events'], heartbeatMs = 3_600_000): { url: string } & Case {
   const path = `/${cases.size}`;
-  const entry: Case = { events, failures: [], aborted: false };
+  const entry: Case = { events, heartbeatMs, failures: [], aborted: false };
   cases.set(path, entry);
   return Object.assign(entry, { url: new URL(path, server.url).href });
 }
@@ -63,7 +70,7 @@ describe('a stream of events', () => {
       yield { event: 'first', data: 1 };
       await rest.promise;
       yield { event: 'last', data: 2 };
-    });
+    }, HEARTBEAT_MS);
     const response = await fetch(url);
     let text = '';
     if (!response.body) throw new Error('the stream has no body');
@@ -117,7 +124,7 @@ describe('a stream of events', () => {
       } finally {
         ended = true;
       }
-    });
+    }, HEARTBEAT_MS);
     const { port, pathname } = new URL(flood.url);
     const socket = connect(Number(port), '127.0.0.1');
     socket.pause();

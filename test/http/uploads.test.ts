@@ -91,7 +91,7 @@ const openFiles = (): string[] =>
   });
 
 const expectNothingLeft = async () => {
-  await until('every temporary file is closed', () => openFiles().length === 0, 5000);
+  await until('every temporary file is closed', () => openFiles().length === 0);
   expect(readdirSync(folder)).toEqual([]);
 };
 
@@ -335,7 +335,7 @@ describe('temporary files', () => {
       );
       return socket;
     });
-    await until('all files have begun', () => openFiles().length === 5, 5000);
+    await until('all files have begun', () => openFiles().length === 5);
     for (const client of clients) client.destroy();
     await expectNothingLeft();
   });

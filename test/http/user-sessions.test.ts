@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { openPanel, type PanelCaller } from './panel-caller.ts';
 
 // The gateway is a process of its own, on a busy machine.
-setDefaultTimeout(30_000);
+setDefaultTimeout(60_000);
 
 let panel: PanelCaller;
 beforeAll(async () => {

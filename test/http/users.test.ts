@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { type Answer, openPanel, type PanelCaller, type Send } from './panel-caller.ts';
 
 // The gateway is a process of its own, on a busy machine.
-setDefaultTimeout(30_000);
+setDefaultTimeout(60_000);
 
 const PASSWORD = 'correct horse battery';
 const NEW_PASSWORD = 'another long password';

@@ -248,7 +248,10 @@ describe('the log of deliveries', () => {
     receiver.answer((_, response) => void response.writeHead(410).end('no-text-of-the-receiver'));
     const submitted = await submit('/v1/tasks/demo', task('a cat [duration=0]'), { 'x-callback-url': receiver.url });
     taskId = submitted.json.id;
-    await until(async () => (await as('anna', path())).json.data.items[0]?.status === 'failed');
+    await until(async () => {
+      const [notice] = (await as('anna', path())).json.data.items;
+      return notice?.event === 'task.finished' && notice.status === 'failed';
+    });
     const { json, text } = await as('anna', path());
     expect(json.data).toMatchObject({ page: 1, page_size: 20 });
     expect(json.data.items[0]).toEqual({

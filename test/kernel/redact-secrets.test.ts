@@ -33,7 +33,7 @@ test('other text stays, and so do words that a short secret is', () => {
 });
 
 test('slow redaction: a key and a text that repeat themselves cost no more than a moment', () => {
-  const started = performance.now();
+  const before = process.cpuUsage();
   redactSecrets('a'.repeat(16_384), [`${'a'.repeat(16_000)}b`]);
-  expect(performance.now() - started).toBeLessThan(500);
+  expect(process.cpuUsage(before).user / 1000).toBeLessThan(500);
 });

@@ -235,7 +235,7 @@ describe('exports are checked in both directions', () => {
 });
 
 test('an endless top level is a fault that names the time, and is judged anew the next time', async () => {
-  const slow = startSandbox();
+  const slow = startSandbox({ callTimeoutMs: 1_000 });
   try {
     const result = await createCompiler(slow).compile(`${pluginSource()}\nwhile (true) {}`);
     expect(result).toMatchObject({ ok: false, error: { kind: 'faults', faults: [{ path: 'source' }] } });

@@ -181,8 +181,8 @@ describe('attacks with SVG', () => {
   ])('512 KiB of %s are read quickly', (_name, inside) => {
     const url = drawing(inside);
     expect(url.length).toBeLessThan(700_000);
-    const before = performance.now();
+    const before = process.cpuUsage();
     readIcon(url);
-    expect(performance.now() - before).toBeLessThan(2_000);
+    expect(process.cpuUsage(before).user / 1000).toBeLessThan(2_000);
   });
 });

@@ -29,7 +29,7 @@ beforeAll(async () => {
   opened = await openTestStore('sqlite');
   plugins = makeService(opened.store, sandbox);
   await plugins.start();
-}, 30_000);
+}, 60_000);
 afterAll(async () => {
   await plugins?.stop();
   await opened?.close();

@@ -6,7 +6,7 @@ import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import type { PluginService } from '../../src/plugins/index.ts';
 import { openStore } from '../../src/store/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
-import { testDatabaseUrl } from '../support/postgres.ts';
+import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { makeService, pluginSource, startSandbox, until } from './support.ts';
 
 setDefaultTimeout(60_000);
@@ -20,7 +20,7 @@ let databaseUrl: string;
 const ends: (() => Promise<void>)[] = [];
 
 beforeAll(async () => {
-  databaseUrl = await testDatabaseUrl();
+  databaseUrl = await migratedDatabaseUrl();
 });
 afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();

@@ -65,6 +65,7 @@ export async function insertEndedTask(
 ): Promise<string> {
   const taskId = await insertTask(store, platform);
   const lease = { taskId, leaseOwner: 'n', leaseSeq: 1 };
-  if (!(await store.tasks.advance(lease, { data, ...change }, null))) throw new Error('the task was not advanced');
+  const taken = { upstreamTaskId: `job-${taskId}`, data };
+  if (!(await store.tasks.advance(lease, { ...taken, ...change }, null))) throw new Error('the task was not advanced');
   return taskId;
 }

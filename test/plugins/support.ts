@@ -9,7 +9,7 @@ import { createSandbox, type Sandbox } from '../../src/sandbox/index.ts';
 import type { SandboxLimits } from '../../src/sandbox/types.ts';
 import { openStore } from '../../src/store/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
-import { testDatabaseUrl } from '../support/postgres.ts';
+import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 
 const MEBIBYTE = 1024 * 1024;
 
@@ -19,8 +19,9 @@ export const startSandbox = (limits: Partial<SandboxLimits> = {}): Sandbox =>
   createSandbox({
     limits: {
       processes: 2,
-      callTimeoutMs: 5_000,
-      killGraceMs: 250,
+      // So long that no hook of a test meets its end on a busy machine.
+      callTimeoutMs: 20_000,
+      killGraceMs: 5_000,
       memoryBytes: 128 * MEBIBYTE,
       sourceBytes: MEBIBYTE,
       consoleBytes: 16_384,
@@ -66,7 +67,7 @@ export type OpenedStore = { store: Store; close(): Promise<void> };
 /** An empty, migrated database of its own. */
 export async function openTestStore(dialect: 'sqlite' | 'postgres'): Promise<OpenedStore> {
   const dataDir = mkdtempSync(join(tmpdir(), 'taskgate-plugins-'));
-  const databaseUrl = dialect === 'postgres' ? await testDatabaseUrl() : '';
+  const databaseUrl = dialect === 'postgres' ? await migratedDatabaseUrl() : '';
   const store = await openStore({
     databaseUrl,
     dataDir,

@@ -48,7 +48,7 @@ describe('what one call leaves behind is gone in the next', () => {
   }
 
   test('after a timeout and after memory ran out', async () => {
-    const quick = startSandbox({ callTimeoutMs: 200, killGraceMs: 5_000, memoryBytes: 32 * MEBIBYTE });
+    const quick = startSandbox({ callTimeoutMs: 600, killGraceMs: 5_000, memoryBytes: 32 * MEBIBYTE });
     const module = plugin(
       `let kept = 0;
        export function spin() { kept = 1; Object.prototype.left = 1; for (;;); }

@@ -24,6 +24,9 @@ const two = plugin(source, 'two');
 describe('slots', () => {
   test('one slow plugin never takes the whole pool', async () => {
     const sandbox = start();
+    // How long a process takes to start is not the question here.
+    for (let round = 0; round < 2 || sandbox.stats().processes < 2; round++)
+      await Promise.all([one, two].map((module) => resultOf(sandbox, module, 'busy', [100])));
     let ended = 0;
     const slow = Array.from({ length: 12 }, async () => {
       expect(await resultOf(sandbox, one, 'busy', [200])).toBe(200);
@@ -86,9 +89,9 @@ describe('slots', () => {
   });
 
   test('a deadline counts from admission, not from the time in the queue', async () => {
-    const sandbox = start({ callTimeoutMs: 500 });
-    const outcomes = await Promise.all(Array.from({ length: 6 }, () => sandbox.call(one, hook('busy', [200]))));
-    expect(outcomes.map((outcome) => outcome.ok)).toEqual(Array.from({ length: 6 }, () => true));
+    const sandbox = start({ callTimeoutMs: 1_500 });
+    const outcomes = await Promise.all(Array.from({ length: 9 }, () => sandbox.call(one, hook('busy', [200]))));
+    expect(outcomes.map((outcome) => outcome.ok)).toEqual(Array.from({ length: 9 }, () => true));
   });
 });
 
@@ -160,7 +163,7 @@ describe('suspension', () => {
     let shift = 0;
     const clock: Clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + shift };
     const sandbox = start(
-      { callTimeoutMs: 100, killGraceMs: 50, killsToSuspend: 3, killWindowMs: 600_000, suspendMs: 300_000 },
+      { callTimeoutMs: 300, killGraceMs: 100, killsToSuspend: 3, killWindowMs: 600_000, suspendMs: 300_000 },
       clock,
     );
     for (let i = 0; i < 3; i++) {
@@ -218,7 +221,7 @@ describe('memory stays flat', () => {
     const before = sandbox.stats().residentBytes;
     await calls(10_000);
     expect(sandbox.stats().residentBytes - before).toBeLessThan(24 * MEBIBYTE);
-  }, 60_000);
+  }, 180_000);
 
   test('with more plugins than a process keeps', async () => {
     const sandbox = start({ processes: 1 });
@@ -229,7 +232,7 @@ describe('memory stays flat', () => {
     for (const module of many) sandbox.forget(module.sourceHash);
     for (const module of many) expect(await resultOf(sandbox, module, 'id', [3])).toBe(3);
     expect(sandbox.stats().residentBytes - before).toBeLessThan(48 * MEBIBYTE);
-  }, 60_000);
+  }, 180_000);
 });
 
 describe('close', () => {

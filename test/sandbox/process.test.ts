@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { childrenOf, hook, plugin, residentBytes, resultOf, startSandbox, until } from './start-sandbox.ts';
+import { childrenOf, failureOf, hook, plugin, residentBytes, resultOf, startSandbox, until } from './start-sandbox.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'sandbox-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -68,6 +68,23 @@ describe('a child process', () => {
     expect(residentBytes(await child())).toBeLessThan(110 * 1024 * 1024);
   });
 });
+
+test('a machine so busy that the time of a call is over before the host has made the guest: the call alone fails', async () => {
+  const before = new Set(childrenOf(process.pid));
+  const hurried = startSandbox({ callTimeoutMs: 1, killGraceMs: 20_000 });
+  await hurried.call(plugin('export function id() { return 1 }'), hook('id'));
+  const pids = childrenOf(process.pid).filter((pid) => !before.has(pid));
+  expect(pids.length).toBeGreaterThan(0);
+  for (let i = 0; i < 3; i += 1) {
+    const slow = plugin(`for (let i = 0; i < 1e9; i += 1); export function id() { return ${i} }`);
+    expect(await failureOf(hurried.call(slow, hook('id')))).toMatchObject({
+      kind: 'timeout',
+      message: 'did not end within the limit of 1 ms',
+    });
+  }
+  expect(pids.filter((pid) => !gone(pid))).toEqual(pids);
+  await hurried.close();
+}, 60_000);
 
 describe('when the gateway is killed', () => {
   for (const state of ['idle', 'busy']) {

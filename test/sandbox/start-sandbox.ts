@@ -78,7 +78,7 @@ export function residentBytes(pid: number | 'self'): number {
 }
 
 /** Waits until `check` holds, for at most `limitMs`. */
-export async function until(check: () => boolean, limitMs = 5_000): Promise<void> {
+export async function until(check: () => boolean, limitMs = 20_000): Promise<void> {
   const end = performance.now() + limitMs;
   while (!check()) {
     if (performance.now() > end) throw new Error('the condition did not come true');

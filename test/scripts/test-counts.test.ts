@@ -1,8 +1,11 @@
-import { expect, test } from 'bun:test';
+import { expect, setDefaultTimeout, test } from 'bun:test';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { addCounts, formatCounts, readCounts } from '../../scripts/test-counts.ts';
+import { addCounts, formatCounts, readCounts, readFailures } from '../../scripts/test-counts.ts';
+
+// Each case starts processes of its own, several at once on a busy machine.
+setDefaultTimeout(120_000);
 
 /** What the runner really reports for these test files. */
 async function run(files: Record<string, string>) {
@@ -20,7 +23,7 @@ async function run(files: Record<string, string>) {
     );
     const code = await child.exited;
     const text = (await Bun.file(report).exists()) ? await Bun.file(report).text() : '';
-    return readCounts(text, names, code);
+    return { ...readCounts(text, names, code), failures: readFailures(text, names) };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -31,11 +34,11 @@ const good = "import { test } from 'bun:test'; test('a', () => {}); test('b <&>'
 test('passed, failed and skipped tests are counted', async () => {
   const mixed =
     "import { test } from 'bun:test'; test('a', () => { throw new Error('x'); }); test.skip('b', () => {});";
-  expect(await run({ 'a.test.ts': good, 'b.test.ts': mixed })).toEqual({ passed: 2, failed: 1, skipped: 1 });
+  expect(await run({ 'a.test.ts': good, 'b.test.ts': mixed })).toMatchObject({ passed: 2, failed: 1, skipped: 1 });
 });
 
 test('a file that cannot be loaded is a failure', async () => {
-  expect(await run({ 'a.test.ts': good, 'b.test.ts': "throw new Error('boom');" })).toEqual({
+  expect(await run({ 'a.test.ts': good, 'b.test.ts': "throw new Error('boom');" })).toMatchObject({
     passed: 2,
     failed: 1,
     skipped: 0,
@@ -44,6 +47,20 @@ test('a file that cannot be loaded is a failure', async () => {
 
 test('a file without a single test is a failure', async () => {
   expect((await run({ 'a.test.ts': good, 'b.test.ts': 'export {};' })).failed).toBe(1);
+});
+
+test('what failed is named with its place and what it said', async () => {
+  const failing = `import { describe, expect, test } from 'bun:test';
+describe('x & y', () => {
+  test('a "<b>"', () => { expect('<1>').toBe('&2'); });
+  test('never ends', () => new Promise(() => {}), 20);
+});`;
+  const { failures } = await run({ 'a.test.ts': good, 'b.test.ts': failing, 'c.test.ts': 'export {};' });
+  expect(failures).toHaveLength(3);
+  expect(failures[0]).toStartWith('b.test.ts:3 x & y > a "<b>"\n    AssertionError: ');
+  expect(failures[0]).toContain('    Expected: "&2"\n    Received: "<1>"\n');
+  expect(failures[1]).toBe('b.test.ts:4 x & y > never ends\n    test timed out');
+  expect(failures[2]).toStartWith('c.test.ts\n');
 });
 
 test('a run that died without a report is a failure', () => {

@@ -1,8 +1,10 @@
+import { Database as SqliteFile } from 'bun:sqlite';
 import { expect, test } from 'bun:test';
+import { join } from 'node:path';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { openSqlite } from '../../src/store/drivers/sqlite.ts';
 import { storeErrors } from '../../src/store/errors.ts';
-import { migrateStore } from '../../src/store/index.ts';
+import { migrateStore, openStore } from '../../src/store/index.ts';
 import { createRepositories } from '../../src/store/repositories/index.ts';
 import { tablesOf } from '../../src/store/schema/index.ts';
 import { addRunningTask } from '../contract/each-store.ts';
@@ -16,6 +18,7 @@ test('a claim that fails for one channel hands over what it has of the others', 
   const driver = openSqlite({
     ...common,
     release: () => {},
+    clock: systemClock,
     bind: (run) =>
       createRepositories('sqlite', tablesOf('sqlite'), systemClock, (text, params) =>
         /^update/i.test(text) && params.some((value) => broken.has(Number(value)))
@@ -33,4 +36,30 @@ test('a claim that fails for one channel hands over what it has of the others', 
   broken.clear();
   expect((await store.tasks.claimDue(claim)).map(({ taskId }) => taskId)).toEqual([here.taskId]);
   await driver.close();
+});
+
+test('on SQLite a claim of running tasks writes nothing, and ends with the process', async () => {
+  const dataDir = temporaryFolder();
+  const options = {
+    dataDir,
+    databaseUrl: '',
+    synchronous: 'NORMAL',
+    logger: silentLogger,
+    clock: systemClock,
+  } as const;
+  const claim = { owner: 'o', limit: 100, leaseForMs: 60_000, exceptChannels: [] };
+  const store = await openStore(options);
+  const tasks = [await addRunningTask(store), await addRunningTask(store)];
+  const file = new SqliteFile(join(dataDir, 'taskgate.db'), { readonly: true });
+  const version = () => (file.query('pragma data_version').get() as { data_version: number }).data_version;
+  const before = version();
+  const claimed = await store.tasks.claimDue(claim);
+  expect(claimed.map(({ taskId }) => taskId)).toEqual(tasks.map(({ taskId }) => taskId));
+  expect([await store.tasks.claimDue(claim), version()]).toEqual([[], before]);
+  expect(await store.tasks.queueDepth()).toMatchObject({ unfinished: 2, due: 0 });
+  await store.close();
+  const next = await openStore(options);
+  expect(await next.tasks.claimDue(claim)).toHaveLength(2);
+  await next.close();
+  file.close();
 });

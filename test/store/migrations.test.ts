@@ -1,5 +1,5 @@
 import { Database as SqliteFile } from 'bun:sqlite';
-import { afterAll, expect, test } from 'bun:test';
+import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { migrations } from '../../migrations/index.ts';
@@ -7,6 +7,9 @@ import { sha256Hex } from '../../src/kernel/index.ts';
 import { migrateStore, openStore } from '../../src/store/index.ts';
 import { openRaw, type Raw } from '../contract/open-raw.ts';
 import { addOldUser, anOldDatabase, createPlaces, type Setup } from './old-database.ts';
+
+// Many small steps on a disk, and on a server, that others use too.
+setDefaultTimeout(120_000);
 
 const places = createPlaces();
 afterAll(places.clear);

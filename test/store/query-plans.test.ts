@@ -1,5 +1,5 @@
 import { Database as SqliteFile } from 'bun:sqlite';
-import { describe, expect, test } from 'bun:test';
+import { describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { migrateStore } from '../../src/store/index.ts';
 import type { Repositories } from '../../src/store/ports/index.ts';
 import { createRepositories } from '../../src/store/repositories/index.ts';
 import { tablesOf } from '../../src/store/schema/index.ts';
-import { testDatabaseUrl } from '../support/postgres.ts';
+import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 
 type Query = [
   name: string,
@@ -215,6 +215,9 @@ async function explained(
   return plan.join('\n');
 }
 
+// Hundreds of thousands of rows.
+setDefaultTimeout(180_000);
+
 const setup = { dataDir: '', synchronous: 'NORMAL', clock: systemClock, logger: silentLogger } as const;
 
 describe('claims and the hourly work walk their indexes', () => {
@@ -235,9 +238,7 @@ describe('claims and the hourly work walk their indexes', () => {
   });
 
   test('on PostgreSQL', async () => {
-    const databaseUrl = await testDatabaseUrl();
-    await migrateStore({ ...setup, databaseUrl });
-    const sql = new SQL({ url: databaseUrl, max: 1 });
+    const sql = new SQL({ url: await migratedDatabaseUrl(), max: 1 });
     for (const [count, status] of [
       [30_000, 'SUCCESS'],
       [2000, 'IN_PROGRESS'],

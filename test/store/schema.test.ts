@@ -1,5 +1,5 @@
 import { Database as SqliteFile } from 'bun:sqlite';
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,6 +10,9 @@ import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { migrateStore } from '../../src/store/index.ts';
 import { tablesOf } from '../../src/store/schema/index.ts';
 import { testDatabaseUrl } from '../support/postgres.ts';
+
+// Both databases are made from nothing first.
+setDefaultTimeout(120_000);
 
 type Column = { name: string; type: string; notNull: boolean };
 type Layout = Record<string, Column[]>;

@@ -1,5 +1,5 @@
 import { Database as SqliteFile } from 'bun:sqlite';
-import { afterEach, expect, test } from 'bun:test';
+import { afterEach, expect, setDefaultTimeout, test } from 'bun:test';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +8,9 @@ import { createTransactionGuard } from '../../src/store/drivers/guard-transactio
 import { createGroupWriter } from '../../src/store/drivers/write-in-groups.ts';
 import { migrateStore, openStore } from '../../src/store/index.ts';
 import { until } from '../support/until.ts';
+
+// Processes of their own, and a disk that others use too.
+setDefaultTimeout(120_000);
 
 const folders: string[] = [];
 const processes: Bun.Subprocess[] = [];
@@ -68,7 +71,7 @@ test('one gateway a data directory: the second is refused, commands beside it ar
   await expect(openStore({ ...setup(dataDir), exclusive: true })).rejects.toMatchObject(inUse);
   await next.close();
   await (await openStore({ ...setup(dataDir), exclusive: true })).close();
-}, 30_000);
+});
 
 test('killed in the middle of writing: whatever was answered is there, whole, and the money adds up', async () => {
   const dataDir = newFolder();
@@ -83,7 +86,7 @@ test('killed in the middle of writing: whatever was answered is there, whole, an
   expect(user?.quota).toBe(1_000_000_000 - 7 * kept.size);
   expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
   await store.close();
-}, 30_000);
+});
 
 test('a disk without room: works are refused with advice, nothing of them stays, reading goes on, and room heals it', async () => {
   const dataDir = newFolder();
@@ -110,7 +113,7 @@ test('a disk without room: works are refused with advice, nothing of them stays,
   expect(written.length).toBeGreaterThan(durable.length);
   expect(kept).toEqual(written.sort());
   await store.close();
-}, 30_000);
+});
 
 test('a commit that fails rejects the whole group and leaves nothing of it; the next group works', async () => {
   const file = new SqliteFile(':memory:');
@@ -198,7 +201,7 @@ test('another process that holds the file too long makes a write unavailable, no
   await store.options.put('k', 'v');
   other.close();
   await store.close();
-}, 30_000);
+});
 
 test('a data directory that cannot be made, or a file that is no database, is said plainly', async () => {
   const folder = newFolder();

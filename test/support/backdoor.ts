@@ -19,7 +19,7 @@ export function openBackdoor({ dataDir, databaseUrl }: Pick<Gateway, 'dataDir' |
     };
   }
   const database = new Database(join(dataDir, 'taskgate.db'));
-  database.run('PRAGMA busy_timeout = 5000');
+  database.run('PRAGMA busy_timeout = 60000');
   return {
     run: async (statement) => database.query(statement).all() as Record<string, unknown>[],
     close: async () => database.close(),

@@ -11,6 +11,7 @@ export function launchBrowser(): Promise<Browser> {
     throw new Error('The tests need Chromium: install the package chromium, or set CHROMIUM_PATH.');
   return chromium.launch({
     executablePath,
+    timeout: 120_000,
     args: [
       '--headless',
       '--no-sandbox',
@@ -25,12 +26,14 @@ export function launchBrowser(): Promise<Browser> {
   });
 }
 
-/** How long one wait on a page may take; shorter than a test's own limit. */
-const patienceMs = 25_000;
+/** How long one wait on a page may take: much longer than a busy machine needs, shorter than a test's own limit. */
+const patienceMs = 60_000;
 
 /** What must not happen on any page, collected while a test uses it. */
 export type WatchedPage = {
   page: Page;
+  /** The one that it may ask. */
+  origin: string;
   context: BrowserContext;
   /** Breaches of the content security policy, thrown errors, requests to other origins. */
   complaints: string[];
@@ -51,11 +54,25 @@ export async function openProfile(browser: Browser, options: BrowserContextOptio
   return context;
 }
 
+/** What a page tells in passing goes by itself, perhaps while nobody looks: it is kept in `told` until the page is left. */
+function keepTold(): void {
+  const live = '[role="alert"], [role="status"], [aria-live]';
+  const told: string[] = [];
+  Object.assign(globalThis, { told });
+  new MutationObserver((changes) => {
+    for (const node of changes.flatMap(({ addedNodes }) => [...addedNodes])) {
+      if (!(node instanceof Element)) continue;
+      for (const part of node.closest(live) ? [node] : node.querySelectorAll(live)) told.push(part.textContent ?? '');
+    }
+  }).observe(document, { childList: true, subtree: true });
+}
+
 /** Another page of a profile, whose complaints are collected. */
 export async function watchNewPage(context: BrowserContext, origin: string): Promise<WatchedPage> {
   const page = await context.newPage();
   const complaints: string[] = [];
   const apiCalls: string[] = [];
+  const watched: WatchedPage = { page, origin, context, complaints, apiCalls };
   await page.exposeFunction('reportViolation', (text: string) => complaints.push(`policy: ${text}`));
   await page.addInitScript(() => {
     document.addEventListener('securitypolicyviolation', (event) => {
@@ -63,6 +80,7 @@ export async function watchNewPage(context: BrowserContext, origin: string): Pro
       report(`${event.violatedDirective} ${event.blockedURI} ${event.sample}`);
     });
   });
+  await page.addInitScript(keepTold);
   page.on('pageerror', (error) => complaints.push(`error: ${error.message}`));
   page.on('console', (message) => {
     if (/Content Security Policy|Refused to/i.test(message.text())) complaints.push(`policy: ${message.text()}`);
@@ -70,8 +88,8 @@ export async function watchNewPage(context: BrowserContext, origin: string): Pro
   page.on('request', (request) => {
     const url = new URL(request.url());
     if (!/^https?:$/.test(url.protocol)) return;
-    if (url.origin !== origin) complaints.push(`foreign request: ${request.url()}`);
+    if (url.origin !== watched.origin) complaints.push(`foreign request: ${request.url()}`);
     if (url.pathname.startsWith('/api/')) apiCalls.push(`${request.method()} ${url.pathname}`);
   });
-  return { page, context, complaints, apiCalls };
+  return watched;
 }

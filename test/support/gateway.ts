@@ -1,35 +1,28 @@
 /** The compiled binary as a process, and an administrator who uses it over HTTP. */
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { freePort } from './free-port.ts';
 
 export const BINARY = process.env.TASKGATE_BINARY ?? new URL('../../dist/taskgate', import.meta.url).pathname;
 
-/** A loopback port that was free a moment ago. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.on('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
-  });
-}
-
-/** Waits until `check` gives something other than undefined or false. */
+/**
+ * Waits until `check` gives something other than undefined or false; the last look is one that began after `ms`, however long this process was
+ * held up. It asks more seldom the longer it lasts: what takes long is not asked for all the time by those who wait, and is noticed a tenth
+ * later at most.
+ */
 export async function until<T>(
   what: string,
   check: () => Promise<T | undefined | false> | T | undefined | false,
-  ms = 20_000,
+  ms = 60_000,
 ): Promise<T> {
-  const deadline = performance.now() + ms;
+  const begun = performance.now();
   for (;;) {
+    const waited = performance.now() - begun;
     const value = await check();
     if (value !== undefined && value !== false) return value;
-    if (performance.now() > deadline) throw new Error(`gave up waiting until ${what}`);
-    await Bun.sleep(15);
+    if (waited > ms) throw new Error(`gave up waiting until ${what}`);
+    await Bun.sleep(Math.max(15, Math.min(waited / 10, 250)));
   }
 }
 
@@ -115,23 +108,36 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   );
   let log = '';
   let out = '';
-  void collect(child.stderr, (text) => {
-    log += text;
-  });
-  void collect(child.stdout, (text) => {
-    out += text;
-  });
+  const read = Promise.all([
+    collect(child.stderr, (text) => {
+      log += text;
+    }),
+    collect(child.stdout, (text) => {
+      out += text;
+    }),
+  ]);
   let announcement: Record<string, unknown>;
   try {
-    announcement = await until('the gateway is ready', () => {
-      if (child.exitCode !== null) throw new Error(`the gateway ended with ${child.exitCode}:\n${out}\n${log}`);
-      const line = out.split('\n').find((candidate) => candidate.startsWith('{') && candidate.includes('"address"'));
+    announcement = await until('the gateway is ready', async () => {
+      if (child.exitCode !== null) {
+        // Its last words may still be in the pipes.
+        await Promise.race([read, Bun.sleep(10_000)]);
+        throw new Error(`the gateway ended with ${child.exitCode}`);
+      }
+      const lines = out.split('\n').slice(0, -1);
+      const line = lines.find((candidate) => candidate.startsWith('{') && candidate.includes('"address"'));
       return line === undefined ? undefined : (JSON.parse(line) as Record<string, unknown>);
     });
   } catch (error) {
     child.kill('SIGKILL');
     throw new Error(`${error instanceof Error ? error.message : error}\n${out}\n${log}`);
   }
+  /** Its end, with all that it has said read; a process that it leaves behind may hold the pipes open. */
+  const ended = async (): Promise<number> => {
+    const code = await child.exited;
+    await Promise.race([read, Bun.sleep(2000)]);
+    return code;
+  };
   return {
     url: `http://127.0.0.1:${port}`,
     port,
@@ -143,11 +149,11 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     log: () => `${out}${log}`,
     async stop() {
       child.kill('SIGTERM');
-      return child.exited;
+      return ended();
     },
     async kill() {
       child.kill('SIGKILL');
-      await child.exited;
+      await ended();
     },
   };
 }

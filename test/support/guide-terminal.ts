@@ -3,7 +3,7 @@ import { expect } from 'bun:test';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { until } from './gateway.ts';
 
-const WAIT_MS = 40_000;
+const WAIT_MS = 60_000;
 
 type Command = { line: string; prints: string };
 type Block = { terminal: 'first' | 'second'; running: boolean; commands: Command[]; says: string };

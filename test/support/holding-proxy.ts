@@ -12,8 +12,8 @@ export type HoldingProxy = {
   match: string;
   /** Conversations held so far. */
   held(): number;
-  /** Passes on what is held, and everything after it. */
-  release(): void;
+  /** Passes on what is held, or of it the last conversation alone, and everything that comes after it. */
+  release(which?: 'all' | 'last'): void;
   /** Cuts all connections. */
   cut(): void;
   stop(): Promise<void>;
@@ -21,17 +21,31 @@ export type HoldingProxy = {
 
 export async function startHoldingProxy(target: { host: string; port: number }): Promise<HoldingProxy> {
   const sockets = new Set<Socket>();
-  const releases = new Set<() => void>();
+  /** What to do to pass on what is held, by its connection to the client: the last one was held last. */
+  const releases = new Map<Socket, (() => void)[]>();
   let held = 0;
+  /** How often all was released: what had to be held before that is not held any more, also when it comes later. */
+  let releasedAll = 0;
+  const hold = (client: Socket, passOn: () => void): void => {
+    const before = releases.get(client);
+    if (before) before.push(passOn);
+    else {
+      held += 1;
+      releases.set(client, [passOn]);
+    }
+  };
   const proxy: HoldingProxy = {
     url: '',
     mode: 'pass',
     match: '',
     held: () => held,
-    release() {
+    release(which = 'all') {
       proxy.mode = 'pass';
-      for (const release of releases) release();
-      releases.clear();
+      if (which === 'all') releasedAll += 1;
+      for (const [client, steps] of [...releases].slice(which === 'last' ? -1 : 0)) {
+        for (const passOn of steps) passOn();
+        releases.delete(client);
+      }
     },
     cut() {
       releases.clear();
@@ -50,23 +64,26 @@ export async function startHoldingProxy(target: { host: string; port: number }):
       socket.on('error', () => {});
     }
     let holdAnswer = false;
+    let since = 0;
     client.on('data', (chunk) => {
       const matches = chunk.toString('latin1').includes(proxy.match);
       if (matches && proxy.mode === 'hold_requests') {
-        held += 1;
-        releases.add(() => vendor.write(chunk));
+        hold(client, () => vendor.write(chunk));
         return;
       }
-      if (matches && proxy.mode === 'hold_answers') holdAnswer = true;
+      if (matches && proxy.mode === 'hold_answers') {
+        holdAnswer = true;
+        since = releasedAll;
+      }
       vendor.write(chunk);
     });
     vendor.on('data', (chunk) => {
-      if (!holdAnswer) {
+      if (!holdAnswer || since !== releasedAll) {
+        holdAnswer = false;
         client.write(chunk);
         return;
       }
-      held += 1;
-      releases.add(() => {
+      hold(client, () => {
         holdAnswer = false;
         client.write(chunk);
       });

@@ -9,7 +9,7 @@ export const submit = (url: string, key: string, body: Record<string, unknown>, 
     body: { model: 'demo-video', prompt: 'a cat on a roof [duration=0.3]', ...body },
   });
 
-export async function waitForEnd(url: string, key: string, id: string, ms = 30_000): Promise<FinishedTask> {
+export async function waitForEnd(url: string, key: string, id: string, ms = 60_000): Promise<FinishedTask> {
   return until(
     `the task ${id} ends`,
     async () => {

@@ -1,7 +1,6 @@
 import type { SQL } from 'bun';
 import { migrations } from '../../migrations/index.ts';
 import { sha256Hex, silentLogger, systemClock } from '../../src/kernel/index.ts';
-import { migrateStore } from '../../src/store/index.ts';
 import { createDatabase, databaseOf } from './postgres.ts';
 
 /** The URL of a new database with all tables and no rows: half the work of migrating an empty one. Rejects as `testDatabaseUrl`. */
@@ -17,6 +16,8 @@ async function migratedTemplate(admin: SQL, server: URL): Promise<string> {
     if (await exists()) return name;
     const making = `${name}_${process.pid}_${Date.now().toString(36)}`;
     await admin.unsafe(`create database ${making}`);
+    // The others need not load it.
+    const { migrateStore } = await import('../../src/store/index.ts');
     await migrateStore({
       databaseUrl: databaseOf(server, making),
       dataDir: '',

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { findProgram } from './find-program.ts';
-import { freePort } from './start-services.ts';
+import { freePort } from './free-port.ts';
 import { until } from './until.ts';
 
 /** A Redis or Valkey server of one test alone, which may be killed, started again on the same port and data, and held still. */

@@ -4,11 +4,11 @@
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SQL } from 'bun';
 import { postgresFolders } from './find-program.ts';
+import { freePort } from './free-port.ts';
 
 let server: Promise<string> | undefined;
 let counter = 0;
@@ -16,14 +16,20 @@ let counter = 0;
 /** The URL of a new, empty database. Rejects, saying what to install, where no server can be had. */
 export const testDatabaseUrl = (): Promise<string> => createDatabase(async () => 'template1');
 
-/** The URL of a new copy of the database that `findTemplate` names. */
+/**
+ * The URL of a new copy of the database that `findTemplate` names. Its files are copied, with what the server remembers of its tables: of a
+ * copy by the log each first connection would find that out for itself, and a pool opens all of its connections at once.
+ */
 export async function createDatabase(findTemplate: (admin: SQL, server: URL) => Promise<string>): Promise<string> {
   server ??= process.env.TEST_DATABASE_URL ? Promise.resolve(process.env.TEST_DATABASE_URL) : startServer();
   const base = new URL(await server);
   const name = `taskgate_test_${process.pid}_${Date.now().toString(36)}_${++counter}`;
   const admin = new SQL({ url: base.href, max: 1 });
   try {
-    await admin.unsafe(`create database ${name} template ${await findTemplate(admin, base)}`);
+    const [version] = await admin`show server_version_num`;
+    // Before PostgreSQL 15 there was no other way.
+    const strategy = Number(version.server_version_num) >= 150_000 ? 'strategy file_copy' : '';
+    await admin.unsafe(`create database ${name} template ${await findTemplate(admin, base)} ${strategy}`);
   } finally {
     await admin.close();
   }
@@ -79,19 +85,8 @@ function findBinaries(): string {
   throw new Error('PostgreSQL is not installed: set TEST_DATABASE_URL, or install it (apt-get install postgresql).');
 }
 
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once('error', reject);
-    probe.listen(0, '127.0.0.1', () => {
-      const address = probe.address();
-      probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
-    });
-  });
-}
-
 async function waitUntilReady(url: string): Promise<void> {
-  for (const deadline = Date.now() + 20_000; ; ) {
+  for (const deadline = Date.now() + 60_000; ; ) {
     const sql = new SQL({ url, max: 1, connectionTimeout: 2 });
     try {
       await sql`select 1`;

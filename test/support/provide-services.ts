@@ -20,7 +20,12 @@ const needs: readonly Need[] = [
     packages: ['redis-server', 'valkey-server', 'valkey'],
     find: () => findProgram(['redis-server', 'valkey-server']),
   },
-  { variable: 'CHROMIUM_PATH', what: 'Chromium', packages: ['chromium'], find: findChromium },
+  {
+    variable: 'CHROMIUM_PATH',
+    what: 'Chromium',
+    packages: ['chromium-headless-shell', 'chromium'],
+    find: findChromium,
+  },
 ];
 
 /**

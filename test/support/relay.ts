@@ -1,4 +1,5 @@
 import { createServer, connect as openSocket, type Socket } from 'node:net';
+import { freePort } from './free-port.ts';
 
 /** A way to a server that a test can cut and mend, as if the server had been killed and started again. */
 export type Relay = { url: string; cut(): Promise<void>; mend(): Promise<void>; stop(): Promise<void> };
@@ -25,12 +26,12 @@ export async function startRelay(targetUrl: string): Promise<Relay> {
       server.once('error', reject);
       server.listen(port, '127.0.0.1', resolve);
     });
-  await listen(0);
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the relay has no port');
+  // One that nobody else takes while the relay is cut.
+  const port = await freePort();
+  await listen(port);
   const url = new URL(targetUrl);
   url.hostname = '127.0.0.1';
-  url.port = String(address.port);
+  url.port = String(port);
 
   const cut = () =>
     new Promise<void>((resolve) => {
@@ -38,5 +39,5 @@ export async function startRelay(targetUrl: string): Promise<Relay> {
       for (const socket of open) socket.destroy();
       open.clear();
     });
-  return { url: url.href, cut, mend: () => listen(address.port), stop: cut };
+  return { url: url.href, cut, mend: () => listen(port), stop: cut };
 }

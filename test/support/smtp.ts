@@ -119,7 +119,7 @@ export async function startMailServer(options: MailServerOptions = {}): Promise<
     connections: () => connections,
     atOnce: () => atOnce,
     async next(wanted = () => true) {
-      for (const end = performance.now() + 15_000; performance.now() < end; await Bun.sleep(10)) {
+      for (const end = performance.now() + 60_000; performance.now() < end; await Bun.sleep(10)) {
         const mail = mails.find((each) => !taken.has(each) && wanted(each));
         if (mail) {
           taken.add(mail);

@@ -1,9 +1,9 @@
 import { chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SQL } from 'bun';
 import { findProgram } from './find-program.ts';
+import { freePort } from './free-port.ts';
 
 /** A server of a test run: its URL, its end together with all its data, and a restart that keeps address and data. */
 export type StartedService = { url: string; stop(): Promise<void>; restart(): Promise<void> };
@@ -93,7 +93,7 @@ async function runService(command: string[], options: ServiceOptions): Promise<S
   };
   const becomeReady = async (): Promise<void> => {
     const complaint = lastLines(child.stderr);
-    const deadline = performance.now() + 30_000;
+    const deadline = performance.now() + 60_000;
     while (!(await options.isReady().catch(() => false))) {
       if (child.exitCode !== null || performance.now() > deadline) {
         await stop();
@@ -139,20 +139,6 @@ function answersPing(port: number): Promise<boolean> {
         connectError: (_socket, error) => reject(error),
       },
     }).catch(reject);
-  });
-}
-
-/** A port that was free a moment ago. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.on('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() =>
-        typeof address === 'object' && address !== null ? resolve(address.port) : reject(new Error('no port')),
-      );
-    });
   });
 }
 

@@ -19,13 +19,16 @@ type Script = { submit?: JsonObject; polls?: JsonObject[] };
 /** A vendor that answers by the script in the request, and waits where a gate says so. */
 function startVendor() {
   const jobs = new Map<string, JsonObject[]>();
-  const gates = new Map<string, Promise<unknown>>();
+  const gates = new Map<string, { opened: Promise<unknown>; waiting: number }>();
   const server = Bun.serve({
     port: 0,
     hostname: '127.0.0.1',
     async fetch(request) {
-      const wait = gates.get(request.method);
-      if (wait) await wait;
+      const gate = gates.get(request.method);
+      if (gate) {
+        gate.waiting += 1;
+        await gate.opened;
+      }
       if (request.method === 'POST') {
         const script = JSON.parse(((await request.json()) as { script: string }).script) as Script;
         const id = newUuid();
@@ -38,24 +41,29 @@ function startVendor() {
   });
   return {
     url: server.url.origin,
-    /** Holds the answers to requests of this method until the result is called. */
-    hold(method: 'GET' | 'POST'): () => void {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      gates.set(method, promise);
-      return () => {
-        gates.delete(method);
-        resolve();
+    /** Holds the answers to requests of this method until `letGo`. */
+    hold(method: 'GET' | 'POST') {
+      const { promise: opened, resolve } = Promise.withResolvers<void>();
+      const gate = { opened, waiting: 0 };
+      gates.set(method, gate);
+      return {
+        isAsked: async () => gate.waiting > 0 || undefined,
+        letGo() {
+          gates.delete(method);
+          resolve();
+        },
       };
     },
     stop: () => server.stop(true),
   };
 }
 
-async function until<T>(what: string, read: () => Promise<T | undefined>, ms = 10_000): Promise<T> {
+async function until<T>(what: string, read: () => Promise<T | undefined>, ms = 30_000): Promise<T> {
   for (const deadline = performance.now() + ms; ; ) {
+    const late = performance.now() > deadline;
     const found = await read();
     if (found !== undefined) return found;
-    if (performance.now() > deadline) throw new Error(`in vain: ${what}`);
+    if (late) throw new Error(`in vain: ${what}`);
     await Bun.sleep(10);
   }
 }
@@ -327,23 +335,24 @@ const describeBilling = (opened: () => OpenedStore) => {
   describe('a late answer', () => {
     test('billed after the refund: a success of a task given up meanwhile is noted once and costs nothing', async () => {
       const caller = await addCaller(store);
-      const answer = vendor.hold('GET');
+      const held = vendor.hold('GET');
       const { taskId } = await submit(caller, { polls: [{ status: 'SUCCESS', usage: { seconds: 9 } }] });
       await until(
         'the poll is under way',
         async () => ((await store.tasks.byTaskId(taskId))?.leaseUntilMs ?? 0) > 0 || undefined,
       );
       // Another node takes the task over, as after a pause of this one, and gives it up.
-      await store.tasks.expireAllLeases();
       const claim = { owner: 'rival', limit: 100, leaseForMs: 60_000, exceptChannels: [] };
-      const task = await until('the claim', async () =>
-        (await store.tasks.claimDue(claim)).find((due) => due.taskId === taskId),
-      );
+      const task = await until('the claim', async () => {
+        // Again where this node was quicker.
+        await store.tasks.expireAllLeases();
+        return (await store.tasks.claimDue(claim)).find((due) => due.taskId === taskId);
+      });
       await store.transaction(async (tx) => {
         expect(await tx.tasks.advance(leaseOf(task), { status: 'FAILURE', quota: 0 }, null)).toBe(true);
         await engine.billing.refund(tx, task, engine.billing.noBill(task), 'given up');
       });
-      answer();
+      held.letGo();
       const late = await until('the note', async () =>
         (await store.tasks.events(taskId)).find(({ kind }) => kind === 'late_success'),
       );
@@ -356,7 +365,7 @@ const describeBilling = (opened: () => OpenedStore) => {
 
     test('billed after the refund: a job accepted after its submission was given up is noted and costs nothing', async () => {
       const caller = await addCaller(store);
-      const answer = vendor.hold('POST');
+      const held = vendor.hold('POST');
       const sent = submit(caller, {}).then(
         () => 'accepted',
         (error: unknown) => (error instanceof AppError ? error.code : String(error)),
@@ -365,9 +374,10 @@ const describeBilling = (opened: () => OpenedStore) => {
         const { items } = await store.tasks.list({ userId: caller.user.id }, { page: 1, pageSize: 1 });
         return items[0];
       });
+      await until('the order', held.isAsked);
       await store.tasks.expireAllLeases();
       expect((await ended(store, task.taskId)).failReason).toBe('submission interrupted');
-      answer();
+      held.letGo();
       expect(await sent).toBe('tasks.submission_interrupted');
       expect((await store.tasks.events(task.taskId)).at(-1)).toMatchObject({ kind: 'late_success' });
       expect(await balanceOf(store, caller.user.id)).toBe(BALANCE);

@@ -3,6 +3,7 @@ import { AppError } from '../../src/kernel/index.ts';
 import type { Store, TaskRecord } from '../../src/store/ports/index.ts';
 import { describeEachStore, leaseOf, type OpenedStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
+import { freePort } from '../support/free-port.ts';
 import { addCaller, BALANCE, balanceOf, billFor, type Engine, ended, jsonRequest, startEngine } from './harness.ts';
 
 const sandbox = startSandbox();
@@ -216,10 +217,8 @@ const describeEngine = (opened: () => OpenedStore) => {
       test('is tried when the connection was refused', async () => {
         const model = 'one-dead-channel';
         const mapping = { models: [model], modelMapping: { [model]: 'demo-video' } };
-        const closed = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response() });
-        const origin = closed.url.origin;
-        await closed.stop(true);
-        await engine.addChannel({ ...mapping, name: 'dead', priority: 9, baseUrl: origin });
+        const baseUrl = `http://127.0.0.1:${await freePort()}`;
+        await engine.addChannel({ ...mapping, name: 'dead', priority: 9, baseUrl });
         await engine.addChannel({ ...mapping, name: 'alive' });
         const { sent } = await submit('a [instant]', { model });
         expect((await sent).status).toBe('SUCCESS');

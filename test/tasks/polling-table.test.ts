@@ -4,6 +4,7 @@ import type { Json } from '../../src/kernel/index.ts';
 import type { Store, TaskRecord } from '../../src/store/ports/index.ts';
 import { addRunningTask, describeEachStore, type OpenedStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
+import { freePort } from '../support/free-port.ts';
 import { addCaller, BALANCE, balanceOf, type Engine, ended, jsonRequest, startEngine } from './harness.ts';
 
 const MAX_FAILURES = 6;
@@ -48,12 +49,12 @@ const running = says({ status: 'IN_PROGRESS', progress: '40%' });
 const done = says({ status: 'SUCCESS' });
 
 /** A vendor that gives a job's answers one after the other, the last one for ever. */
-function startVendor() {
+function startVendor(port = 0) {
   const answers = new Map<string, Answer[]>();
   const batches: string[][] = [];
   let answerBatch: (ids: string[]) => Response = () => new Response('{}', { status: 500 });
   const server = Bun.serve({
-    port: 0,
+    port,
     hostname: '127.0.0.1',
     async fetch(request) {
       const [, kind = '', id = ''] = new URL(request.url).pathname.split('/');
@@ -165,7 +166,8 @@ const describeTable = (opened: () => OpenedStore) => {
     });
 
     test('a vendor that cannot be reached', async () => {
-      const closed = startVendor();
+      // A port that nobody else takes when it is closed.
+      const closed = startVendor(await freePort());
       const model = 'moved';
       const baseUrl = closed.url;
       await engine.addChannel({
@@ -272,10 +274,12 @@ const describeTable = (opened: () => OpenedStore) => {
       const { taskId, name } = await submit([running]);
       await untilTask(taskId, ({ status }) => status === 'IN_PROGRESS');
       await engine.plugins.setEnabled('told', false, { cascade: true, force: true });
-      const before = await read(taskId);
+      const { leaseSeq: before } = await read(taskId);
+      // A poll that was under way still had the plugin.
+      const { leaseSeq: off } = await untilTask(taskId, ({ leaseSeq }) => leaseSeq > before + 1);
       vendor.answers.set(name, [done]);
       // Claimed and given back, again and again.
-      await untilTask(taskId, ({ leaseSeq }) => leaseSeq > before.leaseSeq + 3);
+      await untilTask(taskId, ({ leaseSeq }) => leaseSeq > off + 3);
       expect(await read(taskId)).toMatchObject({ status: 'IN_PROGRESS', pollFailures: 0 });
       await engine.plugins.setEnabled('told', true);
       expect((await ended(store, taskId)).status).toBe('SUCCESS');

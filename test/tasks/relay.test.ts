@@ -29,7 +29,7 @@ const describeRelay = (opened: () => OpenedStore) => {
   beforeAll(async () => {
     store = opened().store;
     const links = { invalidPerMinute: 60, downloads: { node: 128, address: 2, artifact: 16 } };
-    engine = await startEngine(store, sandbox, { submitTimeoutMs: 2000, tickMs: 20, links });
+    engine = await startEngine(store, sandbox, { submitTimeoutMs: 60_000, tickMs: 20, links });
     vendor = await startRelayVendor();
     second = await startRelayVendor('w', { docile: true });
     const addRelay = (to: RelayVendor, fields: object) =>
@@ -78,9 +78,9 @@ const describeRelay = (opened: () => OpenedStore) => {
     caller: Caller,
     value: JsonObject,
     change: Partial<ClientRequest> = {},
-    kind: RelayKind = kindOf(value),
+    { kind = kindOf(value), on = engine }: { kind?: RelayKind; on?: Engine } = {},
   ) =>
-    engine.tasks.relay.create(caller, {
+    on.tasks.relay.create(caller, {
       kind,
       requestId: 'request',
       client: { ...jsonRequest(value), path: `/v1/${kind}s`, ...change },
@@ -199,8 +199,12 @@ const describeRelay = (opened: () => OpenedStore) => {
   for (const [play, status, code, says] of refusals) {
     test(`a vendor that answers "${play}": nothing is charged`, async () => {
       const caller = await addCaller(store);
+      const on = play === 'hang' ? await startEngine(store, sandbox, { submitTimeoutMs: 2000 }) : engine;
       const sent = () =>
-        create(caller, { model: 'gpt-x', user: play }, { idempotencyKey: 'k' }).then(read, (error: unknown) => error);
+        create(caller, { model: 'gpt-x', user: play }, { idempotencyKey: 'k' }, { on }).then(
+          read,
+          (error: unknown) => error,
+        );
       const outcome = await sent();
       vendor.release();
       if (outcome instanceof AppError) {
@@ -233,6 +237,7 @@ const describeRelay = (opened: () => OpenedStore) => {
       if (isKnown) expect(await sent()).toEqual(outcome);
       else expect(await sent()).toMatchObject(unknown);
       expect(vendor.requests).toHaveLength(isKnown ? 2 : 1);
+      if (on !== engine) await on.stop();
     });
   }
 

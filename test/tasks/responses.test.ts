@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Json, JsonObject } from '../../src/kernel/index.ts';
+import { type Clock, type Json, type JsonObject, systemClock } from '../../src/kernel/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
 import type { Caller, ClientRequest } from '../../src/tasks/index.ts';
 import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
@@ -35,19 +35,23 @@ const variant = (key: string, supports: string[]): string =>
   );
 const MODELS = { responder: ['stream', 'sync', 'background'], streamer: ['stream'], waiter: ['sync'] };
 
+/** Nothing else lasts exactly as long. */
+const LONGEST_WAIT_MS = 45_000;
+
 type Event = { type: string; sequence_number: number; response?: JsonObject; [name: string]: unknown };
 type Body = { [name: string]: Json };
 
 const describeResponses = (opened: () => OpenedStore) => {
   /** Answers clients, polls nothing. */
   let near: Engine;
-  /** Polls; its own clients wait for a second at most. */
+  /** Polls; its own clients wait until the test says that they have waited long enough. */
   let far: Engine;
+  const longEnough = Promise.withResolvers<void>();
   let store: Store;
 
   beforeAll(async () => {
     store = opened().store;
-    near = await startEngine(store, sandbox, { tickMs: 40 });
+    near = await startEngine(store, sandbox, { tickMs: 40, submitTimeoutMs: LONGEST_WAIT_MS });
     for (const [key, supports] of Object.entries(MODELS)) {
       await near.plugins.upload({ source: variant(key, supports) });
       await near.addChannel({ name: key, models: [key], taskPluginKey: key });
@@ -60,7 +64,12 @@ const describeResponses = (opened: () => OpenedStore) => {
       taskPluginKey: 'responder',
     });
     await near.billing.prices.save({ pluginKey: '*', model: 'renamed', expression: PRICE });
-    far = await startEngine(await opened().openAnother(), sandbox, { tickMs: 40, submitTimeoutMs: 1000 });
+    const sleep: Clock['sleep'] = async (ms, signal) => {
+      const slept = systemClock.sleep(ms, signal);
+      await (ms === LONGEST_WAIT_MS ? Promise.race([slept, longEnough.promise]) : slept);
+    };
+    const limits = { tickMs: 40, submitTimeoutMs: LONGEST_WAIT_MS };
+    far = await startEngine(await opened().openAnother(), sandbox, limits, { ...systemClock, sleep });
     await far.tasks.start();
   });
   afterAll(async () => {
@@ -88,9 +97,12 @@ const describeResponses = (opened: () => OpenedStore) => {
     if (answer.kind !== 'stream') throw new Error('expected a stream');
     return answer.events;
   }
-  async function all(events: AsyncIterable<Event>): Promise<Event[]> {
+  async function all(events: AsyncIterable<Event>, hear: (event: Event) => void = () => {}): Promise<Event[]> {
     const seen: Event[] = [];
-    for await (const event of events) seen.push(event);
+    for await (const event of events) {
+      seen.push(event);
+      hear(event);
+    }
     expect(seen.flatMap(faultsOfEvent)).toEqual([]);
     return seen;
   }
@@ -116,8 +128,10 @@ const describeResponses = (opened: () => OpenedStore) => {
   describe('what renderers see', () => {
     test('in a stream: no background, the plugin’s own name of the protocol, its state, artifacts in the end', async () => {
       const caller = await addCaller(store);
-      const body = { model: 'renamed', input: 'a #seen [duration=0.3]', background: true, note: 1 };
-      const events = await all(await stream(caller, body));
+      const body = { model: 'renamed', input: 'a #seen [duration=3600]', background: true, note: 1 };
+      const events = await all(await stream(caller, body), ({ type }) => {
+        if (type === 'response.output_text.done') near.finishJobs();
+      });
       const [first, last] = events
         .filter(({ type }) => type === 'response.output_text.done')
         .map(({ text }) => JSON.parse(String(text)));
@@ -202,8 +216,9 @@ const describeResponses = (opened: () => OpenedStore) => {
 
     test('one that has enough ends its stream, not the task', async () => {
       const caller = await addCaller(store);
-      const events = await all(await stream(caller, { input: 'a #enough [duration=0.3]' }));
+      const events = await all(await stream(caller, { input: 'a #enough [duration=3600]' }));
       expect(events.at(-1)?.type).toBe('response.incomplete');
+      near.finishJobs();
       const task = await ended(store, taskOf(events[0]?.response));
       expect(task.status).toBe('SUCCESS');
     });
@@ -328,11 +343,14 @@ const describeResponses = (opened: () => OpenedStore) => {
   describe('an end before the task’s', () => {
     test('after the longest wait a stream is incomplete, a waiting client is told to come back', async () => {
       const caller = await addCaller(store);
-      const body = { input: 'a cat [duration=2.5]' };
-      const [waited, events] = await Promise.all([
-        object(caller, body, far),
-        stream(caller, body, far).then((found) => all(found)),
-      ]);
+      const body = { input: 'a cat [duration=3600]' };
+      const sent = Promise.all([object(caller, body, far), stream(caller, body, far).then((found) => all(found))]);
+      await until('both are submitted', async () => {
+        const { items } = await store.tasks.list({ userId: caller.user.id }, { page: 1, pageSize: 10 });
+        return items.filter(({ status }) => status !== 'NOT_START').length === 2;
+      });
+      longEnough.resolve();
+      const [waited, events] = await sent;
       expect(waited).toMatchObject({ status: 'queued', output: [], usage: null });
       expect(['queued', 'in_progress']).toContain((waited.metadata as JsonObject).task_status as string);
       expect(events.at(-1)).toMatchObject({
@@ -342,6 +360,7 @@ const describeResponses = (opened: () => OpenedStore) => {
       const pending = await retrieve(caller, waited.id, far);
       expect(faultsOfResponse(pending)).toEqual([]);
       expect(pending).toMatchObject({ background: false, output: [] });
+      near.finishJobs();
       await ended(store, taskOf(waited));
       expect(await retrieve(caller, waited.id, far)).toMatchObject({ status: 'completed' });
     });
@@ -364,7 +383,7 @@ const describeResponses = (opened: () => OpenedStore) => {
       const model = 'waiter';
       const done = await object(caller, { model, input: 'a cat [instant]' });
       const failed = await object(caller, { model, input: 'a cat [fail] [instant]' });
-      const waiting = create(caller, { model, input: 'a cat [duration=1]' });
+      const waiting = create(caller, { model, input: 'a cat [duration=3600]' });
       const { taskId } = await until('it is submitted', async () => {
         const { items } = await store.tasks.list({ userId: caller.user.id }, { page: 1, pageSize: 10 });
         return items.find(({ status }) => status !== 'NOT_START' && status !== 'SUCCESS' && status !== 'FAILURE');
@@ -376,6 +395,7 @@ const describeResponses = (opened: () => OpenedStore) => {
       expect(['queued', 'in_progress']).toContain(pending.status as string);
       await near.plugins.setEnabled('waiter', true);
       expect(await retrieve(caller, done.id)).toEqual(done);
+      near.finishJobs();
       // The generation of the submission renders what was waited for, whatever happened meanwhile.
       expect(await waiting).toMatchObject({ kind: 'object', response: { id: taskId.replace('task_', 'resp_') } });
     });
@@ -383,8 +403,8 @@ const describeResponses = (opened: () => OpenedStore) => {
     // The last: this node serves nobody any longer.
     test('a node that stops ends what its clients wait for; they read on elsewhere', async () => {
       const caller = await addCaller(store);
-      const events = await stream(caller, { input: 'a cat [duration=0.6]' });
-      const waiting = object(caller, { input: 'a cat [duration=0.6]' });
+      const events = await stream(caller, { input: 'a cat [duration=3600]' });
+      const waiting = object(caller, { input: 'a cat [duration=3600]' });
       const seen: Event[] = [];
       for await (const event of events) {
         seen.push(event);
@@ -394,6 +414,7 @@ const describeResponses = (opened: () => OpenedStore) => {
       expect(seen.at(-1)?.type).toBe('response.incomplete');
       const waited = await waiting;
       expect(waited.status).toBe('queued');
+      near.finishJobs();
       for (const { id } of [waited, { id: seen[0]?.response?.id }]) {
         await ended(store, taskOf({ id }));
         expect(await retrieve(caller, id, far)).toMatchObject({ status: 'completed' });

@@ -47,7 +47,7 @@ const describeWebhooks = (opened: () => OpenedStore) => {
     await engine.tasks.webhooks.start();
     await engine.tasks.start();
     receiver = await startReceiver();
-  }, 30_000);
+  });
   afterAll(async () => {
     await engine.tasks.webhooks.stop(1000);
     await engine.stop();
@@ -60,7 +60,9 @@ const describeWebhooks = (opened: () => OpenedStore) => {
   });
 
   test('each change is told and signed; the end comes last with the object that clients read', async () => {
-    const { taskId } = await submit('a cat [duration=0.6]');
+    const { taskId } = await submit('a cat [duration=3600]');
+    await until(() => of(taskId).length > 0);
+    engine.finishJobs();
     const done = await ended(store, taskId);
     await finished(taskId);
     const told = of(taskId);
@@ -167,7 +169,10 @@ const describeWebhooks = (opened: () => OpenedStore) => {
     await ended(store, taskId);
     const page = { page: 1, pageSize: 10 };
     const list = (userId: number | null) => engine.tasks.webhooks.list(taskId, userId, page);
-    await until(async () => (await list(null)).items[0]?.status === 'failed');
+    await until(async () => {
+      const [latest] = (await list(null)).items;
+      return latest?.event === 'task.finished' && latest.status === 'failed';
+    });
     const [notice] = (await list(caller.user.id)).items;
     expect(notice).toMatchObject({ event: 'task.finished', attempts: 1, deliveries: [{ httpStatus: 410, error: '' }] });
     const eventId = notice?.eventId ?? '';

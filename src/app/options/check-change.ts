@@ -1,9 +1,10 @@
+import type { OptionFault } from '../../http/index.ts';
 import type { OptionKey } from './option-catalogue.ts';
 import type { OptionSnapshot } from './read-options.ts';
 import { FEATURES, type Feature, missingFor } from './requirements.ts';
 
 /** Why a change is refused, told of one of the options that it names. */
-export type Refusal = { key: OptionKey; message: string };
+export type Refusal = { key: OptionKey; message: string; rule?: OptionFault['rule'] };
 
 /**
  * What a change would break among the options: something switched on without what it needs, and something taken away that is needed.

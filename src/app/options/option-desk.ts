@@ -84,9 +84,9 @@ export function createOptionDesk(deps: OptionDeskDeps): OptionDesk {
       const done = await store.transaction((tx) => write(tx, checked.value, force));
       if (!done.ok) {
         return err(
-          done.error.map(({ key, message }) => {
+          done.error.map(({ key, message, rule }): OptionFault => {
             const index = changes.findIndex((each) => each.key === key);
-            return { index: Math.max(index, 0), field: 'value' as const, message };
+            return { index: Math.max(index, 0), field: 'value', message, ...(rule === undefined ? {} : { rule }) };
           }),
         );
       }
@@ -114,6 +114,7 @@ async function refuseOtherPeople(tx: Repositories, moves: ReturnType<typeof othe
     const identities = `${count} ${count === 1 ? 'identity is' : 'identities are'}`;
     refusals.push({
       key,
+      rule: 'needs_force',
       message: `${identities} bound at ${provider}. With another ${key} they may be those of other people: unbind them first, or send force: true if it is the same provider with the same ids.`,
     });
   }

@@ -40,8 +40,8 @@ export type OptionView = {
 
 /** What a change did to one option; of a secret only whether it is set. */
 export type OptionChanged = { key: string; before: string; after: string };
-/** `index` is that of the change in the request. */
-export type OptionFault = { index: number; field: 'key' | 'value'; message: string };
+/** `index` is that of the change in the request; `needs_force`: `force` lets the change through. */
+export type OptionFault = { index: number; field: 'key' | 'value'; message: string; rule?: 'needs_force' };
 
 /** The options and their rules. A change counts on every node, here when it resolves. */
 export type OptionDesk = {
@@ -86,7 +86,7 @@ export function optionRoutes(kit: Kit, { options, optionTests, audit }: OptionRo
         const { changes, fieldOf } = readChanges(body);
         const done = await options.change(changes, { force: body.force });
         if (!done.ok)
-          throw refuse(done.error.map(({ index, field, message }) => ({ field: fieldOf(index, field), message })));
+          throw refuse(done.error.map(({ index, field, ...fault }) => ({ ...fault, field: fieldOf(index, field) })));
         for (const { key, before, after } of done.value.changed) {
           await audit({ panel, origin }, { action: 'option.set', target: `option:${key}`, detail: { before, after } });
         }
@@ -107,7 +107,7 @@ export function optionRoutes(kit: Kit, { options, optionTests, audit }: OptionRo
         detail: {
           summary: 'Set options',
           description:
-            'One as `{key, value}`, or several as `{options: [{key, value}, …]}`: all of them or none. An address at another host takes the secret that is sent there again, in the same change.',
+            'One as `{key, value}`, or several as `{options: [{key, value}, …]}`: all of them or none. An address at another host takes the secret that is sent there again, in the same change. A fault of the rule needs_force is none with force.',
         },
       },
     )
@@ -149,11 +149,11 @@ function readChanges({ key, value, options }: ChangeBody): {
   return { changes: [{ key, value }], fieldOf: (_index, field) => field };
 }
 
-function refuse(faults: { field: string; message: string }[]) {
+function refuse(faults: { field: string; message: string; rule?: OptionFault['rule'] }[]) {
   const [first] = faults;
   return httpErrors.validation_failed({
     message: first?.message,
     param: first?.field,
-    details: { errors: faults.map((fault) => ({ ...fault, rule: 'wrong_value' })) },
+    details: { errors: faults.map((fault) => ({ rule: 'wrong_value', ...fault })) },
   });
 }

@@ -20,7 +20,8 @@ export function panelTaskRoutes(kit: Kit, { tasks, audit }: { tasks: Tasks; audi
       async ({ query, panel }) => {
         const page = readPage(query);
         const all = query.scope === 'all';
-        if (all && !isAdmin(panel)) throw httpErrors.insufficient_privilege();
+        // Which channel served a task is for administrators.
+        if ((all || query.channel_id) && !isAdmin(panel)) throw httpErrors.insufficient_privilege();
         const found = await tasks.list(
           {
             ...(all ? {} : { userId: panel.user.id }),
@@ -41,7 +42,7 @@ export function panelTaskRoutes(kit: Kit, { tasks, audit }: { tasks: Tasks; audi
           scope: t.Optional(t.Union([t.Literal('own'), t.Literal('all')], { description: 'all: administrators.' })),
           status: t.Optional(t.Union(STATUSES.map((status) => t.Literal(status)))),
           platform: t.Optional(t.String({ maxLength: 64 })),
-          channel_id: t.Optional(t.String()),
+          channel_id: t.Optional(t.String({ description: 'Administrators.' })),
           q: t.Optional(t.String({ maxLength: 200 })),
         }),
         detail: { summary: 'Tasks' },

@@ -51,11 +51,12 @@ export async function openGuest(
     interrupted: false,
   });
   let running = begin(request, until);
+  const bridge = bootGuest(context, () => running.call);
+  // From here on: what was the host's own ends by itself, and broken off it would end the process.
   runtime.setInterruptHandler(() => {
     if (monotonicMs() >= running.until) running.interrupted = true;
     return running.interrupted;
   });
-  const bridge = bootGuest(context, () => running.call);
   // What goes wrong on the host's side of a guest call leaves the instance in no known state.
   let poisoned = false;
   const guarded = (act: () => Answer): Answer => {

@@ -2,6 +2,7 @@ import { drizzle as drizzlePostgres } from 'drizzle-orm/pg-proxy';
 import type { BaseSQLiteDatabase } from 'drizzle-orm/sqlite-core';
 import { drizzle as drizzleSqlite } from 'drizzle-orm/sqlite-proxy';
 import type { ChangeTopic, Repositories } from '../ports/index.ts';
+import type { TaskClaims } from './keep-claims.ts';
 
 /** Runs one statement. Rows come back as arrays in the order of the selected columns; a plain write gives none. */
 export type RunStatement = (text: string, params: unknown[]) => Promise<unknown[][]>;
@@ -25,8 +26,8 @@ export function bindDatabase(dialect: 'sqlite' | 'postgres', run: RunStatement):
 export const storable = (param: unknown): unknown =>
   typeof param === 'string' && param.includes('\0') ? param.replaceAll('\0', '\uFFFD') : param;
 
-/** Makes the repositories over one way to run statements. */
-export type BindRepositories = (run: RunStatement) => Repositories;
+/** Makes the repositories over one way to run statements. Without `claims` those of tasks stand in their rows, for several processes. */
+export type BindRepositories = (run: RunStatement, claims?: TaskClaims) => Repositories;
 
 /** An open database. */
 export interface Driver {

@@ -3,9 +3,9 @@ import { storeErrors } from '../errors.ts';
 
 /**
  * One running transaction. `failure` is what the first statement threw that the database refused, `asking` how many statements wait for
- * their answer.
+ * their answer, `onCommit` what is to be done when it is committed.
  */
-export type Scope = { open: boolean; failure: unknown; asking?: number };
+export type Scope = { open: boolean; failure: unknown; asking?: number; onCommit?: (() => void)[] };
 
 /** A transaction that does not end holds locks, and on SQLite every other writer; after this many milliseconds it is given up. */
 const MAX_TRANSACTION_MS = 10_000;

@@ -1,12 +1,13 @@
 import { type SQLQueryBindings, Database as SqliteFile } from 'bun:sqlite';
 import { closeSync, mkdirSync, openSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Logger } from '../../kernel/index.ts';
+import type { Clock, Logger } from '../../kernel/index.ts';
 import { storeErrors, toStoreError } from '../errors.ts';
 import type { Repositories } from '../ports/index.ts';
 import type { BindRepositories, Driver } from './connection.ts';
 import { createChangeListeners } from './deliver-changes.ts';
 import { createTransactionGuard, type Scope } from './guard-transactions.ts';
+import { createTaskClaimBook } from './keep-claims.ts';
 import { createGroupWriter } from './write-in-groups.ts';
 
 /** How long SQLite waits for another process's lock (a command beside the server); it holds the event loop meanwhile. */
@@ -74,6 +75,7 @@ export function copySqliteFile(file: SqliteFile, target: string): void {
 export function openSqlite(options: {
   dataDir: string;
   synchronous: 'FULL' | 'NORMAL';
+  clock: Clock;
   bind: BindRepositories;
   logger: Logger;
   release: () => void;
@@ -87,6 +89,7 @@ export function openSqlite(options: {
   const writer = createGroupWriter(writing);
   const changes = createChangeListeners(options.logger);
   const exclusive = new Set<string>();
+  const book = createTaskClaimBook(options.clock);
   let scope: Scope | undefined;
   let closed = false;
 
@@ -99,23 +102,33 @@ export function openSqlite(options: {
     return values(reading, text, params);
   }
 
-  const root = options.bind(async (text, params) => {
-    guard.requireOutside();
-    if (READS.test(text)) return read(text, params);
-    return writer.submit(async () => values(writing, text, params), false);
-  });
+  const root = options.bind(
+    async (text, params) => {
+      guard.requireOutside();
+      if (READS.test(text)) return read(text, params);
+      return writer.submit(async () => values(writing, text, params), false);
+    },
+    // A statement's answer is given when it is committed.
+    { book, onCommit: (act) => act() },
+  );
 
-  const tx = options.bind((text, params) => guard.statement(scope, () => values(writing, text, params)));
+  const tx = options.bind((text, params) => guard.statement(scope, () => values(writing, text, params)), {
+    book,
+    onCommit: (act) => scope?.onCommit?.push(act),
+  });
 
   return {
     root,
     async transaction<T>(work: (tx: Repositories) => Promise<T>): Promise<T> {
       guard.requireOutside();
-      return writer.submit(() => {
-        const own: Scope = { open: true, failure: undefined };
+      const onCommit: (() => void)[] = [];
+      const value = await writer.submit(() => {
+        const own: Scope = { open: true, failure: undefined, onCommit };
         scope = own;
         return guard.run(own, () => work(tx));
       }, true);
+      for (const act of onCommit) act();
+      return value;
     },
     // One process has the database, so that what runs in it is all there is.
     async exclusively(name, work) {

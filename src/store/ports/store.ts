@@ -155,7 +155,7 @@ export interface TaskStore {
     filter: { userId?: number; status?: string; platform?: string; channelId?: number; query?: string },
     page: Page,
   ): Promise<Paged<TaskRecord>>;
-  /** The last `limit` tasks of a plugin with stored data, the newest first. */
+  /** The last `limit` tasks of a plugin that a vendor took and of which there is data, the newest first. */
   latestWithData(platform: string, limit: number): Promise<TaskRecord[]>;
   /**
    * Claims tasks that are due (status SUBMITTED to IN_PROGRESS, `next_poll_at` reached, lease free or run out): of each channel the

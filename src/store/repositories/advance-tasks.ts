@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm';
+import type { Fence, TaskClaims } from '../drivers/keep-claims.ts';
 import type { NewTaskEvent, PolledTask, TaskStore } from '../ports/index.ts';
 import { UNFINISHED } from './claim-tasks.ts';
 import { type Context, lazy, plainText } from './context.ts';
@@ -6,53 +7,50 @@ import { type Context, lazy, plainText } from './context.ts';
 /** Characters of one statement's rows: their data may be a MiB each, and the database holds them several times while it reads them. */
 const MAX_STATEMENT_LENGTH = 4 * 1024 * 1024;
 
-/**
- * Columns that the conditions of partial indexes name. A statement that sets one has every such index written anew, even where the value
- * stays the same, which makes it twice as dear: they stand only in the statements for those tasks that change them.
- */
-const INDEXED = ['status', 'data'] as const;
-type IndexedField = (typeof INDEXED)[number];
-
 /** What all polls of a moment come to, in one statement: one commit and, on PostgreSQL, one round trip instead of hundreds. */
 export function createTaskAdvances(
   { nowMs, now, elements, prepare }: Context,
+  held: TaskClaims | undefined,
   addEvents: (events: readonly NewTaskEvent[]) => Promise<void>,
 ): Pick<TaskStore, 'advanceAll'> {
   const text = (name: string) => sql`coalesce(polled.value ->> '${sql.raw(name)}', tasks.${sql.raw(name)})`;
   const whole = (name: string) =>
     sql`coalesce(cast(polled.value ->> '${sql.raw(name)}' as bigint), tasks.${sql.raw(name)})`;
-  const prepareAdvance = (indexed: readonly IndexedField[]) =>
+  const prepareAdvance = (changed: readonly string[]) =>
     prepare(sql`
-      update tasks set
-        ${sql.join(indexed.map((name) => sql`${sql.raw(name)} = ${text(name)}, `))}
-        progress = ${text('progress')}, state = ${text('state')}, billing = ${text('billing')},
+      update tasks set ${sql.join(changed.map((name) => sql`${sql.raw(name)} = ${text(name)}, `))}
         poll_failures = ${whole('poll_failures')}, polls = ${whole('polls')}, start_time = ${whole('start_time')},
-        lease_owner = null, lease_until = 0, updated_at = ${nowMs} / 1000,
-        next_poll_at = ${nowMs} + cast(polled.value ->> 'wait' as bigint)
+        lease_owner = null, lease_until = 0, lease_seq = cast(polled.value ->> 'seq' as bigint),
+        updated_at = ${nowMs} / 1000, next_poll_at = ${nowMs} + cast(polled.value ->> 'wait' as bigint)
       from ${elements('polled')} as polled
-      where tasks.task_id = polled.value ->> 'task_id' and tasks.lease_owner = polled.value ->> 'owner'
-        and tasks.lease_seq = cast(polled.value ->> 'seq' as bigint) and tasks.status in ${UNFINISHED}
+      where tasks.task_id = polled.value ->> 'task_id' and tasks.status in ${UNFINISHED}
+        and tasks.lease_owner is not distinct from (polled.value ->> 'held_by')
+        and tasks.lease_seq = cast(polled.value ->> 'held_under' as bigint)
       returning tasks.task_id, tasks.lease_seq`);
-  const shapes: readonly IndexedField[][] = [[], ['status'], ['data'], [...INDEXED]];
-  const advances = shapes.map((fields) => ({ fields, advance: lazy(() => prepareAdvance(fields)) }));
+  const fields = ['progress', 'data', 'state', 'billing'];
+  const advanceAlike = lazy(() => prepareAdvance(fields));
+  // Small indexes have a condition on the status: a statement that sets it, be it to the same value, writes them all anew.
+  const advanceMoved = lazy(() => prepareAdvance(['status', ...fields]));
   return {
     async advanceAll(polled) {
       const written = new Set<string>();
-      for (const { fields, advance } of advances) {
-        const alike = polled.filter(({ change }) =>
-          INDEXED.every((name) => (change[name] !== undefined) === fields.includes(name)),
-        );
-        for (const group of groupBySize(alike.map(encode))) {
-          const rows = await advance()({ polled: `[${group.join()}]`, ...now() });
-          for (const [taskId, seq] of rows) written.add(claimOf(String(taskId), Number(seq)));
+      for (const advance of [advanceAlike, advanceMoved]) {
+        const alike = polled.filter(({ change }) => (change.status === undefined) === (advance === advanceAlike));
+        const rows = alike.flatMap((entry) => {
+          const fence = held ? held.book.fenceOf(entry.lease) : entry.lease;
+          return fence ? [encode(entry, fence)] : [];
+        });
+        for (const group of groupBySize(rows)) {
+          const advanced = await advance()({ polled: `[${group.join()}]`, ...now() });
+          for (const [taskId, seq] of advanced) written.add(claimOf(String(taskId), Number(seq)));
         }
       }
       const isWritten = ({ lease }: PolledTask) => written.has(claimOf(lease.taskId, lease.leaseSeq));
-      await addEvents(
-        polled.flatMap((entry) =>
-          entry.event && isWritten(entry) ? [{ ...entry.event, taskId: entry.lease.taskId }] : [],
-        ),
-      );
+      const done = polled.filter(isWritten);
+      await addEvents(done.flatMap(({ event, lease }) => (event ? [{ ...event, taskId: lease.taskId }] : [])));
+      held?.onCommit(() => {
+        for (const { lease } of done) held.book.drop(lease);
+      });
       return polled.map(isWritten);
     },
   };
@@ -76,12 +74,13 @@ function groupBySize(rows: readonly string[]): string[][] {
 }
 
 /** The row under the names of its columns; JSON columns as their text, so that a stored `null` differs from an absent member. */
-function encode({ lease, change, nextPollInMs }: PolledTask): string {
+function encode({ lease, change, nextPollInMs }: PolledTask, fence: Fence): string {
   const json = (value: unknown) => (value === undefined ? undefined : JSON.stringify(value));
   return JSON.stringify({
     task_id: lease.taskId,
-    owner: lease.leaseOwner,
     seq: lease.leaseSeq,
+    held_by: fence.leaseOwner ?? undefined,
+    held_under: fence.leaseSeq,
     wait: Math.round(nextPollInMs),
     status: change.status,
     progress: change.progress === undefined ? undefined : plainText(change.progress),

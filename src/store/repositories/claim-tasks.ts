@@ -1,6 +1,7 @@
-import { type SQL, sql } from 'drizzle-orm';
+import { and, type SQL, sql } from 'drizzle-orm';
+import type { TaskClaims } from '../drivers/keep-claims.ts';
 import type { TaskRecord, TaskStore } from '../ports/index.ts';
-import { type Context, lazy } from './context.ts';
+import { type Context, createRowReader, lazy } from './context.ts';
 
 /**
  * Literals and not parameters: only so do SQLite and PostgreSQL see that the partial indexes of unfinished tasks apply. The
@@ -11,18 +12,23 @@ export const UNFINISHED = sql.raw(`('NOT_START', 'SUBMITTED', 'QUEUED', 'IN_PROG
 
 type Claims = Pick<TaskStore, 'claimDue' | 'claimInterrupted' | 'claimOverdue'>;
 
+type Claim = { owner: string; limit: number; leaseForMs: number };
+
 /**
  * The three ways to take a lease. Each task is taken by one statement: it finds the tasks, passing over rows that another node is claiming at
- * the moment, and makes them the owner's under the next fencing number.
+ * the moment, and makes them the owner's under the next fencing number. Where one process has the database, leases of running tasks
+ * are `held` in memory, and the statement only finds them.
  */
-export function createTaskClaims({ db, tables, nowMs, now, prepare, amongRows }: Context): Claims {
+export function createTaskClaims(context: Context, held: TaskClaims | undefined): Claims {
+  const { db, tables, nowMs, now, prepare, amongRows, notAmong } = context;
   const { tasks } = tables;
   const at = sql.placeholder;
+  const readTask = createRowReader<TaskRecord>(tasks);
   const leaseIsFree = sql`${tasks.leaseUntilMs} <= ${nowMs}`;
 
-  const prepareClaim = (condition: SQL, order: SQL) => {
+  const prepareWrittenClaim = (condition: SQL, order: SQL) => {
     const wanted = sql`select ${tasks.id} from ${tasks} where ${condition} and ${leaseIsFree} order by ${order} limit ${at('limit')}`;
-    return db
+    const claim = db
       .update(tasks)
       .set({
         leaseOwner: sql`${at('owner')}`,
@@ -32,22 +38,42 @@ export function createTaskClaims({ db, tables, nowMs, now, prepare, amongRows }:
       .where(amongRows(tasks.id, wanted))
       .returning()
       .prepare();
+    return async (values: Claim): Promise<TaskRecord[]> => claim.execute({ ...values, ...now() });
   };
+
+  const prepareHeldClaim = ({ book }: TaskClaims, condition: SQL, order: SQL) => {
+    const find = db
+      .select()
+      .from(tasks)
+      .where(and(condition, leaseIsFree, notAmong(sql`${tasks.id}`, 'held')))
+      .orderBy(order)
+      .limit(at('limit'));
+    const run = prepare(find.getSQL());
+    return async (values: Claim & { channelId?: number }): Promise<TaskRecord[]> => {
+      const held = JSON.stringify(book.held(values.channelId));
+      const found = await run({ ...values, held, ...now() });
+      return book.take(found.map(readTask), values.owner, values.leaseForMs);
+    };
+  };
+  const prepareClaim = (condition: SQL, order: SQL) =>
+    held ? prepareHeldClaim(held, condition, order) : prepareWrittenClaim(condition, order);
 
   const isRunning = sql`${tasks.status} in ${RUNNING}`;
   const isDue = sql`${tasks.channelId} = ${at('channelId')} and ${isRunning} and ${tasks.nextPollAtMs} <= ${nowMs}`;
   const due = lazy(() => prepareClaim(isDue, sql`${tasks.nextPollAtMs}`));
-  const interrupted = lazy(() => prepareClaim(sql`${tasks.status} = 'NOT_START'`, sql`${tasks.leaseUntilMs}`));
+  const interrupted = lazy(() => prepareWrittenClaim(sql`${tasks.status} = 'NOT_START'`, sql`${tasks.leaseUntilMs}`));
   const overdue = lazy(() =>
     prepareClaim(sql`${isRunning} and ${tasks.submitTime} <= ${at('submittedBefore')}`, sql`${tasks.submitTime}`),
   );
 
-  // Steps from channel to channel in the index, so that it costs the same whatever is due.
+  // Steps from channel to channel in the index, so that it costs the same whatever is due. One whose tasks are all claimed is not among
+  // them: it would take the place of another.
   const findDueChannels = lazy(() => {
+    const notHeld = held ? sql`and ${notAmong(sql`tasks.id`, 'held')}` : sql``;
     const running = (condition: SQL) =>
       sql`(select channel_id from tasks where status in ${RUNNING} ${condition} order by channel_id limit 1)`;
     const oldest = sql`(select next_poll_at from tasks where channel_id = channels.id and status in ${RUNNING}
-      and next_poll_at <= ${nowMs} and lease_until <= ${nowMs} order by next_poll_at limit 1)`;
+      and next_poll_at <= ${nowMs} and lease_until <= ${nowMs} ${notHeld} order by next_poll_at limit 1)`;
     return prepare(sql`
       with recursive channels(id) as (
         select ${running(sql``)}
@@ -62,7 +88,9 @@ export function createTaskClaims({ db, tables, nowMs, now, prepare, amongRows }:
 
   return {
     async claimDue({ owner, limit, leaseForMs, exceptChannels }) {
-      const found = (await findDueChannels()(now())).map(([id]) => Number(id));
+      const found = (await findDueChannels()({ held: JSON.stringify(held?.book.held()), ...now() })).map(([id]) =>
+        Number(id),
+      );
       let channels = found.filter((id) => !exceptChannels.includes(id));
       const claimed: TaskRecord[] = [];
       while (channels.length > 0 && claimed.length < limit) {
@@ -70,8 +98,7 @@ export function createTaskClaims({ db, tables, nowMs, now, prepare, amongRows }:
         const share = Math.max(1, Math.floor(left / channels.length));
         const claims = await Promise.allSettled(
           channels.slice(0, left).map(async (channelId) => {
-            const values = { owner, limit: share, leaseForMs, channelId, ...now() };
-            return { channelId, taken: await due().execute(values) };
+            return { channelId, taken: await due()({ owner, limit: share, leaseForMs, channelId }) };
           }),
         );
         const made = claims.flatMap((claim) => (claim.status === 'fulfilled' ? [claim.value] : []));
@@ -85,7 +112,7 @@ export function createTaskClaims({ db, tables, nowMs, now, prepare, amongRows }:
       }
       return claimed.sort(byLateness);
     },
-    claimInterrupted: async (claim) => interrupted().execute({ ...claim, ...now() }),
-    claimOverdue: async (claim) => overdue().execute({ ...claim, ...now() }),
+    claimInterrupted: (claim) => interrupted()(claim),
+    claimOverdue: (claim) => overdue()(claim),
   };
 }

@@ -1,4 +1,4 @@
-import { fillPlaceholders, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
+import { fillPlaceholders, getTableColumns, type SQL, type SQLWrapper, sql, type Table } from 'drizzle-orm';
 import { PgDialect } from 'drizzle-orm/pg-core';
 import { SQLiteAsyncDialect } from 'drizzle-orm/sqlite-core';
 import type { Clock } from '../../kernel/index.ts';
@@ -90,6 +90,20 @@ export function lazy<T>(make: () => T): () => T {
   return () => {
     made ??= make();
     return made;
+  };
+}
+
+/**
+ * Reads rows of all columns of a table, in their order, as the builder does: for statements that bring hundreds, of which the builder's own
+ * reading takes as long as the database.
+ */
+export function createRowReader<Row>(table: Table): (row: readonly unknown[]) => Row {
+  const columns = Object.entries(getTableColumns(table));
+  return (row) => {
+    const record: Record<string, unknown> = {};
+    for (const [index, [name, column]] of columns.entries())
+      record[name] = row[index] === null ? null : column.mapFromDriverValue(row[index]);
+    return record as Row;
   };
 }
 

@@ -1,5 +1,6 @@
 import type { Clock } from '../../kernel/index.ts';
 import type { RunStatement } from '../drivers/connection.ts';
+import type { TaskClaims } from '../drivers/keep-claims.ts';
 import { toStoreError } from '../errors.ts';
 import type { Repositories, Store } from '../ports/index.ts';
 import type { Tables } from '../schema/index.ts';
@@ -29,6 +30,7 @@ export function createRepositories(
   tables: Tables,
   clock: Clock,
   run: RunStatement,
+  claims?: TaskClaims,
 ): Repositories {
   const context = createContext(dialect, tables, clock, run);
   return {
@@ -42,7 +44,7 @@ export function createRepositories(
     apiKeys: withStoreErrors(createApiKeyStore(context)),
     channels: withStoreErrors(createChannelStore(context)),
     plugins: withStoreErrors(createPluginStore(context)),
-    tasks: withStoreErrors(createTaskStore(context)),
+    tasks: withStoreErrors(createTaskStore(context, claims)),
     idempotency: withStoreErrors(createIdempotencyStore(context)),
     webhooks: withStoreErrors(createWebhookStore(context)),
     relays: withStoreErrors(createRelayStore(context)),

@@ -1,12 +1,14 @@
-import { and, desc, eq, getTableColumns, isNotNull, type SQL, sql } from 'drizzle-orm';
+import { and, desc, eq, getTableColumns, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
+import type { TaskClaims } from '../drivers/keep-claims.ts';
 import type { Lease, TaskChange, TaskRecord, TaskStore } from '../ports/index.ts';
 import { createTaskAdvances } from './advance-tasks.ts';
 import { createTaskClaims, RUNNING, UNFINISHED } from './claim-tasks.ts';
 import { type Context, countAll, escapeLike, lazy, paged, slot } from './context.ts';
 import { createTaskEvents } from './task-events.ts';
 
-export function createTaskStore(context: Context): TaskStore {
-  const { db, tables, nowMs, now, elements } = context;
+/** `held`: where claims of running tasks are held in memory. */
+export function createTaskStore(context: Context, held?: TaskClaims): TaskStore {
+  const { db, tables, nowMs, now, elements, notAmong } = context;
   const { tasks } = tables;
   const at = sql.placeholder;
   const slots = <K extends keyof TaskRecord>(...fields: K[]) =>
@@ -18,6 +20,13 @@ export function createTaskStore(context: Context): TaskStore {
     eq(tasks.taskId, at('taskId')),
     eq(tasks.leaseOwner, at('leaseOwner')),
     eq(tasks.leaseSeq, at('leaseSeq')),
+    isUnfinished,
+  );
+  /** The same for one that is held in memory: nobody has written since. */
+  const isUnchanged = and(
+    eq(tasks.taskId, at('taskId')),
+    isNull(tasks.leaseOwner),
+    eq(tasks.leaseSeq, at('baseSeq')),
     isUnfinished,
   );
 
@@ -91,26 +100,35 @@ export function createTaskStore(context: Context): TaskStore {
   ): Promise<boolean> {
     const fields = (Object.keys(change) as (keyof TaskChange)[]).filter((field) => change[field] !== undefined).sort();
     const { runOut = false, reserved } = lease;
-    const shape = [runOut, reserved !== undefined, ...fields, ...Object.keys(extra)].join();
+    const fence = held && !runOut ? held.book.fenceOf(lease) : lease;
+    if (!fence) return false;
+    const inMemory = fence.leaseOwner === null;
+    const shape = [runOut, inMemory, reserved !== undefined, ...fields, ...Object.keys(extra)].join();
     let query = writes.get(shape);
     if (!query) {
-      const claimed = runOut ? hasRunOut : isHeld;
+      const claimed = runOut ? hasRunOut : inMemory ? isUnchanged : isHeld;
       const condition = reserved === undefined ? claimed : and(claimed, eq(tasks.quota, at('reserved')));
       query = prepareWrite(fields, { ...extra, updatedAt: nowSeconds }, condition);
       writes.set(shape, query);
     }
-    return (await query.execute({ ...change, ...lease, nextPollInMs, ...now() })).length === 1;
+    const values = { ...change, ...lease, baseSeq: fence.leaseSeq, nextPollInMs, ...now() };
+    const written = (await query.execute(values)).length === 1;
+    if (written && inMemory && 'leaseOwner' in extra) held?.onCommit(() => held.book.drop(lease));
+    return written;
   }
 
   const { addEvent, addEvents, events } = createTaskEvents(context);
   const release = { leaseOwner: sql`null`, leaseUntilMs: sql`0` };
-  const dueAgain = { ...release, nextPollAtMs: sql`${nowMs} + ${at('nextPollInMs')}` };
+  /** The number of a claim that is held in memory is not in the row yet. */
+  const spend = { ...release, leaseSeq: sql`${at('leaseSeq')}` };
+  const show = (row: TaskRecord): TaskRecord => held?.book.show(row) ?? row;
+  const dueAgain = { ...spend, nextPollAtMs: sql`${nowMs} + ${at('nextPollInMs')}` };
 
   return {
-    ...createTaskClaims(context),
+    ...createTaskClaims(context, held),
     addEvent,
     events,
-    ...createTaskAdvances(context, addEvents),
+    ...createTaskAdvances(context, held, addEvents),
 
     async insert(task) {
       const [row] = await insert().execute({ callbackUrl: null, ...task, ...now() });
@@ -119,15 +137,18 @@ export function createTaskStore(context: Context): TaskStore {
 
     async byTaskId(taskId) {
       const [row] = await byTaskId().execute({ taskId });
-      return row;
+      return row && show(row);
     },
 
     async byUser(userId, taskId) {
       const [row] = await byTaskId().execute({ taskId });
-      return row?.userId === userId ? row : undefined;
+      return row?.userId === userId ? show(row) : undefined;
     },
 
-    byTaskIds: async (seen) => (seen.length === 0 ? [] : changed().execute({ seen: JSON.stringify(seen) })),
+    async byTaskIds(seen) {
+      if (seen.length === 0) return [];
+      return (await changed().execute({ seen: JSON.stringify(seen) })).map(show);
+    },
 
     list({ userId, status, platform, channelId, query }, page) {
       const pattern = query ? `%${escapeLike(query.toLowerCase())}%` : '';
@@ -149,16 +170,18 @@ export function createTaskStore(context: Context): TaskStore {
       db
         .select()
         .from(tasks)
-        .where(and(eq(tasks.platform, platform), isNotNull(tasks.data)))
+        // A literal, as in the index.
+        .where(and(eq(tasks.platform, platform), sql`${tasks.upstreamTaskId} <> ''`, isNotNull(tasks.data)))
         .orderBy(desc(tasks.id))
         .limit(limit),
 
     async renew(lease, leaseForMs) {
+      if (held?.book.renew(lease, leaseForMs)) return true;
       return (await renew().execute({ ...lease, leaseForMs, ...now() })).length === 1;
     },
 
     advance: (lease, change, nextPollInMs) =>
-      nextPollInMs === null ? write(lease, change, release) : write(lease, change, dueAgain, nextPollInMs),
+      nextPollInMs === null ? write(lease, change, spend) : write(lease, change, dueAgain, nextPollInMs),
 
     amend: (lease, change) => write(lease, change, {}),
 
@@ -179,7 +202,7 @@ export function createTaskStore(context: Context): TaskStore {
         .set(release)
         .where(and(sql`${tasks.status} in ${expireSubmits ? UNFINISHED : RUNNING}`, eq(tasks.leaseOwner, owner)))
         .returning({ id: tasks.id });
-      return released.length;
+      return released.length + (held?.book.end(owner) ?? 0);
     },
 
     async expireAllLeases() {
@@ -188,11 +211,11 @@ export function createTaskStore(context: Context): TaskStore {
         .set(release)
         .where(and(isUnfinished, sql`${tasks.leaseUntilMs} <> 0`))
         .returning({ id: tasks.id });
-      return expired.length;
+      return expired.length + (held?.book.end() ?? 0);
     },
 
     async queueDepth() {
-      const free = sql`${tasks.leaseUntilMs} <= ${nowMs}`;
+      const free = and(sql`${tasks.leaseUntilMs} <= ${nowMs}`, held ? notAmong(sql`${tasks.id}`, 'held') : undefined);
       const [all] = await db.select({ total: countAll() }).from(tasks).where(isUnfinished);
       const [late] = await db
         .select({
@@ -202,7 +225,7 @@ export function createTaskStore(context: Context): TaskStore {
         .from(tasks)
         .where(and(sql`${tasks.status} in ${RUNNING}`, sql`${tasks.nextPollAtMs} <= ${nowMs}`, free))
         .prepare()
-        .execute(now());
+        .execute({ held: JSON.stringify(held?.book.held()), ...now() });
       return { unfinished: all?.total ?? 0, due: late?.total ?? 0, latestLatenessMs: late?.latenessMs ?? 0 };
     },
 

@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import type { Sandbox } from '../../src/sandbox/index.ts';
+import { failureOf, hook, plugin, resultOf, startSandbox } from './start-sandbox.ts';
+
+/** Calls of a quick plugin that wait for a process are sent to it together: to their callers that must make no difference. */
+const source = `
+  let seen = 0;
+  export function id(x) { return x }
+  export function other(x) { return [x] }
+  export function remember(x) { seen++; console.log('call', x); return [seen, x] }
+  export function refuse(x) { if (x % 3 === 0) throw new Error('no ' + x); return x }
+  export function text(length, x) { return x.repeat(length) }
+  export function nothing() {}
+  export function random() { return Math.random() }
+  export function grow(x) { const kept = []; for (let i = 0; i < 300; i++) kept.push(new Uint8Array(65536).fill(i)); return x }
+  export function stuckOn(bad, x) { return x === bad ? new Array(2 ** 32 - 1).includes(1) : x }
+  export function endless(bad, x) { while (x === bad); return x }
+  export function nap(ms, x) { const end = Date.now() + ms; while (Date.now() < end); return x }
+  export function slowOn(every, x) { const end = Date.now() + 10; while (x % every === 0 && Date.now() < end); return x }`;
+const quick = plugin(source, 'quick');
+const numbers = Array.from({ length: 100 }, (_, i) => i);
+
+let sandbox: Sandbox;
+beforeAll(async () => {
+  sandbox = startSandbox({ callTimeoutMs: 1_000 });
+  await warm();
+});
+afterAll(() => sandbox.close());
+/** A plugin that has just answered quickly. */
+const warm = async () => {
+  for (const i of [1, 2, 3]) expect(await resultOf(sandbox, quick, 'id', [i])).toBe(i);
+};
+const call = (name: string, ...args: unknown[]) => sandbox.call(quick, hook(name, args));
+
+test('each has its own arguments, state, console and result', async () => {
+  const outcomes = await Promise.all(numbers.map((i) => call('remember', i)));
+  for (const [i, outcome] of outcomes.entries()) {
+    expect(outcome).toMatchObject({ ok: true, value: { value: [1, i], console: [`call ${i}`] } });
+  }
+  expect(new Set(await Promise.all(numbers.map(() => resultOf(sandbox, quick, 'random')))).size).toBe(100);
+});
+
+test('one that fails fails alone', async () => {
+  const outcomes = await Promise.all(numbers.map((i) => call('refuse', i)));
+  for (const [i, outcome] of outcomes.entries()) {
+    if (i % 3) expect(outcome).toMatchObject({ ok: true, value: { value: i } });
+    else expect(outcome).toMatchObject({ ok: false, error: { kind: 'thrown', message: `no ${i}` } });
+  }
+});
+
+test('different hooks, texts beyond ASCII, no result and long results come back to whom they belong', async () => {
+  const words = ['a', 'é', '„', '\u{1F600}', '\ud800', '\\', '"', '\u0000'];
+  const outcomes = await Promise.all(
+    numbers.map(async (i) => {
+      const word = words[i % words.length] as string;
+      if (i % 5 === 0) return (await resultOf(sandbox, quick, 'nothing')) === undefined;
+      if (i % 7 === 0) return ((await resultOf(sandbox, quick, 'other', [word])) as string[])[0] === word;
+      const length = i % 11 === 0 ? 50_000 : i;
+      return (await resultOf(sandbox, quick, 'text', [length, word])) === word.repeat(length);
+    }),
+  );
+  expect(outcomes).toEqual(numbers.map(() => true));
+});
+
+test('a guest that is dropped for its memory is loaded anew for the next', async () => {
+  const some = numbers.slice(0, 20);
+  expect(await Promise.all(some.map((i) => resultOf(sandbox, quick, 'grow', [i])))).toEqual(some);
+});
+
+test('those made do not wait for a slow one, and all are made once', async () => {
+  await warm();
+  const order: number[] = [];
+  const results = await Promise.all(
+    numbers.map(async (i) => {
+      const result = await resultOf(sandbox, quick, 'slowOn', [10, i]);
+      order.push(i);
+      return result;
+    }),
+  );
+  expect([results, order.length]).toEqual([numbers, 100]);
+});
+
+test.each(['stuckOn', 'endless'])(
+  'one that never ends is stopped, and the others have their answers (%s)',
+  async (name) => {
+    await warm();
+    const outcomes = await Promise.all(numbers.map((i) => call(name, 42, i)));
+    for (const [i, outcome] of outcomes.entries()) {
+      if (i !== 42) expect(outcome).toMatchObject({ ok: true, value: { value: i } });
+      else expect(outcome).toMatchObject({ ok: false, error: { kind: name === 'stuckOn' ? 'killed' : 'timeout' } });
+    }
+  },
+);
+
+test('every process that a plugin makes us stop counts against it, also with several calls in it', async () => {
+  const strict = startSandbox({ processes: 1, callTimeoutMs: 1_000, killsToSuspend: 2 });
+  try {
+    for (const i of [1, 2, 3]) expect(await resultOf(strict, quick, 'id', [i])).toBe(i);
+    const before = strict.call(plugin(source, 'another'), hook('nap', [50, 0]));
+    const outcomes = await Promise.all([1, 2].map((i) => strict.call(quick, hook('stuckOn', [2, i]))));
+    expect((await before).ok).toBe(true);
+    expect(outcomes.map((outcome) => outcome.ok || outcome.error.kind)).toEqual([true, 'killed']);
+    expect(strict.stats()).toMatchObject({ kills: 2, suspended: ['quick'] });
+  } finally {
+    await strict.close();
+  }
+});
+
+test('those that a slow one sent back to wait are given up in time, and when their callers go', async () => {
+  const single = startSandbox({ processes: 1 });
+  const caller = new AbortController();
+  try {
+    for (const i of [1, 2, 3]) expect(await resultOf(single, quick, 'id', [i])).toBe(i);
+    const nap = (ms: number, x: number, options = {}) => single.call(quick, hook('nap', [ms, x], options));
+    const before = single.call(plugin(source, 'another'), hook('nap', [50, 0]));
+    // Sent together; all but the first come back to the queue, and stand behind the second.
+    const first = nap(30, 0);
+    const second = nap(1_200, 1);
+    const impatient = failureOf(nap(0, 2, { admissionTimeoutMs: 600 }));
+    const left = failureOf(nap(0, 3, { signal: caller.signal }));
+    const last = nap(0, 4);
+    expect([(await before).ok, (await first).ok]).toEqual([true, true]);
+    caller.abort();
+    const order: string[] = [];
+    const note = async (what: string, outcome: Promise<unknown>) => {
+      await outcome;
+      order.push(what);
+    };
+    await Promise.all([note('left', left), note('impatient', impatient), note('second', second), note('last', last)]);
+    expect(order).toEqual(['left', 'impatient', 'second', 'last']);
+    expect([(await left).kind, (await impatient).kind]).toEqual(['overloaded', 'overloaded']);
+    expect(await last).toMatchObject({ ok: true, value: { value: 4 } });
+  } finally {
+    await single.close();
+  }
+});
+
+test('versions of a plugin are never mixed', async () => {
+  const newer = { ...plugin(source.replace("'no '", "'never '"), 'quick'), version: '2.0.0' };
+  const outcomes = await Promise.all(numbers.map((i) => sandbox.call(i % 2 ? newer : quick, hook('refuse', [i * 3]))));
+  for (const [i, outcome] of outcomes.entries())
+    expect(outcome).toMatchObject({ ok: false, error: { message: `${i % 2 ? 'never' : 'no'} ${i * 3}` } });
+});
