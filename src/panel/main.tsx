@@ -12,7 +12,7 @@ import './theme/base.css';
 import { ApiError } from './api/api-error.ts';
 import { createSendRequest } from './api/send-request.ts';
 import { createI18n, loadAllTexts } from './i18n/create-i18n.ts';
-import { AppRoutes } from './routes/app-routes.tsx';
+import { AppRoutes, expectSession } from './routes/app-routes.tsx';
 import { type Connection, watchConnection } from './session/connection.ts';
 import { ConnectionNotice, ConnectionProvider } from './session/connection-notice.tsx';
 import { hasSessionHint } from './session/read-hint.ts';
@@ -32,7 +32,7 @@ async function start(container: HTMLElement): Promise<void> {
   loadFont();
   const i18n = await createI18n();
   // Whoever was signed in will most likely need them.
-  if (hasSessionHint()) void loadAllTexts(i18n).catch(() => {});
+  if (hasSessionHint()) void Promise.all([loadAllTexts(i18n), expectSession()]).catch(() => {});
   const { connection, send } = watchConnection({ send: createSendRequest(), wait: pause });
   const session = createSession({
     send,

@@ -1,25 +1,25 @@
 import { describe, expect, test } from 'bun:test';
 import { type TOTP, URI } from 'otpauth';
 import type { Page } from 'playwright-core';
-import { type Gateway, ROOT, startGateway, until } from '../support/gateway.ts';
+import { type Gateway, ROOT, setUp, until } from '../support/gateway.ts';
 import {
   accountMenu,
   alert,
   findBarriers,
   findOverflow,
+  focused,
   giveSession,
   heading,
+  holds,
   password,
   screens,
   see,
   signOut,
   stored,
   useOnePanel,
-  usePanel,
 } from './harness.ts';
+import { connect } from './kept-pages.ts';
 
-/** For what happens to a gateway once: each test has its own. */
-const { start, startSetUp, open, gateways } = usePanel();
 const one = useOnePanel();
 
 function setupPath(gateway: Gateway): string {
@@ -44,10 +44,22 @@ async function openSignIn(options: Parameters<typeof one.openKept>[0] = {}) {
   return watched;
 }
 
+/** For the page its task has not ended until the returned function is called: a busy machine is slower to look than the vendor to finish. */
+async function keepRunning(page: Page): Promise<() => Promise<void>> {
+  const task = /\/api\/task\/task_\w+(\/events)?$/;
+  await page.route(task, async (route) => {
+    if (route.request().url().endsWith('/events')) return route.abort();
+    const response = await route.fetch();
+    const { data, ...answer } = (await response.json()) as { data: object };
+    await route.fulfill({ response, json: { ...answer, data: { ...data, status: 'IN_PROGRESS', progress: '40%' } } });
+  });
+  return () => page.unroute(task);
+}
+
 describe('from the terminal’s link to a first video', () => {
   test('root account, demo channel, first task, panel; reload; sign-out', async () => {
-    const gateway = await start();
-    const { page, context } = await open(gateway.url);
+    const gateway = await one.start();
+    const { page, context } = await one.openKept({ at: gateway.url });
     await page.goto(`${gateway.url}${setupPath(gateway)}`);
     await see(page, 'Set-up link found');
     expect(page.url()).toBe(`${gateway.url}/setup`);
@@ -58,11 +70,13 @@ describe('from the terminal’s link to a first video', () => {
     expect(await findBarriers(page)).toEqual([]);
 
     const begun = performance.now();
+    const letEnd = await keepRunning(page);
     await button(page, 'Make a first video').click();
     await heading(page, 'Your first task is running').waitFor();
     await page.getByRole('progressbar').waitFor();
     expect(await findBarriers(page)).toEqual([]);
-    await heading(page, 'Your first video').waitFor({ timeout: 60_000 });
+    await letEnd();
+    await heading(page, 'Your first video').waitFor();
     const video = page.locator('video');
     // Chromium without vendors' codecs loads the bytes all the same.
     const source = new URL(String(await video.getAttribute('src')), gateway.url);
@@ -93,8 +107,8 @@ describe('from the terminal’s link to a first video', () => {
   });
 
   test('the keyboard alone is enough', async () => {
-    const gateway = await start();
-    const { page } = await open(gateway.url);
+    const gateway = await one.start();
+    const { page } = await one.openKept({ at: gateway.url });
     await page.goto(`${gateway.url}${setupPath(gateway)}`);
     await passwordField(page).waitFor();
     const tabTo = async (target: ReturnType<Page['locator']>): Promise<void> => {
@@ -112,8 +126,8 @@ describe('from the terminal’s link to a first video', () => {
   });
 
   test('from any address to the set-up, which asks for the link and says what is wrong before it sends', async () => {
-    const gateway = await start();
-    const { page, apiCalls } = await open(gateway.url);
+    const gateway = await one.start();
+    const { page, apiCalls } = await one.openKept({ at: gateway.url });
     await page.goto(gateway.url);
     await heading(page, 'Create the root account').waitFor();
     await page.getByLabel('Set-up link or code').fill('not-the-token');
@@ -122,7 +136,7 @@ describe('from the terminal’s link to a first video', () => {
     await button(page, 'Create account').click();
     await see(page, 'Use 1 to 32 letters');
     await see(page, 'Use 8 characters or more.');
-    expect(await page.getByLabel('User name').evaluate((field) => field === document.activeElement)).toBe(true);
+    await focused(page.getByLabel('User name'));
     expect(apiCalls).not.toContain('POST /api/setup');
 
     await page.getByLabel('User name').fill('root');
@@ -139,15 +153,15 @@ describe('from the terminal’s link to a first video', () => {
     await heading(page, 'The gateway is yours').waitFor();
     await page.unroute('**/api/user/login');
     await page.getByRole('link', { name: 'Continue to sign-in' }).click();
-    expect(await page.getByLabel('User name or e-mail').inputValue()).toBe('root');
+    await holds(page.getByLabel('User name or e-mail'), 'root');
     await passwordField(page).fill(password);
     await page.keyboard.press('Enter');
     await accountMenu(page).waitFor();
   });
 
   test('a demo channel that cannot be is said, and left out', async () => {
-    const gateway = await start();
-    const { page } = await open(gateway.url);
+    const gateway = await one.start();
+    const { page } = await one.openKept({ at: gateway.url });
     await page.route('**/api/setup/demo-channel', (route) =>
       route.fulfill({ status: 409, json: { success: false, code: 'CHANNEL_DEMO_UNAVAILABLE', message: 'No.' } }),
     );
@@ -161,8 +175,8 @@ describe('from the terminal’s link to a first video', () => {
   });
 
   test('dark on a desk, light on a phone: no barriers, nothing wider than the screen', async () => {
-    const gateway = await start();
-    const { page } = await open(gateway.url, { reducedMotion: 'reduce' });
+    const gateway = await one.start();
+    const { page } = await one.openKept({ at: gateway.url });
     const inspect = async (): Promise<void> => {
       for (const [colorScheme, screen] of [
         ['dark', 'desk'],
@@ -184,7 +198,7 @@ describe('from the terminal’s link to a first video', () => {
     await heading(page, 'The gateway is yours').waitFor();
     await inspect();
     await button(page, 'Make a first video').click();
-    await heading(page, 'Your first video').waitFor({ timeout: 60_000 });
+    await heading(page, 'Your first video').waitFor();
     await inspect();
   });
 });
@@ -222,8 +236,9 @@ describe('signing in', () => {
   });
 
   test('a gateway that is away says so, and signing in works when it is back', async () => {
-    const gateway = await startSetUp();
-    const { page } = await open(gateway.url);
+    const gateway = await one.start();
+    await setUp(gateway);
+    const { page } = await one.openKept({ at: gateway.url });
     await page.goto(`${gateway.url}/sign-in`);
     await page.getByLabel('User name or e-mail').waitFor();
     await page.waitForLoadState('networkidle');
@@ -231,7 +246,7 @@ describe('signing in', () => {
     await fillSignIn(page, 'root', password);
     await alert(page).getByText('The gateway does not answer.').waitFor();
     await page.getByRole('status').getByText('This page stays as it is').waitFor();
-    gateways.push(await startGateway({ port: gateway.port, dataDir: gateway.dataDir }));
+    await one.start({ port: gateway.port, dataDir: gateway.dataDir });
     await page.getByRole('status').getByText('This page stays as it is').waitFor({ state: 'detached' });
     expect(await passwordField(page).inputValue()).toBe(password);
     await button(page, 'Sign in').click();
@@ -268,7 +283,7 @@ describe('the second factor', () => {
     await fillSignIn(page, 'careful', password);
     await heading(page, 'Enter your code').waitFor();
     const field = page.getByLabel('Code');
-    expect(await field.evaluate((element) => element === document.activeElement)).toBe(true);
+    await focused(field);
     expect(await findBarriers(page)).toEqual([]);
     expect(await stored(page)).not.toMatch(/flow/);
 
@@ -315,7 +330,7 @@ describe('reading it', () => {
   });
 
   test('a browser that prefers Chinese starts in Chinese', async () => {
-    const { page } = await one.open({ locale: 'zh-TW' });
+    const { page } = await one.openKept({ locale: 'zh-TW' });
     await page.goto(`${one.origin()}/sign-in`);
     await heading(page, '登录').waitFor();
   });
@@ -341,7 +356,7 @@ describe('reading it', () => {
 describe('what is loaded', () => {
   /** Bytes as they cross the wire, by file. */
   async function weigh(page: Page, address: string, title: string): Promise<Map<string, number>> {
-    const cdp = await page.context().newCDPSession(page);
+    const cdp = await connect(page);
     const sizes = new Map<string, number>();
     const paths = new Map<string, string>();
     await cdp.send('Network.enable');
@@ -369,7 +384,7 @@ describe('what is loaded', () => {
       .join(', ');
 
   test('the sign-in page takes at most 250 KB', async () => {
-    const { page } = await one.open();
+    const { page } = await one.openKept();
     const sizes = await weigh(page, `${one.origin()}/sign-in`, 'Sign in');
     const kilobytes = Math.round(total(sizes) / 1024);
     expect(kilobytes, biggest(sizes)).toBeGreaterThan(150);
@@ -387,25 +402,6 @@ describe('what is loaded', () => {
     await giveSession(page, one.origin(), ROOT);
     const sizes = await weigh(page, `${one.origin()}${path}`, title);
     expect(Math.round(total(sizes) / 1024), biggest(sizes)).toBeLessThanOrEqual(450);
-  });
-
-  test('once loaded, a page of it answers in less than 100 ms at the median', async () => {
-    const { page } = await one.openAs(ROOT, '/');
-    await accountMenu(page).waitFor();
-    await page.waitForLoadState('networkidle');
-    const times: number[] = [];
-    for (let round = 0; round < 12; round += 1) {
-      times.push(
-        await page.evaluate(async () => {
-          const begun = performance.now();
-          await (await fetch('/', { headers: { accept: 'text/html' } })).text();
-          await (await fetch('/api/status')).text();
-          return (performance.now() - begun) / 2;
-        }),
-      );
-    }
-    times.sort((a, b) => a - b);
-    expect(times[6]).toBeLessThan(100);
   });
 
   test('no inline script, a nonce of its own each time, compressed and cached files', async () => {

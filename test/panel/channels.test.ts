@@ -2,10 +2,10 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { startVendor, type VendorProcess } from '../support/gateway.ts';
-import { alert, findFlaws, heading, password, screens, see, useOnePanel } from './harness.ts';
+import { alert, findFlaws, heading, password, screens, see, told, useOnePanel } from './harness.ts';
 
 let vendor: VendorProcess;
-const { origin, root, open, keepRootPage } = useOnePanel(async (admin) => {
+const { origin, root, openAs, keepRootPage } = useOnePanel(async (admin) => {
   vendor = await startVendor();
   await admin.createChannel(vendor.url, { name: 'First channel', priority: 7, groups: ['default', 'vip'] });
   await admin.call('POST', '/api/user', { username: 'ada', password, role: 10 });
@@ -30,13 +30,19 @@ describe('the list', () => {
       await row.getByText(text, { exact: true }).waitFor();
     }
     const isOn = row.getByRole('switch', { name: 'First channel in service' });
-    await isOn.click();
-    await page.waitForFunction(() => !document.querySelector<HTMLInputElement>('input[role="switch"]')?.checked);
+    // It shows what was asked for before that is answered.
+    const turn = async () => {
+      const answered = page.waitForResponse((response) => response.request().method() === 'PUT');
+      await isOn.click();
+      expect((await answered).status()).toBe(200);
+    };
+    await turn();
     await page.reload();
     await row.waitFor();
+    expect(await isOn.isChecked()).toBe(false);
     expect((await listed('First channel'))?.status).toBe(2);
-    await isOn.click();
-    await page.waitForFunction(() => document.querySelector<HTMLInputElement>('input[role="switch"]')?.checked);
+    await turn();
+    expect((await listed('First channel'))?.status).toBe(1);
     expect(await findFlaws(page)).toEqual([]);
   });
 });
@@ -68,7 +74,7 @@ describe('a new channel', () => {
 
     await page.getByLabel('Base address').fill('');
     await create.click();
-    await see(page, /“Demo vendor” serves from now on/);
+    await told(page, '“Demo vendor” serves from now on');
     await heading(page, 'Demo vendor').waitFor();
     expect(await listed('Demo vendor')).toMatchObject({
       models: ['demo-video', 'demo-video-pro'],
@@ -111,7 +117,7 @@ describe('one channel', () => {
     await see(page, 'This is no JSON object. Check commas and quotes.');
     await page.getByLabel('Settings of the plugin').fill('{"a": 1}');
     await page.getByRole('button', { name: 'Save' }).click();
-    await see(page, 'Saved');
+    await told(page, 'Saved');
     expect(await root().call('GET', `/api/channel/${made?.id}`)).toMatchObject({
       model_mapping: { film: 'demo-video' },
       settings: { a: 1 },
@@ -175,14 +181,10 @@ describe('one channel', () => {
 
 test('an administrator edits channels and sees no stored key', async () => {
   const made = await listed('First channel');
-  const { page } = await open({ viewport: screens.desk });
-  await page.goto(`${origin()}/sign-in?redirect=${encodeURIComponent(`/channels/${made?.id}`)}`);
-  await page.getByLabel('User name or e-mail').fill('ada');
-  await page.getByLabel('Password', { exact: true }).fill(password);
-  await page.keyboard.press('Enter');
+  const { page } = await openAs({ username: 'ada', password }, `/channels/${made?.id}`, { viewport: screens.desk });
   await heading(page, 'First channel').waitFor();
   await page.getByLabel('Weight').fill('5');
   await page.getByRole('button', { name: 'Save' }).click();
-  await see(page, 'Saved');
+  await told(page, 'Saved');
   expect(await page.getByRole('button', { name: 'Show key' }).count()).toBe(0);
 });

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'bun:test';
 import type { BrowserContext, Page, Route } from 'playwright-core';
 import { insecureHost, type WatchedPage } from '../support/browser.ts';
-import { ask, type Gateway, ROOT, setUp, signIn as signInByApi, startGateway, until } from '../support/gateway.ts';
+import { ask, ROOT, setUp, signIn as signInByApi, until } from '../support/gateway.ts';
 import {
   accountMenu,
   alert,
@@ -13,6 +13,7 @@ import {
   see,
   signOut,
   stored,
+  told,
   useOnePanel,
 } from './harness.ts';
 
@@ -20,7 +21,7 @@ import {
 const ROAMER = { username: 'roamer', password };
 const ADA = { username: 'ada', password };
 
-const { gateway, origin, open, openAs, openAt } = useOnePanel(async (root) => {
+const { gateway, origin, open, openKept, openAs, start } = useOnePanel(async (root) => {
   for (const account of [ROAMER, ADA]) await root.call('POST', '/api/user', account);
 });
 
@@ -57,12 +58,12 @@ async function openSignedIn(options: Parameters<typeof open>[0] = {}, account = 
   return watched;
 }
 
-/** Another tab of the same browser, signed in by its cookie. */
-async function openTab(context: BrowserContext, at: string): Promise<Page> {
-  const tab = await context.newPage();
-  await tab.goto(`${at}${quietPath}`);
+/** Another tab of the same browser, signed in by its cookie. Opened by the page, it shares its process: that is cheaper. */
+async function openTab(page: Page): Promise<Page> {
+  const opened = page.waitForEvent('popup');
+  await page.evaluate((path) => void window.open(path), quietPath);
+  const tab = await opened;
   await accountMenu(tab).waitFor();
-  await atQuiet(tab);
   return tab;
 }
 
@@ -89,8 +90,8 @@ const refreshesOf = (calls: readonly string[]): number =>
 describe('the access token', () => {
   /** Notes whatever a page stores, or tells other tabs. */
   async function listen(context: BrowserContext): Promise<string[]> {
-    const told: string[] = [];
-    await context.exposeFunction('noteTold', (text: string) => told.push(text));
+    const noted: string[] = [];
+    await context.exposeFunction('noteTold', (text: string) => noted.push(text));
     await context.addInitScript(() => {
       const { noteTold } = globalThis as unknown as { noteTold(text: string): void };
       if (typeof BroadcastChannel === 'function') {
@@ -106,40 +107,44 @@ describe('the access token', () => {
         set.call(this, key, value);
       };
     });
-    return told;
+    return noted;
   }
 
   test('token theft: it is in memory alone; tabs tell each other the session and what became of it, no more', async () => {
     const { page, context } = await open();
-    const told = await listen(context);
+    const noted = await listen(context);
     await enter(page, origin());
     await signOut(page);
     await heading(page, 'Sign in').waitFor();
-    const events = told.filter((text) => text.startsWith('{')).map((text) => JSON.parse(text) as object);
+    const read = () => noted.filter((text) => text.startsWith('{')).map((text) => JSON.parse(text) as object);
+    await until('both are noted', () => read().length > 1);
+    const events = read();
     expect(events.map((event) => Object.keys(event).sort())).toEqual([
       ['kind', 'sid'],
       ['kind', 'sid'],
     ]);
     expect(events).toMatchObject([{ kind: 'authenticated' }, { kind: 'signed_out' }]);
-    expect(told.join()).not.toMatch(/eyJ/);
+    expect(noted.join()).not.toMatch(/eyJ/);
     expect(await stored(page)).not.toMatch(/eyJ/);
   });
 
   test('without BroadcastChannel tabs tell each other by storage, and leave nothing there', async () => {
     const { page, context } = await open();
     await context.addInitScript(() => Reflect.deleteProperty(globalThis, 'BroadcastChannel'));
-    const told = await listen(context);
+    const noted = await listen(context);
     await enter(page, origin());
-    const tab = await openTab(context, origin());
+    const tab = await openTab(page);
     await signOut(page);
     await heading(tab, 'Sign in').waitFor();
     await see(tab, 'You signed out in another tab.');
-    const events = told.filter((text) => text.startsWith('taskgate:session='));
+    const read = () => noted.filter((text) => text.startsWith('taskgate:session='));
+    await until('both are noted', () => read().length > 1);
+    const events = read();
     expect(events.map((text) => Object.keys(JSON.parse(text.slice('taskgate:session='.length))).sort())).toEqual([
       ['kind', 'nonce', 'sid'],
       ['kind', 'nonce', 'sid'],
     ]);
-    expect(told.join()).not.toMatch(/eyJ/);
+    expect(noted.join()).not.toMatch(/eyJ/);
     expect(await page.evaluate(() => localStorage.getItem('taskgate:session'))).toBeNull();
   });
 
@@ -169,7 +174,7 @@ describe('the access token', () => {
 
 describe('cold start', () => {
   test('the sign-in page asks for a session only where the hint cookie says that there may be one', async () => {
-    const { page, apiCalls } = await open();
+    const { page, apiCalls } = await openKept();
     await page.goto(`${origin()}/sign-in`);
     await heading(page, 'Sign in').waitFor();
     await page.waitForLoadState('networkidle');
@@ -214,14 +219,13 @@ describe('several tabs', () => {
   test.each(origins)(
     'at http://%s: two that renew at once, and three that start at once, all stay signed in',
     async (_host, at) => {
-      const { page, context } = await openSignedIn({ at: at() });
-      const tab = await openTab(context, at());
+      const { page } = await openSignedIn({ at: at() });
+      const tab = await openTab(page);
+      await atQuiet(tab);
       for (const one of [page, tab]) await refuseOnce(one);
       await Promise.all([goToKeys(page), goToKeys(tab)]);
       await Promise.all([atKeys(page), atKeys(tab)]);
-      const more = await Promise.all(Array.from({ length: 3 }, () => context.newPage()));
-      await Promise.all(more.map((one) => one.goto(`${at()}${quietPath}`)));
-      await Promise.all(more.map((one) => accountMenu(one).waitFor()));
+      const more = await Promise.all([page, page, page].map(openTab));
       await Promise.all([page, tab].map((one) => one.reload()));
       await Promise.all([page, tab].map((one) => accountMenu(one).waitFor()));
       expect(await page.evaluate(() => [isSecureContext, 'locks' in navigator])).toEqual(
@@ -235,10 +239,10 @@ describe('several tabs', () => {
 
   test('on a local network without TLS: signing in, copying, reloading, signing out', async () => {
     const at = `http://${insecureHost}:${gateway().port}`;
-    const { page } = await open({ at });
+    const { page } = await openKept({ at });
     await enter(page, at);
     await page.getByRole('button', { name: 'Copy' }).first().click();
-    await page.getByText('Copied').waitFor({ state: 'attached' });
+    await told(page, 'Copied');
     await page.reload();
     await accountMenu(page).waitFor();
     await signOut(page);
@@ -267,14 +271,16 @@ describe('several tabs', () => {
 describe('trouble on the way', () => {
   test('refresh while offline: the page stays, says so, and goes on by itself', async () => {
     const { page, context } = await openSignedIn();
+    // The first answer that comes ends the waiting.
+    const everything = '**/api/**';
+    await page.route(everything, (route) => route.abort());
     await refuseOnce(page);
-    await page.route(refresh, (route) => route.abort());
     await goToKeys(page);
     await atKeys(page);
     await waitingNotice(page).waitFor();
     expect(await accountMenu(page).isVisible()).toBe(true);
     expect(await findBarriers(page)).toEqual([]);
-    await page.unroute(refresh);
+    await page.unroute(everything);
     await waitingNotice(page).waitFor({ state: 'detached' });
     await see(page, 'No API keys yet');
 
@@ -327,38 +333,34 @@ describe('the end of a session', () => {
   });
 
   test('too many sessions: the sign-in page tells the ways out', async () => {
-    const limited: Gateway = await startGateway({ env: { USER_SESSION_ACTIVE_LIMIT: '2' } });
-    try {
-      const administrator = await setUp(limited);
-      await signInByApi(limited.url);
-      const { page } = await openAt(limited.url);
-      await page.goto(`${limited.url}/sign-in`);
-      const attempt = async (): Promise<void> => {
-        await page.getByLabel('User name or e-mail').fill(ROOT.username);
-        await page.getByLabel('Password', { exact: true }).fill(ROOT.password);
-        await page.keyboard.press('Enter');
-      };
-      await attempt();
-      await alert(page).getByText('This account is signed in on too many devices').waitFor();
-      await alert(page).getByText('On a device that is signed in, open Security').waitFor();
-      await alert(page).getByText('Ask whoever runs this gateway for a new password').waitFor();
-      expect(await findBarriers(page)).toEqual([]);
-      const mail = { SMTPServer: '127.0.0.1', SMTPFrom: 'gate@example.org', SMTPStartTLSEnabled: 'false' };
-      await administrator.call('PUT', '/api/option', {
-        options: Object.entries(mail).map(([key, value]) => ({ key, value })),
-      });
-      await page.reload();
-      await attempt();
-      await alert(page).getByRole('link', { name: 'Choose a new password by mail' }).click();
-      await heading(page, 'Forgot your password?').waitFor();
+    const limited = await start({ env: { USER_SESSION_ACTIVE_LIMIT: '2' } });
+    const administrator = await setUp(limited);
+    await signInByApi(limited.url);
+    const { page } = await openKept({ at: limited.url });
+    await page.goto(`${limited.url}/sign-in`);
+    const attempt = async (): Promise<void> => {
+      await page.getByLabel('User name or e-mail').fill(ROOT.username);
+      await page.getByLabel('Password', { exact: true }).fill(ROOT.password);
+      await page.keyboard.press('Enter');
+    };
+    await attempt();
+    await alert(page).getByText('This account is signed in on too many devices').waitFor();
+    await alert(page).getByText('On a device that is signed in, open Security').waitFor();
+    await alert(page).getByText('Ask whoever runs this gateway for a new password').waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    const mail = { SMTPServer: '127.0.0.1', SMTPFrom: 'gate@example.org', SMTPStartTLSEnabled: 'false' };
+    await administrator.call('PUT', '/api/option', {
+      options: Object.entries(mail).map(([key, value]) => ({ key, value })),
+    });
+    await page.reload();
+    await attempt();
+    await alert(page).getByRole('link', { name: 'Choose a new password by mail' }).click();
+    await heading(page, 'Forgot your password?').waitFor();
 
-      await administrator.call('POST', '/api/user/sessions/revoke-others');
-      await page.goto(`${limited.url}/sign-in`);
-      await attempt();
-      await accountMenu(page).waitFor();
-    } finally {
-      await limited.stop();
-    }
+    await administrator.call('POST', '/api/user/sessions/revoke-others');
+    await page.goto(`${limited.url}/sign-in`);
+    await attempt();
+    await accountMenu(page).waitFor();
   });
 
   test('signing out while a refresh is on its way: its answer brings no cookie back', async () => {

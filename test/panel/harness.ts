@@ -1,69 +1,47 @@
 /** What the tests of the panel's pages share: gateways and watched pages that end with a test, and how to look at a page. */
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout } from 'bun:test';
 import { readFileSync } from 'node:fs';
-import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
-import { launchBrowser, openPage, openProfile, type WatchedPage, watchNewPage } from '../support/browser.ts';
-import { type Administrator, type Answer, ask, type Gateway, ROOT, setUp, startGateway } from '../support/gateway.ts';
+import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
+import { launchBrowser, openPage, type WatchedPage } from '../support/browser.ts';
+import {
+  type Administrator,
+  type Answer,
+  ask,
+  type Gateway,
+  type GatewayOptions,
+  ROOT,
+  setUp,
+  startGateway,
+  until,
+} from '../support/gateway.ts';
+import { connect, keepPages } from './kept-pages.ts';
 
 /** Of the root account. */
 export const { password } = ROOT;
 export const screens = { desk: { width: 1440, height: 900 }, phone: { width: 390, height: 844 } };
-const axeSource = readFileSync(new URL(import.meta.resolve('axe-core')), 'utf8');
-
-export type Panel = {
-  gateways: Gateway[];
-  start(): Promise<Gateway>;
-  /** A gateway with a root account, made through its API. */
-  startSetUp(): Promise<Gateway>;
-  open(origin: string, options?: BrowserContextOptions): Promise<WatchedPage>;
-};
-
-/** A browser for the tests of a file. After each test its pages are closed and its gateways stopped. */
-export function usePanel(): Panel {
-  // A wait that is in vain ends on its own (see `openPage`), well before the runner ends the test and the browser with it.
-  setDefaultTimeout(120_000);
-  let browser: Browser;
-  const gateways: Gateway[] = [];
-  const opened: WatchedPage[] = [];
-
-  beforeAll(async () => {
-    browser = await launchBrowser();
-  });
-
-  afterAll(() => browser.close());
-
-  afterEach(async () => {
-    const complaints = opened.flatMap((watched) => watched.complaints);
-    for (const watched of opened.splice(0)) await watched.context.close();
-    for (const gateway of gateways.splice(0)) await gateway.stop();
-    // No page of any test breaks the policy, throws, or asks another origin.
-    expect(complaints).toEqual([]);
-  });
-
-  async function start(): Promise<Gateway> {
-    const gateway = await startGateway();
-    gateways.push(gateway);
-    return gateway;
-  }
-
-  async function open(origin: string, options: BrowserContextOptions = {}): Promise<WatchedPage> {
-    const watched = await openPage(browser, origin, options);
-    opened.push(watched);
-    return watched;
-  }
-
-  async function startSetUp(): Promise<Gateway> {
-    const gateway = await start();
-    await setUp(gateway);
-    return gateway;
-  }
-
-  return { gateways, start, startSetUp, open };
-}
+const axeSource = readFileSync(new URL(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
 
 export const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name });
 export const alert = (page: Page) => page.getByRole('alert');
 export const see = (page: Page, text: string | RegExp) => page.getByText(text).first().waitFor();
+
+/** Until a notification or another live part of the page has said this, though it may be gone by now; each saying counts once. */
+export async function told(page: Page, text: string): Promise<void> {
+  await page.waitForFunction((wanted) => {
+    const { told } = globalThis as unknown as { told: string[] };
+    const at = told.findIndex((saying) => saying.includes(wanted));
+    if (at >= 0) told.splice(0, at + 1);
+    return at >= 0;
+  }, text);
+}
+
+/** The focus is given after what the page shows has changed. */
+export const focused = (target: Locator) =>
+  until('it has the focus', () => target.evaluate((element) => element === document.activeElement));
+
+/** Fields are emptied and filled after the page has said that something is done. */
+export const holds = (field: Locator, value: string) =>
+  until(`it holds “${value}”`, async () => (await field.inputValue()) === value);
 
 /** Whatever the browser keeps: web storage and readable cookies. */
 export const stored = (page: Page): Promise<string> =>
@@ -74,12 +52,16 @@ export async function findBarriers(page: Page): Promise<string[]> {
   // Once a document: it is half a megabyte.
   if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axeSource);
   return page.evaluate(async () => {
+    // A colour on its way to another has a contrast of its own.
+    for (let frame = 0; frame < 2; frame += 1) await new Promise(requestAnimationFrame);
+    const transitions = document.getAnimations().filter((animation) => animation instanceof CSSTransition);
+    await Promise.allSettled(transitions.map(({ finished }) => finished));
     type Axe = {
       run(options: object): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }>;
     };
     const { axe } = globalThis as unknown as { axe: Axe };
     const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
-    const { violations } = await axe.run({ runOnly: tags });
+    const { violations } = await axe.run({ runOnly: tags, resultTypes: ['violations'] });
     return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 160)}`));
   });
 }
@@ -99,7 +81,6 @@ export async function findFlaws(page: Page): Promise<string[]> {
   const flaws: string[] = [];
   for (const [screen, colorScheme] of looks) {
     await page.setViewportSize(screens[screen]);
-    // Without transitions, since a colour on its way to another has a contrast of its own.
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
     const overflow = await findOverflow(page);
     const faults = [...(await findBarriers(page)), ...(overflow > 0 ? [`${overflow} px too wide`] : [])];
@@ -112,7 +93,7 @@ export async function findFlaws(page: Page): Promise<string[]> {
 
 /** A device with passkeys that says yes to whatever it is asked, as long as the page is open. */
 export async function plugInPasskeys(page: Page): Promise<void> {
-  const cdp = await page.context().newCDPSession(page);
+  const cdp = await connect(page);
   await cdp.send('WebAuthn.enable');
   await cdp.send('WebAuthn.addVirtualAuthenticator', {
     options: {
@@ -172,17 +153,14 @@ export type OnePanel = {
   origin(): string;
   root(): Administrator;
   open(options?: OpenOptions): Promise<WatchedPage>;
-  /**
-   * The same in a profile that is kept for other tests with the same options, so that the panel's files are loaded once. It has no cookie and
-   * nothing stored when a test begins, and nothing moves. What lasts with a profile (scripts, a clock) needs one of its own: `open`.
-   */
+  /** A page that other tests have used: see `KeptPages`. What lasts with a page or a profile (scripts, a clock) needs one of its own: `open`. */
   openKept(options?: OpenOptions): Promise<WatchedPage>;
-  /** In such a profile, a page at `path` on which the account is signed in. */
+  /** Such a page at `path` on which the account is signed in. */
   openAs(account: Account, path: string, options?: OpenOptions): Promise<WatchedPage>;
   /** A page on which root is signed in, for all tests of a file: made at the first call, watched like the others, closed at the end. */
   keepRootPage(): Promise<Page>;
-  /** The same for a gateway that a test starts itself. */
-  openAt(origin: string, options?: BrowserContextOptions): Promise<WatchedPage>;
+  /** Another gateway, for what happens to one once: it is stopped after the test. */
+  start(options?: GatewayOptions): Promise<Gateway>;
 };
 
 /** One browser and one gateway with a root account for all tests of a file, so that a test costs a page. `prepare` is called once. */
@@ -190,14 +168,15 @@ export function useOnePanel(
   prepare: (root: Administrator, gateway: Gateway) => Promise<void> = async () => {},
   env: Record<string, string> = {},
 ): OnePanel {
-  setDefaultTimeout(120_000);
+  // A wait that is in vain ends on its own (see `openPage`), well before the runner ends the test and the browser with it.
+  setDefaultTimeout(300_000);
   let browser: Browser;
   let gateway: Gateway;
   let root: Administrator;
   const opened: WatchedPage[] = [];
+  const others: Gateway[] = [];
   let kept: WatchedPage | undefined;
-  const profiles = new Map<string, BrowserContext>();
-  const openedKept: WatchedPage[] = [];
+  const pages = keepPages(() => browser);
 
   beforeAll(async () => {
     [browser, gateway] = await Promise.all([launchBrowser(), startGateway({ env })]);
@@ -205,10 +184,11 @@ export function useOnePanel(
     await prepare(root, gateway);
   });
   afterEach(async () => {
-    const all = [...opened, ...openedKept, ...(kept ? [kept] : [])];
-    const complaints = all.flatMap((watched) => watched.complaints.splice(0));
+    const complaints = [...opened, ...(kept ? [kept] : [])].flatMap((watched) => watched.complaints.splice(0));
     for (const watched of opened.splice(0)) await watched.context.close();
-    for (const { page } of openedKept.splice(0)) await emptyProfile(page);
+    complaints.push(...(await pages.tidy()));
+    for (const other of others.splice(0)) await other.stop();
+    // No page of any test breaks the policy, throws, or asks another origin.
     expect(complaints).toEqual([]);
   });
   afterAll(async () => {
@@ -216,25 +196,17 @@ export function useOnePanel(
     await gateway?.stop();
   });
 
-  const openAt = async (origin: string, options: BrowserContextOptions = {}): Promise<WatchedPage> => {
-    const watched = await openPage(browser, origin, options);
-    opened.push(watched);
-    return watched;
-  };
   const origin = (): string => `http://localhost:${gateway.port}`;
-  const openKept = async ({ at = origin(), ...options }: OpenOptions = {}): Promise<WatchedPage> => {
-    const key = JSON.stringify([at, options]);
-    const profile = profiles.get(key) ?? (await openProfile(browser, { reducedMotion: 'reduce', ...options }));
-    profiles.set(key, profile);
-    const watched = await watchNewPage(profile, at);
-    openedKept.push(watched);
-    return watched;
-  };
+  const openKept = ({ at = origin(), ...options }: OpenOptions = {}): Promise<WatchedPage> => pages.open(at, options);
   return {
     gateway: () => gateway,
     origin,
     root: () => root,
-    open: ({ at = origin(), ...options } = {}) => openAt(at, options),
+    async open({ at = origin(), ...options } = {}) {
+      const watched = await openPage(browser, at, options);
+      opened.push(watched);
+      return watched;
+    },
     openKept,
     async openAs(account, path, options = {}) {
       const { at = origin() } = options;
@@ -250,21 +222,12 @@ export function useOnePanel(
       }
       return kept.page;
     },
-    openAt,
+    async start(options) {
+      const started = await startGateway(options);
+      others.push(started);
+      return started;
+    },
   };
-}
-
-/** Closes the pages of a profile and forgets what they have left, the files of the panel excepted. */
-async function emptyProfile(page: Page): Promise<void> {
-  const context = page.context();
-  if (!page.isClosed()) {
-    const cdp = await context.newCDPSession(page);
-    const { origin } = new URL(page.url());
-    if (origin !== 'null') await cdp.send('Storage.clearDataForOrigin', { origin, storageTypes: 'local_storage' });
-  }
-  for (const each of context.pages()) await each.close();
-  await context.clearCookies();
-  await context.setOffline(false);
 }
 
 export const setOptions = (root: Administrator, options: Record<string, string>) =>

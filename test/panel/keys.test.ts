@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { ask, ROOT, startVendor, until, type VendorProcess } from '../support/gateway.ts';
-import { alert, findBarriers, findOverflow, heading, password, screens, see, useOnePanel } from './harness.ts';
+import { alert, findBarriers, findOverflow, heading, password, screens, see, told, useOnePanel } from './harness.ts';
 
 let vendor: VendorProcess;
 beforeAll(async () => {
@@ -100,10 +100,10 @@ describe('API keys', () => {
     expect((await submit(key)).status).toBe(403);
 
     await button(page, 'Disable').click();
-    await see(page, '“Nightly renders” is disabled.');
+    await told(page, '“Nightly renders” is disabled.');
     expect((await submit(key, { model: 'demo-video-pro' })).status).toBe(401);
     await button(page, 'Enable').click();
-    await see(page, '“Nightly renders” works again.');
+    await told(page, '“Nightly renders” works again.');
     await button(page, 'Delete key').click();
     await dialog(page).getByText('is refused from its next request on').waitFor();
     expect(await findBarriers(page)).toEqual([]);
@@ -165,6 +165,39 @@ describe('API keys', () => {
     await alert(page).getByRole('link', { name: 'All API keys' }).click();
     await heading(page, 'API keys').waitFor();
   });
+
+  test('beyond the first hundred: one is named where bills are those of it, and its page of the list ends with it', async () => {
+    const collector = { username: 'collector', password };
+    await one.root().call('POST', '/api/user', collector);
+    const { body } = await ask(`${one.origin()}/api/user/login`, { body: collector });
+    const token = (body.data as { access_token: string }).access_token;
+    for (let count = 1; count <= 101; count += 1) {
+      await ask(`${one.origin()}/api/token`, { token, body: { name: `Key ${count}` } });
+    }
+    const list = await ask(`${one.origin()}/api/token?page=6`, { token });
+    const [last] = (list.body.data as { items: { id: number; name: string }[] }).items;
+    const { page } = await one.openAs(collector, `/usage?key=${last?.id}`, { viewport: screens.desk });
+    const chosen = page.getByRole('combobox', { name: 'API key' });
+    await until('it is named', async () => (await chosen.inputValue()) === last?.name);
+
+    await page.goto(`${one.origin()}/keys?page=6`);
+    await button(page, `Actions for ${last?.name}`).click();
+    await page.getByRole('menuitem', { name: 'Delete' }).click();
+    await dialog(page).getByRole('button', { name: 'Delete key' }).click();
+    await page.waitForURL(/page=5/);
+    await until('twenty keys', async () => (await page.getByRole('row').count()) === 21);
+  });
+
+  test('the limits stay open while the last one is taken out', async () => {
+    const { id } = await one
+      .root()
+      .call<{ id: number }>('POST', '/api/token', { name: 'Fenced', allow_ips: ['10.0.0.1'] });
+    const page = await openAt(`/keys/${id}`, 'Fenced');
+    const addresses = page.getByRole('combobox', { name: 'Addresses' });
+    await addresses.press('Backspace');
+    await page.getByText('10.0.0.1', { exact: true }).waitFor({ state: 'detached' });
+    expect(await page.getByRole('button', { name: /^Limits/ }).getAttribute('aria-expanded')).toBe('true');
+  });
 });
 
 describe('usage', () => {
@@ -203,6 +236,11 @@ describe('usage', () => {
     await button(page, 'Clear filters').click();
     await bills.getByRole('row').nth(1).waitFor();
     expect(page.url()).toContain('days=7');
+
+    await field(page, 'From').click({ position: { x: 16, y: 16 } });
+    await page.keyboard.type('11052020');
+    await page.waitForURL(/from=2020-11-05/);
+    expect(await field(page, 'From').inputValue()).toBe('2020-11-05');
   });
 });
 

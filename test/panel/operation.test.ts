@@ -6,7 +6,7 @@ import { listChanges, listFacts } from '../../src/panel/pages/audit/list-changes
 import { judgeSystem } from '../../src/panel/pages/system/judge-system.ts';
 import { findFlaws, heading, password, screens, see, setOptions, useOnePanel } from './harness.ts';
 
-const { origin, root, open, keepRootPage } = useOnePanel(async (admin) => {
+const { origin, root, openAs, keepRootPage } = useOnePanel(async (admin) => {
   const id = await admin.createChannel('http://127.0.0.1:4010', { name: 'A channel' });
   await admin.call('PUT', `/api/channel/${id}`, { weight: 5, name: 'Another name' });
   await setOptions(admin, { SystemName: 'House of films' });
@@ -25,6 +25,7 @@ describe('the audit log', () => {
     const row = page.getByRole('row', { name: /root changed a channel/ });
     await row.getByText('in the panel · 127.0.0.1').waitFor();
     await row.getByRole('button', { name: /^Details of changed a channel/ }).click();
+    await row.locator('del').first().waitFor();
     expect((await row.locator('del').allTextContents()).sort()).toEqual(['Before 1', 'Before A channel']);
     expect((await row.locator('ins').allTextContents()).sort()).toEqual(['After 5', 'After Another name']);
     expect(await findFlaws(page)).toEqual([]);
@@ -64,11 +65,7 @@ describe('the system page', () => {
   });
 
   test('is root’s alone', async () => {
-    const { page } = await open({ viewport: screens.desk });
-    await page.goto(`${origin()}/sign-in?redirect=%2Fsystem`);
-    await page.getByLabel('User name or e-mail').fill('ada');
-    await page.getByLabel('Password', { exact: true }).fill(password);
-    await page.keyboard.press('Enter');
+    const { page } = await openAs({ username: 'ada', password }, '/system', { viewport: screens.desk });
     await heading(page, 'Nothing at this address').waitFor();
   });
 
@@ -95,6 +92,11 @@ describe('the system page', () => {
 
 test.each([
   [{ before: { a: 1, b: 2 }, after: { a: 1, b: 3 } }, [{ field: 'b', before: '2', after: '3' }], []],
+  [
+    { before: { name: 'a', updated_at: 1_795_336_366 }, after: { name: 'b', updated_at: 1_795_336_367 } },
+    [{ field: 'name', before: 'a', after: 'b' }],
+    [],
+  ],
   [{ before: 'on', after: '' }, [{ field: '', before: 'on', after: undefined }], []],
   [
     { before: { models: ['x', 'y'] }, after: {}, key_changed: true },

@@ -7,6 +7,7 @@ import { objectToPassword, objectToUsername } from '../../src/panel/pages/setup/
 import { readSetupToken } from '../../src/panel/pages/setup/read-setup-token.ts';
 import { describeDevice } from '../../src/panel/session/describe-device.ts';
 import { safeRedirect } from '../../src/panel/session/safe-redirect.ts';
+import { stillToCome } from '../../src/panel/ui/still-to-come.ts';
 
 const languages = await Promise.all(
   [...new Glob('*.json').scanSync(`${import.meta.dir}/../../src/panel/i18n`)].map(async (file) => {
@@ -96,6 +97,17 @@ describe('account rules', () => {
     expect(objectToPassword('x'.repeat(129))).toBe('setup.passwordTooLong');
   });
 });
+
+test.each([
+  [['', 'a'], 'a', ['a']],
+  // The page was slow: more was typed and told before this came back.
+  [['', 'a', 'ab'], 'a', ['a', 'ab']],
+  [['', 'a', 'ab'], 'ab', ['ab']],
+  [['', 'a', ''], '', ['']],
+  [['a', 'ab'], '', null],
+])('of what was typed and told (%p), %p comes back: %p may still come', (told, value, left) =>
+  expect(stillToCome(told, value)).toEqual(left),
+);
 
 test('devices are named by browser and system', () => {
   const firefox = 'Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:140.0) Gecko/20100101 Firefox/140.0';

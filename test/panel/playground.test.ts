@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { codeWriters } from '../../src/panel/pages/playground/write-code.ts';
 import { insecureHost } from '../support/browser.ts';
-import { startVendor, temporaryFolder, until, type VendorProcess } from '../support/gateway.ts';
-import { alert, findBarriers, findOverflow, heading, screens, see, signInAsRoot, useOnePanel } from './harness.ts';
+import { ROOT, startVendor, temporaryFolder, until, type VendorProcess } from '../support/gateway.ts';
+import { alert, findBarriers, findOverflow, heading, screens, see, told, useOnePanel } from './harness.ts';
 
 let vendor: VendorProcess;
 
@@ -21,10 +21,8 @@ const one = useOnePanel(
 );
 afterAll(() => vendor?.stop());
 
-async function open(path = '/playground', origin = one.origin(), options: Parameters<typeof one.openAt>[1] = {}) {
-  const watched = await one.openAt(origin, options);
-  await signInAsRoot(watched.page, origin);
-  await watched.page.goto(`${origin}${path}`);
+async function open(path = '/playground', options: Parameters<typeof one.openAs>[2] = {}) {
+  const watched = await one.openAs(ROOT, path, options);
   await watched.page.getByRole('region', { name: 'Request', exact: true }).waitFor();
   return watched;
 }
@@ -34,8 +32,11 @@ const run = (page: Page) => page.getByRole('button', { name: /^Run/ });
 const showJson = (page: Page) => page.getByText('JSON', { exact: true }).click();
 const showForm = (page: Page) => page.getByText('Form', { exact: true }).click();
 const editor = (page: Page) => page.getByLabel('The request as JSON');
-const readEditor = async (page: Page): Promise<unknown> =>
-  JSON.parse((await editor(page).locator('.cm-line').allTextContents()).join('\n'));
+const readEditor = async (page: Page): Promise<unknown> => {
+  const lines = editor(page).locator('.cm-line');
+  await lines.first().waitFor();
+  return JSON.parse((await lines.allTextContents()).join('\n'));
+};
 const watchedTask = (page: Page): string => new URL(page.url()).searchParams.get('task') ?? '';
 const readTask = (id: string) => one.root().call<Record<string, unknown>>('GET', `/api/task/${id}`);
 
@@ -58,7 +59,8 @@ describe('a request', () => {
 
     await page.reload();
     await task.locator('video').waitFor();
-    await task.getByRole('link', { name: 'All about this task' }).click();
+    // The video takes its size when it is there: what moves between press and release of a button is not clicked.
+    await task.getByRole('link', { name: 'All about this task' }).press('Enter');
     await heading(page, 'Task of demo-video').waitFor();
   });
 
@@ -113,7 +115,13 @@ describe('a request', () => {
   test('is the same in form and JSON', async () => {
     const { page } = await open();
     await prompt(page).fill('a "quoted" cat');
-    await page.getByLabel('Seconds').fill('7');
+    const seconds = page.getByLabel('Seconds');
+    for (const typed of ['0.5', '10.05']) {
+      await seconds.fill('');
+      await seconds.pressSequentially(typed);
+      expect(await seconds.inputValue()).toBe(`${typed} s`);
+    }
+    await seconds.fill('7');
     await page.getByRole('combobox', { name: 'Resolution' }).click();
     await page.getByRole('option', { name: '720p – High definition' }).click();
     await showJson(page);
@@ -206,25 +214,29 @@ describe('a request', () => {
 
 test('over plain HTTP on a local network it works all the same', async () => {
   const origin = `http://${insecureHost}:${one.gateway().port}`;
-  const { page } = await open('/playground', origin);
+  const { page } = await open('/playground', { at: origin });
   expect(await page.evaluate(() => isSecureContext)).toBe(false);
   await prompt(page).fill('a lantern [duration=0.2]');
   await run(page).click();
   await page.locator('video').waitFor();
   await page.getByRole('tab', { name: 'Python' }).click();
   await page.getByRole('button', { name: 'Copy', exact: true }).click();
-  await page.getByText('Copied').waitFor({ state: 'attached' });
+  await told(page, 'Copied');
   await see(page, `${origin}/v1/tasks/demo`);
 });
 
 test('on desk and phone, by day and night, it has no barriers and no sideways scrolling', async () => {
+  const { page } = await open();
+  await prompt(page).fill(`a ${'very'.repeat(40)} long word`);
+  await page.getByRole('button', { name: /^Run for/ }).waitFor();
   for (const [viewport, colorScheme] of [
     [screens.desk, 'dark'],
     [screens.phone, 'light'],
   ] as const) {
-    const { page } = await open('/playground', one.origin(), { viewport, colorScheme });
-    await prompt(page).fill(`a ${'very'.repeat(40)} long word`);
-    await page.getByRole('button', { name: /^Run for/ }).waitFor();
+    await page.setViewportSize(viewport);
+    await page.emulateMedia({ colorScheme });
+    await showForm(page);
+    await prompt(page).waitFor();
     expect(await findBarriers(page)).toEqual([]);
     await showJson(page);
     await editor(page).waitFor();

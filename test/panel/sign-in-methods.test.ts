@@ -13,6 +13,7 @@ import {
   alert,
   findBarriers,
   findOverflow,
+  focused,
   heading,
   password,
   plugInPasskeys,
@@ -41,7 +42,7 @@ Be **kind**. See [the site](https://example.org/terms) or [nothing](javascript:a
 - \`code\`
 `;
 
-const { gateway, origin, root, open } = useOnePanel(async (administrator, { port }) => {
+const { gateway, origin, root, openKept } = useOnePanel(async (administrator, { port }) => {
   challenge = await startChallengeServer(SECRET);
   wechat = startWeChatServer();
   mail = await startMailServer();
@@ -86,8 +87,8 @@ afterAll(async () => {
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true });
 const field = (page: Page, label: string) => page.getByLabel(label, { exact: true });
 
-async function openSignIn(options: Parameters<typeof open>[0] = {}): Promise<WatchedPage> {
-  const watched = await open(options);
+async function openSignIn(options: Parameters<typeof openKept>[0] = {}): Promise<WatchedPage> {
+  const watched = await openKept(options);
   await watched.page.goto(`${options.at ?? origin()}/sign-in`);
   await heading(watched.page, 'Sign in').waitFor();
   return watched;
@@ -193,7 +194,7 @@ describe('WeChat', () => {
       () => (document.querySelector('main img') as HTMLImageElement | null)?.naturalWidth === 1,
     );
     const codeField = field(page, 'Code from WeChat');
-    expect(await codeField.evaluate((element) => element === document.activeElement)).toBe(true);
+    await focused(codeField);
     await button(page, 'Sign in').click();
     await see(page, 'Enter a code.');
     await codeField.fill('111111');
@@ -306,9 +307,13 @@ describe('Telegram', () => {
 describe('the challenge against robots', () => {
   const site = 'https://challenges.cloudflare.com/';
 
+  /** The pages that have the function for good. */
+  const solvers = new WeakSet<Page>();
+
   /** Stands in for Turnstile: a button that is pressed by a person makes a token. */
   async function stand(page: Page): Promise<void> {
-    await page.exposeFunction('solveChallenge', () => challenge.solve());
+    if (!solvers.has(page)) await page.exposeFunction('solveChallenge', () => challenge.solve());
+    solvers.add(page);
     await page.route(`${site}**`, (route: Route) =>
       route.fulfill({
         contentType: 'text/javascript',
@@ -320,17 +325,27 @@ describe('the challenge against robots', () => {
             button.onclick = async () => {
               button.disabled = true;
               options.callback(await solveChallenge());
+              requestAnimationFrame(() => setTimeout(() => { button.dataset.passed = ''; }));
             };
             place.append(button);
             return options.sitekey;
           },
-          reset() { document.querySelector('main button[disabled]').disabled = false; },
+          reset() {
+            for (const button of document.querySelectorAll('main button[data-passed]')) {
+              button.disabled = false;
+              delete button.dataset.passed;
+            }
+          },
           remove() {},
         };`,
       }),
     );
   }
-  const solve = (page: Page) => button(page, 'I am a person').click();
+  /** Until the page has the token and knows it. */
+  const solve = async (page: Page) => {
+    await button(page, 'I am a person').click();
+    await page.locator('main button[data-passed]').waitFor();
+  };
 
   async function withChallenge(work: () => Promise<void>): Promise<void> {
     await setOptions(root(), {
@@ -349,7 +364,7 @@ describe('the challenge against robots', () => {
 
   test('a code by mail and an account take one each; nothing is sent without', () =>
     withChallenge(async () => {
-      const watched = await open();
+      const watched = await openKept();
       const { page, apiCalls } = watched;
       await stand(page);
       await page.goto(`${origin()}/sign-up`);
@@ -374,7 +389,7 @@ describe('the challenge against robots', () => {
 
   test('a forgotten password; a token that the verifier does not take is asked for again', () =>
     withChallenge(async () => {
-      const watched = await open();
+      const watched = await openKept();
       const { page } = watched;
       await stand(page);
       await page.goto(`${origin()}/forgot-password`);
@@ -392,7 +407,7 @@ describe('the challenge against robots', () => {
 
   test('a script that does not load says so', () =>
     withChallenge(async () => {
-      const watched = await open();
+      const watched = await openKept();
       const { page } = watched;
       await page.route(`${site}**`, (route: Route) => route.abort());
       await page.goto(`${origin()}/forgot-password`);
@@ -426,7 +441,7 @@ describe('what people agree to', () => {
       await button(page, 'Create account').click();
       await see(page, 'Accept this to create an account.');
       const consent = page.getByRole('checkbox');
-      expect(await consent.evaluate((element) => element === document.activeElement)).toBe(true);
+      await focused(consent);
       expect(await findBarriers(page)).toEqual([]);
       await page.keyboard.press('Space');
       await button(page, 'Create account').click();
@@ -444,7 +459,7 @@ describe('what people agree to', () => {
     }));
 
   test('a gateway without texts says so', async () => {
-    const { page } = await open();
+    const { page } = await openKept();
     await page.goto(`${origin()}/privacy-policy`);
     await see(page, 'Whoever runs this gateway has written no such text.');
     expect(await findBarriers(page)).toEqual([]);
@@ -464,9 +479,9 @@ describe('what people agree to', () => {
       { kind: 'paragraph', text: [{ kind: 'text', text: 'a\nb' }] },
       { kind: 'list', ordered: true, items: [[{ kind: 'text', text: 'c' }], [{ kind: 'text', text: 'd' }]] },
     ]);
-    const started = performance.now();
+    const before = process.cpuUsage();
     for (const piece of ['*', '[', '_', '`', '(', '**a', '[a](']) parseMarkdown(piece.repeat(5000));
-    expect(performance.now() - started).toBeLessThan(2000);
+    expect(process.cpuUsage(before).user / 1000).toBeLessThan(2000);
   });
 });
 
@@ -474,7 +489,7 @@ test.each([
   ['light', 'desk'],
   ['dark', 'phone'],
 ] as const)('%s, on a %s: no barriers, nothing wider than the screen', async (colorScheme, screen) => {
-  const { page } = await openSignIn({ colorScheme, reducedMotion: 'reduce', viewport: screens[screen] });
+  const { page } = await openSignIn({ colorScheme, viewport: screens[screen] });
   const inspect = async (): Promise<void> => {
     expect(await findBarriers(page)).toEqual([]);
     expect(await findOverflow(page)).toBe(0);

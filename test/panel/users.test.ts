@@ -13,7 +13,7 @@ afterAll(() => provider?.stop());
 const ids = new Map<string, number>();
 const idOf = (name: string): number => ids.get(name) ?? 0;
 
-const { origin, root, open, gateway, keepRootPage } = useOnePanel(async (admin) => {
+const one = useOnePanel(async (admin) => {
   const make = async (username: string, more: object = {}) => {
     const made = await admin.call<{ id: number }>('POST', '/api/user', { username, password, ...more });
     ids.set(username, made.id);
@@ -25,6 +25,7 @@ const { origin, root, open, gateway, keepRootPage } = useOnePanel(async (admin) 
   for (let number = 1; number <= 22; number += 1) await make(`person${number}`);
   await admin.call('PUT', '/api/option', { key: 'groups', value: '{"default":1,"vip":0.8}' });
 });
+const { origin, root, gateway, keepRootPage } = one;
 
 async function openAsRoot(path: string): Promise<Page> {
   const page = await keepRootPage();
@@ -33,11 +34,7 @@ async function openAsRoot(path: string): Promise<Page> {
 }
 
 async function openAs(username: string, path: string): Promise<Page> {
-  const { page } = await open({ viewport: screens.desk });
-  await page.goto(`${origin()}/sign-in?redirect=${encodeURIComponent(path)}`);
-  await page.getByLabel('User name or e-mail').fill(username);
-  await page.getByLabel('Password', { exact: true }).fill(password);
-  await page.keyboard.press('Enter');
+  const { page } = await one.openAs({ username, password }, path, { viewport: screens.desk });
   await accountMenu(page, username).waitFor();
   return page;
 }
@@ -302,6 +299,7 @@ describe('rank', () => {
     await page.getByRole('button', { name: 'Disable account' }).waitFor();
     expect(await page.getByText('Signed in on').count()).toBe(0);
     await page.getByRole('button', { name: 'More' }).click();
+    await page.getByRole('menuitem').first().waitFor();
     expect(await page.getByRole('menuitem').allInnerTexts()).toEqual(['Delete account']);
 
     await page.goto(`${origin()}/users/${idOf('grace')}`);

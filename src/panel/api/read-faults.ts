@@ -4,14 +4,23 @@
  */
 export function readFaults(details: unknown, message: string): Map<string, string> {
   const faults = new Map<string, string>();
-  if (!isObject(details)) return faults;
-  const entries: unknown[] = Array.isArray(details.errors) ? details.errors : [details];
-  for (const entry of entries) {
-    if (!isObject(entry) || typeof entry.field !== 'string') continue;
+  for (const { field, ...entry } of listEntries(details)) {
     const text = entry.message ?? entry.rule ?? message;
-    if (typeof text === 'string') faults.set(entry.field, text);
+    if (typeof text === 'string') faults.set(field, text);
   }
   return faults;
+}
+
+/** The fields that a refusal's `details` say to break this rule. */
+export const findFaulty = (details: unknown, rule: string): ReadonlySet<string> =>
+  new Set(listEntries(details).flatMap((entry) => (entry.rule === rule ? [entry.field] : [])));
+
+type Entry = { field: string; message?: unknown; rule?: unknown };
+
+function listEntries(details: unknown): Entry[] {
+  if (!isObject(details)) return [];
+  const entries: unknown[] = Array.isArray(details.errors) ? details.errors : [details];
+  return entries.filter((entry): entry is Entry => isObject(entry) && typeof entry.field === 'string');
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;

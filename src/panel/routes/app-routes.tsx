@@ -2,72 +2,57 @@ import { lazy, Suspense } from 'react';
 import { Route, Routes } from 'react-router';
 import { AllTexts } from '../i18n/all-texts.tsx';
 import { MissingHere, MissingPage } from '../pages/missing-page.tsx';
+import { SignInPage } from '../pages/sign-in/sign-in-page.tsx';
 import { Either, RequireRole, RequireSession, WhenAnonymous } from '../session/guards.tsx';
 import { roles } from '../shell/sections.ts';
 import { FullPageLoader } from '../ui/full-page.tsx';
 
-// Each page is a chunk of its own.
-const SetupPage = lazy(async () => ({ default: (await import('../pages/setup/setup-page.tsx')).SetupPage }));
-const SignInPage = lazy(async () => ({ default: (await import('../pages/sign-in/sign-in-page.tsx')).SignInPage }));
-const SignUpPage = lazy(async () => ({ default: (await import('../pages/accounts/sign-up-page.tsx')).SignUpPage }));
-const ForgotPasswordPage = lazy(async () => ({
-  default: (await import('../pages/accounts/forgot-password-page.tsx')).ForgotPasswordPage,
-}));
-const NewPasswordPage = lazy(async () => ({
-  default: (await import('../pages/accounts/new-password-page.tsx')).NewPasswordPage,
-}));
-const OAuthPage = lazy(async () => ({ default: (await import('../pages/oauth/oauth-page.tsx')).OAuthPage }));
-const TelegramLoginPage = lazy(async () => ({
-  default: (await import('../pages/oauth/telegram-page.tsx')).TelegramLoginPage,
-}));
-const TelegramBindPage = lazy(async () => ({
-  default: (await import('../pages/oauth/telegram-page.tsx')).TelegramBindPage,
-}));
-const LegalPage = lazy(async () => ({ default: (await import('../pages/accounts/legal-page.tsx')).LegalPage }));
-const AppFrame = lazy(async () => ({ default: (await import('../shell/app-frame.tsx')).AppFrame }));
-const HomePage = lazy(async () => ({ default: (await import('../pages/home/home-page.tsx')).HomePage }));
-const ChannelsPage = lazy(async () => ({
-  default: (await import('../pages/channels/channels-page.tsx')).ChannelsPage,
-}));
-const NewChannelPage = lazy(async () => ({
-  default: (await import('../pages/channels/new-channel-page.tsx')).NewChannelPage,
-}));
-const ChannelPage = lazy(async () => ({ default: (await import('../pages/channels/channel-page.tsx')).ChannelPage }));
-const PluginsPage = lazy(async () => ({ default: (await import('../pages/plugins/plugins-page.tsx')).PluginsPage }));
-const PluginPage = lazy(async () => ({ default: (await import('../pages/plugins/plugin-page.tsx')).PluginPage }));
-const PluginDiffPage = lazy(async () => ({ default: (await import('../pages/plugins/diff-page.tsx')).DiffPage }));
-const ActivatePage = lazy(async () => ({ default: (await import('../pages/plugins/activate-page.tsx')).ActivatePage }));
-const MarketplacePage = lazy(async () => ({
-  default: (await import('../pages/marketplace/marketplace-page.tsx')).MarketplacePage,
-}));
-const OfferPage = lazy(async () => ({ default: (await import('../pages/marketplace/offer-page.tsx')).OfferPage }));
-const PricesPage = lazy(async () => ({ default: (await import('../pages/prices/prices-page.tsx')).PricesPage }));
-const UsersPage = lazy(async () => ({ default: (await import('../pages/users/users-page.tsx')).UsersPage }));
-const KeysPage = lazy(async () => ({ default: (await import('../pages/keys/keys-page.tsx')).KeysPage }));
-const NewKeyPage = lazy(async () => ({ default: (await import('../pages/keys/new-key-page.tsx')).NewKeyPage }));
-const KeyPage = lazy(async () => ({ default: (await import('../pages/keys/key-page.tsx')).KeyPage }));
-const UsagePage = lazy(async () => ({ default: (await import('../pages/usage/usage-page.tsx')).UsagePage }));
-const ProfilePage = lazy(async () => ({ default: (await import('../pages/profile/profile-page.tsx')).ProfilePage }));
-const SecurityPage = lazy(async () => ({
-  default: (await import('../pages/security/security-page.tsx')).SecurityPage,
-}));
-const TasksPage = lazy(async () => ({ default: (await import('../pages/tasks/tasks-page.tsx')).TasksPage }));
-const TaskPage = lazy(async () => ({ default: (await import('../pages/tasks/task-page.tsx')).TaskPage }));
-const UserPage = lazy(async () => ({ default: (await import('../pages/users/user-page.tsx')).UserPage }));
-const PlaygroundPage = lazy(async () => ({
-  default: (await import('../pages/playground/playground-page.tsx')).PlaygroundPage,
-}));
-const SettingsPage = lazy(async () => ({
-  default: (await import('../pages/settings/settings-page.tsx')).SettingsPage,
-}));
-const ProvidersPage = lazy(async () => ({
-  default: (await import('../pages/settings/providers-page.tsx')).ProvidersPage,
-}));
-const ProviderPage = lazy(async () => ({
-  default: (await import('../pages/settings/provider-page.tsx')).ProviderPage,
-}));
-const AuditPage = lazy(async () => ({ default: (await import('../pages/audit/audit-page.tsx')).AuditPage }));
-const SystemPage = lazy(async () => ({ default: (await import('../pages/system/system-page.tsx')).SystemPage }));
+// Pages that are used together come in one file, with what only they have: a page for each would be some fifty files a visit.
+const welcome = () => import('./welcome-pages.ts');
+const everyday = () => import('./everyday-pages.ts');
+const administration = () => import('./administration-pages.ts');
+
+/** Gets the pages of whoever is signed in, before it is known that somebody is. */
+export const expectSession = (): Promise<unknown> => everyday();
+
+const SetupPage = lazy(async () => ({ default: (await welcome()).SetupPage }));
+const SignUpPage = lazy(async () => ({ default: (await welcome()).SignUpPage }));
+const ForgotPasswordPage = lazy(async () => ({ default: (await welcome()).ForgotPasswordPage }));
+const NewPasswordPage = lazy(async () => ({ default: (await welcome()).NewPasswordPage }));
+const OAuthPage = lazy(async () => ({ default: (await welcome()).OAuthPage }));
+const TelegramLoginPage = lazy(async () => ({ default: (await welcome()).TelegramLoginPage }));
+const TelegramBindPage = lazy(async () => ({ default: (await welcome()).TelegramBindPage }));
+const LegalPage = lazy(async () => ({ default: (await welcome()).LegalPage }));
+
+const AppFrame = lazy(async () => ({ default: (await everyday()).AppFrame }));
+const HomePage = lazy(async () => ({ default: (await everyday()).HomePage }));
+const KeysPage = lazy(async () => ({ default: (await everyday()).KeysPage }));
+const NewKeyPage = lazy(async () => ({ default: (await everyday()).NewKeyPage }));
+const KeyPage = lazy(async () => ({ default: (await everyday()).KeyPage }));
+const UsagePage = lazy(async () => ({ default: (await everyday()).UsagePage }));
+const ProfilePage = lazy(async () => ({ default: (await everyday()).ProfilePage }));
+const SecurityPage = lazy(async () => ({ default: (await everyday()).SecurityPage }));
+const TasksPage = lazy(async () => ({ default: (await everyday()).TasksPage }));
+const TaskPage = lazy(async () => ({ default: (await everyday()).TaskPage }));
+const PlaygroundPage = lazy(async () => ({ default: (await everyday()).PlaygroundPage }));
+
+const ChannelsPage = lazy(async () => ({ default: (await administration()).ChannelsPage }));
+const NewChannelPage = lazy(async () => ({ default: (await administration()).NewChannelPage }));
+const ChannelPage = lazy(async () => ({ default: (await administration()).ChannelPage }));
+const PluginsPage = lazy(async () => ({ default: (await administration()).PluginsPage }));
+const PluginPage = lazy(async () => ({ default: (await administration()).PluginPage }));
+const PluginDiffPage = lazy(async () => ({ default: (await administration()).DiffPage }));
+const ActivatePage = lazy(async () => ({ default: (await administration()).ActivatePage }));
+const MarketplacePage = lazy(async () => ({ default: (await administration()).MarketplacePage }));
+const OfferPage = lazy(async () => ({ default: (await administration()).OfferPage }));
+const PricesPage = lazy(async () => ({ default: (await administration()).PricesPage }));
+const UsersPage = lazy(async () => ({ default: (await administration()).UsersPage }));
+const UserPage = lazy(async () => ({ default: (await administration()).UserPage }));
+const SettingsPage = lazy(async () => ({ default: (await administration()).SettingsPage }));
+const ProvidersPage = lazy(async () => ({ default: (await administration()).ProvidersPage }));
+const ProviderPage = lazy(async () => ({ default: (await administration()).ProviderPage }));
+const AuditPage = lazy(async () => ({ default: (await administration()).AuditPage }));
+const SystemPage = lazy(async () => ({ default: (await administration()).SystemPage }));
 
 export function AppRoutes() {
   return (

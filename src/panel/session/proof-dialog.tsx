@@ -16,10 +16,15 @@ type Method = ProofNeed['methods'][number];
 /** What is to be proven, by one of the methods; `error` says why the methods are not known. */
 export type ProofAsk = { scope: ProofScope; methods: readonly Method[]; error: unknown };
 
-type ProofDialogProps = { ask: ProofAsk; isOpen: boolean; onAnswer(proof: Proof | null): void };
+/** `question` is what is asked or was asked last; each has an `id` of its own. */
+type ProofDialogProps = {
+  question: { id: number; ask: ProofAsk } | null;
+  isOpen: boolean;
+  onAnswer(proof: Proof | null): void;
+};
 
 /** Asks for a code, a passkey or the password, whichever the account must confirm with. */
-export function ProofDialog({ ask, isOpen, onAnswer }: ProofDialogProps) {
+export function ProofDialog({ question, isOpen, onAnswer }: ProofDialogProps) {
   const { t } = useTranslation();
   const close = () => onAnswer(null);
   return (
@@ -30,11 +35,10 @@ export function ProofDialog({ ask, isOpen, onAnswer }: ProofDialogProps) {
       centered
       closeButtonProps={{ 'aria-label': t('app.close') }}
     >
-      {ask.error === null ? (
-        <Ways {...ask} onProof={onAnswer} onClose={close} />
-      ) : (
+      {question?.ask.error === null && <Ways key={question.id} {...question.ask} onProof={onAnswer} onClose={close} />}
+      {question !== null && question.ask.error !== null && (
         <Stack gap="lg">
-          <FailureNotice error={ask.error} />
+          <FailureNotice error={question.ask.error} />
           <Actions onClose={close} />
         </Stack>
       )}

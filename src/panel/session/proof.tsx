@@ -86,7 +86,8 @@ export function ProofProvider({ children }: { children: ReactNode }) {
   return (
     <ProofContext value={ask}>
       {children}
-      {question !== null && <ProofDialog key={question.id} ask={question.ask} isOpen={isOpen} onAnswer={answer} />}
+      {/* It is there before it opens: only then it knows where the focus goes afterwards. */}
+      <ProofDialog question={question} isOpen={isOpen} onAnswer={answer} />
     </ProofContext>
   );
 }

@@ -23,7 +23,7 @@ export function Answer<T>({ query, pending, missing, meanings = {}, children }: 
   if (query.data !== undefined) {
     return (
       <>
-        {query.isError && <FailureNotice error={query.error} />}
+        {query.isError && <FailureNotice error={query.error} meanings={meanings} />}
         {children(query.data)}
       </>
     );

@@ -1,5 +1,5 @@
 import { ActionIcon, Menu } from '@mantine/core';
-import type { ReactNode } from 'react';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
 import type { Choice } from './page-controls.tsx';
 
 type ChoiceMenuProps = {
@@ -10,12 +10,18 @@ type ChoiceMenuProps = {
   onChoose(value: string): void;
 };
 
-/** One choice of several, behind an icon; it comes open. */
+/** One choice of several, behind an icon. It opens as it comes, in the place of the button that was pressed for it, and takes its focus. */
 export function ChoiceMenu({ label, icon, value, choices, onChoose }: ChoiceMenuProps) {
+  const [isOpen, setOpen] = useState(false);
+  const target = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    target.current?.focus();
+    setOpen(true);
+  }, []);
   return (
-    <Menu position="bottom-end" width={176} defaultOpened>
+    <Menu position="bottom-end" width={176} opened={isOpen} onChange={setOpen}>
       <Menu.Target>
-        <ActionIcon variant="subtle" color="gray" size={40} aria-label={label}>
+        <ActionIcon ref={target} variant="subtle" color="gray" size={40} aria-label={label}>
           {icon}
         </ActionIcon>
       </Menu.Target>

@@ -1,6 +1,6 @@
 import { Group, Pagination, Skeleton, Text } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
+import { type ReactNode, useEffect, useEffectEvent } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Answer } from './answer.tsx';
 import classes from './data-table.module.css';
@@ -79,6 +79,13 @@ type DataTableProps<Row> = Omit<RowsProps<Row>, 'rows' | 'isStale'> & {
 
 /** A paged list of the API with its states: on its way, failed, empty, filled. */
 export function DataTable<Row>({ query, empty, onPage, ...rows }: DataTableProps<Row>) {
+  // What was on the last page may be gone: then another one is the last.
+  const isBeyond = query.data !== undefined && query.data.items.length === 0 && query.data.total > 0;
+  const lastPage = isBeyond && !query.isPlaceholderData ? countPages(query.data) : null;
+  const goBack = useEffectEvent(onPage);
+  useEffect(() => {
+    if (lastPage !== null) goBack(lastPage);
+  }, [lastPage]);
   return (
     <Answer query={query} pending={<TableSkeleton />}>
       {(data) =>
@@ -95,10 +102,13 @@ export function DataTable<Row>({ query, empty, onPage, ...rows }: DataTableProps
   );
 }
 
+const countPages = ({ total, page_size }: Omit<PagedRows<unknown>, 'items'>): number =>
+  Math.max(1, Math.ceil(total / page_size));
+
 function Pages({ data, onPage }: { data: Omit<PagedRows<unknown>, 'items'>; onPage(page: number): void }) {
   const { t } = useTranslation();
   const format = useFormat();
-  const pages = Math.max(1, Math.ceil(data.total / data.page_size));
+  const pages = countPages(data);
   const first = (data.page - 1) * data.page_size + 1;
   const range = {
     first: format.number(Math.min(first, data.total)),

@@ -1,6 +1,6 @@
 import { Collapse, UnstyledButton } from '@mantine/core';
 import { IconChevronRight } from '@tabler/icons-react';
-import { type ReactNode, useId, useState } from 'react';
+import { type ReactNode, useEffect, useId, useState } from 'react';
 import classes from './fold.module.css';
 
 type FoldProps = {
@@ -17,6 +17,10 @@ export function Fold({ label, note, isForced = false, children }: FoldProps) {
   const id = useId();
   const [isOpen, setOpen] = useState(false);
   const isShown = isOpen || isForced;
+  // It stays open when that need is gone: somebody is at work inside.
+  useEffect(() => {
+    if (isForced) setOpen(true);
+  }, [isForced]);
   return (
     <div>
       <UnstyledButton

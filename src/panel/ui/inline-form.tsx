@@ -1,5 +1,5 @@
 import { Button, Group, Stack } from '@mantine/core';
-import type { ReactNode } from 'react';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { TextKey } from '../i18n/texts.ts';
 import { FailureNotice } from './failure-notice.tsx';
@@ -16,6 +16,21 @@ type InlineFormProps = {
   meanings?: Readonly<Record<string, TextKey>>;
   children: ReactNode;
 };
+
+/**
+ * Whether an inline form is open. `opener` belongs to the button that opens it and whose place it takes: when the form has closed and the
+ * focus with it, the button has it again.
+ */
+export function useInlineForm() {
+  const [isOpen, setOpen] = useState(false);
+  const wasOpen = useRef(false);
+  const opener = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    if (wasOpen.current && !isOpen && document.activeElement === document.body) opener.current?.focus();
+    wasOpen.current = isOpen;
+  }, [isOpen]);
+  return { isOpen, open: () => setOpen(true), close: () => setOpen(false), opener };
+}
 
 /** A short form that takes the place of the button which opened it. */
 export function InlineForm({ form, action, onCancel, cancel, meanings = {}, children }: InlineFormProps) {

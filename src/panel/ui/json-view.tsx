@@ -1,5 +1,5 @@
-import { ActionIcon } from '@mantine/core';
-import { type ReactNode, useMemo } from 'react';
+import { ActionIcon, Text } from '@mantine/core';
+import { type ReactNode, useMemo, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { copyText } from './copy-text.ts';
 import { IconCopy } from './icons.tsx';
@@ -13,7 +13,12 @@ const token = /("(?:[^"\\]|\\.)*")(\s*:)?|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true
 export function JsonView({ value, label }: { value: unknown; label: string }) {
   const { t } = useTranslation();
   const text = useMemo(() => JSON.stringify(value, null, 2) ?? 'null', [value]);
-  const copy = async (): Promise<void> => tellDone(t((await copyText(text)) ? 'app.copied' : 'app.copyFailed'));
+  const [isRefused, setRefused] = useState(false);
+  const copy = async (): Promise<void> => {
+    const isCopied = await copyText(text);
+    setRefused(!isCopied);
+    if (isCopied) tellDone(t('app.copied'));
+  };
   return (
     <div className={classes.frame}>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard must reach it */}
@@ -29,6 +34,11 @@ export function JsonView({ value, label }: { value: unknown; label: string }) {
       >
         <IconCopy />
       </ActionIcon>
+      {isRefused && (
+        <Text size="sm" c="var(--mantine-color-error)" mt={8} role="alert">
+          {t('app.copyFailed')}
+        </Text>
+      )}
     </div>
   );
 }

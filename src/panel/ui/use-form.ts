@@ -26,7 +26,7 @@ export type Form<Values> = {
   /** The server's refusal, where no field shows it. */
   error: Error | null;
   set<Field extends keyof Values & string>(field: Field, value: Values[Field]): void;
-  /** Begins anew with other values. */
+  /** Begins anew with other values. What was typed while the answer was on its way stays. */
   restart(values: Values): void;
   /** What is wrong with a field, by the form's own rules or by the server's answer. */
   tell(field: keyof Values & string): string | null;
@@ -40,7 +40,12 @@ export type Form<Values> = {
   /** For inputs whose handler gets the value itself (Select, NumberInput, TagsInput, SegmentedControl). */
   bindValue<Field extends keyof Values & string>(
     field: Field,
-  ): { value: Values[Field]; onChange(value: Values[Field]): void; error: string | null };
+  ): {
+    value: Values[Field];
+    onChange(value: Values[Field]): void;
+    error: string | null;
+    ref(element: Focusable | null): void;
+  };
   /** For switches and check boxes. */
   bindChecked(field: keyof Values & string): {
     checked: boolean;
@@ -67,6 +72,8 @@ export function useForm<Values extends Record<string, unknown>, Variables = Valu
   const [isChecked, setChecked] = useState(false);
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
   const inputs = useRef(new Map<string, Focusable>());
+  /** The values that the change on its way was made of. */
+  const sent = useRef<Values | null>(null);
 
   const faults = change.error instanceof ApiError ? change.error.faults : new Map<string, string>();
   const explain = (fault: string): string =>
@@ -87,12 +94,19 @@ export function useForm<Values extends Record<string, unknown>, Variables = Valu
     return fault === undefined || touched.has(field) ? null : explain(fault);
   };
 
+  const keepInput = (field: Field) => (element: Focusable | null) => {
+    if (element === null) inputs.current.delete(field);
+    else inputs.current.set(field, element);
+  };
+
   const focusRefused = useEffectEvent(() => {
     const refused = fields.find((field) => faults.has(field));
     if (refused !== undefined) inputs.current.get(refused)?.focus();
   });
   useEffect(() => {
-    if (change.error !== null) focusRefused();
+    if (change.error === null) return;
+    sent.current = null;
+    focusRefused();
   }, [change.error]);
 
   return {
@@ -102,7 +116,9 @@ export function useForm<Values extends Record<string, unknown>, Variables = Valu
     error: change.isError && !isTold ? change.error : null,
     set,
     restart: (next) => {
-      setValues(next);
+      const answered = sent.current;
+      sent.current = null;
+      setValues((now) => (answered === null ? next : keepTyped(next, now, answered)));
       setBegun(next);
       setChecked(false);
       setTouched(new Set());
@@ -113,12 +129,14 @@ export function useForm<Values extends Record<string, unknown>, Variables = Valu
       value: String(values[field] ?? ''),
       onChange: (event) => set(field, event.currentTarget.value as Values[typeof field]),
       error: tell(field),
-      ref: (element) => {
-        if (element === null) inputs.current.delete(field);
-        else inputs.current.set(field, element);
-      },
+      ref: keepInput(field),
     }),
-    bindValue: (field) => ({ value: values[field], onChange: (value) => set(field, value), error: tell(field) }),
+    bindValue: (field) => ({
+      value: values[field],
+      onChange: (value) => set(field, value),
+      error: tell(field),
+      ref: keepInput(field),
+    }),
     bindChecked: (field) => ({
       checked: values[field] === true,
       onChange: (event) => set(field, event.currentTarget.checked as Values[typeof field]),
@@ -133,7 +151,14 @@ export function useForm<Values extends Record<string, unknown>, Variables = Valu
       }
       if (change.isPending) return;
       setTouched(new Set());
+      sent.current = values;
       change.mutate(read(values, begun));
     },
   };
+}
+
+/** `next`, but for the fields that are other `now` than when they were `sent`. */
+function keepTyped<Values extends Record<string, unknown>>(next: Values, now: Values, sent: Values): Values {
+  const typed = Object.entries(now).filter(([field, value]) => JSON.stringify(value) !== JSON.stringify(sent[field]));
+  return { ...next, ...Object.fromEntries(typed) };
 }

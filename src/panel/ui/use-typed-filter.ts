@@ -1,5 +1,6 @@
 import { useDebouncedCallback } from '@mantine/hooks';
 import { type ChangeEvent, useEffect, useRef, useState } from 'react';
+import { stillToCome } from './still-to-come.ts';
 
 const delayMs = 300;
 
@@ -9,16 +10,17 @@ export function useTypedFilter(
   set: (value: string) => void,
 ): { value: string; onChange(event: ChangeEvent<HTMLInputElement>): void } {
   const [text, setText] = useState(value);
-  const told = useRef(value);
+  const told = useRef<readonly string[]>([value]);
   const tell = useDebouncedCallback((typed: string) => {
-    told.current = typed.trim();
-    set(told.current);
+    told.current = [...told.current, typed.trim()];
+    set(typed.trim());
   }, delayMs);
   useEffect(() => {
-    // What was told from here comes back: by then more may have been typed.
-    if (value === told.current) return;
+    // What was told from here comes back, on a slow machine after the next was told: by then more may have been typed.
+    const left = stillToCome(told.current, value);
+    told.current = left ?? [value];
+    if (left !== null) return;
     tell.cancel();
-    told.current = value;
     setText(value);
   }, [value, tell]);
   return {

@@ -4,15 +4,15 @@ export type Change = { field: string; before: string | undefined; after: string 
 type Detail = Readonly<Record<string, unknown>>;
 
 /**
- * What an entry says has changed, by field; the fields of `before` and `after` that are the same are left out. Empty for what was made or
- * taken away as a whole: then there is nothing to compare.
+ * What an entry says has changed, by field; the fields of `before` and `after` that are the same are left out, and `updated_at`: the
+ * entry itself says when. Empty for what was made or taken away as a whole: then there is nothing to compare.
  */
 export function listChanges({ before, after }: Detail): Change[] {
   if (before === undefined || after === undefined) return [];
   if (!isObject(before) && !isObject(after)) return [{ field: '', before: show(before), after: show(after) }];
   const [was, is] = [isObject(before) ? before : {}, isObject(after) ? after : {}];
   return [...new Set([...Object.keys(was), ...Object.keys(is)])]
-    .filter((field) => JSON.stringify(was[field]) !== JSON.stringify(is[field]))
+    .filter((field) => field !== 'updated_at' && JSON.stringify(was[field]) !== JSON.stringify(is[field]))
     .map((field) => ({ field, before: show(was[field]), after: show(is[field]) }));
 }
 

@@ -43,11 +43,11 @@ export function AttentionList() {
   return (
     <Section heading={t('home.attention')}>
       <ul className={classes.items}>
-        {data.map((item) => {
+        {withKeys(data).map(({ key, item }) => {
           const { title, remedy } = words[item.code];
           const place = placeOf(item.target);
           return (
-            <li key={`${item.code} ${item.target.id} ${item.message}`} className={classes.item}>
+            <li key={key} className={classes.item}>
               <div className={classes.words}>
                 <h3 className={classes.title}>
                   <StatusMark tone={item.severity === 'error' ? 'bad' : 'waiting'}>{t(title)}</StatusMark>
@@ -77,6 +77,17 @@ export function AttentionList() {
       </ul>
     </Section>
   );
+}
+
+/** Keys that stay while figures in the messages change: whoever is on a button stays on it. */
+function withKeys(items: readonly AttentionItem[]): { key: string; item: AttentionItem }[] {
+  const seen = new Map<string, number>();
+  return items.map((item) => {
+    const what = `${item.code} ${item.target.id}`;
+    const nth = seen.get(what) ?? 0;
+    seen.set(what, nth + 1);
+    return { key: `${what} ${nth}`, item };
+  });
 }
 
 /** The page that shows it, and who may open that. */

@@ -65,6 +65,7 @@ export function KeyForm({ form, isNew }: { form: Form<KeyValues>; isNew: boolean
       <TextInput
         {...form.bind('expires')}
         type="date"
+        max="9999-12-31"
         label={t('keys.expires')}
         description={t('keys.expiresHint')}
         maw={240}

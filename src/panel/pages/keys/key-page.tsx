@@ -112,10 +112,10 @@ function Ending({ apiKey }: { apiKey: ApiKey }) {
     >
       {changes.error !== null && <FailureNotice error={changes.error} />}
       <Group>
-        <Button variant="default" loading={changes.isPending} onClick={() => changes.toggle(apiKey)}>
+        <Button variant="default" loading={changes.isToggling} onClick={() => changes.toggle(apiKey)}>
           {t(apiKey.status === 2 ? 'keys.enable' : 'keys.disable')}
         </Button>
-        <Button variant="light" color="red" onClick={() => void changes.remove(apiKey)}>
+        <Button variant="light" color="red" loading={changes.isRemoving} onClick={() => void changes.remove(apiKey)}>
           {t('keys.delete')}
         </Button>
       </Group>

@@ -46,6 +46,7 @@ export function KeysPage() {
 function useColumns(changes: ReturnType<typeof useKeyChanges>): readonly Column<ApiKey>[] {
   const { t } = useTranslation();
   const format = useFormat();
+  const isPending = changes.isToggling || changes.isRemoving;
   return [
     {
       key: 'name',
@@ -99,11 +100,11 @@ function useColumns(changes: ReturnType<typeof useKeyChanges>): readonly Column<
             <Menu.Item component={Link} to={`/keys/${key.id}`}>
               {t('app.edit')}
             </Menu.Item>
-            <Menu.Item onClick={() => changes.toggle(key)}>
+            <Menu.Item disabled={isPending} onClick={() => changes.toggle(key)}>
               {t(key.status === 2 ? 'keys.enable' : 'keys.disable')}
             </Menu.Item>
             <Menu.Divider />
-            <Menu.Item c="red" onClick={() => void changes.remove(key)}>
+            <Menu.Item c="red" disabled={isPending} onClick={() => void changes.remove(key)}>
               {t('app.delete')}
             </Menu.Item>
           </Menu.Dropdown>

@@ -24,15 +24,21 @@ export function useKeyChanges(onDeleted?: () => void) {
   });
   return {
     error: toggle.error ?? remove.error,
-    isPending: toggle.isPending || remove.isPending,
-    toggle: (key: ApiKey) => toggle.mutate(key),
+    isToggling: toggle.isPending,
+    isRemoving: remove.isPending,
+    toggle: (key: ApiKey) => {
+      remove.reset();
+      toggle.mutate(key);
+    },
     remove: async (key: ApiKey): Promise<void> => {
       const question = {
         title: t('keys.deleteTitle', { name: key.name }),
         text: t('keys.deleteText', { prefix: key.prefix }),
         action: t('keys.delete'),
       };
-      if (await confirm(question)) remove.mutate(key);
+      if (!(await confirm(question))) return;
+      toggle.reset();
+      remove.mutate(key);
     },
   };
 }

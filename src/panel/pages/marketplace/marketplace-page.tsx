@@ -3,7 +3,6 @@ import { IconRefresh, IconSearch, IconSettings } from '@tabler/icons-react';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { Link, useSearchParams } from 'react-router';
 import type { MarketOffer, MarketPlugin } from '../../api/types.ts';
 import { useApi } from '../../api/use-api.ts';
 import { useSession } from '../../session/session-context.tsx';
@@ -12,9 +11,12 @@ import { TableSkeleton } from '../../ui/data-table.tsx';
 import { EmptyState } from '../../ui/empty-state.tsx';
 import { FailureNotice } from '../../ui/failure-notice.tsx';
 import { localise } from '../../ui/localise.ts';
+import { NameLink } from '../../ui/name-link.tsx';
 import { Page } from '../../ui/page.tsx';
 import { PluginIcon } from '../../ui/plugin-icon.tsx';
+import { useFilters } from '../../ui/use-filters.ts';
 import { useFormat } from '../../ui/use-format.ts';
+import { useTypedFilter } from '../../ui/use-typed-filter.ts';
 import { MarketState } from './market-state.tsx';
 import classes from './marketplace.module.css';
 import { SourcesDialog } from './sources-dialog.tsx';
@@ -25,9 +27,10 @@ const path = '/api/plugin/task/marketplace';
 export function MarketplacePage() {
   const { t } = useTranslation();
   const session = useSession();
-  const [params, setParams] = useSearchParams();
+  const filters = useFilters(['q']);
   const [isEditing, setEditing] = useState(false);
-  const wanted = params.get('q') ?? '';
+  const wanted = filters.values.q;
+  const search = useTypedFilter(wanted, (text) => filters.set('q', text));
   const offers = useApi<MarketOffer[]>(path);
   const queries = useQueryClient();
   const refresh = useMutation({
@@ -64,12 +67,8 @@ export function MarketplacePage() {
         aria-label={t('market.search')}
         placeholder={t('market.search')}
         leftSection={<IconSearch size={18} stroke={1.6} aria-hidden="true" />}
-        value={wanted}
-        onChange={(event) => {
-          const { value } = event.currentTarget;
-          setParams(value === '' ? {} : { q: value }, { replace: true });
-        }}
         maw={420}
+        {...search}
       />
       {refresh.isError && <FailureNotice error={refresh.error} />}
       <Answer query={offers} pending={<TableSkeleton />}>
@@ -147,9 +146,7 @@ function Offered({ plugin, source }: { plugin: MarketPlugin; source: string }) {
       <PluginIcon name={name} icon={icon} path={picture} size={44} />
       <div className={classes.text}>
         <div className={classes.title}>
-          <Link to={`/marketplace/${encodeURIComponent(source)}/${encodeURIComponent(key)}`} className={classes.link}>
-            {name}
-          </Link>
+          <NameLink to={`/marketplace/${encodeURIComponent(source)}/${encodeURIComponent(key)}`}>{name}</NameLink>
           <Text size="sm" c="dimmed" component="span">
             {latest}
           </Text>

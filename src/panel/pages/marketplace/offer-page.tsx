@@ -18,6 +18,7 @@ import { tellDone } from '../../ui/tell.ts';
 import { listHosts } from '../plugins/list-hosts.ts';
 import { Codes } from '../plugins/overview-tab.tsx';
 import { FaultList, PluginFaults } from '../plugins/plugin-faults.tsx';
+import { staleWithPlugins } from '../plugins/plugin-paths.ts';
 import classes from '../plugins/plugins.module.css';
 import { MarketState } from './market-state.tsx';
 
@@ -71,7 +72,7 @@ function Offer({ plugin, source }: { plugin: MarketPlugin; source: string }) {
       body: { source, key: plugin.key, ...body },
       patienceMs: 60_000,
     }),
-    stale: ['/api/plugin', '/api/model'],
+    stale: staleWithPlugins,
     onSuccess: ({ outcome, version: installed = version }) => {
       const page = `/plugins/${encodeURIComponent(plugin.key)}`;
       tellDone(t('market.installed', { name: plugin.name, version: installed }));

@@ -19,7 +19,7 @@ export function PlaygroundPage() {
   const [params] = useSearchParams();
   const from = params.get('from') ?? '';
   const models = useApi<CallableModel[]>('/api/model');
-  const source = useApi<TaskDetail>(`/api/task/${encodeURIComponent(from)}`, { enabled: from !== '' });
+  const source = useApi<TaskDetail>(`/api/task/${encodeURIComponent(from)}`, { enabled: from !== '', keep: false });
   const isSourceReady = from === '' || source.data !== undefined || source.isError;
   return (
     <Page heading={t('play.heading')} intro={t('play.intro')}>

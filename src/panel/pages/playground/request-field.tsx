@@ -1,4 +1,5 @@
-import { NumberInput, Select, Textarea, TextInput } from '@mantine/core';
+import { NumberInput, type NumberInputProps, Select, Textarea, TextInput } from '@mantine/core';
+import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { CallableModel } from '../../api/types.ts';
 import { localise } from '../../ui/localise.ts';
@@ -64,7 +65,7 @@ export function RequestField({ name, schema, value, onChange }: RequestFieldProp
         ? ''
         : t('play.field.range', { low: format.number(minimum), high: format.number(maximum) });
     return (
-      <NumberInput
+      <NumberField
         label={writeFieldName(name)}
         description={[help, range].filter((part) => part !== '').join(' · ') || null}
         placeholder={t('play.field.unset')}
@@ -73,7 +74,7 @@ export function RequestField({ name, schema, value, onChange }: RequestFieldProp
         clampBehavior="blur"
         suffix={schema['x-unit'] === 'second' ? ` ${t('play.field.seconds')}` : ''}
         value={typeof value === 'number' ? value : text}
-        onChange={(next) => onChange(typeof next === 'number' ? next : undefined)}
+        onChange={onChange}
       />
     );
   }
@@ -104,3 +105,27 @@ export function RequestField({ name, schema, value, onChange }: RequestFieldProp
     />
   );
 }
+
+type NumberFieldProps = NumberInputProps & {
+  value: number | string;
+  /** undefined: no number is there. */
+  onChange(value: number | undefined): void;
+};
+
+/** What is typed on the way to a number (`0.`, `10.0`) stays as it is typed: put back as the number it means so far, the next digit would make it another. */
+function NumberField({ value, onChange, ...input }: NumberFieldProps) {
+  const [typed, setTyped] = useState(value);
+  return (
+    <NumberInput
+      {...input}
+      value={readNumber(typed) === readNumber(value) ? typed : value}
+      onChange={(next) => {
+        setTyped(next);
+        onChange(readNumber(next));
+      }}
+    />
+  );
+}
+
+const readNumber = (text: number | string): number | undefined =>
+  text === '' || Number.isNaN(Number(text)) ? undefined : Number(text);

@@ -45,6 +45,8 @@ export function RunPanel({ offer, draft, onRun }: RunPanelProps) {
     onSuccess: ({ id }) => {
       setRuns((count) => count + 1);
       onRun(id);
+      // Less is left now.
+      void quote.refetch();
     },
     onError: (error) => {
       if (isDecided(error)) setRuns((count) => count + 1);

@@ -25,6 +25,8 @@ export function useQuote({ plugin_key, blocked }: CallableModel, body: RequestBo
   }, [text]);
   const quote = useQuery({
     queryKey: ['quote', settled],
+    // Prices and what is left may be others by now.
+    staleTime: 0,
     queryFn: () =>
       session.send<TaskQuote>({ method: 'POST', path: '/api/task/quote', body: JSON.parse(settled) as unknown }),
     enabled: blocked === null,

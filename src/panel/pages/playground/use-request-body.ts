@@ -17,39 +17,33 @@ export type RequestDraft = {
   attach(mark: string, file: AttachedFiles[string], field: string): void;
 };
 
-const write = (body: RequestBody): string => JSON.stringify(body, null, 2);
+type Written = Pick<RequestDraft, 'body' | 'text' | 'fault'>;
+
+const write = (body: RequestBody): Written => ({ body, text: JSON.stringify(body, null, 2), fault: null });
 
 /** One request that a form and a JSON text show: a change in either is one in both. */
 export function useRequestBody(initial: RequestBody): RequestDraft {
-  const [body, setBody] = useState(initial);
-  const [text, setText] = useState(() => write(initial));
-  const [fault, setFault] = useState<JsonFault | null>(null);
+  const [written, setWritten] = useState(() => write(initial));
   const [files, setFiles] = useState<AttachedFiles>({});
 
-  const replace = (next: RequestBody): void => {
-    setBody(next);
-    setText(write(next));
-    setFault(null);
-  };
-  const setField = (name: string, value: unknown): void => {
-    const { [name]: _, ...others } = body;
-    // A field that is changed keeps its place.
-    replace(value === undefined ? others : { ...body, [name]: value });
-  };
+  // Of the request as it is by then: while a file is being read, more is typed.
+  const setField = (name: string, value: unknown): void =>
+    setWritten(({ body }) => {
+      const { [name]: _, ...others } = body;
+      // A field that is changed keeps its place.
+      return write(value === undefined ? others : { ...body, [name]: value });
+    });
   return {
-    body,
-    text,
-    fault,
+    ...written,
     files,
     setField,
-    replace,
-    setText: (next) => {
-      if (next === text) return;
-      setText(next);
-      const read = readBody(next);
-      setFault(read.fault);
-      if (read.body !== null) setBody(read.body);
-    },
+    replace: (body) => setWritten(write(body)),
+    setText: (text) =>
+      setWritten((before) => {
+        if (text === before.text) return before;
+        const { body, fault } = readBody(text);
+        return { text, fault, body: body ?? before.body };
+      }),
     attach: (mark, file, field) => {
       setFiles((before) => ({ ...before, [mark]: file }));
       setField(field, mark);

@@ -13,7 +13,7 @@ import { Section } from '../../ui/section.tsx';
 import { tellDone } from '../../ui/tell.ts';
 import { BackToVersions } from './back-to-versions.tsx';
 import { PluginFaults } from './plugin-faults.tsx';
-import { pluginPath } from './plugin-paths.ts';
+import { pluginPath, staleWithPlugins } from './plugin-paths.ts';
 import { PreviewChanges } from './preview-changes.tsx';
 import { PreviewReplay } from './preview-replay.tsx';
 import { VersionDiff } from './version-diff.tsx';
@@ -39,7 +39,7 @@ export function ActivatePage() {
   });
   const activate = useChange<void>({
     request: () => ({ method: 'POST', path: `${pluginPath(key)}/activate`, body: { version }, patienceMs: 60_000 }),
-    stale: ['/api/plugin', '/api/model', '/api/price'],
+    stale: staleWithPlugins,
     onSuccess: () => {
       tellDone(t('plugins.activated', { key, version: preview.data?.to.version ?? version }));
       void navigate(`/plugins/${encodeURIComponent(key)}`);

@@ -9,7 +9,7 @@ import { Section } from '../../ui/section.tsx';
 import { tellDone } from '../../ui/tell.ts';
 import { useForm } from '../../ui/use-form.ts';
 import { listHosts } from './list-hosts.ts';
-import { pluginPath } from './plugin-paths.ts';
+import { pluginPath, staleWithPlugins } from './plugin-paths.ts';
 import { PluginState } from './plugin-state.tsx';
 import classes from './plugins.module.css';
 import { describeUsageField } from './usage-field.ts';
@@ -126,7 +126,7 @@ function NarrowModels({ plugin, models }: { plugin: PluginSummary; models: reado
   const { t } = useTranslation();
   const change = useChange<string[] | null, PluginVersion>({
     request: (wanted) => ({ method: 'PUT', path: `${pluginPath(plugin.key)}/models`, body: { models: wanted } }),
-    stale: ['/api/plugin', '/api/model'],
+    stale: staleWithPlugins,
     onSuccess: (_, wanted) => {
       tellDone(t('app.saved'));
       form.restart({ models: wanted ?? [...models] });

@@ -2,20 +2,19 @@ import { Button, Code, Text } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { PluginSummary, Price } from '../../api/types.ts';
-import { useApi } from '../../api/use-api.ts';
 import { Answer } from '../../ui/answer.tsx';
 import { type Column, Rows } from '../../ui/data-table.tsx';
 import { Section } from '../../ui/section.tsx';
 import { StatusMark } from '../../ui/status-mark.tsx';
 import { PriceDialog, type PriceSubject } from '../prices/price-dialog.tsx';
-import { allPrices, type PriceList } from '../prices/price-paths.ts';
+import { useAllPrices } from '../prices/use-all-prices.ts';
 
 type Row = { model: string; price: Price | undefined };
 
 /** What each model of a plugin costs, and those that cost nothing yet. */
 export function PluginPrices({ plugin }: { plugin: PluginSummary }) {
   const { t } = useTranslation();
-  const prices = useApi<PriceList>(allPrices);
+  const prices = useAllPrices();
   const [subject, setSubject] = useState<PriceSubject | null>(null);
   const columns: readonly Column<Row>[] = [
     { key: 'model', heading: t('prices.model'), render: ({ model }) => <strong>{model}</strong> },
@@ -53,9 +52,9 @@ export function PluginPrices({ plugin }: { plugin: PluginSummary }) {
   return (
     <Section heading={t('plugins.tab.prices')} intro={t('prices.pluginIntro')}>
       <Answer query={prices}>
-        {({ items }) => {
+        {(all) => {
           const find = (model: string, owner: string): Price | undefined =>
-            items.find((price) => price.model === model && price.plugin_key === owner);
+            all.find((price) => price.model === model && price.plugin_key === owner);
           const rows = (plugin.meta?.models ?? []).map((model) => ({
             model,
             price: find(model, plugin.key) ?? find(model, '*'),

@@ -5,7 +5,7 @@ import { useChange, withQuery } from '../../api/use-api.ts';
 import { useConfirm } from '../../ui/confirm.tsx';
 import { FailureNotice } from '../../ui/failure-notice.tsx';
 import { tellDone } from '../../ui/tell.ts';
-import { pluginPath } from './plugin-paths.ts';
+import { pluginPath, staleWithPlugins } from './plugin-paths.ts';
 
 type Wish = { enabled: boolean; cascade: boolean };
 
@@ -20,7 +20,7 @@ export function PluginSwitch({ plugin }: { plugin: PluginSummary }) {
       path: withQuery(`${pluginPath(plugin.key)}/status`, cascade ? { cascade: 'true', force: 'true' } : {}),
       body: { enabled },
     }),
-    stale: ['/api/plugin', '/api/channel', '/api/model'],
+    stale: staleWithPlugins,
     onSuccess: (_answer, { enabled }) => tellDone(t(enabled ? 'plugins.switchedOn' : 'plugins.switchedOff', { name })),
   });
   const { channel_count: channels, in_flight_count: running } = plugin;

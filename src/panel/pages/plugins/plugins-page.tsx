@@ -8,6 +8,7 @@ import { useApi } from '../../api/use-api.ts';
 import { Answer } from '../../ui/answer.tsx';
 import { type Column, Rows, TableSkeleton } from '../../ui/data-table.tsx';
 import { localise } from '../../ui/localise.ts';
+import { NameLink } from '../../ui/name-link.tsx';
 import { Page } from '../../ui/page.tsx';
 import { PluginIcon } from '../../ui/plugin-icon.tsx';
 import { useFormat } from '../../ui/use-format.ts';
@@ -128,9 +129,7 @@ function PluginName({ plugin }: { plugin: PluginSummary }) {
     <div className={classes.name}>
       <PluginIcon name={name} icon={meta?.icon} path={hasIcon ? iconPath(key) : undefined} />
       <div className={classes.nameText}>
-        <Link to={`/plugins/${encodeURIComponent(key)}`} className={classes.link}>
-          {name}
-        </Link>
+        <NameLink to={`/plugins/${encodeURIComponent(key)}`}>{name}</NameLink>
         <Text size="xs" c="dimmed" lineClamp={1}>
           {localise(meta?.description, i18n.language) || key}
         </Text>

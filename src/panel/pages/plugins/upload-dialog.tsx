@@ -9,6 +9,7 @@ import { useChange } from '../../api/use-api.ts';
 import { FailureNotice } from '../../ui/failure-notice.tsx';
 import { useForm } from '../../ui/use-form.ts';
 import { PluginFaults } from './plugin-faults.tsx';
+import { staleWithPlugins } from './plugin-paths.ts';
 import { readPicture } from './read-picture.ts';
 
 type Values = { file: File | null; icon: File | null; remark: string; enabled: boolean; force: boolean };
@@ -39,7 +40,7 @@ function UploadForm({ onClose }: { onClose(): void }) {
   const [isUnreadable, setUnreadable] = useState(false);
   const change = useChange<Upload, PluginDetail>({
     request: (body) => ({ method: 'POST', path: '/api/plugin/task', body, patienceMs: 60_000 }),
-    stale: ['/api/plugin'],
+    stale: staleWithPlugins,
     onSuccess: ({ plugin }) => {
       onClose();
       if (plugin !== null) void navigate(`/plugins/${encodeURIComponent(plugin.key)}?tab=versions`);

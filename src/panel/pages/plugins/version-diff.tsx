@@ -1,4 +1,5 @@
 import { Stack, Text } from '@mantine/core';
+import type { TFunction } from 'i18next';
 import { useTranslation } from 'react-i18next';
 import type { PluginDetail } from '../../api/types.ts';
 import { useApi, withQuery } from '../../api/use-api.ts';
@@ -23,8 +24,8 @@ export function VersionDiff({ pluginKey, from, to }: { pluginKey: string; from: 
             ) : (
               <Stack gap="sm">
                 <CodeDiff
-                  before={{ label: t('plugins.diff.before', { version: nameOf(from, left) }), text: left.source }}
-                  after={{ label: t('plugins.diff.after', { version: nameOf(to, right) }), text: right.source }}
+                  before={{ label: t('plugins.diff.before', { version: nameOf(from, left, t) }), text: left.source }}
+                  after={{ label: t('plugins.diff.after', { version: nameOf(to, right, t) }), text: right.source }}
                   language="javascript"
                   height={720}
                 />
@@ -37,5 +38,7 @@ export function VersionDiff({ pluginKey, from, to }: { pluginKey: string; from: 
   );
 }
 
-const nameOf = (name: string, { meta }: PluginDetail): string =>
-  name === 'factory' ? `${meta?.version ?? ''} (factory)`.trim() : name;
+const nameOf = (name: string, { meta }: PluginDetail, t: TFunction): string =>
+  name === 'factory'
+    ? [meta?.version, t('plugins.source.factory')].filter((part) => part !== undefined).join(', ')
+    : name;

@@ -12,7 +12,7 @@ import { EmptyState } from '../../ui/empty-state.tsx';
 import { FailureNotice } from '../../ui/failure-notice.tsx';
 import { tellDone } from '../../ui/tell.ts';
 import { useFormat } from '../../ui/use-format.ts';
-import { pluginPath } from './plugin-paths.ts';
+import { pluginPath, staleWithPlugins } from './plugin-paths.ts';
 
 type Removal = { version: string; force: boolean };
 
@@ -28,7 +28,7 @@ export function VersionsTab({ plugin }: { plugin: PluginSummary }) {
       method: 'DELETE',
       path: withQuery(`${path}/versions/${encodeURIComponent(version)}`, force ? { force: 'true' } : {}),
     }),
-    stale: ['/api/plugin'],
+    stale: staleWithPlugins,
     onSuccess: (_answer, { version }) => tellDone(t('plugins.deleted', { version })),
     onError: (error, { version, force }) => {
       if (!force && error instanceof ApiError && error.code === 'PLUGIN_IN_USE') void ask(version, true);

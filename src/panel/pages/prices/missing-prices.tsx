@@ -2,6 +2,7 @@ import { Button, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { UnpricedModels } from '../../api/types.ts';
 import { useApi } from '../../api/use-api.ts';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
 import { Section } from '../../ui/section.tsx';
 import type { PriceSubject } from './price-dialog.tsx';
 import classes from './prices.module.css';
@@ -15,6 +16,7 @@ export function MissingPrices({ nameOf, onSet }: MissingPricesProps) {
   const wanted = (missing.data ?? [])
     .map(({ plugin_key: key, models }) => ({ key, models: models.filter(({ offered }) => offered) }))
     .filter(({ models }) => models.length > 0);
+  if (missing.isError) return <FailureNotice error={missing.error} />;
   if (wanted.length === 0) return null;
   return (
     <Section heading={t('prices.missingHeading')} intro={t('prices.missingIntro')}>

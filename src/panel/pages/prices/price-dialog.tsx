@@ -1,4 +1,4 @@
-import { Button, Group, Modal, Stack, Textarea, TextInput } from '@mantine/core';
+import { Alert, Button, Group, Modal, Stack, Textarea, TextInput } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { PluginSummary } from '../../api/types.ts';
 import { useApi, useChange } from '../../api/use-api.ts';
@@ -7,6 +7,7 @@ import { tellDone } from '../../ui/tell.ts';
 import { useForm } from '../../ui/use-form.ts';
 import { PluginChoice } from './plugin-choice.tsx';
 import { QuotePreview } from './quote-preview.tsx';
+import { useAllPrices } from './use-all-prices.ts';
 
 /** Which price is edited; `model` is empty for a new one. `*` stands for every plugin. */
 export type PriceSubject = { pluginKey: string; model: string; expression: string };
@@ -59,6 +60,10 @@ function PriceForm({ subject, onClose }: { subject: PriceSubject; onClose(): voi
     pluginKey === '*' ? (each.meta?.models ?? []).includes(model) : each.key === pluginKey,
   );
   const fields = Object.keys(plugin?.meta?.usageSchema ?? {});
+  const isEdited = !isNew && pluginKey === subject.pluginKey;
+  const replaced = useAllPrices().data?.find(
+    (price) => !isEdited && price.plugin_key === pluginKey && price.model === model.trim(),
+  );
 
   return (
     <form onSubmit={form.submit} noValidate>
@@ -92,6 +97,11 @@ function PriceForm({ subject, onClose }: { subject: PriceSubject; onClose(): voi
           styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
           data-autofocus
         />
+        {replaced && (
+          <Alert color="yellow" variant="light" role="status">
+            {t('prices.replaces', { expression: replaced.expression })}
+          </Alert>
+        )}
         <QuotePreview
           pluginKey={pluginKey}
           model={model}

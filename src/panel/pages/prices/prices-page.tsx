@@ -16,7 +16,7 @@ import { tellDone } from '../../ui/tell.ts';
 import { useFormat } from '../../ui/use-format.ts';
 import { MissingPrices } from './missing-prices.tsx';
 import { PriceDialog, type PriceSubject } from './price-dialog.tsx';
-import type { PriceList } from './price-paths.ts';
+import type { PriceList } from './use-all-prices.ts';
 
 const problems: Record<NonNullable<Price['problem']>['code'], TextKey> = {
   unreadable: 'prices.problem.unreadable',

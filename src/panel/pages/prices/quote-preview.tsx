@@ -37,13 +37,15 @@ export function QuotePreview({ pluginKey, model, expression, schema, examples }:
     facts,
     ...(action.trim() === '' ? {} : { action: action.trim() }),
   };
-  const [settled] = useDebouncedValue(JSON.stringify(body), 350);
+  const text = JSON.stringify(body);
+  const [settled] = useDebouncedValue(text, 350);
   const isAskable = body.model !== '' && body.expression !== '';
   const quote = useQuery({
     queryKey: ['quote', settled],
     queryFn: () =>
       session.send<PriceQuote>({ method: 'POST', path: '/api/price/quote', body: JSON.parse(settled) as unknown }),
-    enabled: isAskable,
+    // Never for what stood there before the last key: that may be no question yet.
+    enabled: isAskable && settled === text,
     placeholderData: keepPreviousData,
     retry: false,
   });

@@ -1,6 +1,6 @@
 import { Button, Group, Text, TextInput } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
+import { type Ref, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { User } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
@@ -8,7 +8,7 @@ import { useProof } from '../../session/proof.tsx';
 import { useSession } from '../../session/session-context.tsx';
 import { useConfirm } from '../../ui/confirm.tsx';
 import { FailureNotice } from '../../ui/failure-notice.tsx';
-import { InlineForm } from '../../ui/inline-form.tsx';
+import { InlineForm, useInlineForm } from '../../ui/inline-form.tsx';
 import { SettingsBlock } from '../../ui/settings-block.tsx';
 import { tellDone } from '../../ui/tell.ts';
 import { useForm } from '../../ui/use-form.ts';
@@ -17,19 +17,21 @@ import { objectToAddress } from '../accounts/check-address.ts';
 /** The address of the account: a new one is confirmed by a mailed code and by who asks. */
 export function EmailAddress({ user }: { user: User }) {
   const { t } = useTranslation();
-  const [isChanging, setChanging] = useState(false);
+  const form = useInlineForm();
   return (
     <SettingsBlock heading={t('account.email')} intro={t('profile.email.intro')}>
-      {isChanging ? (
-        <ChangeAddress onDone={() => setChanging(false)} />
+      {form.isOpen ? (
+        <ChangeAddress onDone={form.close} />
       ) : (
-        <Address user={user} onChange={() => setChanging(true)} />
+        <Address user={user} onChange={form.open} opener={form.opener} />
       )}
     </SettingsBlock>
   );
 }
 
-function Address({ user, onChange }: { user: User; onChange(): void }) {
+type AddressProps = { user: User; onChange(): void; opener: Ref<HTMLButtonElement> };
+
+function Address({ user, onChange, opener }: AddressProps) {
   const { t } = useTranslation();
   const confirm = useConfirm();
   const askProof = useProof();
@@ -55,7 +57,7 @@ function Address({ user, onChange }: { user: User; onChange(): void }) {
         {user.email ?? t('profile.email.none')}
       </Text>
       <Group>
-        <Button variant="default" onClick={onChange}>
+        <Button variant="default" ref={opener} onClick={onChange}>
           {t(user.email === null ? 'profile.email.add' : 'profile.email.change')}
         </Button>
         {user.email !== null && (

@@ -1,24 +1,23 @@
 import { Button, Group, TextInput } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { PasskeyMaking, SessionRotation } from '../../api/types.ts';
 import { describeDevice } from '../../session/describe-device.ts';
 import { makePasskey } from '../../session/passkeys.ts';
 import { useProof } from '../../session/proof.tsx';
 import { useSession } from '../../session/session-context.tsx';
-import { InlineForm } from '../../ui/inline-form.tsx';
+import { InlineForm, useInlineForm } from '../../ui/inline-form.tsx';
 import { tellDone } from '../../ui/tell.ts';
 import { useForm } from '../../ui/use-form.ts';
 
 /** Name, proof where one is needed, the browser's dialog: a new passkey. */
 export function AddPasskey() {
   const { t } = useTranslation();
-  const [isOpen, setOpen] = useState(false);
-  if (isOpen) return <AddForm onDone={() => setOpen(false)} />;
+  const form = useInlineForm();
+  if (form.isOpen) return <AddForm onDone={form.close} />;
   return (
     <Group>
-      <Button variant="default" onClick={() => setOpen(true)}>
+      <Button variant="default" ref={form.opener} onClick={form.open}>
         {t('security.passkeys.add')}
       </Button>
     </Group>

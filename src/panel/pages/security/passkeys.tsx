@@ -1,6 +1,5 @@
 import { Button, Group, Text, TextInput } from '@mantine/core';
 import { IconFingerprint } from '@tabler/icons-react';
-import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { GatewayStatus, Passkey, SessionRotation } from '../../api/types.ts';
 import { useApi, useChange } from '../../api/use-api.ts';
@@ -10,6 +9,7 @@ import { Answer } from '../../ui/answer.tsx';
 import { useConfirm } from '../../ui/confirm.tsx';
 import { Dotted } from '../../ui/dotted.tsx';
 import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { useInlineForm } from '../../ui/inline-form.tsx';
 import { Item, ItemList } from '../../ui/item-list.tsx';
 import { SettingsBlock } from '../../ui/settings-block.tsx';
 import { tellDone } from '../../ui/tell.ts';
@@ -65,7 +65,7 @@ function PasskeyItem({ passkey }: { passkey: Passkey }) {
   const format = useFormat();
   const confirm = useConfirm();
   const askProof = useProof();
-  const [isRenaming, setRenaming] = useState(false);
+  const renaming = useInlineForm();
   const remove = useSecurityChange<string, SessionRotation>({
     request: (proof) => ({
       method: 'DELETE',
@@ -84,7 +84,7 @@ function PasskeyItem({ passkey }: { passkey: Passkey }) {
     const proof = await askProof('passkey.delete');
     if (proof !== null) remove.mutate(proof);
   };
-  if (isRenaming) return <RenamePasskey passkey={passkey} onDone={() => setRenaming(false)} />;
+  if (renaming.isOpen) return <RenamePasskey passkey={passkey} onDone={renaming.close} />;
   const details = [
     t('security.passkeys.made', { date: format.date(passkey.created_at) }),
     passkey.last_used_at === 0
@@ -109,7 +109,8 @@ function PasskeyItem({ passkey }: { passkey: Passkey }) {
             variant="subtle"
             size="compact-sm"
             aria-label={t('security.passkeys.renameNamed', { name: passkey.name })}
-            onClick={() => setRenaming(true)}
+            ref={renaming.opener}
+            onClick={renaming.open}
           >
             {t('security.passkeys.rename')}
           </Button>

@@ -57,7 +57,9 @@ function Held({ token, onMade }: { token: Token | null; onMade(token: NewPersona
       text: t('security.token.renewText'),
       action: t('security.token.renew'),
     };
-    if (token === null || (await confirm(question))) make.mutate();
+    if (token !== null && !(await confirm(question))) return;
+    revoke.reset();
+    make.mutate();
   };
   const askToRevoke = async (): Promise<void> => {
     const question = {
@@ -65,7 +67,9 @@ function Held({ token, onMade }: { token: Token | null; onMade(token: NewPersona
       text: t('security.token.revokeText'),
       action: t('security.token.revoke'),
     };
-    if (await confirm(question)) revoke.mutate();
+    if (!(await confirm(question))) return;
+    make.reset();
+    revoke.mutate();
   };
   const error = make.error ?? revoke.error;
   return (

@@ -4,6 +4,7 @@ import { useTranslation } from 'react-i18next';
 import type { TwoFactorStatus } from '../../api/types.ts';
 import { useApi } from '../../api/use-api.ts';
 import { Answer } from '../../ui/answer.tsx';
+import { useInlineForm } from '../../ui/inline-form.tsx';
 import { SettingsBlock } from '../../ui/settings-block.tsx';
 import { StatusMark } from '../../ui/status-mark.tsx';
 import { BackupCodes } from './backup-codes.tsx';
@@ -25,15 +26,15 @@ export function TwoFactor() {
 
 function Factor({ factor }: { factor: TwoFactorStatus }) {
   const { t } = useTranslation();
-  const [isSettingUp, setSettingUp] = useState(false);
+  const setUp = useInlineForm();
   const [codes, setCodes] = useState<readonly string[] | null>(null);
   if (codes !== null) return <BackupCodes codes={codes} onDone={() => setCodes(null)} />;
-  if (isSettingUp) {
+  if (setUp.isOpen) {
     return (
       <TwoFactorSetUp
-        onCancel={() => setSettingUp(false)}
+        onCancel={setUp.close}
         onEnabled={(fresh) => {
-          setSettingUp(false);
+          setUp.close();
           setCodes(fresh);
         }}
       />
@@ -44,7 +45,7 @@ function Factor({ factor }: { factor: TwoFactorStatus }) {
     <>
       <StatusMark tone="quiet">{t('security.twoFactor.off')}</StatusMark>
       <Group>
-        <Button variant="default" onClick={() => setSettingUp(true)}>
+        <Button variant="default" ref={setUp.opener} onClick={setUp.open}>
           {t('security.twoFactor.setUp')}
         </Button>
       </Group>

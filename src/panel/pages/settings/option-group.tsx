@@ -13,7 +13,7 @@ import { OptionInput } from './option-input.tsx';
 import { groupTexts, optionTexts } from './option-texts.ts';
 import { OptionTrial } from './option-trial.tsx';
 import classes from './settings.module.css';
-import { asksForForce, type Drafts, useDrafts } from './use-drafts.ts';
+import { type Drafts, useDrafts } from './use-drafts.ts';
 
 type OptionGroupProps = {
   group: string;
@@ -123,7 +123,6 @@ function OptionRow({ option, drafts, objection }: OptionRowProps) {
   const { t } = useTranslation();
   const texts = optionTexts[option.key];
   const name = texts === undefined ? option.key : t(texts.name);
-  const fault = drafts.faultOf(option.key);
   return (
     <div id={`option-${option.key}`} className={classes.row} data-changed={drafts.isChanged(option.key) || undefined}>
       <OptionInput
@@ -131,7 +130,7 @@ function OptionRow({ option, drafts, objection }: OptionRowProps) {
         value={drafts.valueOf(option)}
         label={name}
         help={texts === undefined ? '' : t(texts.help)}
-        error={objection ?? (fault !== null && asksForForce(fault) ? t('settings.bound') : fault)}
+        error={objection ?? (drafts.isBound(option.key) ? t('settings.bound') : drafts.faultOf(option.key))}
         onChange={(value) => drafts.set(option.key, value)}
       />
     </div>

@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'react';
 import { ApiError } from '../../api/api-error.ts';
+import { findFaulty } from '../../api/read-faults.ts';
 import type { Option } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
 import { tellDone } from '../../ui/tell.ts';
@@ -15,7 +16,9 @@ export type Drafts = {
   /** What the gateway says of an option since it was last changed. */
   faultOf(key: string): string | null;
   changes: Saving['changes'];
-  /** The address of a provider changes while people are connected through it; saving needs a word for that. */
+  /** The option says who is who at a provider, and people are connected through it: saving needs a word for that. */
+  isBound(key: string): boolean;
+  /** So it is with one of them. */
   needsForce: boolean;
   isPending: boolean;
   /** A refusal that belongs to no option. */
@@ -61,16 +64,18 @@ export function useDrafts(options: readonly Option[], savedText: string): Drafts
   }, [isDirty]);
 
   const faults = readFaults(change.error, change.variables?.changes ?? []);
+  const isBound = (key: string): boolean => !touched.has(key) && faults.get(key)?.isBound === true;
   return {
+    isBound,
     valueOf: ({ key, value }) => drafts[key] ?? value,
     set: (key, value) => {
       setTouched((before) => new Set(before).add(key));
       setDrafts(({ [key]: _, ...others }) => (value === undefined ? others : { ...others, [key]: value }));
     },
     isChanged: (key) => changes.some((each) => each.key === key),
-    faultOf: (key) => (touched.has(key) ? null : (faults.get(key) ?? null)),
+    faultOf: (key) => (touched.has(key) ? null : (faults.get(key)?.message ?? null)),
     changes,
-    needsForce: [...faults.values()].some(asksForForce) && touched.size === 0,
+    needsForce: [...faults.keys()].some(isBound) && touched.size === 0,
     isPending: change.isPending,
     error: change.isError && faults.size === 0 ? change.error : null,
     save: (force = false) => {
@@ -84,16 +89,16 @@ export function useDrafts(options: readonly Option[], savedText: string): Drafts
   };
 }
 
-/** Of what the gateway says: it names the field of the request that lets the change through. */
-export const asksForForce = (fault: string): boolean => fault.includes('force: true');
+type Fault = { message: string; isBound: boolean };
 
 /** Faults are told by the place of a change in the request: `options.2.value`. */
-function readFaults(error: Error | null, changes: Saving['changes']): ReadonlyMap<string, string> {
+function readFaults(error: Error | null, changes: Saving['changes']): ReadonlyMap<string, Fault> {
   if (!(error instanceof ApiError)) return new Map();
+  const bound = findFaulty(error.details, 'needs_force');
   return new Map(
     [...error.faults].flatMap(([field, message]) => {
       const key = changes[Number(/^options\.(\d+)\./.exec(field)?.[1])]?.key;
-      return key === undefined ? [] : [[key, message] as const];
+      return key === undefined ? [] : [[key, { message, isBound: bound.has(field) }] as const];
     }),
   );
 }

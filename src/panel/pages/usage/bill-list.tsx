@@ -1,13 +1,14 @@
 import { Anchor, Button, Select, TextInput, Title } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import type { ApiKeyPage, UsageFigures, UsagePage, UsageRow } from '../../api/types.ts';
+import type { ApiKey, ApiKeyPage, UsageFigures, UsagePage, UsageRow } from '../../api/types.ts';
 import { useApi, withQuery } from '../../api/use-api.ts';
 import { type Column, DataTable } from '../../ui/data-table.tsx';
 import { EmptyState } from '../../ui/empty-state.tsx';
 import { StatusMark } from '../../ui/status-mark.tsx';
 import { type Filters, useFilters } from '../../ui/use-filters.ts';
 import { useFormat } from '../../ui/use-format.ts';
+import { useTypedFilter } from '../../ui/use-typed-filter.ts';
 import { BillDrawer } from './bill-drawer.tsx';
 import classes from './bill-list.module.css';
 
@@ -19,8 +20,8 @@ export function BillList() {
   const { t } = useTranslation();
   const filters = useFilters(billFilterNames);
   const [opened, setOpened] = useState<UsageRow | null>(null);
-  const keys = useKeyNames();
   const { values, isFiltered } = filters;
+  const keys = useKeyNames(values.key);
   const query = useApi<UsagePage>(
     withQuery('/api/log', {
       scope: 'own',
@@ -63,9 +64,13 @@ function secondsOf(text: string): number | null {
 
 type KeyNames = ReadonlyMap<number, string>;
 
-function useKeyNames(): KeyNames {
+/** Of the first hundred keys, and of the chosen one. */
+function useKeyNames(chosen: string): KeyNames {
   const { data } = useApi<ApiKeyPage>('/api/token?page_size=100');
-  return new Map(data?.items.map(({ id, name }) => [id, name]));
+  const isFar = data !== undefined && /^\d+$/.test(chosen) && !data.items.some(({ id }) => id === Number(chosen));
+  const far = useApi<ApiKey>(`/api/token/${chosen}`, { enabled: isFar, keep: false });
+  const names = new Map(data?.items.map(({ id, name }) => [id, name]));
+  return isFar ? names.set(Number(chosen), far.data?.name ?? `#${chosen}`) : names;
 }
 
 const keyNameOf = (keys: KeyNames, row: UsageRow | null): string | null =>
@@ -115,6 +120,8 @@ type BarProps = { filters: BillFilters; keys: KeyNames };
 function BillFilterBar({ filters: { values, set, isFiltered, clear }, keys }: BarProps) {
   const { t } = useTranslation();
   const known = useApi<UsageFigures>('/api/stats?days=90');
+  const from = useTypedFilter(values.from, (day) => set('from', day));
+  const to = useTypedFilter(values.to, (day) => set('to', day));
   const models = [...new Set([...(known.data?.models.map(({ model }) => model) ?? []), ...optional(values.model)])];
   return (
     <search className={classes.bar}>
@@ -138,20 +145,8 @@ function BillFilterBar({ filters: { values, set, isFiltered, clear }, keys }: Ba
         onChange={(model) => set('model', model ?? '')}
         data={models}
       />
-      <TextInput
-        type="date"
-        aria-label={t('usage.from')}
-        title={t('usage.from')}
-        value={values.from}
-        onChange={(event) => set('from', event.currentTarget.value)}
-      />
-      <TextInput
-        type="date"
-        aria-label={t('usage.to')}
-        title={t('usage.to')}
-        value={values.to}
-        onChange={(event) => set('to', event.currentTarget.value)}
-      />
+      <TextInput type="date" max={lastDay} aria-label={t('usage.from')} title={t('usage.from')} {...from} />
+      <TextInput type="date" max={lastDay} aria-label={t('usage.to')} title={t('usage.to')} {...to} />
       {isFiltered && (
         <Button variant="subtle" onClick={clear}>
           {t('usage.clear')}
@@ -160,5 +155,8 @@ function BillFilterBar({ filters: { values, set, isFiltered, clear }, keys }: Ba
     </search>
   );
 }
+
+/** Without one, browsers take years of six digits. */
+const lastDay = '9999-12-31';
 
 const optional = (text: string): string[] => (text === '' ? [] : [text]);

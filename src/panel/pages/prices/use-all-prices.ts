@@ -1,0 +1,27 @@
+import { type UseQueryResult, useQuery } from '@tanstack/react-query';
+import type { Price } from '../../api/types.ts';
+import { withQuery } from '../../api/use-api.ts';
+import { useSession } from '../../session/session-context.tsx';
+
+export type PriceList = { page: number; page_size: number; total: number; items: Price[] };
+
+const path = '/api/price';
+/** The largest page that the API gives. */
+const pageSize = 100;
+
+/** Every price, page after page: one that is not there counts as missing. */
+export function useAllPrices(): UseQueryResult<Price[]> {
+  const session = useSession();
+  return useQuery({
+    queryKey: ['api', path, 'all'],
+    queryFn: async () => {
+      const prices: Price[] = [];
+      for (let page = 1; ; page += 1) {
+        const query = withQuery(path, { page, page_size: pageSize });
+        const { items, total } = await session.send<PriceList>({ method: 'GET', path: query });
+        prices.push(...items);
+        if (items.length === 0 || page * pageSize >= total) return prices;
+      }
+    },
+  });
+}

@@ -1,0 +1,12 @@
+/** The pages of everybody who is signed in. */
+export { HomePage } from '../pages/home/home-page.tsx';
+export { KeyPage } from '../pages/keys/key-page.tsx';
+export { KeysPage } from '../pages/keys/keys-page.tsx';
+export { NewKeyPage } from '../pages/keys/new-key-page.tsx';
+export { PlaygroundPage } from '../pages/playground/playground-page.tsx';
+export { ProfilePage } from '../pages/profile/profile-page.tsx';
+export { SecurityPage } from '../pages/security/security-page.tsx';
+export { TaskPage } from '../pages/tasks/task-page.tsx';
+export { TasksPage } from '../pages/tasks/tasks-page.tsx';
+export { UsagePage } from '../pages/usage/usage-page.tsx';
+export { AppFrame } from '../shell/app-frame.tsx';
