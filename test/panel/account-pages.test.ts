@@ -153,13 +153,34 @@ describe('sessions', () => {
     await button(page, 'Sign out everywhere else').waitFor({ state: 'detached' });
   });
 
-  test('a session revoked from another device: this page leads to the sign-in', async () => {
-    const page = await openAs('rex', '/security', 'Security');
-    const other = await signInElsewhere('rex');
+  /** From another device, the only session that is not its own. */
+  async function revokeFromElsewhere(username: string): Promise<void> {
+    const other = await signInElsewhere(username);
     const { body } = await ask(`${one.origin()}/api/user/sessions`, { token: other });
     const { sid } = (body.data as { sid: string; current: boolean }[]).find(({ current }) => !current) ?? { sid: '' };
     await ask(`${one.origin()}/api/user/sessions/${sid}`, { method: 'DELETE', token: other });
-    await page.getByRole('link', { name: 'API keys' }).click();
+  }
+
+  test('a session revoked from another device: this page leads to the sign-in', async () => {
+    const page = await openAs('rex', '/security', 'Security');
+    await revokeFromElsewhere('rex');
+    // The link is gone where a part of the page that was still loading has asked before it.
+    await page.evaluate(() => document.querySelector<HTMLElement>('nav a[href="/keys"]')?.click());
+    await heading(page, 'Sign in').waitFor();
+  });
+
+  test('revoked while a part of the page is loading: it leads there by itself', async () => {
+    const page = await openAs('rea', '/profile', 'Profile');
+    const [asked, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    await page.route('**/api/user/sessions', async (route) => {
+      asked.resolve();
+      await held.promise;
+      await route.continue();
+    });
+    await page.getByRole('link', { name: 'Security' }).click();
+    await asked.promise;
+    await revokeFromElsewhere('rea');
+    held.resolve();
     await heading(page, 'Sign in').waitFor();
   });
 });
