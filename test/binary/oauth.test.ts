@@ -315,4 +315,23 @@ describe('with Chromium', () => {
     await page.getByText('Nothing was changed').waitFor();
     expect(await root.call<Data[]>('GET', '/api/user/oauth/bindings')).toEqual([]);
   });
+
+  test('a window that is closed before it is known where it leads says so', async () => {
+    const { page, complaints } = await open();
+    await signIn(page);
+    await page.goto(`${gateway.url}/security`);
+    const [asked, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    await page.route('**/api/oauth/state', async (route) => {
+      asked.resolve();
+      await held.promise;
+      await route.continue();
+    });
+    const popup = page.waitForEvent('popup');
+    await page.getByRole('button', { name: 'Connect GitHub' }).click();
+    await asked.promise;
+    await (await popup).close();
+    held.resolve();
+    await page.getByText('Nothing was changed').waitFor();
+    expect(breaches(complaints)).toEqual([]);
+  });
 });

@@ -24,6 +24,8 @@ export async function bindInPopup(session: Session, provider: string): Promise<v
       path: '/api/oauth/state',
       body: { provider, intent: 'bind' },
     });
+    // A window that is gone has no storage to be marked in.
+    if (popup.closed) throw popupGone();
     stampPopup(popup, { provider, state: ticket.flow_token });
     const answer = awaitAnswer(popup, provider, ticket.flow_token);
     popup.location.replace(ticket.authorization_url);
