@@ -104,8 +104,22 @@ test.each([
     [{ field: 'key_changed', value: 'true' }],
   ],
   [{ after: { name: 'new', remark: '' } }, [], [{ field: 'name', value: 'new' }]],
+  [
+    { before: { name: 'gone', created_at: 1_795_336_366, tested_at: 0 } },
+    [],
+    [
+      { field: 'name', value: 'gone' },
+      { field: 'created_at', value: 'at 1795336366' },
+    ],
+  ],
+  [
+    { before: { expires_at: 0 }, after: { expires_at: 1_795_336_366 } },
+    [{ field: 'expires_at', before: undefined, after: 'at 1795336366' }],
+    [],
+  ],
   [{}, [], []],
 ])('the difference of %j', (detail, changes, facts) => {
-  expect(listChanges(detail)).toEqual(changes);
-  expect(listFacts(detail)).toEqual(facts);
+  const time = (seconds: number): string => `at ${seconds}`;
+  expect(listChanges(detail, time)).toEqual(changes);
+  expect(listFacts(detail, time)).toEqual(facts);
 });

@@ -62,11 +62,12 @@ export function AuditWhen({ entry }: CellProps) {
 /** How many fields have changed, and on demand which, from what to what. */
 export function AuditChanges({ entry }: CellProps) {
   const { t } = useTranslation();
+  const format = useFormat();
   const id = useId();
   const [isOpen, setOpen] = useState(false);
   const what = useAction(entry);
-  const changes = listChanges(entry.detail);
-  const facts = listFacts(entry.detail);
+  const changes = listChanges(entry.detail, format.time);
+  const facts = listFacts(entry.detail, format.time);
   if (changes.length + facts.length === 0) return null;
   const names = [...changes, ...facts].map(({ field }) => field).filter((field) => field !== '');
   return (
