@@ -1,6 +1,6 @@
 import { Button } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
-import { Link, useNavigate } from 'react-router';
+import { Link } from 'react-router';
 import type { ChannelChoices, SavedChannel } from '../../api/types.ts';
 import { useApi, useChange } from '../../api/use-api.ts';
 import { Answer } from '../../ui/answer.tsx';
@@ -8,6 +8,7 @@ import { BackLink } from '../../ui/back-link.tsx';
 import { Page } from '../../ui/page.tsx';
 import { tellDone } from '../../ui/tell.ts';
 import { useForm } from '../../ui/use-form.ts';
+import { useNavigateHere } from '../../ui/use-navigate-here.ts';
 import { ChannelForm } from './channel-form.tsx';
 import { checkChannel, emptyChannel, pluginOf, readChannel } from './channel-values.ts';
 
@@ -28,13 +29,13 @@ export function NewChannelPage() {
 
 function NewChannel({ choices }: { choices: ChannelChoices }) {
   const { t } = useTranslation();
-  const navigate = useNavigate();
+  const navigate = useNavigateHere();
   const change = useChange<Record<string, unknown>, SavedChannel>({
     request: (body) => ({ method: 'POST', path: '/api/channel', body }),
     stale: ['/api/channel'],
     onSuccess: ({ id, name }) => {
       tellDone(t('channels.made', { name }));
-      void navigate(`/channels/${id}`, { replace: true });
+      navigate(`/channels/${id}`, { replace: true });
     },
   });
   const form = useForm({

@@ -1,23 +1,23 @@
 import { Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
-import { useNavigate } from 'react-router';
 import type { Channel, ChannelPage } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { useConfirm } from '../../ui/confirm.tsx';
 import { tellDone } from '../../ui/tell.ts';
+import { useNavigateHere } from '../../ui/use-navigate-here.ts';
 
 /** Asks with what breaks, deletes, and goes back to the list. */
 export function useDeleteChannel(channel: Channel): { ask(): Promise<void>; isPending: boolean; error: Error | null } {
   const { t } = useTranslation();
   const session = useSession();
   const confirm = useConfirm();
-  const navigate = useNavigate();
+  const navigate = useNavigateHere();
   const change = useChange<number>({
     request: (id) => ({ method: 'DELETE', path: `/api/channel/${id}` }),
     onSuccess: () => {
       tellDone(t('channels.deleted', { name: channel.name }));
-      void navigate('/channels');
+      navigate('/channels');
     },
     stale: ['/api/channel?'],
   });

@@ -1,6 +1,6 @@
 import { Button, Group, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
-import { useNavigate, useParams } from 'react-router';
+import { useParams } from 'react-router';
 import type { ApiKey, ApiKeyFields } from '../../api/types.ts';
 import { useApi, useChange } from '../../api/use-api.ts';
 import { Answer } from '../../ui/answer.tsx';
@@ -12,6 +12,7 @@ import { SettingsBlock } from '../../ui/settings-block.tsx';
 import { tellDone } from '../../ui/tell.ts';
 import { useForm } from '../../ui/use-form.ts';
 import { useFormat } from '../../ui/use-format.ts';
+import { useNavigateHere } from '../../ui/use-navigate-here.ts';
 import { checkKey, type KeyValues, readKey, valuesOf } from './key-fields.ts';
 import { KeyForm } from './key-form.tsx';
 import { KeyStatus } from './key-status.tsx';
@@ -103,8 +104,8 @@ function Settings({ apiKey }: { apiKey: ApiKey }) {
 
 function Ending({ apiKey }: { apiKey: ApiKey }) {
   const { t } = useTranslation();
-  const navigate = useNavigate();
-  const changes = useKeyChanges(() => void navigate('/keys'));
+  const navigate = useNavigateHere();
+  const changes = useKeyChanges(() => navigate('/keys'));
   return (
     <SettingsBlock
       heading={t('keys.ending')}

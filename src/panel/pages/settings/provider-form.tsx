@@ -2,7 +2,6 @@ import { Alert, Button, Group, PasswordInput, Select, Stack, Switch, Text, Texta
 import { IconAlertTriangle } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { useNavigate } from 'react-router';
 import { ApiError } from '../../api/api-error.ts';
 import type { OAuthProvider } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
@@ -12,6 +11,7 @@ import { Fold } from '../../ui/fold.tsx';
 import { Section } from '../../ui/section.tsx';
 import { tellDone } from '../../ui/tell.ts';
 import { type Form, useForm } from '../../ui/use-form.ts';
+import { useNavigateHere } from '../../ui/use-navigate-here.ts';
 import { DiscoverIssuer } from './discover-issuer.tsx';
 import { checkProvider, emptyProvider, type ProviderValues, readProvider, valuesOf } from './provider-values.ts';
 import classes from './settings.module.css';
@@ -20,7 +20,7 @@ type Saving = { body: Record<string, unknown>; force: boolean };
 
 export function ProviderForm({ stored }: { stored: OAuthProvider | null }) {
   const { t } = useTranslation();
-  const navigate = useNavigate();
+  const navigate = useNavigateHere();
   const [force, setForce] = useState(false);
   const change = useChange<Saving, OAuthProvider>({
     request: ({ body, force: isForced }) => ({
@@ -32,7 +32,7 @@ export function ProviderForm({ stored }: { stored: OAuthProvider | null }) {
     onSuccess: (saved) => {
       tellDone(t('app.saved'));
       setForce(false);
-      if (stored === null) void navigate(`/settings/providers/${saved.id}`, { replace: true });
+      if (stored === null) navigate(`/settings/providers/${saved.id}`, { replace: true });
       else form.restart(valuesOf(saved));
     },
   });

@@ -1,7 +1,7 @@
 import { Button, Stack } from '@mantine/core';
 import { IconTrash } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
-import { useNavigate, useParams } from 'react-router';
+import { useParams } from 'react-router';
 import type { OAuthProvider } from '../../api/types.ts';
 import { useApi, useChange } from '../../api/use-api.ts';
 import { Answer } from '../../ui/answer.tsx';
@@ -11,6 +11,7 @@ import { FailureNotice } from '../../ui/failure-notice.tsx';
 import { MissingThing } from '../../ui/missing-thing.tsx';
 import { Page } from '../../ui/page.tsx';
 import { tellDone } from '../../ui/tell.ts';
+import { useNavigateHere } from '../../ui/use-navigate-here.ts';
 import { ProviderForm } from './provider-form.tsx';
 
 /** A provider of identities that root adds, or has added. */
@@ -53,12 +54,12 @@ export function ProviderPage() {
 function DeleteProvider({ provider }: { provider: OAuthProvider }) {
   const { t } = useTranslation();
   const confirm = useConfirm();
-  const navigate = useNavigate();
+  const navigate = useNavigateHere();
   const change = useChange<number>({
     request: (id) => ({ method: 'DELETE', path: `/api/custom-oauth-provider/${id}` }),
     onSuccess: () => {
       tellDone(t('providers.deleted', { name: provider.name }));
-      void navigate('/settings/providers');
+      navigate('/settings/providers');
     },
   });
   const ask = async (): Promise<void> => {

@@ -2,13 +2,14 @@ import { Button, Text } from '@mantine/core';
 import { IconRefresh } from '@tabler/icons-react';
 import { type ReactNode, useRef } from 'react';
 import { useTranslation } from 'react-i18next';
-import { Link, useNavigate } from 'react-router';
+import { Link } from 'react-router';
 import type { TaskDetail } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
 import { useConfirm } from '../../ui/confirm.tsx';
 import { FailureNotice } from '../../ui/failure-notice.tsx';
 import { isDecided, makeRequestKey } from '../../ui/make-request-key.ts';
 import { tellDone } from '../../ui/tell.ts';
+import { useNavigateHere } from '../../ui/use-navigate-here.ts';
 import { hasEnded } from './has-ended.ts';
 
 /** Longer than a vendor may take to accept a task. */
@@ -24,7 +25,7 @@ type TaskActions = {
 /** What the owner can do with a task: once more, changed, or call it off while nobody has it. */
 export function useTaskActions(task: TaskDetail, isOwn: boolean): TaskActions {
   const { t } = useTranslation();
-  const navigate = useNavigate();
+  const navigate = useNavigateHere();
   const confirm = useConfirm();
   // The same press repeated after a lost answer buys once; after an answer it is another one.
   const key = useRef(makeRequestKey());
@@ -40,7 +41,7 @@ export function useTaskActions(task: TaskDetail, isOwn: boolean): TaskActions {
     onSuccess: ({ id }) => {
       key.current = makeRequestKey();
       tellDone(t('task.againDone'));
-      void navigate(`/tasks/${encodeURIComponent(id)}`);
+      navigate(`/tasks/${encodeURIComponent(id)}`);
     },
     onError: (error) => {
       if (isDecided(error)) key.current = makeRequestKey();

@@ -1,6 +1,5 @@
 import { Button, Group, Modal, NumberInput, PasswordInput, Select, Stack, TextInput } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
-import { useNavigate } from 'react-router';
 import type { AccountRow, ChannelChoices } from '../../api/types.ts';
 import { useApi, useChange } from '../../api/use-api.ts';
 import { useRole } from '../../session/use-role.ts';
@@ -8,6 +7,7 @@ import { roles } from '../../shell/sections.ts';
 import { FailureNotice } from '../../ui/failure-notice.tsx';
 import { tellDone } from '../../ui/tell.ts';
 import { useForm } from '../../ui/use-form.ts';
+import { useNavigateHere } from '../../ui/use-navigate-here.ts';
 import { GroupSelect } from './group-select.tsx';
 import { objectToName, objectToSecret, readDollars } from './user-values.ts';
 import classes from './users.module.css';
@@ -51,7 +51,7 @@ export function NewUserDialog({ isOpen, onClose }: { isOpen: boolean; onClose():
 
 function NewUserForm({ onClose }: { onClose(): void }) {
   const { t } = useTranslation();
-  const navigate = useNavigate();
+  const navigate = useNavigateHere();
   const role = useRole();
   const choices = useApi<ChannelChoices>('/api/channel/choices');
   const change = useChange<Record<string, unknown>, AccountRow>({
@@ -60,7 +60,7 @@ function NewUserForm({ onClose }: { onClose(): void }) {
     onSuccess: ({ id, username }) => {
       tellDone(t('users.made', { name: username }));
       onClose();
-      void navigate(`/users/${id}`);
+      navigate(`/users/${id}`);
     },
   });
   const form = useForm<NewUserValues, Record<string, unknown>>({
