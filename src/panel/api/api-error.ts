@@ -22,8 +22,9 @@ export class ApiError extends Error {
     return this.status === 404;
   }
 
-  /** Trouble that may be gone on the next try and says nothing about the credentials. */
+  /** Trouble that may be gone on the next try and says nothing about the credentials. The gateway has tried a source of plugins already. */
   get isTransient(): boolean {
+    if (this.code === 'PLUGIN_MARKET_FAILED') return false;
     return this.status === 0 || this.status === 429 || this.status >= 500;
   }
 }
