@@ -2,11 +2,11 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Page } from 'playwright-core';
+import type { Page, Route } from 'playwright-core';
 import { codeWriters } from '../../src/panel/pages/playground/write-code.ts';
 import { insecureHost } from '../support/browser.ts';
 import { ROOT, startVendor, temporaryFolder, until, type VendorProcess } from '../support/gateway.ts';
-import { alert, findBarriers, findOverflow, heading, screens, see, told, useOnePanel } from './harness.ts';
+import { alert, findBarriers, findOverflow, heading, holds, screens, see, told, useOnePanel } from './harness.ts';
 
 let vendor: VendorProcess;
 
@@ -28,6 +28,7 @@ async function open(path = '/playground', options: Parameters<typeof one.openAs>
 }
 
 const prompt = (page: Page) => page.getByLabel('Prompt');
+const model = (page: Page) => page.getByRole('combobox', { name: 'Model' });
 const run = (page: Page) => page.getByRole('button', { name: /^Run/ });
 const showJson = (page: Page) => page.getByText('JSON', { exact: true }).click();
 const showForm = (page: Page) => page.getByText('Form', { exact: true }).click();
@@ -37,6 +38,28 @@ const readEditor = async (page: Page): Promise<unknown> => {
   await lines.first().waitFor();
   return JSON.parse((await lines.allTextContents()).join('\n'));
 };
+const chooseFile = async (page: Page, path: string): Promise<void> => {
+  const choose = page.locator('input[type="file"]');
+  if (!(await page.getByLabel('Name of the field').isVisible()))
+    await page.getByRole('button', { name: 'Add a file' }).click();
+  await choose.setInputFiles(path);
+};
+const writeFile = (name: string, content: string): string => {
+  const path = join(temporaryFolder(), name);
+  writeFileSync(path, content);
+  return path;
+};
+const dataUrl = (content: string): string => `data:image/png;base64,${Buffer.from(content).toString('base64')}`;
+
+/** Makes the page believe for a moment that the gateway is away: then all that it shows is read anew. */
+async function readAnew(page: Page): Promise<void> {
+  await page.route('**/api/status', (route) => route.abort(), { times: 1 });
+  await page.evaluate(() => window.dispatchEvent(new Event('offline')));
+}
+
+const refuse = (route: Route, status: number, code: string, message: string, headers: Record<string, string> = {}) =>
+  route.fulfill({ status, headers, json: { success: false, code, message, request_id: 'req_1' } });
+
 const watchedTask = (page: Page): string => new URL(page.url()).searchParams.get('task') ?? '';
 const readTask = (id: string) => one.root().call<Record<string, unknown>>('GET', `/api/task/${id}`);
 
@@ -112,6 +135,33 @@ describe('a request', () => {
     expect(sent[0]).toBe(sent[1] as string);
   });
 
+  test('bought twice: changed and changed back while nobody knows what came of it, it is the same one', async () => {
+    const { page } = await open('/playground?model=demo-video');
+    const keys: string[] = [];
+    const bodies: (string | null)[] = [];
+    await page.route('**/api/task', (route) => {
+      keys.push(route.request().headers()['idempotency-key'] ?? '');
+      bodies.push(route.request().postData());
+      return keys.length < 4 ? refuse(route, 503, 'STORE_OUTCOME_UNKNOWN', 'Nobody knows.') : route.continue();
+    });
+    await prompt(page).fill('a red kite [duration=0.2]');
+    await page.getByRole('button', { name: '4 s at 720p' }).click();
+    for (const typed of ['', 'a blue kite [duration=0.2]', 'a red kite [duration=0.2]']) {
+      await run(page).click();
+      await alert(page).waitFor();
+      await prompt(page).fill(typed);
+      if (typed === '') await prompt(page).fill('a red kite [duration=0.2]');
+    }
+    await run(page).click();
+    await page.getByRole('region', { name: 'Your task' }).waitFor();
+    await run(page).click();
+    await until('all are sent', () => keys.length === 5);
+    const [first, again, other, back, next] = keys;
+    expect([again, back]).toEqual([first, first]);
+    expect([bodies[1], bodies[3]]).toEqual([bodies[0] as string, bodies[0] as string]);
+    expect(new Set([first, other, next]).size).toBe(3);
+  });
+
   test('is the same in form and JSON', async () => {
     const { page } = await open();
     await prompt(page).fill('a "quoted" cat');
@@ -153,6 +203,19 @@ describe('a request', () => {
       .waitFor();
   });
 
+  test('whose JSON is broken says so in the form as well', async () => {
+    const { page } = await open();
+    await showJson(page);
+    await editor(page).fill('{"model": ');
+    await showForm(page);
+    await prompt(page).waitFor();
+    await see(page, /^The request cannot be sent as it stands in the JSON view\. This is no valid JSON/);
+    expect(await run(page).isDisabled()).toBe(true);
+    await prompt(page).fill('mended');
+    await page.getByText(/^The request cannot be sent/).waitFor({ state: 'detached' });
+    expect(await run(page).isDisabled()).toBe(false);
+  });
+
   test('that is refused says why and stays as it was typed', async () => {
     const { page } = await open();
     await prompt(page).fill('   ');
@@ -185,6 +248,65 @@ describe('a request', () => {
     });
   });
 
+  test('carries a file that was taken out and is chosen again', async () => {
+    const { page } = await open();
+    const path = writeFile('dot.png', 'a dot');
+    const line = page.getByText('image: "<file: dot.png>"');
+    await chooseFile(page, path);
+    await line.waitFor();
+    await page.getByRole('button', { name: 'Remove image' }).click();
+    await line.waitFor({ state: 'detached' });
+    await chooseFile(page, path);
+    await line.waitFor();
+  });
+
+  test('waits for a file that is being read; of two for a field the later one counts', async () => {
+    const { page } = await open();
+    await prompt(page).fill('from a picture');
+    await page.evaluate(() => {
+      const read = FileReader.prototype.readAsDataURL;
+      FileReader.prototype.readAsDataURL = function (this: FileReader, file: File) {
+        const done = new Promise((resolve) => this.addEventListener('loadend', resolve));
+        const goOn = (): Promise<unknown> => {
+          read.call(this, file);
+          return done;
+        };
+        if (file.name === 'first.png') Object.assign(globalThis, { goOn });
+        else void goOn();
+      };
+    });
+    await chooseFile(page, writeFile('first.png', 'first'));
+    await see(page, 'Reading first.png…');
+    expect(await run(page).isDisabled()).toBe(true);
+    await chooseFile(page, writeFile('second.png', 'second'));
+    const line = page.getByText('image: "<file: second.png>"');
+    await line.waitFor();
+    expect(await run(page).isDisabled()).toBe(false);
+    await page.evaluate(() => (globalThis as unknown as { goOn(): Promise<unknown> }).goOn());
+    await prompt(page).fill('drawn after that');
+    await see(page, /"prompt": "drawn after that"/);
+    expect(await line.count()).toBe(1);
+  });
+
+  test('carries two files of one name', async () => {
+    const { page } = await open();
+    const sent: unknown[] = [];
+    await page.route('**/api/task', (route) => {
+      sent.push(route.request().postDataJSON());
+      return refuse(route, 400, 'VALIDATION_FAILED', 'Not now.');
+    });
+    await prompt(page).fill('from here to there');
+    await chooseFile(page, writeFile('dot.png', 'first'));
+    await page.getByText('image: "<file: dot.png>"').waitFor();
+    await page.getByLabel('Name of the field').fill('last_frame');
+    await chooseFile(page, writeFile('dot.png', 'last'));
+    await page.getByText(/^last_frame: /).waitFor();
+    await run(page).click();
+    await until('it is sent', () => sent.length > 0);
+    expect(sent).toMatchObject([{ body: { image: dataUrl('first'), last_frame: dataUrl('last') } }]);
+    await page.getByText('last_frame: "<file: dot.png (2)>"').waitFor();
+  });
+
   test('whose answer is lost and that is sent again is bought once', async () => {
     const { page } = await open();
     await prompt(page).fill('once only [duration=0.2]');
@@ -209,6 +331,128 @@ describe('a request', () => {
     expect(await prompt(page).inputValue()).toBe(body.prompt);
     expect(await page.getByLabel('Seconds').inputValue()).toBe('9 s');
     await page.getByText('script: "instant"').waitFor();
+  });
+
+  test('of a task that can be read only later is taken over then', async () => {
+    const body = { model: 'demo-video-pro', prompt: 'read late [duration=0.2]', seconds: 9 };
+    const { id } = await one.root().call<{ id: string }>('POST', '/api/task', { plugin_key: 'demo', body });
+    const { page } = await open();
+    await page.route(`**/api/task/${id}`, (route) => refuse(route, 404, 'TASK_NOT_FOUND', 'No.'), { times: 2 });
+    await page.goto(`${one.origin()}/playground?from=${id}`);
+    await see(page, 'The request of that task could not be taken over.');
+    await prompt(page).fill('typed meanwhile');
+    const asked = page.waitForResponse(`**/api/task/${id}`);
+    await readAnew(page);
+    await asked;
+    await see(page, 'The request of that task could not be taken over.');
+    expect(await prompt(page).inputValue()).toBe('typed meanwhile');
+    await readAnew(page);
+    await holds(prompt(page), body.prompt);
+    expect(await model(page).inputValue()).toBe(body.model);
+    await showJson(page);
+    expect(await readEditor(page)).toEqual(body);
+  });
+
+  test('whose answer comes late leads nobody away from the page where he is by then', async () => {
+    const { page } = await open('/playground?model=demo-video');
+    await prompt(page).fill('a slow kite [duration=0.2]');
+    await page.getByRole('button', { name: /^Run for/ }).waitFor();
+    const [asked, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    await page.route('**/api/task', async (route) => {
+      asked.resolve();
+      await held.promise;
+      await route.continue();
+    });
+    await run(page).click();
+    await asked.promise;
+    await page.getByRole('link', { name: 'Tasks', exact: true }).click();
+    await heading(page, 'Tasks').waitFor();
+    // What is left is asked for last.
+    const heard = page.waitForRequest('**/api/task/quote');
+    held.resolve();
+    await heard;
+    await see(page, /a slow kite/);
+    expect(new URL(page.url()).pathname).toBe('/tasks');
+  });
+});
+
+describe('the model', () => {
+  test('stays the chosen one when the offers are read anew in another order', async () => {
+    const { page } = await open();
+    await page.route('**/api/model', async (route) => {
+      const answer = await route.fetch();
+      const { data, ...rest } = (await answer.json()) as { data: unknown[] };
+      await route.fulfill({ response: answer, json: { ...rest, data: data.toReversed() } });
+    });
+    const first = await model(page).inputValue();
+    await readAnew(page);
+    await until('the offers are read anew', async () => {
+      await model(page).click();
+      const option = await page.getByRole('option').first().textContent();
+      await page.keyboard.press('Escape');
+      return option !== first;
+    });
+    expect(await model(page).inputValue()).toBe(first);
+    await see(page, new RegExp(`"model": "${first}"`));
+  });
+
+  test('of a plugin that does not offer it is another one’s, and it is said', async () => {
+    const { page } = await open('/playground?model=demo-video&plugin=gone');
+    await see(page, /^demo-video \(gone\) is not offered to you, or no longer\./);
+    expect(await model(page).inputValue()).toBe('demo-video');
+    await page.goto(`${one.origin()}/playground?model=gone`);
+    await see(page, /^gone is not offered to you, or no longer\./);
+    const shown = await model(page).inputValue();
+    await see(page, new RegExp(`"model": "${shown}"`));
+    await model(page).click();
+    await page.getByRole('option', { name: 'demo-video-pro' }).click();
+    await page.getByText(/^gone is not offered/).waitFor({ state: 'detached' });
+    await see(page, /"model": "demo-video-pro"/);
+    await page.waitForURL(/model=demo-video-pro/);
+  });
+});
+
+describe('a failure is told as what it is', () => {
+  const mayWork = 'It may be working on this all the same: look there before you send it again.';
+  const sayings: readonly [number, string, string, string][] = [
+    [504, 'VENDOR_TIMEOUT', 'No.', `The vendor did not answer in time. ${mayWork}`],
+    [502, 'PLUGIN_SUBMIT_RESPONSE_FAILED', 'No id.', `The vendor’s answer could not be used. ${mayWork} No id.`],
+    [502, 'PLUGIN_SUBMIT_RESPONSE_INVALID', 'No text.', `The vendor’s answer could not be used. ${mayWork} No text.`],
+    [502, 'VENDOR_FAILED', 'It answered 500.', 'This failed at the vendor. It answered 500.'],
+    [502, 'VENDOR_UNREACHABLE', 'No such name.', 'The connection to the vendor failed. No such name.'],
+    [429, 'VENDOR_BUSY', 'Slow down.', 'The vendor is busy, try again in 7 seconds. Slow down.'],
+    [
+      503,
+      'PLUGIN_UNAVAILABLE',
+      'Stopped.',
+      'The plugin cannot do this at the moment, try again in 7 seconds. Stopped.',
+    ],
+    [503, 'SUBMISSION_INTERRUPTED', 'No.', 'This was interrupted while it was being sent.'],
+    [503, 'SUBMISSION_UNRECORDED', 'No.', 'The vendor accepted this, but the gateway could not store it'],
+    [503, 'NO_AVAILABLE_CHANNEL', 'No.', 'No channel takes this model for your group at this time.'],
+  ];
+
+  test('by whoever runs a request', async () => {
+    const { page } = await open();
+    await prompt(page).fill('a kite');
+    const answers = sayings.values();
+    await page.route('**/api/task', (route) => {
+      const [status, code, message] = answers.next().value as (typeof sayings)[number];
+      return refuse(route, status, code, message, { 'retry-after': '7' });
+    });
+    for (const [, , , text] of sayings) {
+      await run(page).click();
+      await alert(page).getByText(text).waitFor();
+    }
+  });
+
+  test('by the marketplace, which is asked once', async () => {
+    const { page, apiCalls } = await one.openAs(ROOT, '/');
+    const message = 'The source "good" cannot be read.';
+    await page.route('**/api/plugin/task/marketplace*', (route) => refuse(route, 502, 'PLUGIN_MARKET_FAILED', message));
+    await page.goto(`${one.origin()}/marketplace`);
+    await alert(page).getByText(`The source of plugins could not be read. ${message}`).waitFor();
+    expect(apiCalls.filter((call) => call.endsWith('/marketplace'))).toHaveLength(1);
   });
 });
 

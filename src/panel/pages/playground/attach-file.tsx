@@ -1,11 +1,10 @@
 import { Button, FileButton, Group, Text, TextInput } from '@mantine/core';
 import { IconPaperclip } from '@tabler/icons-react';
-import { useState } from 'react';
+import { useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Fold } from '../../ui/fold.tsx';
 import { useFormat } from '../../ui/use-format.ts';
 import classes from './attach-file.module.css';
-import { fileMark, readDataUrl } from './attached-files.ts';
 import type { RequestDraft } from './use-request-body.ts';
 
 /** As a data URL a file is a third larger, and the gateway takes 16 MiB of JSON. */
@@ -17,20 +16,22 @@ export function AttachFile({ draft }: { draft: RequestDraft }) {
   const format = useFormat();
   const [field, setField] = useState('image');
   const [fault, setFault] = useState<string | null>(null);
+  const reset = useRef<() => void>(null);
 
   const attach = async (file: File | null): Promise<void> => {
+    // The browser says nothing of a choice that is the one before.
+    reset.current?.();
     if (file === null) return;
-    const { name, size, type } = file;
-    if (size > maxBytes) {
-      setFault(t('play.file.tooLarge', { name, size: format.bytes(size), limit: format.bytes(maxBytes) }));
-      return;
-    }
+    const { name, size } = file;
+    const isTooLarge = size > maxBytes;
+    setFault(
+      isTooLarge ? t('play.file.tooLarge', { name, size: format.bytes(size), limit: format.bytes(maxBytes) }) : null,
+    );
+    if (isTooLarge) return;
     try {
-      const dataUrl = await readDataUrl(file);
-      draft.attach(fileMark(name), { type: type || 'application/octet-stream', dataUrl }, field.trim() || 'image');
-      setFault(null);
+      await draft.attach(file, field.trim() || 'image');
     } catch {
-      setFault(t('play.file.unreadable'));
+      setFault(t('play.file.unreadable', { name }));
     }
   };
 
@@ -45,7 +46,11 @@ export function AttachFile({ draft }: { draft: RequestDraft }) {
           value={field}
           onChange={({ currentTarget }) => setField(currentTarget.value)}
         />
-        <FileButton onChange={(file) => void attach(file)} inputProps={{ 'aria-label': t('play.file.choose') }}>
+        <FileButton
+          resetRef={reset}
+          onChange={(file) => void attach(file)}
+          inputProps={{ 'aria-label': t('play.file.choose') }}
+        >
           {(props) => (
             <Button
               {...props}

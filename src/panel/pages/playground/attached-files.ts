@@ -3,7 +3,14 @@ export type AttachedFiles = Readonly<Record<string, { type: string; dataUrl: str
 
 export type RequestBody = Readonly<Record<string, unknown>>;
 
-export const fileMark = (name: string): string => `<file: ${name}>`;
+/** The mark of a file: its name, numbered where another file has the name. */
+export function markFile(files: AttachedFiles, name: string, dataUrl: string): string {
+  for (let number = 1; ; number += 1) {
+    const mark = `<file: ${number === 1 ? name : `${name} (${number})`}>`;
+    const holder = Object.hasOwn(files, mark) ? files[mark] : undefined;
+    if (holder === undefined || holder.dataUrl === dataUrl) return mark;
+  }
+}
 
 /** Puts each file where its mark stands, as the data URL that the API takes. */
 export const withFiles = (body: RequestBody, files: AttachedFiles): RequestBody =>

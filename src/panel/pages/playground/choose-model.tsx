@@ -6,10 +6,7 @@ import { roles } from '../../shell/sections.ts';
 import { localise } from '../../ui/localise.ts';
 import { PluginIcon } from '../../ui/plugin-icon.tsx';
 import classes from './choose-model.module.css';
-
-/** Names an offer among all: the same model may be offered by several plugins. */
-export const offerKey = ({ plugin_key, model }: Pick<CallableModel, 'plugin_key' | 'model'>): string =>
-  `${plugin_key}/${model}`;
+import { offerKey } from './choose-offer.ts';
 
 type ChooseModelProps = {
   offers: readonly CallableModel[];
@@ -20,7 +17,8 @@ type ChooseModelProps = {
 /** All models that one may use, grouped by plugin, to be searched by typing. */
 export function ChooseModel({ offers, chosen, onChoose }: ChooseModelProps) {
   const { t, i18n } = useTranslation();
-  const groups = Map.groupBy(offers, ({ plugin_name }) => plugin_name);
+  // It stays chosen when it is no longer offered: only a person changes what is chosen.
+  const groups = Map.groupBy(offers.includes(chosen) ? offers : [...offers, chosen], ({ plugin_name }) => plugin_name);
   // Pictures of plugins are for root alone; for others the letters stand in.
   const hasPicture = useRole() >= roles.root && chosen.icon?.startsWith('text:') === false;
   const icon = hasPicture ? `/api/plugin/task/${chosen.plugin_key}/icon` : undefined;

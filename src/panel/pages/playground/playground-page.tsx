@@ -20,7 +20,8 @@ export function PlaygroundPage() {
   const from = params.get('from') ?? '';
   const models = useApi<CallableModel[]>('/api/model');
   const source = useApi<TaskDetail>(`/api/task/${encodeURIComponent(from)}`, { enabled: from !== '', keep: false });
-  const isSourceReady = from === '' || source.data !== undefined || source.isError;
+  // Read once more after a failure, it keeps nobody from what he has begun without it.
+  const isSourceReady = from === '' || source.isFetched;
   return (
     <Page heading={t('play.heading')} intro={t('play.intro')}>
       {source.isError && <FailureNotice error={source.error} meanings={{ TASK_NOT_FOUND: 'play.fromFailed' }} />}
@@ -28,7 +29,10 @@ export function PlaygroundPage() {
         {(offers) => {
           if (offers.length === 0) return <NoModels />;
           return (
-            isSourceReady && <Playground key={from} offers={offers} source={from === '' ? undefined : source.data} />
+            // A task that is read late, or another one, is begun with anew.
+            isSourceReady && (
+              <Playground key={source.data === undefined ? '' : from} offers={offers} source={source.data} />
+            )
           );
         }}
       </Answer>

@@ -1,12 +1,14 @@
-import { SegmentedControl } from '@mantine/core';
+import { Alert, SegmentedControl, Text } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useSearchParams } from 'react-router';
 import type { CallableModel, TaskDetail } from '../../api/types.ts';
 import { Section } from '../../ui/section.tsx';
+import { useNavigateHere } from '../../ui/use-navigate-here.ts';
 import type { RequestBody } from './attached-files.ts';
 import { withFileHints } from './attached-files.ts';
 import { ChooseModel } from './choose-model.tsx';
+import { type Choice, chooseOffer, isSameWish, offerKey, readWish, type Wish } from './choose-offer.ts';
 import { CodeSamples } from './code-samples.tsx';
 import classes from './playground.module.css';
 import { RequestForm } from './request-form.tsx';
@@ -20,34 +22,53 @@ type PlaygroundProps = { offers: readonly CallableModel[]; source: TaskDetail | 
 /** A model, a request for it, its price, its run. What is chosen is in the address. */
 export function Playground({ offers, source }: PlaygroundProps) {
   const { t } = useTranslation();
-  const [params, setParams] = useSearchParams();
+  const [params] = useSearchParams();
+  const navigateHere = useNavigateHere();
   const [view, setView] = useState('form');
-  const chosen = choose(offers, params, source);
-  const draft = useRequestBody(begin(chosen, source));
+  const wish = readWish(params);
+  const [heard, setHeard] = useState(wish);
+  const [choice, setChoice] = useState(() => chooseOffer(offers, wish ?? readSource(source)));
+  const draft = useRequestBody(begin(choice.offer, source));
+  // The offer as it is by now. Offers that come, go or change their order change no choice.
+  const chosen = offers.find((offer) => offerKey(offer) === offerKey(choice.offer)) ?? choice.offer;
   const taskId = params.get('task');
 
-  const change = (values: Readonly<Record<string, string | null>>): void =>
-    setParams(
-      (before) => {
-        const next = new URLSearchParams(before);
-        for (const [name, value] of Object.entries(values)) {
-          if (value === null) next.delete(name);
-          else next.set(name, value);
-        }
-        return next;
-      },
-      { replace: true },
-    );
-  const chooseOffer = (offer: CallableModel): void => {
-    change({ plugin: offer.plugin_key, model: offer.model });
-    const { prompt } = draft.body;
-    draft.replace({ model: offer.model, ...(prompt === undefined ? {} : { prompt }) });
+  const change = (values: Readonly<Record<string, string | null>>): void => {
+    // As it is by then: a run is answered late.
+    const next = new URLSearchParams(window.location.search);
+    for (const [name, value] of Object.entries(values)) {
+      if (value === null) next.delete(name);
+      else next.set(name, value);
+    }
+    navigateHere({ search: next.toString() }, { replace: true });
   };
+  const take = (next: Choice): void => {
+    setChoice(next);
+    if (offerKey(next.offer) === offerKey(choice.offer)) return;
+    const { prompt } = draft.body;
+    draft.replace({ model: next.offer.model, ...(prompt === undefined ? {} : { prompt }) });
+  };
+  if (!isSameWish(wish, heard)) {
+    setHeard(wish);
+    if (wish !== null) take(chooseOffer(offers, wish, choice.offer));
+  }
 
   return (
     <div className={classes.columns}>
       <div className={classes.main}>
-        <ChooseModel offers={offers} chosen={chosen} onChoose={chooseOffer} />
+        <ChooseModel
+          offers={offers}
+          chosen={chosen}
+          onChoose={(offer) => {
+            take({ offer, missing: null });
+            change({ plugin: offer.plugin_key, model: offer.model });
+          }}
+        />
+        {choice.missing !== null && (
+          <Alert color="yellow" variant="light">
+            <Text size="sm">{t('play.otherModel', { wanted: choice.missing })}</Text>
+          </Alert>
+        )}
         <Section
           heading={t('play.request')}
           actions={
@@ -77,23 +98,12 @@ export function Playground({ offers, source }: PlaygroundProps) {
   );
 }
 
-/** By the address, else by the task whose request is taken over, else the first that can be used. There is always one. */
-function choose(
-  offers: readonly CallableModel[],
-  params: URLSearchParams,
-  source: TaskDetail | undefined,
-): CallableModel {
-  const model = params.get('model') ?? source?.model;
-  const plugin = params.get('plugin') ?? (params.has('model') ? null : (source?.platform ?? null));
-  const wanted = offers.filter((offer) => offer.model === model);
-  return (wanted.find(({ plugin_key }) => plugin_key === plugin) ??
-    wanted[0] ??
-    offers.find(({ blocked }) => blocked === null) ??
-    offers[0]) as CallableModel;
-}
+const readSource = (source: TaskDetail | undefined): Wish | null =>
+  source === undefined ? null : { model: source.model, plugin: source.platform };
 
+/** The request of the task for the model that is shown, whatever model the task was of. */
 function begin({ model }: CallableModel, source: TaskDetail | undefined): RequestBody {
   const kept = source?.request?.body;
   const isObject = typeof kept === 'object' && kept !== null && !Array.isArray(kept);
-  return isObject ? { model, ...kept } : { model, prompt: source?.input ?? '' };
+  return isObject ? { ...kept, model } : { model, prompt: source?.input ?? '' };
 }

@@ -10,7 +10,7 @@ import type { RequestDraft } from './use-request-body.ts';
 /** Inputs for what the plugin says that it bills or reads; what else is in the request is named, and can be taken out. */
 export function RequestForm({ offer, draft }: { offer: CallableModel; draft: RequestDraft }) {
   const { t } = useTranslation();
-  const { body, setField, replace } = draft;
+  const { body, setField } = draft;
   const fields = Object.entries(offer.schema.properties).filter(([, schema]) => schema.const === undefined);
   const known = new Set(['model', ...fields.map(([name]) => name)]);
   const others = Object.keys(body).filter((name) => !known.has(name));
@@ -21,7 +21,7 @@ export function RequestForm({ offer, draft }: { offer: CallableModel; draft: Req
           <legend>{t('play.examples')}</legend>
           <Group gap={8}>
             {offer.examples.map(({ label, facts }) => (
-              <Button key={label} size="compact-sm" variant="default" onClick={() => replace({ ...body, ...facts })}>
+              <Button key={label} size="compact-sm" variant="default" onClick={() => draft.setFields(facts)}>
                 {label}
               </Button>
             ))}

@@ -1,6 +1,7 @@
 import { Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { CodeEditor } from '../../ui/code-editor.tsx';
+import { describeFault } from './describe-fault.ts';
 import type { RequestDraft } from './use-request-body.ts';
 
 /** The whole request as text: for whatever the form does not know. */
@@ -12,7 +13,7 @@ export function RequestJson({ draft }: { draft: RequestDraft }) {
       <CodeEditor label={t('play.json.label')} language="json" value={text} onChange={draft.setText} />
       {fault !== null && (
         <Text size="sm" c="var(--mantine-color-error)" role="alert">
-          {fault.kind === 'noObject' ? t('play.json.noObject') : t('play.json.broken', { message: fault.message })}
+          {describeFault(fault, t)}
         </Text>
       )}
       {Object.keys(files).length > 0 && (

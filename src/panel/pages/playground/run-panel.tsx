@@ -1,6 +1,6 @@
 import { Alert, Button, Text } from '@mantine/core';
 import { IconPlayerPlay } from '@tabler/icons-react';
-import { useMemo, useState } from 'react';
+import { useRef } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import type { CallableModel, TaskDetail } from '../../api/types.ts';
@@ -10,7 +10,8 @@ import { FailureNotice } from '../../ui/failure-notice.tsx';
 import { isDecided, makeRequestKey } from '../../ui/make-request-key.ts';
 import { Section } from '../../ui/section.tsx';
 import { useFormat } from '../../ui/use-format.ts';
-import { withFiles } from './attached-files.ts';
+import { type RequestBody, withFiles } from './attached-files.ts';
+import { describeFault } from './describe-fault.ts';
 import { PriceView } from './price-view.tsx';
 import { useQuote } from './use-quote.ts';
 import type { RequestDraft } from './use-request-body.ts';
@@ -23,6 +24,9 @@ const blockedTexts: Readonly<Record<NonNullable<CallableModel['blocked']>, TextK
 /** Longer than a vendor may take to accept a task. */
 const patienceMs = 150_000;
 
+type Order = { plugin_key: string; body: RequestBody };
+type Attempt = { content: string; key: string; order: Order };
+
 type RunPanelProps = { offer: CallableModel; draft: RequestDraft; onRun(taskId: string): void };
 
 /** What it costs, and the button that sends it. */
@@ -30,31 +34,38 @@ export function RunPanel({ offer, draft, onRun }: RunPanelProps) {
   const { t } = useTranslation();
   const format = useFormat();
   const { quote, isCurrent } = useQuote(offer, draft.body);
-  const [runs, setRuns] = useState(0);
-  // The same request sent again because no answer came is bought once; after an answer, or changed, it is another one.
-  const key = useMemo(makeRequestKey, [offer, draft.body, runs]);
-  const submit = useChange<void, TaskDetail>({
-    request: () => ({
+  // By content, as long as nobody knows what came of them: the same request is sent again as it was, to the letter, and is bought once.
+  const undecided = useRef(new Map<string, Attempt>());
+  const submit = useChange<Attempt, TaskDetail>({
+    request: ({ key, order }) => ({
       method: 'POST',
       path: '/api/task',
       headers: { 'idempotency-key': key },
-      body: { plugin_key: offer.plugin_key, body: withFiles(draft.body, draft.files) },
+      body: order,
       patienceMs,
     }),
     stale: ['/api/task?', '/api/user/self', '/api/stats'],
-    onSuccess: ({ id }) => {
-      setRuns((count) => count + 1);
+    onSuccess: ({ id }, { content }) => {
+      undecided.current.delete(content);
       onRun(id);
       // Less is left now.
       void quote.refetch();
     },
-    onError: (error) => {
-      if (isDecided(error)) setRuns((count) => count + 1);
+    onError: (error, { content }) => {
+      if (isDecided(error)) undecided.current.delete(content);
     },
   });
+  const run = (): void => {
+    const order = { plugin_key: offer.plugin_key, body: withFiles(draft.body, draft.files) };
+    const content = writeContent(order);
+    const attempt = undecided.current.get(content) ?? { content, key: makeRequestKey(), order };
+    undecided.current.set(content, attempt);
+    submit.mutate(attempt);
+  };
   const isUnanswered = submit.error instanceof ApiError && submit.error.status === 0;
   // The price of what was there a moment ago is no price of this.
   const isPriced = isCurrent && quote.data !== undefined && quote.data.expression !== null && !quote.isError;
+  const [fileBeingRead] = Object.values(draft.reading);
 
   return (
     <Section heading={t('play.price')}>
@@ -69,16 +80,33 @@ export function RunPanel({ offer, draft, onRun }: RunPanelProps) {
         fullWidth
         size="md"
         leftSection={<IconPlayerPlay size={18} stroke={1.6} aria-hidden="true" />}
-        disabled={offer.blocked !== null || draft.fault !== null}
+        disabled={offer.blocked !== null || draft.fault !== null || fileBeingRead !== undefined}
         loading={submit.isPending}
-        onClick={() => submit.mutate()}
+        onClick={run}
       >
         {isPriced && quote.data !== undefined
           ? t('play.runFor', { amount: format.money(quote.data.quota) })
           : t('play.run')}
       </Button>
+      {draft.fault !== null && (
+        <Text size="sm" c="var(--mantine-color-error)">
+          {t('play.jsonFirst', { fault: describeFault(draft.fault, t) })}
+        </Text>
+      )}
+      {fileBeingRead !== undefined && <Text size="sm">{t('play.file.reading', { name: fileBeingRead.name })}</Text>}
       {submit.isError && <FailureNotice error={submit.error} />}
       {isUnanswered && <Text size="sm">{t('play.runAgain')}</Text>}
     </Section>
   );
 }
+
+/** What a request says, whichever way its fields are ordered: one that is emptied and filled again stands last. */
+const writeContent = (order: Order): string =>
+  JSON.stringify(order, (_name, value: unknown) =>
+    isObject(value)
+      ? Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)))
+      : value,
+  );
+
+const isObject = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
