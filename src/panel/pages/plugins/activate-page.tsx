@@ -2,7 +2,7 @@ import { Alert, Button, Group, Text } from '@mantine/core';
 import { IconAlertTriangle } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
-import { Link, useNavigate, useParams, useSearchParams } from 'react-router';
+import { Link, useParams, useSearchParams } from 'react-router';
 import type { PluginPreview } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
 import { useSession } from '../../session/session-context.tsx';
@@ -11,6 +11,7 @@ import { useConfirm } from '../../ui/confirm.tsx';
 import { Page } from '../../ui/page.tsx';
 import { Section } from '../../ui/section.tsx';
 import { tellDone } from '../../ui/tell.ts';
+import { useNavigateHere } from '../../ui/use-navigate-here.ts';
 import { BackToVersions } from './back-to-versions.tsx';
 import { PluginFaults } from './plugin-faults.tsx';
 import { pluginPath, staleWithPlugins } from './plugin-paths.ts';
@@ -25,7 +26,7 @@ export function ActivatePage() {
   const [params] = useSearchParams();
   const version = params.get('version') ?? '';
   const session = useSession();
-  const navigate = useNavigate();
+  const navigate = useNavigateHere();
   const confirm = useConfirm();
   const preview = useQuery({
     queryKey: ['api', `${pluginPath(key)}/preview`, version],
@@ -42,7 +43,7 @@ export function ActivatePage() {
     stale: staleWithPlugins,
     onSuccess: () => {
       tellDone(t('plugins.activated', { key, version: preview.data?.to.version ?? version }));
-      void navigate(`/plugins/${encodeURIComponent(key)}`);
+      navigate(`/plugins/${encodeURIComponent(key)}`);
     },
   });
   const ask = async (): Promise<void> => {

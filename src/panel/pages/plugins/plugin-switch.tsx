@@ -1,5 +1,6 @@
 import { Switch } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
+import { ApiError } from '../../api/api-error.ts';
 import type { PluginSummary } from '../../api/types.ts';
 import { useChange, withQuery } from '../../api/use-api.ts';
 import { useConfirm } from '../../ui/confirm.tsx';
@@ -8,6 +9,7 @@ import { tellDone } from '../../ui/tell.ts';
 import { pluginPath, staleWithPlugins } from './plugin-paths.ts';
 
 type Wish = { enabled: boolean; cascade: boolean };
+type Needs = { channels: number; running: number };
 
 /** Switches a plugin on or off; where channels or tasks need it, says what ends with it and asks. */
 export function PluginSwitch({ plugin }: { plugin: PluginSummary }) {
@@ -23,17 +25,25 @@ export function PluginSwitch({ plugin }: { plugin: PluginSummary }) {
     stale: staleWithPlugins,
     onSuccess: (_answer, { enabled }) => tellDone(t(enabled ? 'plugins.switchedOn' : 'plugins.switchedOff', { name })),
   });
-  const { channel_count: channels, in_flight_count: running } = plugin;
 
-  const turn = async (enabled: boolean): Promise<void> => {
-    const isNeeded = channels > 0 || running > 0;
-    if (!enabled && isNeeded) {
+  async function turn(enabled: boolean, { channels, running }: Needs): Promise<void> {
+    const cascade = !enabled && (channels > 0 || running > 0);
+    if (cascade) {
       const text = t('plugins.switchOffText', { name, channels, running });
       if (!(await confirm({ title: t('plugins.switchOffTitle', { name }), text, action: t('plugins.switchOff') })))
         return;
     }
-    change.mutate({ enabled, cascade: !enabled && isNeeded });
-  };
+    change.mutate(
+      { enabled, cascade },
+      {
+        onError: (error) => {
+          // Something needs it since the page was read: the refusal says how much.
+          const needs = readNeeds(error);
+          if (!cascade && needs !== null) void turn(enabled, needs);
+        },
+      },
+    );
+  }
 
   return (
     <div>
@@ -41,9 +51,18 @@ export function PluginSwitch({ plugin }: { plugin: PluginSummary }) {
         checked={plugin.enabled}
         disabled={change.isPending}
         aria-label={t('plugins.switchName', { name })}
-        onChange={(event) => void turn(event.currentTarget.checked)}
+        onChange={(event) =>
+          void turn(event.currentTarget.checked, { channels: plugin.channel_count, running: plugin.in_flight_count })
+        }
       />
       {change.isError && <FailureNotice error={change.error} />}
     </div>
   );
+}
+
+/** What needs the plugin, where a switch was refused because of it. */
+function readNeeds(error: Error): Needs | null {
+  if (!(error instanceof ApiError) || error.code !== 'PLUGIN_IN_USE') return null;
+  const { channels, in_flight_count: running } = error.details as { channels: unknown[]; in_flight_count: number };
+  return { channels: channels.length, running };
 }

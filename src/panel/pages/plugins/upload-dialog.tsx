@@ -1,13 +1,14 @@
-import { Button, FileInput, Group, Modal, Stack, Switch, Textarea } from '@mantine/core';
+import { FileInput, Stack, Switch, Textarea } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { useNavigate } from 'react-router';
 import { ApiError } from '../../api/api-error.ts';
 import { ToldError } from '../../api/told-error.ts';
 import type { PluginDetail } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
 import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { FormDialog, FormDialogButtons } from '../../ui/form-dialog.tsx';
 import { useForm } from '../../ui/use-form.ts';
+import { useNavigateHere } from '../../ui/use-navigate-here.ts';
 import { PluginFaults } from './plugin-faults.tsx';
 import { staleWithPlugins } from './plugin-paths.ts';
 import { readPicture } from './read-picture.ts';
@@ -21,21 +22,15 @@ const empty: Values = { file: null, icon: null, remark: '', enabled: true, force
 export function UploadDialog({ isOpen, onClose }: { isOpen: boolean; onClose(): void }) {
   const { t } = useTranslation();
   return (
-    <Modal
-      opened={isOpen}
-      onClose={onClose}
-      size="lg"
-      title={t('plugins.upload')}
-      closeButtonProps={{ 'aria-label': t('app.close') }}
-    >
+    <FormDialog isOpen={isOpen} onClose={onClose} size="lg" title={t('plugins.upload')}>
       <UploadForm onClose={onClose} />
-    </Modal>
+    </FormDialog>
   );
 }
 
 function UploadForm({ onClose }: { onClose(): void }) {
   const { t } = useTranslation();
-  const navigate = useNavigate();
+  const navigate = useNavigateHere();
   const [isReading, setReading] = useState(false);
   const [isUnreadable, setUnreadable] = useState(false);
   const change = useChange<Upload, PluginDetail>({
@@ -43,7 +38,7 @@ function UploadForm({ onClose }: { onClose(): void }) {
     stale: staleWithPlugins,
     onSuccess: ({ plugin }) => {
       onClose();
-      if (plugin !== null) void navigate(`/plugins/${encodeURIComponent(plugin.key)}?tab=versions`);
+      if (plugin !== null) navigate(`/plugins/${encodeURIComponent(plugin.key)}?tab=versions`);
     },
   });
   const isConflict = change.error instanceof ApiError && change.error.code === 'PLUGIN_CONFLICT';
@@ -51,20 +46,32 @@ function UploadForm({ onClose }: { onClose(): void }) {
     initial: empty,
     check: ({ file }) => ({ file: file === null ? t('plugins.upload.fileMissing') : null }),
     read: (values) => values,
-    change: { ...change, mutate: (values) => void send(values) },
+    change: { ...change, isPending: isReading || change.isPending, mutate: (values) => void send(values) },
   });
+
+  /** What was said of the former file, and agreed to for it, says nothing about another. */
+  function choose(file: File | null): void {
+    change.reset();
+    setUnreadable(false);
+    form.set('file', file);
+    form.set('force', false);
+  }
 
   async function send({ file, icon, remark, enabled, force }: Values): Promise<void> {
     if (file === null) return;
     setReading(true);
     setUnreadable(false);
+    let beingRead: 'file' | 'icon' = 'icon';
     try {
       const picture = icon === null ? {} : { icon: await readPicture(icon) };
+      beingRead = 'file';
       const source = await file.text();
       // What was agreed to for a conflict counts for that conflict alone.
       change.mutate({ source, ...picture, remark, enabled, force: isConflict && force });
     } catch {
-      // Moved, deleted or changed since it was chosen.
+      // Moved, deleted or changed since it was chosen. The browser tells of the same file only where another one, or none, stood before.
+      if (beingRead === 'file') choose(null);
+      else form.set('icon', null);
       setUnreadable(true);
     } finally {
       setReading(false);
@@ -80,6 +87,8 @@ function UploadForm({ onClose }: { onClose(): void }) {
         )}
         <FileInput
           {...form.bindValue('file')}
+          onChange={choose}
+          disabled={form.isPending}
           label={t('plugins.upload.file')}
           description={t('plugins.upload.fileHint')}
           placeholder={t('plugins.upload.choose')}
@@ -88,6 +97,10 @@ function UploadForm({ onClose }: { onClose(): void }) {
         />
         <FileInput
           {...form.bindValue('icon')}
+          onChange={(icon) => {
+            setUnreadable(false);
+            form.set('icon', icon);
+          }}
           label={t('plugins.upload.icon')}
           description={t('plugins.upload.iconHint')}
           placeholder={t('plugins.upload.choose')}
@@ -115,14 +128,7 @@ function UploadForm({ onClose }: { onClose(): void }) {
             description={t('plugins.upload.forceHint')}
           />
         )}
-        <Group justify="flex-end" gap="sm">
-          <Button variant="default" onClick={onClose}>
-            {t('app.cancel')}
-          </Button>
-          <Button type="submit" loading={change.isPending || isReading}>
-            {t('plugins.upload.submit')}
-          </Button>
-        </Group>
+        <FormDialogButtons action={t('plugins.upload.submit')} isPending={form.isPending} />
       </Stack>
     </form>
   );

@@ -30,14 +30,20 @@ export function VersionsTab({ plugin }: { plugin: PluginSummary }) {
     }),
     stale: staleWithPlugins,
     onSuccess: (_answer, { version }) => tellDone(t('plugins.deleted', { version })),
-    onError: (error, { version, force }) => {
-      if (!force && error instanceof ApiError && error.code === 'PLUGIN_IN_USE') void ask(version, true);
-    },
   });
   async function ask(version: string, force: boolean): Promise<void> {
     const text = t(force ? 'plugins.deleteForceText' : 'plugins.deleteText', { version });
     const title = t('plugins.deleteTitle', { version });
-    if (await confirm({ title, text, action: t('app.delete') })) remove.mutate({ version, force });
+    if (!(await confirm({ title, text, action: t('app.delete') }))) return;
+    remove.mutate(
+      { version, force },
+      {
+        // Here, since this is not called once the page is left: nobody is asked about it on another one.
+        onError: (error) => {
+          if (!force && error instanceof ApiError && error.code === 'PLUGIN_IN_USE') void ask(version, true);
+        },
+      },
+    );
   }
 
   const isFactoryBelow = plugin.factory_meta !== undefined;
@@ -101,6 +107,7 @@ export function VersionsTab({ plugin }: { plugin: PluginSummary }) {
             size={32}
             aria-label={t('plugins.deleteTitle', { version })}
             loading={remove.isPending && remove.variables.version === version}
+            disabled={remove.isPending}
             onClick={() => void ask(version, false)}
           >
             <IconTrash size={18} stroke={1.6} aria-hidden="true" />

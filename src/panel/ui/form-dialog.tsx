@@ -1,0 +1,57 @@
+import { Button, Group, Modal } from '@mantine/core';
+import { createContext, type ReactNode, useContext, useEffect, useState } from 'react';
+import { useTranslation } from 'react-i18next';
+
+const DialogContext = createContext({ close: () => {}, hold: (_isPending: boolean) => {} });
+
+type FormDialogProps = {
+  isOpen: boolean;
+  onClose(): void;
+  title: string;
+  size: 'md' | 'lg' | 'xl';
+  /** A form that ends with `FormDialogButtons`. */
+  children: ReactNode;
+};
+
+/**
+ * A dialog around a form. While what was sent is on its way it cannot be closed: nothing would be stopped by that, and the answer would
+ * close the dialog that is open by then.
+ */
+export function FormDialog({ isOpen, onClose, title, size, children }: FormDialogProps) {
+  const { t } = useTranslation();
+  const [isPending, hold] = useState(false);
+  const close = (): void => {
+    if (!isPending) onClose();
+  };
+  return (
+    <Modal
+      opened={isOpen}
+      onClose={close}
+      size={size}
+      title={title}
+      closeButtonProps={{ 'aria-label': t('app.close'), disabled: isPending }}
+    >
+      <DialogContext value={{ close, hold }}>{children}</DialogContext>
+    </Modal>
+  );
+}
+
+/** The way out of a `FormDialog` and the one that sends its form. */
+export function FormDialogButtons({ action, isPending }: { action: string; isPending: boolean }) {
+  const { t } = useTranslation();
+  const { close, hold } = useContext(DialogContext);
+  useEffect(() => {
+    hold(isPending);
+    return () => hold(false);
+  }, [isPending, hold]);
+  return (
+    <Group justify="flex-end" gap="sm">
+      <Button variant="default" disabled={isPending} onClick={close}>
+        {t('app.cancel')}
+      </Button>
+      <Button type="submit" loading={isPending}>
+        {action}
+      </Button>
+    </Group>
+  );
+}

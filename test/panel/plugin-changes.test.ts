@@ -1,0 +1,162 @@
+/** Changes of plugins whose file, use or page is another one by the time that they are answered. */
+import { describe, expect, test } from 'bun:test';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { pluginSource } from '../plugins/support.ts';
+import { temporaryFolder } from '../support/gateway.ts';
+import { alert, heading, told, useOnePanel } from './harness.ts';
+import { holdAnswer } from './hold-answer.ts';
+
+const source = (key: string, version = '1.0.0', more: object = {}): string =>
+  pluginSource({ key, name: `The ${key}`, version, models: [`${key}-1`], ...more });
+/** Of a channel type that one plugin alone can have. */
+const claim = (type: number) => ({ channelTypes: [type] });
+
+const one = useOnePanel(async (root) => {
+  for (const text of [source('paper'), source('paper', '1.1.0'), source('lone', '1.0.0', claim(901))])
+    await root.call('POST', '/api/plugin/task', { source: text });
+});
+
+async function visit(path: string): Promise<Page> {
+  const page = await one.keepRootPage();
+  await page.goto(`${one.origin()}${path}`);
+  return page;
+}
+const dialog = (page: Page) => page.getByRole('dialog');
+const goTo = (page: Page, name: string) =>
+  page.getByRole('navigation').getByRole('link', { name, exact: true }).click();
+
+function file(text: string): string {
+  const path = join(temporaryFolder(), 'plugin.js');
+  writeFileSync(path, text);
+  return path;
+}
+
+describe('an upload', () => {
+  const choose = (page: Page, path: string) => dialog(page).locator('input[type="file"]').first().setInputFiles(path);
+  const send = (page: Page) => dialog(page).getByRole('button', { name: 'Check and store' }).click();
+  const open = async (page: Page): Promise<void> => {
+    await page.getByRole('button', { name: 'Upload a plugin' }).click();
+    await dialog(page).getByLabel('Note').waitFor();
+  };
+
+  test.each(['file', 'icon'] as const)('of a %s that has changed on the disk: it can be chosen again', async (lost) => {
+    const page = await visit('/plugins');
+    await open(page);
+    const input = dialog(page)
+      .locator('input[type="file"]')
+      .nth(lost === 'file' ? 0 : 1);
+    await choose(page, file(source('again')));
+    const path = file(source('again'));
+    await input.setInputFiles(path);
+    rmSync(path);
+    await send(page);
+    await alert(page).getByText('The browser cannot read this file any more. Choose it again.').waitFor();
+    // The browser says that a file was chosen only if it is not the one that stands in the input already.
+    expect(await input.evaluate((element: HTMLInputElement) => element.files?.length)).toBe(0);
+    writeFileSync(path, source('again'));
+    await input.setInputFiles(path);
+    await alert(page).waitFor({ state: 'detached' });
+  });
+
+  test("consent to one file's conflict does not count for another file", async () => {
+    const page = await visit('/plugins');
+    await open(page);
+    await choose(page, file(source('rival', '1.0.0', claim(901))));
+    await send(page);
+    const consent = dialog(page).getByLabel('Store it although another plugin has what it claims');
+    await consent.click({ force: true });
+    await choose(page, file(source('second', '1.0.0', claim(901))));
+    expect(await consent.count()).toBe(0);
+    expect(await alert(page).count()).toBe(0);
+    await send(page);
+    await consent.waitFor();
+    expect(await consent.isChecked()).toBe(false);
+    await consent.click({ force: true });
+    await send(page);
+    await heading(page, 'The second').waitFor();
+  });
+
+  test('that is on its way keeps its dialog', async () => {
+    const page = await visit('/plugins');
+    await open(page);
+    await choose(page, file(source('slow')));
+    const storing = await holdAnswer(page, '**/api/plugin/task', 'POST');
+    await send(page);
+    await storing.answered;
+    for (const name of ['Cancel', 'Close']) {
+      expect(await dialog(page).getByRole('button', { name, exact: true }).isDisabled()).toBe(true);
+    }
+    await page.keyboard.press('Escape');
+    await page.mouse.click(5, 5);
+    expect(await dialog(page).getByLabel('Note').isVisible()).toBe(true);
+    await storing.release();
+    await heading(page, 'The slow').waitFor();
+    await dialog(page).waitFor({ state: 'detached' });
+  });
+
+  test('that is answered after its page was left takes nobody away', async () => {
+    const page = await visit('/profile');
+    await goTo(page, 'Plugins');
+    await open(page);
+    await choose(page, file(source('left')));
+    const storing = await holdAnswer(page, '**/api/plugin/task', 'POST');
+    await send(page);
+    await storing.answered;
+    await page.goBack();
+    await heading(page, 'Profile').waitFor();
+    await storing.release();
+    expect(new URL(page.url()).pathname).toBe('/profile');
+  });
+});
+
+test('an activation that is answered after its page was left takes nobody away', async () => {
+  const page = await visit('/plugins/paper/activate?version=1.1.0');
+  await page.getByRole('button', { name: 'Activate 1.1.0' }).click();
+  const activating = await holdAnswer(page, '**/api/plugin/task/paper/activate', 'POST');
+  await dialog(page).getByRole('button', { name: 'Activate' }).click();
+  await activating.answered;
+  await dialog(page).waitFor({ state: 'detached' });
+  await goTo(page, 'Prices');
+  await heading(page, 'Prices').waitFor();
+  await activating.release();
+  await told(page, 'paper 1.1.0');
+  expect(new URL(page.url()).pathname).toBe('/prices');
+});
+
+test('a plugin that is needed since its page was opened is switched off after a question', async () => {
+  const page = await visit('/plugins/paper');
+  const control = page.getByLabel('The paper on or off');
+  await control.waitFor();
+  const id = await one
+    .root()
+    .createChannel('https://api.example.com', { task_plugin_key: 'paper', models: ['paper-1'] });
+  await control.click({ force: true });
+  await dialog(page).getByText('Channels that are disabled with it: 1.').waitFor();
+  await dialog(page).getByRole('button', { name: 'Switch off' }).click();
+  await told(page, 'The paper is switched off');
+  expect((await one.root().call<{ status: number }>('GET', `/api/channel/${id}`)).status).toBe(2);
+});
+
+test('whether a version that is in use shall go all the same is asked on its own page only', async () => {
+  await one.root().createChannel('https://api.example.com', { task_plugin_key: 'lone', models: ['lone-1'] });
+  const page = await visit('/plugins/lone?tab=versions');
+  const remove = async (): Promise<void> => {
+    await page.getByRole('button', { name: 'Delete version 1.0.0?' }).click();
+    await dialog(page).getByRole('button', { name: 'Delete' }).click();
+  };
+  await remove();
+  await dialog(page).getByText('Nothing could take the place of 1.0.0').waitFor();
+  await dialog(page).getByRole('button', { name: 'Cancel' }).click();
+  await dialog(page).waitFor({ state: 'detached' });
+
+  const removing = await holdAnswer(page, '**/api/plugin/task/lone/versions/1.0.0', 'DELETE');
+  await remove();
+  await removing.answered;
+  await dialog(page).waitFor({ state: 'detached' });
+  await goTo(page, 'Prices');
+  await heading(page, 'Prices').waitFor();
+  await removing.release();
+  expect(await dialog(page).count()).toBe(0);
+});
