@@ -1,11 +1,9 @@
 import { Alert, Button, Stack, Text, TextInput, Title } from '@mantine/core';
 import { IconRefresh, IconSearch, IconSettings } from '@tabler/icons-react';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { MarketOffer, MarketPlugin } from '../../api/types.ts';
-import { useApi } from '../../api/use-api.ts';
-import { useSession } from '../../session/session-context.tsx';
+import { useApi, useChange } from '../../api/use-api.ts';
 import { Answer } from '../../ui/answer.tsx';
 import { TableSkeleton } from '../../ui/data-table.tsx';
 import { EmptyState } from '../../ui/empty-state.tsx';
@@ -26,16 +24,15 @@ const path = '/api/plugin/task/marketplace';
 /** Plugins that others publish, by the sources that root has entered. The gateway fetches them; the browser asks nobody else. */
 export function MarketplacePage() {
   const { t } = useTranslation();
-  const session = useSession();
   const filters = useFilters(['q']);
   const [isEditing, setEditing] = useState(false);
   const wanted = filters.values.q;
   const search = useTypedFilter(wanted, (text) => filters.set('q', text));
   const offers = useApi<MarketOffer[]>(path);
-  const queries = useQueryClient();
-  const refresh = useMutation({
-    mutationFn: () => session.send<MarketOffer[]>({ method: 'GET', path: `${path}?refresh=true`, patienceMs: 60_000 }),
-    onSuccess: (fresh) => queries.setQueryData(['api', path], fresh),
+  // The gateway keeps what it has fetched, and the page reads that: the answer itself may be older than the sources are by then.
+  const refresh = useChange<void>({
+    request: () => ({ method: 'GET', path: `${path}?refresh=true`, patienceMs: 60_000 }),
+    stale: [path],
   });
 
   return (

@@ -1,7 +1,7 @@
 import { Alert, Button, Group, List, Select, Stack, Text } from '@mantine/core';
 import { IconAlertTriangle } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
-import { Link, useNavigate, useParams, useSearchParams } from 'react-router';
+import { Link, useParams, useSearchParams } from 'react-router';
 import { ApiError } from '../../api/api-error.ts';
 import type { MarketInstalled, MarketOffer, MarketPlugin, MarketSourceText } from '../../api/types.ts';
 import { useApi, useChange, withQuery } from '../../api/use-api.ts';
@@ -15,6 +15,7 @@ import { OutsideLink } from '../../ui/outside-link.tsx';
 import { Page } from '../../ui/page.tsx';
 import { Section } from '../../ui/section.tsx';
 import { tellDone } from '../../ui/tell.ts';
+import { useNavigateHere } from '../../ui/use-navigate-here.ts';
 import { listHosts } from '../plugins/list-hosts.ts';
 import { Codes } from '../plugins/overview-tab.tsx';
 import { FaultList, PluginFaults } from '../plugins/plugin-faults.tsx';
@@ -56,7 +57,7 @@ export function OfferPage() {
 
 function Offer({ plugin, source }: { plugin: MarketPlugin; source: string }) {
   const { t } = useTranslation();
-  const navigate = useNavigate();
+  const navigate = useNavigateHere();
   const confirm = useConfirm();
   const [params, setParams] = useSearchParams();
   const version = params.get('version') ?? plugin.latest;
@@ -76,19 +77,24 @@ function Offer({ plugin, source }: { plugin: MarketPlugin; source: string }) {
     onSuccess: ({ outcome, version: installed = version }) => {
       const page = `/plugins/${encodeURIComponent(plugin.key)}`;
       tellDone(t('market.installed', { name: plugin.name, version: installed }));
-      void navigate(outcome === 'waits_for_activation' ? withQuery(`${page}/activate`, { version: installed }) : page);
-    },
-    onError: (error, wish) => {
-      if (!wish.force && error instanceof ApiError && error.code === 'PLUGIN_CONFLICT') void askAnyway(wish, error);
+      navigate(outcome === 'waits_for_activation' ? withQuery(`${page}/activate`, { version: installed }) : page);
     },
   });
+  function send(wish: Install): void {
+    install.mutate(wish, {
+      // Here, since this is not called once the page is left: nobody is asked about it on another one.
+      onError: (error) => {
+        if (!wish.force && error instanceof ApiError && error.code === 'PLUGIN_CONFLICT') void askAnyway(wish, error);
+      },
+    });
+  }
   async function askAnyway(wish: Install, { message }: ApiError): Promise<void> {
     const question = {
       title: t('market.conflict'),
       text: `${message} ${t('market.conflictText')}`,
       action: t('market.installAnyway'),
     };
-    if (await confirm(question)) install.mutate({ ...wish, force: true });
+    if (await confirm(question)) send({ ...wish, force: true });
   }
 
   return (
@@ -101,7 +107,7 @@ function Offer({ plugin, source }: { plugin: MarketPlugin; source: string }) {
             <Button
               disabled={offered.stored !== 'no' || text.data === undefined || text.data.errors.length > 0}
               loading={install.isPending}
-              onClick={() => install.mutate({ version, sha256: offered.sha256, force: false })}
+              onClick={() => send({ version, sha256: offered.sha256, force: false })}
             >
               {t(offered.stored === 'same' ? 'market.alreadyStored' : 'market.install', { version })}
             </Button>

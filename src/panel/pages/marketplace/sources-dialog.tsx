@@ -1,11 +1,14 @@
-import { ActionIcon, Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
+import { ActionIcon, Button, Group, Stack, Text, TextInput } from '@mantine/core';
 import { IconPlus, IconTrash } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { MarketOffer } from '../../api/types.ts';
-import { useApi, useChange } from '../../api/use-api.ts';
+import { useChange } from '../../api/use-api.ts';
+import { useSession } from '../../session/session-context.tsx';
 import { Answer } from '../../ui/answer.tsx';
 import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { FormDialog, FormDialogButtons } from '../../ui/form-dialog.tsx';
 import { tellDone } from '../../ui/tell.ts';
 
 type Source = MarketOffer['source'];
@@ -16,18 +19,22 @@ const path = '/api/plugin/task/marketplace/sources';
 /** The addresses of the indexes that the gateway reads. */
 export function SourcesDialog({ isOpen, onClose }: { isOpen: boolean; onClose(): void }) {
   const { t } = useTranslation();
-  const sources = useApi<Source[]>(path, { enabled: isOpen });
   return (
-    <Modal
-      opened={isOpen}
-      onClose={onClose}
-      size="lg"
-      title={t('market.sources')}
-      closeButtonProps={{ 'aria-label': t('app.close') }}
-    >
-      <Answer query={sources}>{(stored) => <SourcesForm stored={stored} onClose={onClose} />}</Answer>
-    </Modal>
+    <FormDialog isOpen={isOpen} onClose={onClose} size="lg" title={t('market.sources')}>
+      <StoredSources onClose={onClose} />
+    </FormDialog>
   );
+}
+
+function StoredSources({ onClose }: { onClose(): void }) {
+  const session = useSession();
+  const sources = useQuery({
+    queryKey: ['api', path],
+    queryFn: () => session.send<Source[]>({ method: 'GET', path }),
+    // The whole list is saved: begun with what was read for a former dialog, the form would undo what others have changed since.
+    gcTime: 0,
+  });
+  return <Answer query={sources}>{(stored) => <SourcesForm stored={stored} onClose={onClose} />}</Answer>;
 }
 
 function SourcesForm({ stored, onClose }: { stored: readonly Source[]; onClose(): void }) {
@@ -94,14 +101,7 @@ function SourcesForm({ stored, onClose }: { stored: readonly Source[]; onClose()
             {t('market.addSource')}
           </Button>
         </div>
-        <Group justify="flex-end" gap="sm">
-          <Button variant="default" onClick={onClose}>
-            {t('app.cancel')}
-          </Button>
-          <Button type="submit" loading={change.isPending}>
-            {t('app.save')}
-          </Button>
-        </Group>
+        <FormDialogButtons action={t('app.save')} isPending={change.isPending} />
       </Stack>
     </form>
   );
