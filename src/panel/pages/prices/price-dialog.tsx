@@ -1,8 +1,9 @@
-import { Alert, Button, Group, Modal, Stack, Textarea, TextInput } from '@mantine/core';
+import { Alert, Group, Stack, Textarea, TextInput } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { PluginSummary } from '../../api/types.ts';
 import { useApi, useChange } from '../../api/use-api.ts';
 import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { FormDialog, FormDialogButtons } from '../../ui/form-dialog.tsx';
 import { tellDone } from '../../ui/tell.ts';
 import { useForm } from '../../ui/use-form.ts';
 import { PluginChoice } from './plugin-choice.tsx';
@@ -18,15 +19,9 @@ type PriceDialogProps = { subject: PriceSubject | null; onClose(): void };
 export function PriceDialog({ subject, onClose }: PriceDialogProps) {
   const { t } = useTranslation();
   return (
-    <Modal
-      opened={subject !== null}
-      onClose={onClose}
-      size="xl"
-      title={t('prices.dialog')}
-      closeButtonProps={{ 'aria-label': t('app.close') }}
-    >
+    <FormDialog isOpen={subject !== null} onClose={onClose} size="xl" title={t('prices.dialog')}>
       {subject !== null && <PriceForm subject={subject} onClose={onClose} />}
-    </Modal>
+    </FormDialog>
   );
 }
 
@@ -109,14 +104,7 @@ function PriceForm({ subject, onClose }: { subject: PriceSubject; onClose(): voi
           schema={plugin?.meta?.usageSchema ?? {}}
           examples={plugin?.meta?.usageExamples ?? []}
         />
-        <Group justify="flex-end" gap="sm">
-          <Button variant="default" onClick={onClose}>
-            {t('app.cancel')}
-          </Button>
-          <Button type="submit" loading={form.isPending}>
-            {t('app.save')}
-          </Button>
-        </Group>
+        <FormDialogButtons action={t('app.save')} isPending={form.isPending} />
       </Stack>
     </form>
   );

@@ -2,7 +2,6 @@ import { ActionIcon, Button, Code, Text } from '@mantine/core';
 import { IconPencil, IconPlus, IconTrash } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { useSearchParams } from 'react-router';
 import type { PluginSummary, Price } from '../../api/types.ts';
 import { useApi, useChange, withQuery } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
@@ -13,6 +12,7 @@ import { FailureNotice } from '../../ui/failure-notice.tsx';
 import { Page } from '../../ui/page.tsx';
 import { StatusMark } from '../../ui/status-mark.tsx';
 import { tellDone } from '../../ui/tell.ts';
+import { useFilters } from '../../ui/use-filters.ts';
 import { useFormat } from '../../ui/use-format.ts';
 import { MissingPrices } from './missing-prices.tsx';
 import { PriceDialog, type PriceSubject } from './price-dialog.tsx';
@@ -30,8 +30,7 @@ export function PricesPage() {
   const { t } = useTranslation();
   const format = useFormat();
   const confirm = useConfirm();
-  const [params, setParams] = useSearchParams();
-  const page = params.get('page');
+  const { page, setPage } = useFilters([]);
   const prices = useApi<PriceList>(withQuery('/api/price', { page }));
   const plugins = useApi<PluginSummary[]>('/api/plugin/task');
   const [subject, setSubject] = useState<PriceSubject | null>(null);
@@ -122,7 +121,7 @@ export function PricesPage() {
           columns={columns}
           rowKey={({ plugin_key: key, model }) => `${key} ${model}`}
           empty={<EmptyState heading={t('prices.empty')} text={t('prices.emptyText')} />}
-          onPage={(next) => setParams(next === 1 ? {} : { page: String(next) })}
+          onPage={setPage}
         />
       </div>
       <PriceDialog subject={subject} onClose={() => setSubject(null)} />

@@ -1,4 +1,4 @@
-import { Button, Code, Group, NumberInput, Select, Stack, Switch, Text, TextInput } from '@mantine/core';
+import { Button, Code, Group, Select, Stack, Switch, Text, TextInput } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -7,11 +7,13 @@ import { describeError } from '../../api/describe-error.ts';
 import type { PriceQuote } from '../../api/types.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { localise } from '../../ui/localise.ts';
+import { NumberField } from '../../ui/number-field.tsx';
 import { useFormat } from '../../ui/use-format.ts';
 import { describeUsageField, type UsageField } from '../plugins/usage-field.ts';
 import classes from './prices.module.css';
 
-type Fact = string | number | boolean;
+/** undefined: an emptied field. */
+type Fact = string | number | boolean | undefined;
 type Example = { label: string; facts: Readonly<Record<string, Fact>> };
 
 type QuotePreviewProps = {
@@ -49,6 +51,8 @@ export function QuotePreview({ pluginKey, model, expression, schema, examples }:
     placeholderData: keepPreviousData,
     retry: false,
   });
+  /** The sum is of what stands there now, not of what stood there before. */
+  const isCurrent = settled === text && !quote.isPlaceholderData;
 
   return (
     <section className={classes.quote} aria-label={t('prices.try')}>
@@ -97,7 +101,7 @@ export function QuotePreview({ pluginKey, model, expression, schema, examples }:
         )}
         {isAskable && !quote.isError && quote.data !== undefined && (
           <Stack gap={6}>
-            <Text fz={24} fw={640} lh={1.2} className={classes.sum}>
+            <Text fz={24} fw={640} lh={1.2} className={classes.sum} mod={{ stale: !isCurrent }}>
               {format.money(quote.data.quota)}
             </Text>
             {quote.data.steps.map((step) => (
@@ -116,7 +120,7 @@ type FactInputProps = {
   name: string;
   field: UsageField;
   hint: string;
-  value: Fact | undefined;
+  value: Fact;
   onChange(value: Fact): void;
 };
 
@@ -144,12 +148,12 @@ function FactInput({ name, field, hint, value, onChange }: FactInputProps) {
     );
   }
   return (
-    <NumberInput
+    <NumberField
       label={name}
       description={hint}
-      value={Number(value ?? 0)}
+      value={typeof value === 'number' ? value : ''}
       min={0}
-      onChange={(next) => onChange(Number(next) || 0)}
+      onChange={onChange}
     />
   );
 }

@@ -1,0 +1,94 @@
+/** Prices while they are written, paged and saved. */
+import { expect, test } from 'bun:test';
+import type { Page } from 'playwright-core';
+import { heading, see, told, useOnePanel } from './harness.ts';
+import { holdAnswer } from './hold-answer.ts';
+
+/** One more than the first page of the list has room for. */
+const prices = 21;
+
+const one = useOnePanel(async (root) => {
+  for (let number = 1; number <= prices; number += 1) {
+    const model = `model-${String(number).padStart(2, '0')}`;
+    await root.call('PUT', '/api/price', { plugin_key: '*', model, expression: '0.5' });
+  }
+});
+
+async function visit(path: string): Promise<Page> {
+  const page = await one.keepRootPage();
+  await page.goto(`${one.origin()}${path}`);
+  return page;
+}
+const dialog = (page: Page) => page.getByRole('dialog');
+
+async function writePrice(page: Page, expression: string): Promise<void> {
+  await page.getByRole('button', { name: 'Add a price' }).click();
+  await dialog(page).getByLabel('Model', { exact: true }).fill('demo-video');
+  // What it is asked with is whole then.
+  await dialog(page).getByLabel('seconds', { exact: true }).waitFor();
+  await dialog(page).getByLabel('Price in USD', { exact: true }).fill(expression);
+}
+
+test('the way back leads out of the list, though the last price of a page is gone', async () => {
+  const page = await visit('/plugins');
+  await page.getByRole('navigation').getByRole('link', { name: 'Prices', exact: true }).click();
+  await page.getByRole('button', { name: 'Page 2' }).click();
+  await page.getByRole('button', { name: `Remove the price of model-${prices}?` }).click();
+  await dialog(page).getByRole('button', { name: 'Delete' }).click();
+  await told(page, 'is removed');
+  await dialog(page).waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'Remove the price of model-01?' }).waitFor();
+  await page.goBack();
+  await heading(page, 'Plugins').waitFor();
+});
+
+test('a price that is being saved keeps its dialog', async () => {
+  const page = await visit('/prices');
+  await writePrice(page, '0.25');
+  const saving = await holdAnswer(page, '**/api/price', 'PUT');
+  await dialog(page).getByRole('button', { name: 'Save' }).click();
+  await saving.answered;
+  expect(await dialog(page).getByRole('button', { name: 'Cancel' }).isDisabled()).toBe(true);
+  await page.keyboard.press('Escape');
+  expect(await dialog(page).getByLabel('Price in USD', { exact: true }).isVisible()).toBe(true);
+  await saving.release();
+  await told(page, 'The price of demo-video is set');
+  await dialog(page).waitFor({ state: 'detached' });
+});
+
+test('a fact is the number that was typed, whatever it was on the way', async () => {
+  const page = await visit('/prices');
+  await writePrice(page, 'u("seconds")');
+  const seconds = dialog(page).getByLabel('seconds', { exact: true });
+  await seconds.fill('10.5');
+  await seconds.press('Backspace');
+  await seconds.press('7');
+  expect(await seconds.inputValue()).toBe('10.7');
+  await see(page, '$10.70');
+  // Nothing is no number: what the price would ask for is missing then.
+  await seconds.fill('');
+  expect(await seconds.inputValue()).toBe('');
+  await dialog(page)
+    .getByRole('status')
+    .getByText(/seconds/)
+    .waitFor();
+  await seconds.pressSequentially('20');
+  await see(page, '$20.00');
+});
+
+test("a former price's sum is shown as such until the new one is there", async () => {
+  const page = await visit('/prices');
+  await writePrice(page, '0.5');
+  const sum = dialog(page).getByText('$0.50', { exact: true });
+  await sum.waitFor();
+  const color = () => sum.evaluate((element) => getComputedStyle(element).color);
+  const before = await color();
+  const asking = await holdAnswer(page, '**/api/price/quote', 'POST');
+  await dialog(page).getByLabel('Price in USD', { exact: true }).fill('0.75');
+  await asking.answered;
+  expect(await color()).not.toBe(before);
+  await asking.release();
+  const next = dialog(page).getByText('$0.75', { exact: true });
+  await next.waitFor();
+  expect(await next.evaluate((element) => getComputedStyle(element).color)).toBe(before);
+});
