@@ -1,5 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { createContext, type ReactNode, useCallback, useContext, useEffect, useRef, useState } from 'react';
+import { useLocation } from 'react-router';
 import { ApiError } from '../api/api-error.ts';
 import type { Proof, ProofNeed, ProofScope } from '../api/types.ts';
 import { type ProofAsk, ProofDialog } from './proof-dialog.tsx';
@@ -28,6 +29,17 @@ export function ProofProvider({ children }: { children: ReactNode }) {
   const settle = useRef<(proof: string | null) => void>(() => {});
   const [question, setQuestion] = useState<{ id: number; ask: ProofAsk } | null>(null);
   const [isOpen, setOpen] = useState(false);
+  /** The question that was asked last: what comes of a former one changes nothing any more. */
+  const latest = useRef(0);
+
+  const giveUp = useCallback((): void => {
+    latest.current += 1;
+    setOpen(false);
+    settle.current(null);
+  }, []);
+  // Who leaves the page leaves what he was to confirm.
+  const { pathname } = useLocation();
+  useEffect(() => giveUp, [pathname, giveUp]);
 
   // A proof that was refused is not offered again: its account, session or methods have changed meanwhile.
   useEffect(
@@ -52,6 +64,8 @@ export function ProofProvider({ children }: { children: ReactNode }) {
     async (scope) => {
       const known = find(scope);
       if (known !== null) return known;
+      giveUp();
+      const id = latest.current;
       const next: ProofAsk = { scope, methods: [], error: null };
       try {
         const need = await session.send<ProofNeed>({ method: 'GET', path: `/api/verify?scope=${scope}` });
@@ -60,19 +74,17 @@ export function ProofProvider({ children }: { children: ReactNode }) {
       } catch (error) {
         next.error = error;
       }
-      setQuestion((before) => ({ id: (before?.id ?? 0) + 1, ask: next }));
+      if (id !== latest.current) return null;
+      setQuestion({ id, ask: next });
       setOpen(true);
       return new Promise((resolve) => {
-        // One question at a time: whoever asked before is told that it was given up.
-        settle.current(null);
         settle.current = resolve;
       });
     },
-    [session, find],
+    [session, find, giveUp],
   );
 
-  const answer = (proof: Proof | null): void => {
-    setOpen(false);
+  const answer = (id: number | undefined, proof: Proof | null): void => {
     if (proof !== null) {
       kept.current.set(proof.scope, {
         token: proof.proof_token,
@@ -80,6 +92,8 @@ export function ProofProvider({ children }: { children: ReactNode }) {
         until: performance.now() + keptMs,
       });
     }
+    if (id !== latest.current) return;
+    setOpen(false);
     settle.current(proof?.proof_token ?? null);
   };
 
@@ -87,7 +101,7 @@ export function ProofProvider({ children }: { children: ReactNode }) {
     <ProofContext value={ask}>
       {children}
       {/* It is there before it opens: only then it knows where the focus goes afterwards. */}
-      <ProofDialog question={question} isOpen={isOpen} onAnswer={answer} />
+      <ProofDialog question={question} isOpen={isOpen} onAnswer={(proof) => answer(question?.id, proof)} />
     </ProofContext>
   );
 }

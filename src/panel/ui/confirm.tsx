@@ -1,6 +1,7 @@
 import { Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
-import { createContext, type ReactNode, useCallback, useContext, useRef, useState } from 'react';
+import { createContext, type ReactNode, useCallback, useContext, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { useLocation } from 'react-router';
 
 export type Question = {
   title: string;
@@ -38,10 +39,13 @@ export function ConfirmProvider({ children }: { children: ReactNode }) {
     });
   }, []);
 
-  const answer = (value: boolean): void => {
+  const answer = useCallback((value: boolean): void => {
     setOpen(false);
     settle.current(value);
-  };
+  }, []);
+  // Who leaves the page leaves its question unanswered.
+  const { pathname } = useLocation();
+  useEffect(() => () => answer(false), [pathname, answer]);
   const isBlocked = question?.typed !== undefined && typed.trim() !== question.typed;
 
   return (

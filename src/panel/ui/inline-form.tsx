@@ -44,7 +44,7 @@ export function InlineForm({ form, action, onCancel, cancel, meanings = {}, chil
           <Button type="submit" loading={form.isPending}>
             {action}
           </Button>
-          <Button variant="default" onClick={onCancel}>
+          <Button variant="default" onClick={onCancel} disabled={form.isPending}>
             {cancel ?? t('app.cancel')}
           </Button>
         </Group>

@@ -107,7 +107,7 @@ function EditChannel({ channel, choices }: { channel: Channel; choices: ChannelC
       actions={
         form.isDirty && (
           <Group>
-            <Button variant="default" onClick={() => form.restart(valuesOf(channel))}>
+            <Button variant="default" disabled={form.isPending} onClick={() => form.restart(valuesOf(channel))}>
               {t('channels.discard')}
             </Button>
           </Group>

@@ -80,7 +80,8 @@ function Secret({ apiKey, shown, onMade }: SecretProps) {
   const rotate = useChange<void, WebhookSecret>({
     request: () => ({ method: 'POST', path: `/api/token/${apiKey.id}/webhook-secret` }),
     stale: [`/api/token/${apiKey.id}`],
-    onSuccess: onMade,
+    // Shown once, so at once.
+    onAnswer: onMade,
   });
   const isNew = apiKey.webhook_secret === 'none';
   const ask = async (): Promise<void> => {

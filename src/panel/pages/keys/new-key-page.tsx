@@ -23,7 +23,8 @@ export function NewKeyPage() {
   const create = useChange<ApiKeyFields, NewApiKey>({
     request: (body) => ({ method: 'POST', path: '/api/token', body }),
     stale: ['/api/token?'],
-    onSuccess: setMade,
+    // Shown once, so at once.
+    onAnswer: setMade,
   });
   const form = useForm<KeyValues, ApiKeyFields>({
     initial: blankKey,
@@ -46,7 +47,15 @@ export function NewKeyPage() {
             <Button type="submit" loading={form.isPending}>
               {t('keys.create')}
             </Button>
-            <Button component={Link} to="/keys" variant="default">
+            {/* The key that is being made would be seen by nobody. */}
+            <Button
+              component={Link}
+              to="/keys"
+              variant="default"
+              data-disabled={form.isPending || undefined}
+              aria-disabled={form.isPending || undefined}
+              onClick={(event) => form.isPending && event.preventDefault()}
+            >
               {t('app.cancel')}
             </Button>
           </Group>

@@ -27,6 +27,8 @@ export function FinishLogin({ path, onBegun, redirect, meanings }: FinishLoginPr
   const session = useSession();
   const navigate = useNavigate();
   const [flowToken, setFlowToken] = useState<string | null>(null);
+  /** Why the second factor can no longer be shown. */
+  const [ended, setEnded] = useState<Error | null>(null);
   const begun = useRef(false);
   const { mutate, error, isSuccess } = useMutation({
     mutationFn: () => session.signInAt({ method: 'GET', path }),
@@ -39,12 +41,13 @@ export function FinishLogin({ path, onBegun, redirect, meanings }: FinishLoginPr
     mutate();
   }, [mutate, onBegun]);
 
-  if (error !== null) {
+  const failure = error ?? ended;
+  if (failure !== null) {
     return (
       <WelcomeLayout>
         <Stack gap={28}>
           <PageHeading title={t('signIn.title')} heading={t('error.title')} focus />
-          <SignInFailure error={error} {...(meanings === undefined ? {} : { meanings })} />
+          <SignInFailure error={failure} {...(meanings === undefined ? {} : { meanings })} />
           <Button component={Link} to="/sign-in" replace size="md">
             {t('oauth.again')}
           </Button>
@@ -60,7 +63,7 @@ export function FinishLogin({ path, onBegun, redirect, meanings }: FinishLoginPr
         <PageHeading title={t('signIn.title')} heading={t('code.heading')} intro={t('code.intro')} />
         <CodeForm
           flowToken={flowToken}
-          onOver={() => navigate('/sign-in', { replace: true })}
+          onOver={(reason) => (reason === null ? navigate('/sign-in', { replace: true }) : setEnded(reason))}
           onDone={() => navigate(redirect, { replace: true })}
         />
       </Stack>

@@ -19,7 +19,8 @@ type CodeDialogProps = {
   /** Where the code is sent to. */
   path: string;
   onClose(): void;
-  onDone?(answer: Changed): void;
+  /** For codes, which are shown once. */
+  onAnswer?(answer: Changed): void;
 };
 
 /** A change of the second factor, which a code confirms. */
@@ -45,15 +46,13 @@ function CodeForm({
   isDestructive = false,
   path,
   onClose,
-  onDone,
+  onAnswer,
 }: Omit<CodeDialogProps, 'isOpen'>) {
   const { t } = useTranslation();
   const send = useSecurityChange<string, Changed>({
     request: (code) => ({ method: 'POST', path, body: { code } }),
-    onSuccess: (answer) => {
-      onClose();
-      onDone?.(answer);
-    },
+    ...(onAnswer === undefined ? {} : { onAnswer }),
+    onSuccess: onClose,
   });
   const form = useForm({
     initial: { code: '' },

@@ -41,7 +41,8 @@ function Held({ token, onMade }: { token: Token | null; onMade(token: NewPersona
   const make = useChange<void, NewPersonalToken>({
     request: () => ({ method: 'POST', path }),
     stale: [path],
-    onSuccess: onMade,
+    // Shown once, so at once: the former one is dead, whatever comes of reading it anew.
+    onAnswer: onMade,
   });
   const revoke = useChange<void>({
     request: () => ({ method: 'DELETE', path }),

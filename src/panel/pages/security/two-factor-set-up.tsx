@@ -62,7 +62,7 @@ function Confirm({ onCancel, onEnabled }: { onCancel(): void; onEnabled(): void 
   const { t } = useTranslation();
   const enable = useSecurityChange<string>({
     request: (code) => ({ method: 'POST', path: '/api/user/2fa/enable', body: { code } }),
-    onSuccess: onEnabled,
+    onAnswer: onEnabled,
   });
   const form = useForm({
     initial: { code: '' },

@@ -88,7 +88,7 @@ function Enabled({ factor, onCodes }: EnabledProps) {
         action={t('security.codes.renew')}
         path="/api/user/2fa/backup_codes"
         onClose={() => setAsks(null)}
-        onDone={({ backup_codes: fresh = [] }) => onCodes(fresh)}
+        onAnswer={({ backup_codes: fresh = [] }) => onCodes(fresh)}
       />
       <CodeDialog
         isOpen={asks === 'disable'}

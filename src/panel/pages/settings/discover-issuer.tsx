@@ -19,7 +19,7 @@ export function DiscoverIssuer({ onFound }: { onFound(found: DiscoveredProvider)
     onSuccess: onFound,
   });
   const ask = (): void => {
-    if (address.trim() !== '') change.mutate(address.trim());
+    if (address.trim() !== '' && !change.isPending) change.mutate(address.trim());
   };
   // Inside another form: Enter asks here and does not save.
   const onKeyDown = (event: KeyboardEvent): void => {
@@ -38,6 +38,7 @@ export function DiscoverIssuer({ onFound }: { onFound(found: DiscoveredProvider)
           spellCheck={false}
           flex="1 1 280px"
           value={address}
+          readOnly={change.isPending}
           onChange={(event) => setAddress(event.currentTarget.value)}
           onKeyDown={onKeyDown}
         />

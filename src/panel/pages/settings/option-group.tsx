@@ -102,7 +102,7 @@ export function OptionGroup({ group, options, onDirty }: OptionGroupProps) {
               {t('settings.dirty', { count })}
             </Text>
             <Group gap="sm">
-              <Button variant="default" onClick={drafts.discard}>
+              <Button variant="default" disabled={drafts.isPending} onClick={drafts.discard}>
                 {t('settings.discard')}
               </Button>
               <Button type="submit" loading={drafts.isPending}>

@@ -1,5 +1,6 @@
 import { Button, Stack } from '@mantine/core';
 import { IconTrash } from '@tabler/icons-react';
+import { useQueryClient } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 import { useParams } from 'react-router';
 import type { OAuthProvider } from '../../api/types.ts';
@@ -55,10 +56,13 @@ function DeleteProvider({ provider }: { provider: OAuthProvider }) {
   const { t } = useTranslation();
   const confirm = useConfirm();
   const navigate = useNavigateHere();
+  const queries = useQueryClient();
   const change = useChange<number>({
     request: (id) => ({ method: 'DELETE', path: `/api/custom-oauth-provider/${id}` }),
     onSuccess: () => {
       tellDone(t('providers.deleted', { name: provider.name }));
+      // The list alone: the provider itself is gone.
+      void queries.invalidateQueries({ queryKey: ['api', '/api/custom-oauth-provider'], exact: true });
       navigate('/settings/providers');
     },
   });

@@ -73,7 +73,7 @@ export function AccountFields({ account }: { account: Account }) {
         />
         <Group justify="flex-end" gap="sm" mt="lg">
           {form.isDirty && (
-            <Button variant="default" onClick={() => form.restart(valuesOf(account))}>
+            <Button variant="default" disabled={form.isPending} onClick={() => form.restart(valuesOf(account))}>
               {t('users.discard')}
             </Button>
           )}

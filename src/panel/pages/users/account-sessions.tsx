@@ -36,7 +36,13 @@ export function AccountSessions({ account }: { account: Account }) {
       actions={
         sessions.data !== undefined &&
         sessions.data.length > 1 && (
-          <Button variant="default" size="xs" onClick={() => void endAll()}>
+          <Button
+            variant="default"
+            size="xs"
+            loading={change.isPending && change.variables === path}
+            disabled={change.isPending}
+            onClick={() => void endAll()}
+          >
             {t('users.sessions.endAll')}
           </Button>
         )
@@ -51,13 +57,18 @@ export function AccountSessions({ account }: { account: Account }) {
             </Text>
           ) : (
             <ul className={classes.lines}>
-              {all.map((session) => (
-                <SessionLine
-                  key={session.sid}
-                  session={session}
-                  onEnd={() => change.mutate(`${path}/${encodeURIComponent(session.sid)}`)}
-                />
-              ))}
+              {all.map((session) => {
+                const target = `${path}/${encodeURIComponent(session.sid)}`;
+                return (
+                  <SessionLine
+                    key={session.sid}
+                    session={session}
+                    isEnding={change.isPending && change.variables === target}
+                    isBlocked={change.isPending}
+                    onEnd={() => change.mutate(target)}
+                  />
+                );
+              })}
             </ul>
           )
         }
@@ -66,7 +77,9 @@ export function AccountSessions({ account }: { account: Account }) {
   );
 }
 
-function SessionLine({ session, onEnd }: { session: AccountSession; onEnd(): void }) {
+type SessionLineProps = { session: AccountSession; isEnding: boolean; isBlocked: boolean; onEnd(): void };
+
+function SessionLine({ session, isEnding, isBlocked, onEnd }: SessionLineProps) {
   const { t } = useTranslation();
   const format = useFormat();
   const known = describeDevice(session.user_agent);
@@ -85,7 +98,14 @@ function SessionLine({ session, onEnd }: { session: AccountSession; onEnd(): voi
           })}
         </Text>
       </div>
-      <Button variant="default" size="xs" aria-label={t('users.sessions.endOne', { device })} onClick={onEnd}>
+      <Button
+        variant="default"
+        size="xs"
+        loading={isEnding}
+        disabled={isBlocked}
+        aria-label={t('users.sessions.endOne', { device })}
+        onClick={onEnd}
+      >
         {t('users.sessions.end')}
       </Button>
     </li>

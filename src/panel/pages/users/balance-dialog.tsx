@@ -1,10 +1,12 @@
-import { Button, Group, Modal, NumberInput, SegmentedControl, Stack, Text } from '@mantine/core';
-import { useState } from 'react';
+import { NumberInput, SegmentedControl, Stack, Text } from '@mantine/core';
+import { useQueryClient } from '@tanstack/react-query';
+import { useMemo, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Account } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
 import { FailureNotice } from '../../ui/failure-notice.tsx';
-import { makeRequestKey } from '../../ui/make-request-key.ts';
+import { FormDialog, FormDialogButtons } from '../../ui/form-dialog.tsx';
+import { isDecided, makeRequestKey } from '../../ui/make-request-key.ts';
 import { tellDone } from '../../ui/tell.ts';
 import { useForm } from '../../ui/use-form.ts';
 import { useFormat } from '../../ui/use-format.ts';
@@ -13,44 +15,64 @@ import { readDollars } from './user-values.ts';
 type Mode = 'add' | 'subtract' | 'override';
 type BalanceValues = { mode: Mode; value: number | string };
 type BalanceDialogProps = { account: Account; isOpen: boolean; onClose(): void };
+type BalanceChange = ReturnType<typeof useBalanceChange>;
 
 export function BalanceDialog({ account, isOpen, onClose }: BalanceDialogProps) {
   const { t } = useTranslation();
+  const change = useBalanceChange(account, onClose);
   return (
-    <Modal
-      opened={isOpen}
-      onClose={onClose}
+    <FormDialog
+      isOpen={isOpen}
+      onClose={() => {
+        change.reset();
+        onClose();
+      }}
       title={t('users.balanceOf', { name: account.username })}
-      closeButtonProps={{ 'aria-label': t('app.close') }}
+      size="md"
     >
-      <BalanceForm account={account} onClose={onClose} />
-    </Modal>
+      <BalanceForm account={account} change={change} />
+    </FormDialog>
   );
 }
 
-/** Adds, subtracts or sets, and says before what the balance will be. A request that is sent twice counts once. */
-function BalanceForm({ account, onClose }: Omit<BalanceDialogProps, 'isOpen'>) {
+/**
+ * Belongs to the account and not to one opening of the dialog: where nobody knows what came of a request, the same one sent again counts once
+ * as long as the balance is not known to have changed.
+ */
+function useBalanceChange(account: Account, onDone: () => void) {
   const { t } = useTranslation();
-  const format = useFormat();
-  const [key] = useState(makeRequestKey);
-  const change = useChange<Record<string, unknown>>({
-    request: (body) => ({ method: 'POST', path: '/api/user/manage', body }),
+  const queries = useQueryClient();
+  const [decided, setDecided] = useState(0);
+  const key = useMemo(makeRequestKey, [account.quota, decided]);
+  return useChange<{ mode: Mode; value: number | null }>({
+    request: ({ mode, value }) => ({
+      method: 'POST',
+      path: '/api/user/manage',
+      body: { id: account.id, action: 'add_quota', mode, value, idempotency_key: `${key}-${mode}-${value}` },
+    }),
     stale: ['/api/user'],
+    onAnswer: () => setDecided((count) => count + 1),
     onSuccess: () => {
       tellDone(t('users.balanceChanged', { name: account.username }));
-      onClose();
+      onDone();
+    },
+    onError: (error) => {
+      if (isDecided(error)) setDecided((count) => count + 1);
+      else void queries.invalidateQueries({ queryKey: ['api', `/api/user/${account.id}`] });
     },
   });
-  const form = useForm<BalanceValues, Record<string, unknown>>({
+}
+
+type BalanceFormProps = { account: Account; change: BalanceChange };
+
+/** Adds, subtracts or sets, and says before what the balance will be. */
+function BalanceForm({ account, change }: BalanceFormProps) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const form = useForm<BalanceValues, { mode: Mode; value: number | null }>({
     initial: { mode: 'add', value: '' },
     check: ({ value }) => ({ value: readDollars(value) === null ? t('users.amountInvalid') : null }),
-    read: ({ mode, value }) => ({
-      id: account.id,
-      action: 'add_quota',
-      mode,
-      value: readDollars(value),
-      idempotency_key: `${key}-${mode}-${value}`,
-    }),
+    read: ({ mode, value }) => ({ mode, value: readDollars(value) }),
     change,
   });
   const { mode, value } = form.values;
@@ -89,14 +111,7 @@ function BalanceForm({ account, onClose }: Omit<BalanceDialogProps, 'isOpen'>) {
             {t('users.balanceNegative')}
           </Text>
         )}
-        <Group justify="flex-end" gap="sm">
-          <Button variant="default" onClick={onClose}>
-            {t('app.cancel')}
-          </Button>
-          <Button type="submit" loading={form.isPending}>
-            {t('users.changeBalance')}
-          </Button>
-        </Group>
+        <FormDialogButtons action={t('users.changeBalance')} isPending={form.isPending} />
       </Stack>
     </form>
   );

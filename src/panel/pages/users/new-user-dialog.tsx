@@ -1,10 +1,11 @@
-import { Button, Group, Modal, NumberInput, PasswordInput, Select, Stack, TextInput } from '@mantine/core';
+import { NumberInput, PasswordInput, Select, Stack, TextInput } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { AccountRow, ChannelChoices } from '../../api/types.ts';
 import { useApi, useChange } from '../../api/use-api.ts';
 import { useRole } from '../../session/use-role.ts';
 import { roles } from '../../shell/sections.ts';
 import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { FormDialog, FormDialogButtons } from '../../ui/form-dialog.tsx';
 import { tellDone } from '../../ui/tell.ts';
 import { useForm } from '../../ui/use-form.ts';
 import { useNavigateHere } from '../../ui/use-navigate-here.ts';
@@ -37,15 +38,9 @@ const blank: NewUserValues = {
 export function NewUserDialog({ isOpen, onClose }: { isOpen: boolean; onClose(): void }) {
   const { t } = useTranslation();
   return (
-    <Modal
-      opened={isOpen}
-      onClose={onClose}
-      title={t('users.new')}
-      size="lg"
-      closeButtonProps={{ 'aria-label': t('app.close') }}
-    >
+    <FormDialog isOpen={isOpen} onClose={onClose} title={t('users.new')} size="lg">
       <NewUserForm onClose={onClose} />
-    </Modal>
+    </FormDialog>
   );
 }
 
@@ -142,14 +137,7 @@ function NewUserForm({ onClose }: { onClose(): void }) {
           maxLength={255}
           {...form.bind('remark')}
         />
-        <Group justify="flex-end" gap="sm">
-          <Button variant="default" onClick={onClose}>
-            {t('app.cancel')}
-          </Button>
-          <Button type="submit" loading={form.isPending}>
-            {t('users.create')}
-          </Button>
-        </Group>
+        <FormDialogButtons action={t('users.create')} isPending={form.isPending} />
       </Stack>
     </form>
   );

@@ -1,0 +1,178 @@
+/** Answers that come late, or not at all, to somebody who has gone on meanwhile. */
+import { describe, expect, test } from 'bun:test';
+import type { Page } from 'playwright-core';
+import { ask } from '../support/gateway.ts';
+import { heading, password, screens, see, told, useOnePanel } from './harness.ts';
+import { holdAnswer } from './hold-answer.ts';
+
+const one = useOnePanel(async (root) => {
+  await root.createChannel('http://127.0.0.1:9');
+  await root.call('POST', '/api/custom-oauth-provider', {
+    ...{ name: 'House login', slug: 'house', enabled: false, client_id: 'panel', client_secret: 'a-secret' },
+    authorization_endpoint: 'https://login.example.org/authorize',
+    token_endpoint: 'https://login.example.org/token',
+    user_info_endpoint: 'https://login.example.org/me',
+    user_id_field: 'sub',
+  });
+});
+
+const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
+const dialog = (page: Page) => page.getByRole('dialog');
+const link = (page: Page, name: string) => page.getByRole('navigation').getByRole('link', { name });
+
+async function openAsRoot(path: string): Promise<Page> {
+  const page = await one.keepRootPage();
+  await page.goto(`${one.origin()}${path}`);
+  return page;
+}
+
+test('money counted twice: an answer is lost, the dialog closed, and the same amount added again', async () => {
+  const { id } = await one.root().call<{ id: number }>('POST', '/api/user', { username: 'vera', password });
+  const page = await openAsRoot(`/users/${id}`);
+  await heading(page, 'vera').waitFor();
+  await button(page, 'Change balance').waitFor();
+  const add = async (): Promise<void> => {
+    await button(page, 'Change balance').click();
+    await dialog(page).getByLabel('Amount').fill('10');
+    await dialog(page).getByRole('button', { name: 'Change balance' }).click();
+  };
+  const quota = async (): Promise<number> => (await one.root().call<{ quota: number }>('GET', `/api/user/${id}`)).quota;
+  const [changes, reads] = ['**/api/user/manage', `**/api/user/${id}`];
+  await page.route(changes, async (route) => {
+    await route.fetch();
+    await route.abort();
+  });
+  await page.route(reads, (route) => route.abort());
+  await add();
+  await dialog(page).getByRole('alert').waitFor();
+  await page.unroute(changes);
+  await dialog(page).getByRole('button', { name: 'Cancel' }).click();
+  await dialog(page).waitFor({ state: 'detached' });
+  const answered = page.waitForResponse(changes);
+  await add();
+  await answered;
+  await page.unroute(reads);
+  await told(page, 'The balance of “vera” is changed.');
+  await dialog(page).waitFor({ state: 'detached' });
+  expect(await quota()).toBe(5_000_000);
+  // What is known to have been done is done once more the next time.
+  await add();
+  await told(page, 'The balance of “vera” is changed.');
+  expect(await quota()).toBe(10_000_000);
+});
+
+test('a dialog whose change is on its way stays until it is known what came of it', async () => {
+  const page = await openAsRoot('/users');
+  await button(page, 'Add user').click();
+  await dialog(page).getByLabel('User name').fill('late');
+  await dialog(page)
+    .getByLabel(/^Password/)
+    .fill(password);
+  const making = await holdAnswer(page, '**/api/user', 'POST');
+  await dialog(page).getByRole('button', { name: 'Create user' }).click();
+  await making.answered;
+  await page.keyboard.press('Escape');
+  expect(await dialog(page).getByRole('button', { name: 'Cancel' }).isDisabled()).toBe(true);
+  await making.release();
+  await heading(page, 'late').waitFor();
+  expect(await dialog(page).count()).toBe(0);
+});
+
+describe('who has left the page', () => {
+  test('is not led away by a late answer from where he is by then', async () => {
+    await one.root().createKey({ name: 'Nightly' });
+    const page = await openAsRoot('/keys');
+    await page.getByRole('link', { name: 'Nightly' }).click();
+    const deleting = await holdAnswer(page, '**/api/token/*', 'DELETE');
+    await button(page, 'Delete key').click();
+    await dialog(page).getByRole('button', { name: 'Delete key' }).click();
+    await deleting.answered;
+    await link(page, 'Tasks').click();
+    await heading(page, 'Tasks').waitFor();
+    await deleting.release();
+    await told(page, '“Nightly” is deleted.');
+    expect(new URL(page.url()).pathname).toBe('/tasks');
+  });
+
+  test('has said no to its question', async () => {
+    await one.root().createKey({ name: 'Kept' });
+    const page = await openAsRoot('/keys');
+    await page.getByRole('link', { name: 'Kept' }).click();
+    await button(page, 'Delete key').click();
+    await dialog(page).getByRole('button', { name: 'Delete key' }).waitFor();
+    await page.goBack();
+    await heading(page, 'API keys').waitFor();
+    await dialog(page).waitFor({ state: 'detached' });
+    await page.getByRole('link', { name: 'Kept' }).waitFor();
+  });
+
+  test('is not asked to confirm what he began there', async () => {
+    const page = await openAsRoot('/channels');
+    await page.getByRole('link', { name: 'demo' }).first().click();
+    const asking = await holdAnswer(page, '**/api/verify?*', 'GET');
+    await button(page, 'Show key').click();
+    await asking.answered;
+    await link(page, 'Tasks').click();
+    await heading(page, 'Tasks').waitFor();
+    await asking.release();
+    expect(await dialog(page).count()).toBe(0);
+  });
+});
+
+test('a confirmation that was given up answers no later question', async () => {
+  const page = await openAsRoot('/channels');
+  await page.getByRole('link', { name: 'demo' }).first().click();
+  await button(page, 'Show key').click();
+  const proving = await holdAnswer(page, '**/api/verify', 'POST');
+  await dialog(page).getByLabel('Password', { exact: true }).fill(password);
+  await page.keyboard.press('Enter');
+  await proving.answered;
+  await dialog(page).getByRole('button', { name: 'Cancel' }).click();
+  await dialog(page).waitFor({ state: 'detached' });
+  await button(page, 'Show key').click();
+  await dialog(page).getByLabel('Password', { exact: true }).waitFor();
+  await proving.release();
+  expect(await dialog(page).count()).toBe(1);
+  expect(await page.getByText('demo-vendor-key').count()).toBe(0);
+  await dialog(page).getByRole('button', { name: 'Cancel' }).click();
+});
+
+describe('what is shown once', () => {
+  test('a token is shown at once, though its kind is being read again', async () => {
+    await one.root().call('POST', '/api/user', { username: 'pat', password });
+    const { page, apiCalls } = await one.openAs({ username: 'pat', password }, '/security', { viewport: screens.desk });
+    const area = page.getByRole('region', { name: 'Personal access token' });
+    await area.getByRole('button', { name: 'Make a token' }).waitFor();
+    const reading = await holdAnswer(page, '**/api/user/token', 'GET');
+    await area.getByRole('button', { name: 'Make a token' }).click();
+    await reading.answered;
+    apiCalls.length = 0;
+    const token = await area.locator('code').innerText();
+    // Nor has it been given up and read once more.
+    expect(apiCalls).not.toContain('GET /api/user/token');
+    expect((await ask(`${one.origin()}/api/user/self`, { token })).status).toBe(200);
+    await reading.release();
+    await area.getByRole('button', { name: 'Make a new token' }).waitFor();
+    expect(await area.locator('code').innerText()).toBe(token);
+  });
+
+  test('a key that is being made cannot be left by Cancel', async () => {
+    const page = await openAsRoot('/keys/new');
+    await page.getByLabel('Name', { exact: true }).fill('Seen');
+    const making = await holdAnswer(page, '**/api/token', 'POST');
+    await button(page, 'Create key').click();
+    await making.answered;
+    await page.getByRole('link', { name: 'Cancel' }).click({ force: true });
+    await making.release();
+    await heading(page, '“Seen” is ready').waitFor();
+  });
+});
+
+test('a list that was read a moment ago has no provider that is deleted', async () => {
+  const page = await openAsRoot('/settings/providers');
+  await page.getByRole('link', { name: 'House login' }).click();
+  await heading(page, 'House login').waitFor();
+  await button(page, 'Delete').click();
+  await dialog(page).getByRole('button', { name: 'Delete provider' }).click();
+  await see(page, 'No further providers');
+});
