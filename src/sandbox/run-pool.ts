@@ -328,25 +328,27 @@ export function createPool({ limits, command, clock, logger, onKill }: PoolOptio
   }
 
   /** The call that ran when its process ended: its own fault, or once more elsewhere. Of several nobody knows which it was, but whose. */
-  function endFirst(worker: Worker, jobs: Job[]): void {
+  function endFirst({ killedFor }: Worker, jobs: Job[]): void {
     const [job] = jobs;
     if (!job || jobs.length > 1) {
-      if (job && worker.killedFor) onKill(job);
       for (const one of jobs.reverse()) requeue(Object.assign(one, { alone: true }));
+      // They wait again by now: of a plugin that is suspended for this none of them is made.
+      if (job && killedFor) tellStopped(job, killedFor, jobs.length);
       return;
     }
     job.attempts++;
-    if (!worker.killedFor && job.attempts < MAX_ATTEMPTS) {
-      requeue(job);
-      return;
+    if (!killedFor && job.attempts < MAX_ATTEMPTS) requeue(job);
+    else {
+      const failure: PoolFailure = killedFor ?? { kind: 'killed', message: `ended its process ${job.attempts} times` };
+      tellStopped(job, failure, 1);
+      job.onFailure(failure);
     }
-    const failure = worker.killedFor ?? { kind: 'killed', message: `ended its process ${job.attempts} times` };
-    logger.warn(
-      { plugin: job.key, version: job.module.version, hook: job.request.path?.join('.'), reason: failure.message },
-      'sandbox process stopped',
-    );
+  }
+
+  function tellStopped(job: Job, { message: reason }: PoolFailure, calls: number): void {
+    const hook = job.request.path?.join('.');
+    logger.warn({ plugin: job.key, version: job.module.version, hook, calls, reason }, 'sandbox process stopped');
     onKill(job);
-    job.onFailure(failure);
   }
 
   function requeue(job: Job): void {

@@ -106,6 +106,20 @@ test('every process that a plugin makes us stop counts against it, also with sev
   }
 });
 
+test('a plugin that is suspended for a call makes none of those that were sent with it', async () => {
+  const strict = startSandbox({ processes: 1, callTimeoutMs: 1_000, killsToSuspend: 1 });
+  try {
+    for (const i of [1, 2, 3]) expect(await resultOf(strict, quick, 'id', [i])).toBe(i);
+    const before = strict.call(plugin(source, 'another'), hook('nap', [50, 0]));
+    const outcomes = await Promise.all([1, 2, 3].map((i) => strict.call(quick, hook('stuckOn', [2, i]))));
+    expect((await before).ok).toBe(true);
+    expect(outcomes.map((outcome) => outcome.ok || outcome.error.kind)).toEqual(Array(3).fill('suspended'));
+    expect(strict.stats()).toMatchObject({ kills: 1, suspended: ['quick'] });
+  } finally {
+    await strict.close();
+  }
+});
+
 test('those that a slow one sent back to wait are given up in time, and when their callers go', async () => {
   const single = startSandbox({ processes: 1 });
   const caller = new AbortController();
