@@ -396,6 +396,18 @@ describe('the model', () => {
     await see(page, new RegExp(`"model": "${first}"`));
   });
 
+  test('is another one when the address says another', async () => {
+    const { page } = await open('/playground?model=demo-video');
+    await prompt(page).fill('a kite');
+    await page.evaluate(() => {
+      history.pushState(history.state, '', '/playground?model=demo-video-pro');
+      window.dispatchEvent(new PopStateEvent('popstate', { state: history.state }));
+    });
+    await holds(model(page), 'demo-video-pro');
+    await showJson(page);
+    expect(await readEditor(page)).toEqual({ model: 'demo-video-pro', prompt: 'a kite' });
+  });
+
   test('of a plugin that does not offer it is another one’s, and it is said', async () => {
     const { page } = await open('/playground?model=demo-video&plugin=gone');
     await see(page, /^demo-video \(gone\) is not offered to you, or no longer\./);
