@@ -41,12 +41,13 @@ describe('an upload', () => {
     await dialog(page).getByLabel('Note').waitFor();
   };
 
-  test.each(['file', 'icon'] as const)('of a %s that has changed on the disk: it can be chosen again', async (lost) => {
+  test.each([
+    ['plugin', 0],
+    ['logo', 1],
+  ])('of a %s that has changed on the disk: it can be chosen again', async (_what, place) => {
     const page = await visit('/plugins');
     await open(page);
-    const input = dialog(page)
-      .locator('input[type="file"]')
-      .nth(lost === 'file' ? 0 : 1);
+    const input = dialog(page).locator('input[type="file"]').nth(place);
     await choose(page, file(source('again')));
     const path = file(source('again'));
     await input.setInputFiles(path);
