@@ -1,8 +1,8 @@
-import { NumberInput, type NumberInputProps, Select, Textarea, TextInput } from '@mantine/core';
-import { useState } from 'react';
+import { Select, Textarea, TextInput } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { CallableModel } from '../../api/types.ts';
 import { localise } from '../../ui/localise.ts';
+import { NumberField } from '../../ui/number-field.tsx';
 import { useFormat } from '../../ui/use-format.ts';
 import { writeFieldName } from '../../ui/write-field-name.ts';
 
@@ -105,27 +105,3 @@ export function RequestField({ name, schema, value, onChange }: RequestFieldProp
     />
   );
 }
-
-type NumberFieldProps = NumberInputProps & {
-  value: number | string;
-  /** undefined: no number is there. */
-  onChange(value: number | undefined): void;
-};
-
-/** What is typed on the way to a number (`0.`, `10.0`) stays as it is typed: put back as the number it means so far, the next digit would make it another. */
-function NumberField({ value, onChange, ...input }: NumberFieldProps) {
-  const [typed, setTyped] = useState(value);
-  return (
-    <NumberInput
-      {...input}
-      value={readNumber(typed) === readNumber(value) ? typed : value}
-      onChange={(next) => {
-        setTyped(next);
-        onChange(readNumber(next));
-      }}
-    />
-  );
-}
-
-const readNumber = (text: number | string): number | undefined =>
-  text === '' || Number.isNaN(Number(text)) ? undefined : Number(text);
