@@ -1,12 +1,16 @@
 /** Answers that come late, or not at all, to somebody who has gone on meanwhile. */
-import { describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
-import { ask } from '../support/gateway.ts';
+import { ask, startVendor, type VendorProcess } from '../support/gateway.ts';
 import { heading, password, screens, see, told, useOnePanel } from './harness.ts';
 import { holdAnswer } from './hold-answer.ts';
 
+let vendor: VendorProcess;
+afterAll(() => vendor?.stop());
+
 const one = useOnePanel(async (root) => {
-  await root.createChannel('http://127.0.0.1:9');
+  vendor = await startVendor();
+  await root.createChannel(vendor.url);
   await root.call('POST', '/api/custom-oauth-provider', {
     ...{ name: 'House login', slug: 'house', enabled: false, client_id: 'panel', client_secret: 'a-secret' },
     authorization_endpoint: 'https://login.example.org/authorize',
@@ -165,6 +169,39 @@ describe('what is shown once', () => {
     await page.getByRole('link', { name: 'Cancel' }).click({ force: true });
     await making.release();
     await heading(page, '“Seen” is ready').waitFor();
+  });
+});
+
+describe('what cannot be read anew', () => {
+  const refuse = (page: Page, path: string) =>
+    page.route(path, (route) =>
+      route.fulfill({ status: 400, json: { success: false, code: 'STRANGE', message: 'No luck.' } }),
+    );
+
+  test('of what needs attention: nobody is told that all is well', async () => {
+    const page = await openAsRoot('/tasks');
+    await refuse(page, '**/api/attention');
+    await link(page, 'Home').click();
+    await heading(page, 'Hello, root').waitFor();
+    await page.getByRole('alert').getByText('No luck.').waitFor();
+    await page.unroute('**/api/attention');
+  });
+
+  test('of a running task: its page says so and keeps what it knows', async () => {
+    const { body: task } = await ask(`${one.gateway().url}/v1/tasks/demo`, {
+      token: await one.root().createKey(),
+      body: { model: 'demo-video', prompt: 'a paper boat [duration=6000]' },
+    });
+    const page = await openAsRoot(`/tasks/${task.id}`);
+    await see(page, 'a paper boat');
+    await page.route(`**/api/task/${task.id}/events`, (route) => route.abort());
+    await refuse(page, `**/api/task/${task.id}`);
+    await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
+    await page.getByRole('alert').getByText('No luck.').waitFor();
+    await see(page, 'a paper boat');
+    await page.unroute(`**/api/task/${task.id}`);
+    await page.unroute(`**/api/task/${task.id}/events`);
+    await page.getByRole('alert').getByText('No luck.').waitFor({ state: 'detached' });
   });
 });
 

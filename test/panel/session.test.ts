@@ -200,6 +200,15 @@ describe('renewal', () => {
     expect(session.read().bundle?.user.display_name).toBe('Ada');
   });
 
+  test('a late answer to somebody else, or of another session, changes nothing', async () => {
+    const { session } = await signedIn({});
+    const before = session.read();
+    const { user, ...rotation } = bundle('b', 'of-another-session');
+    session.adopt(rotation);
+    session.adopt({ user: { ...user, id: user.id + 1, display_name: 'Eve' } });
+    expect(session.read()).toEqual(before);
+  });
+
   test('a second refusal ends it: no endless loop', async () => {
     const { session, asked } = await signedIn({
       '/api/user/self': [refused(401, 'AUTH_UNAUTHORIZED')],

@@ -20,7 +20,7 @@ export type SessionState = {
   /** Counts the changes: an answer that was asked for before a login or logout is recognised as stale. */
   epoch(): number;
   accept(bundle: SessionBundle): void;
-  /** The same session with another token, or with newer details of who it is. Nothing where nobody is signed in. */
+  /** The same session with another token, or with newer details of who it is. Nothing where that session or person is signed in no more. */
   adopt(changed: SessionRotation | Pick<SessionBundle, 'user'>): void;
   forget(end: SessionEnd | null): void;
   /** Whether the access token has at most `seconds` left, by this machine's clock since it came. */
@@ -57,6 +57,9 @@ export function createSessionState(now: () => number): SessionState {
     adopt: (changed) => {
       const { bundle } = snapshot;
       if (bundle === null) return;
+      const isOthers =
+        'user' in changed ? changed.user.id !== bundle.user.id : changed.session.sid !== bundle.session.sid;
+      if (isOthers) return;
       const next = { ...bundle, ...changed };
       if ('access_token' in changed) accept(next);
       else set({ phase: 'signed_in', bundle: next, end: null });

@@ -6,6 +6,7 @@ import { useApi } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useRole } from '../../session/use-role.ts';
 import { roles } from '../../shell/sections.ts';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
 import { Section } from '../../ui/section.tsx';
 import { StatusMark } from '../../ui/status-mark.tsx';
 import classes from './attention-list.module.css';
@@ -38,8 +39,9 @@ const refreshMs = 60_000;
 export function AttentionList() {
   const { t } = useTranslation();
   const role = useRole();
-  const { data = [] } = useApi<AttentionItem[]>('/api/attention', { refreshMs });
-  if (data.length === 0) return null;
+  const { data = [], error } = useApi<AttentionItem[]>('/api/attention', { refreshMs });
+  // That nobody could look is not that all is well.
+  if (data.length === 0) return error && <FailureNotice error={error} />;
   return (
     <Section heading={t('home.attention')}>
       <ul className={classes.items}>

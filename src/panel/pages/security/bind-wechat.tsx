@@ -77,14 +77,21 @@ function CodeForm({ onClose, hasPicture }: Omit<BindWeChatProps, 'isOpen'>) {
             onError={() => setPictured(false)}
           />
         )}
-        {begun.isError && <FailureNotice error={begun.error} />}
+        {begun.isError && (
+          <>
+            <FailureNotice error={begun.error} />
+            <Button variant="default" onClick={() => void begun.refetch()}>
+              {t('app.retry')}
+            </Button>
+          </>
+        )}
         {form.error !== null && <FailureNotice error={form.error} />}
         <TextInput {...form.bind('code')} label={t('code.label')} autoComplete="one-time-code" spellCheck={false} />
         <Group justify="flex-end" gap="sm">
           <Button variant="default" onClick={onClose}>
             {t('app.cancel')}
           </Button>
-          <Button type="submit" loading={form.isPending} disabled={begun.data === undefined}>
+          <Button type="submit" loading={form.isPending} disabled={begun.data === undefined || begun.isFetching}>
             {t('home.identities.bind')}
           </Button>
         </Group>

@@ -1,3 +1,4 @@
+import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { ApiError } from '../../api/api-error.ts';
 import { findFaulty } from '../../api/read-faults.ts';
@@ -31,13 +32,16 @@ export type Drafts = {
 export function useDrafts(options: readonly Option[], savedText: string): Drafts {
   const [drafts, setDrafts] = useState<Readonly<Record<string, string>>>({});
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
+  const queries = useQueryClient();
   const change = useChange<Saving>({
     request: ({ changes, force }) => ({
       method: 'PUT',
       path: '/api/option',
       body: { options: changes, ...(force ? { force: true } : {}) },
     }),
-    stale: ['/api/option', '/api/status', '/api/channel/choices'],
+    stale: ['/api/option', '/api/channel/choices'],
+    // What is switched on and off, for all pages.
+    onAnswer: () => void queries.invalidateQueries({ queryKey: ['status'] }),
     onSuccess: (_, saved) => {
       // What was typed while the answer was on its way is not saved yet.
       setDrafts((now) =>

@@ -5,6 +5,7 @@ import type { TaskDetail } from '../../api/types.ts';
 import { useSessionSnapshot } from '../../session/session-context.tsx';
 import { Answer } from '../../ui/answer.tsx';
 import { BackLink } from '../../ui/back-link.tsx';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
 import { MissingThing } from '../../ui/missing-thing.tsx';
 import { Page } from '../../ui/page.tsx';
 import { Section } from '../../ui/section.tsx';
@@ -33,7 +34,7 @@ function OneTask({ id }: { id: string }) {
   const { t } = useTranslation();
   const task = useTask(id);
   const back = <BackLink to="/tasks">{t('task.back')}</BackLink>;
-  if (task.data !== undefined) return <LoadedTask task={task.data} back={back} />;
+  if (task.data !== undefined) return <LoadedTask task={task.data} error={task.error} back={back} />;
   return (
     <Page heading={t('tasks.column.task')} back={back}>
       <Answer
@@ -48,7 +49,14 @@ function OneTask({ id }: { id: string }) {
   );
 }
 
-function LoadedTask({ task, back }: { task: TaskDetail; back: ReactNode }) {
+type LoadedTaskProps = {
+  task: TaskDetail;
+  /** Why it could not be read anew. */
+  error: Error | null;
+  back: ReactNode;
+};
+
+function LoadedTask({ task, error, back }: LoadedTaskProps) {
   const { t } = useTranslation();
   const format = useFormat();
   const { bundle } = useSessionSnapshot();
@@ -61,6 +69,7 @@ function LoadedTask({ task, back }: { task: TaskDetail; back: ReactNode }) {
       back={back}
       actions={buttons}
     >
+      {error !== null && <FailureNotice error={error} />}
       <div className={classes.columns}>
         <div className={classes.main}>
           <Section heading={t('task.result')}>
