@@ -230,7 +230,7 @@ export const TASK_VARIABLES = {
   sandboxCallsPerPlugin: variable({
     env: 'SANDBOX_CALLS_PER_PLUGIN',
     group: 'sandbox',
-    doc: 'Hook calls of one plugin at once on a node.',
+    doc: 'Hook calls of one plugin at once on a node; quick ones that wait are made together and count as one.',
     kind: integer(1, 1000),
     default: 8,
   }),

@@ -39,7 +39,7 @@ export type HookCall = {
   args: readonly unknown[];
   maxArgsBytes: number;
   maxResultBytes: number;
-  /** Longest wait for a slot, in ms; without it a call waits until `signal` is aborted. */
+  /** Longest wait for a slot, in ms; without it a call waits until `signal` is aborted. One that was sent with others has its slot. */
   admissionTimeoutMs?: number;
   signal?: AbortSignal;
   /** Freezes `utils.unixNow`, `Date` and the random seed (fixtures). */
