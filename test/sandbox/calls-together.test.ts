@@ -23,13 +23,19 @@ const numbers = Array.from({ length: 100 }, (_, i) => i);
 let sandbox: Sandbox;
 beforeAll(async () => {
   sandbox = startSandbox({ callTimeoutMs: 1_000 });
-  await warm();
+  await warm(sandbox);
 });
 afterAll(() => sandbox.close());
-/** A plugin that has just answered quickly. */
-const warm = async () => {
-  for (const i of [1, 2, 3]) expect(await resultOf(sandbox, quick, 'id', [i])).toBe(i);
-};
+/** Calls of a plugin go together while its last answer took less than this many ms. */
+const QUICK_MS = 5;
+/** Until the plugin has just answered quickly, which on a busy machine takes more than one try. */
+async function warm(pool: Sandbox): Promise<void> {
+  for (;;) {
+    const outcome = await pool.call(quick, hook('id', [1]));
+    if (!outcome.ok) throw new Error(outcome.error.message);
+    if (outcome.value.ms < QUICK_MS) return;
+  }
+}
 const call = (name: string, ...args: unknown[]) => sandbox.call(quick, hook(name, args));
 
 test('each has its own arguments, state, console and result', async () => {
@@ -68,7 +74,7 @@ test('a guest that is dropped for its memory is loaded anew for the next', async
 });
 
 test('those made do not wait for a slow one, and all are made once', async () => {
-  await warm();
+  await warm(sandbox);
   const order: number[] = [];
   const results = await Promise.all(
     numbers.map(async (i) => {
@@ -83,7 +89,7 @@ test('those made do not wait for a slow one, and all are made once', async () =>
 test.each(['stuckOn', 'endless'])(
   'one that never ends is stopped, and the others have their answers (%s)',
   async (name) => {
-    await warm();
+    await warm(sandbox);
     const outcomes = await Promise.all(numbers.map((i) => call(name, 42, i)));
     for (const [i, outcome] of outcomes.entries()) {
       if (i !== 42) expect(outcome).toMatchObject({ ok: true, value: { value: i } });
@@ -95,7 +101,7 @@ test.each(['stuckOn', 'endless'])(
 test('every process that a plugin makes us stop counts against it, also with several calls in it', async () => {
   const strict = startSandbox({ processes: 1, callTimeoutMs: 1_000, killsToSuspend: 2 });
   try {
-    for (const i of [1, 2, 3]) expect(await resultOf(strict, quick, 'id', [i])).toBe(i);
+    await warm(strict);
     const before = strict.call(plugin(source, 'another'), hook('nap', [50, 0]));
     const outcomes = await Promise.all([1, 2].map((i) => strict.call(quick, hook('stuckOn', [2, i]))));
     expect((await before).ok).toBe(true);
@@ -109,7 +115,7 @@ test('every process that a plugin makes us stop counts against it, also with sev
 test('a plugin that is suspended for a call makes none of those that were sent with it', async () => {
   const strict = startSandbox({ processes: 1, callTimeoutMs: 1_000, killsToSuspend: 1 });
   try {
-    for (const i of [1, 2, 3]) expect(await resultOf(strict, quick, 'id', [i])).toBe(i);
+    await warm(strict);
     const before = strict.call(plugin(source, 'another'), hook('nap', [50, 0]));
     const outcomes = await Promise.all([1, 2, 3].map((i) => strict.call(quick, hook('stuckOn', [2, i]))));
     expect((await before).ok).toBe(true);
@@ -124,7 +130,7 @@ test('those that a slow one sent back to wait are given up in time, and when the
   const single = startSandbox({ processes: 1 });
   const caller = new AbortController();
   try {
-    for (const i of [1, 2, 3]) expect(await resultOf(single, quick, 'id', [i])).toBe(i);
+    await warm(single);
     const nap = (ms: number, x: number, options = {}) => single.call(quick, hook('nap', [ms, x], options));
     const before = single.call(plugin(source, 'another'), hook('nap', [50, 0]));
     // Sent together; all but the first come back to the queue, and stand behind the second.
