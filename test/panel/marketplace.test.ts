@@ -37,15 +37,20 @@ const dialog = (page: Page) => page.getByRole('dialog');
 const goTo = (page: Page, name: string) =>
   page.getByRole('navigation').getByRole('link', { name, exact: true }).click();
 
+/** Begins an installation, goes to another page before its answer, and lets that come. */
+async function installAndLeave(page: Page): Promise<void> {
+  const installing = await holdAnswer(page, '**/marketplace/install', 'POST');
+  await page.getByRole('button', { name: 'Install 1.0.0' }).click();
+  await installing.answered;
+  await goTo(page, 'Prices');
+  await heading(page, 'Prices').waitFor();
+  await installing.release();
+}
+
 describe('what follows an installation stays away from who has left its page', () => {
   test('the plugin is not opened', async () => {
     const page = await visit('/marketplace/good/scissors');
-    const installing = await holdAnswer(page, '**/marketplace/install', 'POST');
-    await page.getByRole('button', { name: 'Install 1.0.0' }).click();
-    await installing.answered;
-    await goTo(page, 'Prices');
-    await heading(page, 'Prices').waitFor();
-    await installing.release();
+    await installAndLeave(page);
     await told(page, 'scissors 1.0.0 is installed');
     expect(new URL(page.url()).pathname).toBe('/prices');
   });
@@ -57,12 +62,7 @@ describe('what follows an installation stays away from who has left its page', (
     await dialog(page).getByRole('button', { name: 'Cancel' }).click();
     await dialog(page).waitFor({ state: 'detached' });
 
-    const installing = await holdAnswer(page, '**/marketplace/install', 'POST');
-    await page.getByRole('button', { name: 'Install 1.0.0' }).click();
-    await installing.answered;
-    await goTo(page, 'Prices');
-    await heading(page, 'Prices').waitFor();
-    await installing.release();
+    await installAndLeave(page);
     expect(await dialog(page).count()).toBe(0);
   });
 });
