@@ -70,21 +70,24 @@ function SourcesForm({ stored, onClose }: { stored: readonly Source[]; onClose()
         {change.isError && <FailureNotice error={change.error} />}
         {entries.map(({ id, name, index_url: address }) => (
           <Group key={id} align="flex-end" gap="sm" wrap="nowrap">
-            <TextInput
-              label={t('market.sourceName')}
-              value={name}
-              onChange={(event) => edit(id, { name: event.currentTarget.value })}
-              w={170}
-            />
-            <TextInput
-              label={t('market.sourceAddress')}
-              value={address}
-              placeholder="https://example.com/plugins/index.json"
-              onChange={(event) => edit(id, { index_url: event.currentTarget.value })}
-              flex={1}
-              spellCheck={false}
-              autoCapitalize="none"
-            />
+            {/* On a phone one above the other: an address is long. */}
+            <Group gap="sm" flex={1}>
+              <TextInput
+                label={t('market.sourceName')}
+                value={name}
+                onChange={(event) => edit(id, { name: event.currentTarget.value })}
+                flex="1 1 150px"
+              />
+              <TextInput
+                label={t('market.sourceAddress')}
+                value={address}
+                placeholder="https://example.com/plugins/index.json"
+                onChange={(event) => edit(id, { index_url: event.currentTarget.value })}
+                flex="3 1 250px"
+                spellCheck={false}
+                autoCapitalize="none"
+              />
+            </Group>
             <ActionIcon
               variant="subtle"
               color="gray"
