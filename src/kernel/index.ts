@@ -31,3 +31,4 @@ export { isObject, type Json, type JsonObject, MAX_JSON_DEPTH, nestsTooDeep, par
 export { type Logger, silentLogger } from './logger.ts';
 export { redactSecrets, sanitizeMessage } from './redact.ts';
 export { err, ok, type Result } from './result.ts';
+export { createJsonScanner, type JsonBounds, type JsonScanner, sliceChunks } from './scan-json.ts';

@@ -1,0 +1,123 @@
+/** Bounds of JSON text. `maxDepth` counts nested arrays and objects; a value is anything but the name of a member. */
+export type JsonBounds = { maxBytes: number; maxValues: number; maxDepth: number };
+
+/** Counts JSON while it arrives. */
+export type JsonScanner = {
+  /**
+   * Reads the next bytes of the text and tells the first bound that it passes. After that nothing more is read, and every call tells the same
+   * bound. The counts hold for every valid beginning of the text, so a parser never makes more than it was allowed before it finds a fault.
+   */
+  scan(chunk: Uint8Array): keyof JsonBounds | undefined;
+  /** Bytes, values and levels so far. */
+  readonly counts: { readonly bytes: number; readonly values: number; readonly depth: number };
+};
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+
+/** What a byte outside of strings begins or ends. */
+const SPACE = 0;
+const SCALAR = 1;
+const STRING = 2;
+const OPEN = 3;
+const CLOSE = 4;
+const COLON = 5;
+const KINDS = new Uint8Array(256).fill(SCALAR);
+for (const char of ' \t\r\n,') KINDS[char.charCodeAt(0)] = SPACE;
+for (const char of '[{') KINDS[char.charCodeAt(0)] = OPEN;
+for (const char of ']}') KINDS[char.charCodeAt(0)] = CLOSE;
+KINDS[':'.charCodeAt(0)] = COLON;
+KINDS[QUOTE] = STRING;
+
+/**
+ * A scanner of UTF-8 JSON in chunks of any size. It takes linear time and a fixed amount of memory. It does not check the grammar: whether the
+ * text is JSON, a parser says afterwards.
+ */
+export function createJsonScanner({ maxBytes, maxValues, maxDepth }: JsonBounds): JsonScanner {
+  const counts = { bytes: 0, values: 0, depth: 0 };
+  let levels = 0;
+  let isInString = false;
+  /** The next byte of the string is escaped. */
+  let isEscaped = false;
+  let isInScalar = false;
+  let passed: keyof JsonBounds | undefined;
+
+  /** The index behind the string's closing quote, or the chunk's length. */
+  function skipString(chunk: Uint8Array, start: number): number {
+    let from = start;
+    if (isEscaped) {
+      isEscaped = false;
+      from += 1;
+    }
+    for (let at = from; ; ) {
+      const quote = chunk.indexOf(QUOTE, at);
+      const end = quote === -1 ? chunk.length : quote;
+      let escapes = 0;
+      // A quote found earlier ends the run: no backslash is counted twice.
+      while (end - escapes > at && chunk[end - 1 - escapes] === BACKSLASH) escapes += 1;
+      const isOdd = escapes % 2 === 1;
+      if (quote === -1) {
+        isEscaped = isOdd;
+        return end;
+      }
+      at = quote + 1;
+      if (isOdd) continue;
+      isInString = false;
+      return at;
+    }
+  }
+
+  function read(chunk: Uint8Array): keyof JsonBounds | undefined {
+    for (let i = 0; i < chunk.length; ) {
+      if (isInString) {
+        i = skipString(chunk, i);
+        continue;
+      }
+      const kind = KINDS[chunk[i] as number];
+      i += 1;
+      if (kind === SCALAR) {
+        if (isInScalar) continue;
+        isInScalar = true;
+        counts.values += 1;
+      } else {
+        isInScalar = false;
+        if (kind === STRING) {
+          isInString = true;
+          counts.values += 1;
+        } else if (kind === OPEN) {
+          counts.values += 1;
+          levels += 1;
+          if (levels > counts.depth) counts.depth = levels;
+        } else if (kind === CLOSE) levels -= 1;
+        // The string before it was a name. Its value follows, so the count was never too high.
+        else if (kind === COLON) counts.values -= 1;
+      }
+      if (counts.values > maxValues) return 'maxValues';
+      if (counts.depth > maxDepth) return 'maxDepth';
+    }
+    return undefined;
+  }
+
+  return {
+    counts,
+    scan(chunk) {
+      if (passed) return passed;
+      counts.bytes += chunk.byteLength;
+      passed = counts.bytes > maxBytes ? 'maxBytes' : read(chunk);
+      return passed;
+    },
+  };
+}
+
+/** Takes a scanner about two milliseconds at worst. */
+const SLICE_BYTES = 256 * 1024;
+
+/** The same bytes in slices, with time for everybody else between those of one chunk. A slice is good until the next is asked for. */
+export async function* sliceChunks(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+  for await (const chunk of chunks) {
+    for (let at = 0; at < chunk.byteLength; at += SLICE_BYTES) {
+      if (at > 0) await new Promise((resolve) => setImmediate(resolve));
+      yield chunk.subarray(at, at + SLICE_BYTES);
+    }
+  }
+}
