@@ -1,5 +1,6 @@
 import pino, { type DestinationStream, type Logger as PinoLogger } from 'pino';
-import type { Logger } from '../kernel/index.ts';
+import { escapeHiddenInJson, type Logger } from '../kernel/index.ts';
+import { escapeFields } from './escape-fields.ts';
 import { redactFields, redactText } from './redact-fields.ts';
 
 export type LogOptions = {
@@ -16,7 +17,9 @@ export type LogOptions = {
  * has to be found on disk, which a compiled binary could not do. JSON lines are `{level, time, …fields, msg}`, times in ISO form.
  */
 export async function createLogger(options: LogOptions): Promise<Logger> {
-  const plain = options.destination ?? openStandardError();
+  const lines = options.destination ?? openStandardError();
+  // What a terminal acts on, or what changes the order in which a line is read, is written as an escape.
+  const plain = { write: (line: string) => lines.write(escapeHiddenInJson(line)) };
   return wrap(
     pino(
       {
@@ -25,7 +28,7 @@ export async function createLogger(options: LogOptions): Promise<Logger> {
         timestamp: pino.stdTimeFunctions.isoTime,
         formatters: { level: (label) => ({ level: label }) },
       },
-      options.pretty ? await prettify(plain, options.colors) : plain,
+      options.pretty ? await prettify(lines, options.colors) : plain,
     ),
   );
 }
@@ -44,7 +47,7 @@ async function prettify(plain: DestinationStream, colors: boolean): Promise<Dest
   // 3 ms to load: only where a person reads.
   const { prettyFactory } = await import('pino-pretty');
   const format = prettyFactory({ singleLine: true, colorize: colors, translateTime: 'SYS:HH:MM:ss.l' });
-  return { write: (line) => plain.write(format(line)) };
+  return { write: (line) => plain.write(format(escapeFields(line))) };
 }
 
 function wrap(inner: PinoLogger): Logger {

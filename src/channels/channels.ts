@@ -165,12 +165,12 @@ export function createChannels(deps: {
       if (moves && change.key === undefined && !mayMoveKey) throw channelErrors.key_required({ param: 'key' });
       const key = change.key === undefined ? undefined : checkKey(change.key);
       const channel = await store.channels.update(id, {
-        ...(change.name === undefined ? {} : { name: checkName(change.name) }),
+        ...(change.name === undefined ? {} : { name: checkName(change.name, before.name) }),
         ...(key === undefined ? {} : { keySealed: secretBox.seal(key), keyHint: hint(key) }),
         // What does not move is not written: the channel may have moved, with another key, since it was read.
         ...(moves ? { type: binding.type, baseUrl: binding.baseUrl, taskPluginKey: binding.taskPluginKey } : {}),
-        ...(change.models === undefined ? {} : { models: checkNames('models', change.models) }),
-        ...(change.groups === undefined ? {} : { groups: checkNames('groups', change.groups) }),
+        ...(change.models === undefined ? {} : { models: checkNames('models', change.models, before.models) }),
+        ...(change.groups === undefined ? {} : { groups: checkNames('groups', change.groups, before.groups) }),
         ...(change.priority === undefined ? {} : { priority: change.priority }),
         ...(change.weight === undefined ? {} : { weight: change.weight }),
         ...(change.modelMapping === undefined ? {} : { modelMapping: checkMapping(change.modelMapping) }),

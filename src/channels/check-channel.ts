@@ -1,4 +1,4 @@
-import type { JsonObject } from '../kernel/index.ts';
+import { HIDDEN_CHARACTERS_RULE, hasHiddenCharacters, type JsonObject } from '../kernel/index.ts';
 import type { EnabledStatus } from '../store/ports/index.ts';
 import { channelErrors } from './errors.ts';
 
@@ -38,12 +38,18 @@ const MAX_BASE_URL = 191;
 
 const invalid = (param: string, message: string) => channelErrors.invalid({ param, message });
 
-export function checkName(name: string): string {
+/** `former`: the name that is stored, which may stay. */
+export function checkName(name: string, former?: string): string {
   const trimmed = name.trim();
   if (trimmed === '' || [...trimmed].length > MAX_NAME) {
     throw invalid('name', `name must have 1 to ${MAX_NAME} characters.`);
   }
+  requireVisible('name', trimmed, [former]);
   return trimmed;
+}
+
+function requireVisible(param: string, name: string, former: readonly (string | undefined)[]): void {
+  if (hasHiddenCharacters(name) && !former.includes(name)) throw invalid(param, `${param}: ${HIDDEN_CHARACTERS_RULE}`);
 }
 
 export function checkKey(key: string): string {
@@ -71,12 +77,14 @@ export function checkBaseUrl(baseUrl: string): string {
   return normal;
 }
 
-export function checkNames(param: 'models' | 'groups', values: string[]): string[] {
+/** `former`: the names that are stored, which may stay. */
+export function checkNames(param: 'models' | 'groups', values: string[], former: readonly string[] = []): string[] {
   const trimmed = values.map((value) => value.trim());
   if (trimmed.length === 0) throw invalid(param, `${param} must name at least one entry.`);
   if (trimmed.length > MAX_MODELS) throw invalid(param, `${param} may have at most ${MAX_MODELS} entries.`);
   if (trimmed.some((value) => value === '')) throw invalid(param, `${param} must not contain an empty entry.`);
   if (new Set(trimmed).size !== trimmed.length) throw invalid(param, `${param} names an entry twice.`);
+  for (const name of trimmed) requireVisible(param, name, former);
   return trimmed;
 }
 

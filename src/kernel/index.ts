@@ -17,6 +17,13 @@ export {
 export { AppError, defineErrors, type ErrorKind } from './errors.ts';
 export { giveBack } from './give-back.ts';
 export {
+  escapeHiddenCharacters,
+  escapeHiddenInJson,
+  HIDDEN_CHARACTERS_RULE,
+  hasHiddenCharacters,
+  removeHiddenCharacters,
+} from './hidden-characters.ts';
+export {
   jitter,
   newMessageId,
   newRelayId,

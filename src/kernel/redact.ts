@@ -1,3 +1,5 @@
+import { removeHiddenCharacters } from './hidden-characters.ts';
+
 const CONTROL = /\p{Cc}/gu;
 
 /** Shorter ones would blank ordinary words. */
@@ -31,9 +33,9 @@ function withoutCut(text: string, secret: string): string {
   return text;
 }
 
-/** A message from a plugin or a vendor made fit for a caller: control characters to spaces, at most `max` code points. */
+/** A message from a plugin or a vendor made fit for a caller: without hidden characters, at most `max` code points. */
 export function sanitizeMessage(text: string, max = 512): string {
-  const clean = text.replace(CONTROL, ' ').trim();
+  const clean = removeHiddenCharacters(text).trim();
   const points = [...clean];
   return points.length > max ? points.slice(0, max).join('') : clean;
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { createLogger } from '../../src/app/logger.ts';
 import { redactFields, redactText } from '../../src/app/redact-fields.ts';
+import type { Logger } from '../../src/kernel/index.ts';
 
 const SECRET = 'hunter2-hunter2-hunter2';
 
@@ -32,6 +33,42 @@ describe('lines', () => {
     logger.warn({ password: SECRET, n: 1 }, 'careful');
     expect(lines.join('')).toContain('careful');
     expect(lines.join('')).not.toContain(SECRET);
+  });
+});
+
+describe('a value that a client sends forges no line and moves nothing in a terminal', () => {
+  const HOSTILE = 'x\n[12:00:00.000] INFO: forged\r\u001b[2J\u007f\u009b31m\u2028\u2029\u202e\u2066';
+  const HOSTILE_CHARACTER =
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+    /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/;
+  const cause = new Error(HOSTILE);
+  const rows: [what: string, write: (logger: Logger) => void][] = [
+    ['message', (logger) => logger.warn({}, HOSTILE)],
+    ['value', (logger) => logger.warn({ path: HOSTILE }, 'm')],
+    ['field name', (logger) => logger.warn({ [HOSTILE]: 1 }, 'm')],
+    ['nested value', (logger) => logger.warn({ a: { b: [HOSTILE] } }, 'm')],
+    ['nested field name', (logger) => logger.warn({ a: { [HOSTILE]: { [HOSTILE]: 1 } } }, 'm')],
+    ["child's field", (logger) => logger.child({ [HOSTILE]: HOSTILE }).warn({}, 'm')],
+    ['time and level', (logger) => logger.child({ time: HOSTILE, level: HOSTILE, msg: HOSTILE }).warn({}, 'm')],
+    ['error with a cause', (logger) => logger.warn({ err: new Error(HOSTILE, { cause }) }, 'm')],
+    ['code of an error', (logger) => logger.warn({ err: Object.assign(new Error('e'), { code: HOSTILE }) }, 'm')],
+  ];
+  test.each(rows)('pretty: %s', async (_what, write) => {
+    const { logger, lines } = await capture({ pretty: true });
+    write(logger);
+    const text = lines.join('');
+    expect(text).toContain('forged');
+    expect(text).not.toMatch(HOSTILE_CHARACTER);
+    // Every line but the first is an indented part of it.
+    for (const line of text.trimEnd().split('\n').slice(1)) expect(line).toMatch(/^ {4}/);
+  });
+  test.each(rows)('JSON: %s', async (_what, write) => {
+    const { logger, lines } = await capture();
+    write(logger);
+    expect(lines).toHaveLength(1);
+    expect(lines[0]?.trimEnd()).not.toMatch(HOSTILE_CHARACTER);
+    expect(lines[0]?.trimEnd()).not.toContain('\n');
+    expect(JSON.stringify(JSON.parse(lines[0]!))).toContain('forged');
   });
 });
 

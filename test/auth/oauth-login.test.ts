@@ -136,6 +136,11 @@ for (const dialect of DIALECTS) {
       }
     });
 
+    test("a provider's name of a person comes without what hides in it", async () => {
+      idp.state.person = { ...person, name: 'Al\u202eice\u200b\nB' };
+      expect((await logInAt(auth, idp, 'github')).bundle.user.display_name).toBe('Alice B');
+    });
+
     test('a name that our rules do not allow, or that is taken, is replaced', async () => {
       for (const [login, id] of [
         ['no spaces please', '1'],

@@ -177,6 +177,23 @@ describeEachStore(
         });
       }
 
+      test('a name that looks like another one is refused, and a stored one may stay', async () => {
+        const turned = 'acme\u202egnp';
+        const rows: [change: Partial<ChannelInput>, param: string][] = [
+          [{ name: turned }, 'name'],
+          [{ name: 'ac\u001b[2Jme' }, 'name'],
+          [{ models: ['m', turned] }, 'models'],
+          [{ groups: [turned] }, 'groups'],
+        ];
+        for (const [change, param] of rows) {
+          expect(await refusal(() => create(change))).toEqual({ code: 'channels.invalid', param });
+        }
+        const before = await create();
+        await store.channels.update(before.id, { name: turned, models: [turned], updatedAt: 1 });
+        const { channel } = await channels.update(before.id, { name: turned, models: [turned, 'n'], weight: 7 }, mine);
+        expect(channel).toMatchObject({ name: turned, models: [turned, 'n'], weight: 7 });
+      });
+
       test('the same address in other words moves nothing', async () => {
         const { id } = await create();
         const { channel } = await channels.update(id, { baseUrl: 'HTTPS://vendor.example:443/' }, mine);

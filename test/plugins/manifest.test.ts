@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test';
-import type { Json } from '../../src/kernel/index.ts';
+import { err, type Json } from '../../src/kernel/index.ts';
 import { checkManifest } from '../../src/plugins/manifest/check-manifest.ts';
+import { checkVisibleNames } from '../../src/plugins/manifest/check-visible-names.ts';
 import { createSchemaCheck } from '../../src/plugins/manifest/compile-schema.ts';
 import { publishMeta } from '../../src/plugins/manifest/normalize-meta.ts';
 import { RULES } from '../../src/plugins/manifest/rules.ts';
@@ -11,8 +12,13 @@ import { submit } from './manifest-table/routes.ts';
 
 const checkSchema = createSchemaCheck();
 /** As a plugin's module gives it: JSON. */
-const check = (meta: unknown, exports: Record<string, ExportShape> = {}) =>
-  checkManifest(meta === undefined ? undefined : (JSON.parse(JSON.stringify(meta)) as Json), exports, checkSchema);
+const check = (meta: unknown, exports: Record<string, ExportShape> = {}) => {
+  const json = meta === undefined ? undefined : (JSON.parse(JSON.stringify(meta)) as Json);
+  const manifest = checkManifest(json, exports, checkSchema);
+  if (!manifest.ok) return manifest;
+  const hidden = checkVisibleNames(manifest.value);
+  return hidden.length > 0 ? err(hidden) : manifest;
+};
 
 const faultsOf = (meta: unknown, exports: Record<string, ExportShape> = {}): string[] => {
   const result = check(meta, exports);

@@ -85,6 +85,22 @@ describe.each(['sqlite', 'postgres'] as const)('plugins on %s', (dialect) => {
     expect((await refusal(service.activate('acme', '3.0.0'))).code).toBe('plugins.not_found');
   });
 
+  test('a plugin whose name looks like another one is refused; one that is stored serves on and can be changed', async () => {
+    const misleading = at('1.0.0', { name: 'Acme \u202eoediV' });
+    const refused = await refusal(service.upload(misleading));
+    expect(refused).toMatchObject({
+      code: 'plugins.invalid',
+      details: { errors: [{ path: '/name', rule: 'name.characters', line: expect.any(Number) }] },
+    });
+    await opened.store.plugins.insert({
+      ...{ key: 'acme', version: '1.0.0', apiVersion: 1, source: misleading.source, remark: '', icon: null },
+      ...{ sourceHash: sha256Hex(misleading.source), enabled: true, narrowedModels: null, createdAt: 1 },
+    });
+    const again = await service.upload({ ...misleading, remark: 'known' });
+    expect(again.plugin).toMatchObject({ remark: 'known' });
+    expect(serving()).toBe('1.0.0');
+  });
+
   test('an upload that is refused changes nothing that is live', async () => {
     await service.upload(at('1.0.0'));
     const before = service.current();

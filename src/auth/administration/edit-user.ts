@@ -38,7 +38,7 @@ export function createEditUser(deps: {
   const { store, administer, clock, passwords } = deps;
 
   return async (principal: PanelPrincipal, userId: number, edit: AccountEdit): Promise<AccountEdited> => {
-    const { email, ...change } = validate(edit);
+    const { email, ...change } = validate(edit, await loadAccount(store, userId));
     const passwordHash = await hashPassword(userId, edit);
     const intent = { userId, action: 'edit', ...(passwordHash ? { endsSessions: 'admin_user_update' } : {}) } as const;
 
@@ -63,10 +63,13 @@ export function createEditUser(deps: {
   }
 }
 
-const validate = (edit: AccountEdit): UserChange => ({
+/** A stored name may stay, whatever characters it has. */
+const validate = (edit: AccountEdit, former: AdminUserRecord): UserChange => ({
   ...(edit.username === undefined ? {} : { username: validateUsername(edit.username) }),
-  ...(edit.display_name === undefined ? {} : { displayName: validateDisplayName(edit.display_name) }),
-  ...(edit.group === undefined ? {} : { group: validateGroup(edit.group) }),
+  ...(edit.display_name === undefined
+    ? {}
+    : { displayName: validateDisplayName(edit.display_name, former.displayName) }),
+  ...(edit.group === undefined ? {} : { group: validateGroup(edit.group, former.group) }),
   ...(edit.remark === undefined ? {} : { remark: validateRemark(edit.remark) }),
   ...(edit.email === undefined ? {} : { email: edit.email === null ? null : requireMailAddress(edit.email) }),
 });

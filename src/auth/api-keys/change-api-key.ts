@@ -1,4 +1,4 @@
-import type { Clock, SecretBox } from '../../kernel/index.ts';
+import { type Clock, hasHiddenCharacters, type SecretBox } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import type { AuthConfig } from '../config.ts';
 import { authErrors } from '../errors.ts';
@@ -10,7 +10,9 @@ import { type ApiKeyFields, validateApiKeyFields } from './validate-api-key.ts';
 export function createUpdateApiKey(deps: { store: Store; clock: Clock; secretBox: SecretBox; config: AuthConfig }) {
   const { store, clock, secretBox, config } = deps;
   return async (principal: PanelPrincipal, id: number, fields: ApiKeyFields): Promise<ApiKeyView> => {
-    const change = validateApiKeyFields(fields, principal.user, config);
+    const hides = fields.name !== undefined && hasHiddenCharacters(fields.name);
+    const formerName = hides ? (await store.apiKeys.byId(id))?.name : undefined;
+    const change = validateApiKeyFields(fields, principal.user, { ...config, formerName });
     if (change.webhookUrl) await requireSecret(id, principal);
     const updated = await store.apiKeys.update(id, principal.user.id, change);
     if (!updated) throw authErrors.api_key_not_found();

@@ -2,6 +2,7 @@ import ipaddr from 'ipaddr.js';
 import { type ApiKeyRecord, ROLE, type UserRecord } from '../../store/ports/index.ts';
 import type { AuthConfig } from '../config.ts';
 import { authErrors, invalidField } from '../errors.ts';
+import { requireVisible } from '../users/require-visible.ts';
 
 /** The fields of `POST /api/token`, all optional but the name; `PUT` takes any of them and `status`. */
 export type ApiKeyFields = {
@@ -36,16 +37,16 @@ const QUOTA_MAX = 500_000 * 1_000_000_000;
 const TIME_MAX = 253_402_300_799;
 
 /**
- * The given fields as the store takes them. Rejects with `auth.validation_failed`, or with `auth.api_key_group_not_allowed` when
+ * The given fields as the store takes them. `formerName`: the name that is stored, which may stay. Rejects with `auth.validation_failed`, or with `auth.api_key_group_not_allowed` when
  * someone who is no administrator names a group other than his own: a group decides what a task costs.
  */
 export function validateApiKeyFields(
   fields: ApiKeyFields,
   owner: UserRecord,
-  { checkWebhookUrl }: Pick<AuthConfig, 'checkWebhookUrl'>,
+  { checkWebhookUrl, formerName }: Pick<AuthConfig, 'checkWebhookUrl'> & { formerName?: string | undefined },
 ): ApiKeyChange {
   const change: ApiKeyChange = {};
-  if (fields.name !== undefined) change.name = validateName(fields.name);
+  if (fields.name !== undefined) change.name = validateName(fields.name, formerName);
   if (fields.status !== undefined) change.status = validateStatus(fields.status);
   if (fields.unlimited_quota !== undefined) change.unlimitedQuota = fields.unlimited_quota;
   if (fields.quota !== undefined) change.quota = validateInteger('quota', fields.quota, QUOTA_MAX);
@@ -65,13 +66,11 @@ function validateWebhookUrl(value: string, check: AuthConfig['checkWebhookUrl'])
   return checked.value.href;
 }
 
-function validateName(value: string): string {
+function validateName(value: string, former: string | undefined): string {
   const name = value.trim();
   const length = [...name].length;
-  if (length < 1 || length > NAME_MAX || /\p{Cc}/u.test(name)) {
-    throw invalidField('name', `1 to ${NAME_MAX} characters without control characters are required.`);
-  }
-  return name;
+  if (length < 1 || length > NAME_MAX) throw invalidField('name', `1 to ${NAME_MAX} characters are required.`);
+  return requireVisible('name', name, former);
 }
 
 function validateStatus(value: number): 1 | 2 {

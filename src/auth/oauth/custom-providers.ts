@@ -119,7 +119,7 @@ export function createCustomProviders(deps: {
         const before = await tx.providers.hold(id);
         if (!before) throw authErrors.provider_not_found();
         const former = toFields(before);
-        const fields = validateProvider({ ...former, ...given(change) });
+        const fields = validateProvider({ ...former, ...given(change) }, former);
         if (before.clientSecretSealed !== '' && !sealed.clientSecretSealed) refuseForeignSecret(former, fields);
         refuseOtherPeople(former, fields, { identities: await tx.identities.countProvider(before.slug), force });
         const rootCouldEnter = await canRootEnter(tx, settingsIn);

@@ -1,5 +1,6 @@
 import type { OAuthAuthStyle } from '../../store/ports/index.ts';
 import { invalidField } from '../errors.ts';
+import { requireVisible } from '../users/require-visible.ts';
 import { parsePolicy } from './access-policy.ts';
 
 /** What an administrator writes down of a provider. */
@@ -76,8 +77,8 @@ export function validateSlug(slug: string): string {
   return slug;
 }
 
-/** Rejects with `auth.validation_failed` what could not work. The fields come back trimmed. */
-export function validateProvider(fields: ProviderFields): ProviderFields {
+/** Rejects with `auth.validation_failed` what could not work. The fields come back trimmed. `former`: those that are stored. */
+export function validateProvider(fields: ProviderFields, former?: { name: string }): ProviderFields {
   const provider = { ...fields };
   for (const [field, longest] of Object.entries(LONGEST) as [keyof typeof LONGEST, number][]) {
     const value = provider[field].trim();
@@ -85,6 +86,7 @@ export function validateProvider(fields: ProviderFields): ProviderFields {
     if (value.length > longest || !isText) throw invalidField(field, `one line of at most ${longest} characters.`);
     provider[field] = value;
   }
+  requireVisible('name', provider.name, former?.name);
   for (const field of ['name', 'client_id', 'user_id_field'] as const) {
     if (provider[field] === '') throw invalidField(field, 'it must not be empty.');
   }

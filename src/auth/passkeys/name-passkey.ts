@@ -1,4 +1,5 @@
 import { invalidField } from '../errors.ts';
+import { requireVisible } from '../users/require-visible.ts';
 
 const NAME_MAX = 64;
 
@@ -6,10 +7,8 @@ const NAME_MAX = 64;
 export function validatePasskeyName(value: string): string {
   const name = value.trim();
   const length = [...name].length;
-  if (length < 1 || length > NAME_MAX || /\p{Cc}/u.test(name) || !name.isWellFormed()) {
-    throw invalidField('name', `1 to ${NAME_MAX} characters without control characters are required.`);
-  }
-  return name;
+  if (length < 1 || length > NAME_MAX) throw invalidField('name', `1 to ${NAME_MAX} characters are required.`);
+  return requireVisible('name', name);
 }
 
 /** "Passkey 3" for the third, or the next number that no other has. */

@@ -46,7 +46,9 @@ export function createOwnAccount(deps: {
       const { id } = principal.user;
       const change: UserChange = {
         ...(edit.username === undefined ? {} : { username: validateUsername(edit.username) }),
-        ...(edit.display_name === undefined ? {} : { displayName: validateDisplayName(edit.display_name) }),
+        ...(edit.display_name === undefined
+          ? {}
+          : { displayName: validateDisplayName(edit.display_name, principal.user.displayName) }),
         ...(edit.language === undefined ? {} : { language: validateLanguage(edit.language) }),
       };
       const after = await store.users.update(id, change);

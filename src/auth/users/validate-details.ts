@@ -1,4 +1,5 @@
 import { invalidField } from '../errors.ts';
+import { requireVisible } from './require-visible.ts';
 
 const DISPLAY_NAME_MAX = 64;
 const GROUP_MAX = 64;
@@ -7,13 +8,16 @@ const REMARK_MAX = 255;
 /** `en`, `zh`, `zh-CN`. */
 const LANGUAGE = /^[a-z]{2,3}(-[A-Za-z0-9]{2,8})?$/;
 
-/** Each gives the value without surrounding space, or a rejection with `auth.validation_failed`. */
-export function validateDisplayName(value: string): string {
-  return validateLine('display_name', value, 0, DISPLAY_NAME_MAX);
+/**
+ * Each gives the value without surrounding space, or a rejection with `auth.validation_failed`. `former`: the value that is stored,
+ * which may stay.
+ */
+export function validateDisplayName(value: string, former?: string): string {
+  return requireVisible('display_name', validateLine('display_name', value, 0, DISPLAY_NAME_MAX), former);
 }
 
-export function validateGroup(value: string): string {
-  return validateLine('group', value, 1, GROUP_MAX);
+export function validateGroup(value: string, former?: string): string {
+  return requireVisible('group', validateLine('group', value, 1, GROUP_MAX), former);
 }
 
 /** An administrator's note; it may have several lines. */

@@ -1,4 +1,4 @@
-import { err, ok, type Result } from '../../kernel/index.ts';
+import { err, hasHiddenCharacters, ok, type Result } from '../../kernel/index.ts';
 import { embedText } from './embed-text.ts' with { type: 'macro' };
 
 const PLUGIN = embedText('template/plugin.js');
@@ -33,8 +33,8 @@ const MAX_NAME_LENGTH = 100;
  */
 export function newPlugin(given: string): Result<NewPlugin, string> {
   const name = given.trim();
-  if (name === '' || [...name].length > MAX_NAME_LENGTH || /[\p{Cc}\p{Zl}\p{Zp}]/u.test(name)) {
-    return err(`a name is one line of 1 to ${MAX_NAME_LENGTH} characters`);
+  if (name === '' || [...name].length > MAX_NAME_LENGTH || hasHiddenCharacters(name)) {
+    return err(`a name is one line of 1 to ${MAX_NAME_LENGTH} characters that a reader sees`);
   }
   const key = name
     .normalize('NFKD')

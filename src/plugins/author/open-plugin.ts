@@ -2,6 +2,7 @@ import { err, type Json, ok, type Result } from '../../kernel/index.ts';
 import type { ExportShape, HookOutcome, Sandbox, SandboxFailure } from '../../sandbox/index.ts';
 import { modulePath } from '../registry/load-plugin.ts';
 import { type Compiler, createCompiler } from '../source/compile-plugin.ts';
+import { findHiddenNames } from '../source/find-hidden-names.ts';
 import type { Manifest, PluginFault } from '../types.ts';
 
 /** Arguments and result of a call, in bytes: as for a hook that carries bodies. */
@@ -29,6 +30,8 @@ export async function openPlugin(
     const { error } = compiled;
     return err(error.kind === 'faults' ? error.faults : [{ path: 'source', rule: 'sandbox', message: error.message }]);
   }
+  const hidden = findHiddenNames(compiled.value);
+  if (hidden.length > 0) return err(hidden);
   const { manifest, sourceHash, exports } = compiled.value;
   const module = { key: manifest.key, version: manifest.version, source, sourceHash };
   return ok({

@@ -1,3 +1,5 @@
+const RETYPE = 'Retype it: a pasted text may carry characters that nobody sees.';
+
 /**
  * Every rule that a plugin can break, by its stable id, with what to do about it. An id is the subject and what is wrong about it; `required` is
  * told apart by the fault's path. `null`: what to do depends on the name at fault, and the fault says it.
@@ -14,11 +16,13 @@ export const RULES = {
   'key.format': 'For example "acme-video".',
   'name.type': 'Write the name that people see in quotes.',
   'name.format': 'Write the name that people see, such as "Acme Video".',
+  'name.characters': RETYPE,
   'version.type': 'Write the version in quotes, such as "1.4.0".',
   'version.format': 'Three numbers such as "1.4.0", optionally with "-beta.1" or "+build".',
   'author.type': 'Write author: { name: "Acme Inc." }.',
   'author.name.type': "Write the author's name in quotes.",
   'author.name.format': "Write the author's name.",
+  'author.name.characters': RETYPE,
   'author.url.type': 'Write the address in quotes, or leave url out.',
   'author.url.format': 'Write the whole address, such as "https://example.com/acme", or leave url out.',
   'models.type': 'Write a list, such as models: ["acme-1"].',
@@ -26,6 +30,7 @@ export const RULES = {
   'models.unique': 'Name each model once; spaces around a name do not count.',
   'models.item.type': "Write each model's name in quotes.",
   'models.item.format': 'Write the name that clients send as model.',
+  'models.item.characters': RETYPE,
   'fetchMode.value':
     'Write "per_task" where the vendor is asked for each task, "batch" where one request asks for many.',
   'icon.type': 'Write the icon\'s name in quotes, such as "Kling.Color" or "text:AC".',

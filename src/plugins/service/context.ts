@@ -6,6 +6,7 @@ import { preflight } from '../registry/build-index.ts';
 import type { Registry } from '../registry/create-registry.ts';
 import { loadPlugin } from '../registry/load-plugin.ts';
 import type { CompiledPlugin, Compiler } from '../source/compile-plugin.ts';
+import { findHiddenNames } from '../source/find-hidden-names.ts';
 import type { Layer, PluginFault } from '../types.ts';
 
 export type ServiceContext = {
@@ -39,6 +40,12 @@ export async function compileOrThrow(
     });
   }
   throw invalidPlugin(compiled.error.faults);
+}
+
+/** Throws `plugins.invalid` for a new plugin whose names hide something. */
+export function refuseHiddenNames(compiled: CompiledPlugin): void {
+  const faults = findHiddenNames(compiled);
+  if (faults.length > 0) throw invalidPlugin(faults);
 }
 
 /** Throws `plugins.conflict` when the plugin could not join the generation that serves now. */

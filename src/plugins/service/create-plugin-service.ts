@@ -7,7 +7,7 @@ import { type CompiledPlugin, createCompiler } from '../source/compile-plugin.ts
 import type { Generation, HookCall, Manifest, Pin } from '../types.ts';
 import { type Activation, activateVersion } from './activate-version.ts';
 import type { IconImage } from './check-icon.ts';
-import { compileOrThrow, type ServiceContext } from './context.ts';
+import { compileOrThrow, refuseHiddenNames, type ServiceContext } from './context.ts';
 import { type Deletion, deleteVersion } from './delete-version.ts';
 import {
   describePlugin,
@@ -103,7 +103,11 @@ export function createPluginService(deps: Deps): PluginService {
     pin: registry.pin,
     current: registry.current,
     develop: (source) => inTurn(() => development.develop(source)),
-    check: async (source) => (await compileOrThrow(ctx, source)).manifest,
+    async check(source) {
+      const compiled = await compileOrThrow(ctx, source);
+      refuseHiddenNames(compiled);
+      return compiled.manifest;
+    },
     upload: (upload) => inTurn(() => uploadPlugin(ctx, upload)),
     list: () => listPlugins(ctx),
     detail: (key, version) => describePlugin(ctx, key, version),

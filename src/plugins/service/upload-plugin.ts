@@ -12,6 +12,7 @@ import {
   hashOf,
   invalidPlugin,
   refuseConflict,
+  refuseHiddenNames,
   rowOf,
   type ServiceContext,
 } from './context.ts';
@@ -62,6 +63,8 @@ export async function uploadPlugin(ctx: ServiceContext, upload: PluginUpload): P
   }
   const { key, version } = compiled.manifest;
   const existing = await ctx.store.plugins.byVersion(key, version);
+  // What is stored already may keep its names.
+  if (!existing) refuseHiddenNames(compiled);
   if (existing && existing.sourceHash !== sourceHash) throw versionExists(key, version);
   const narrowedModels = existing
     ? existing.narrowedModels
