@@ -24,12 +24,13 @@ export type Reference = { param: string; kind: RelayKind | RelayPartKind; object
 const FACTS = ['seconds', 'n'] as const;
 /** What clients write for a quantity, as a number or, as OpenAI's videos want it, as text. */
 const QUANTITY = /^\d{1,9}(\.\d{1,6})?$/;
+const MAX_QUANTITY = 999_999_999;
 
 type Multipart = Extract<ClientRequest['body'], { kind: 'multipart' }>;
 
 /**
  * @throws tasks.body_required, tasks.unsupported_media, tasks.model_required, tasks.relay_request_invalid where the request names what the
- * channel's account keeps and nobody can tell whose it is
+ * channel's account keeps and nobody can tell whose it is, and where a quantity is below 1
  */
 export function readRelayRequest(kind: RelayKind, request: ClientRequest): RelayIntent {
   const { body } = request;
@@ -80,7 +81,16 @@ function formValue(name: string, values: readonly string[]): Json {
   return read.length === 1 ? (read[0] ?? '') : read;
 }
 
-function quantity(name: string, value: Json | undefined): [string, number][] {
-  if (typeof value === 'number' ? value < 0 : typeof value !== 'string' || !QUANTITY.test(value)) return [];
-  return [[name, Number(value)]];
+/**
+ * A quantity as a usage fact. One below 1 would be priced at nothing while the vendor makes its least: it is refused.
+ * What is absent, or written in a way that the vendor may read otherwise, is no fact: a price that reads it refuses.
+ */
+function quantity(name: (typeof FACTS)[number], value: Json | undefined): [string, number][] {
+  if (typeof value !== 'number' && (typeof value !== 'string' || !QUANTITY.test(value))) return [];
+  const amount = Number(value);
+  const isWhole = name !== 'n' || Number.isInteger(amount);
+  if (amount >= 1 && amount <= MAX_QUANTITY && isWhole) return [[name, amount]];
+  const kind = name === 'n' ? 'a whole number' : 'a number';
+  const message = `"${name}" must be ${kind} from 1 to ${MAX_QUANTITY}. Leave it out for the vendor's default.`;
+  throw taskErrors.relay_request_invalid({ message, param: name });
 }
