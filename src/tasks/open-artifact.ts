@@ -6,6 +6,7 @@ import {
 } from '../plugins/index.ts';
 import type { ChannelRecord, TaskRecord } from '../store/ports/index.ts';
 import type { UpstreamFailure, UpstreamRequest, UpstreamResponse } from '../upstream/index.ts';
+import { asksForRanges } from './asks-for-ranges.ts';
 import { artifactContext } from './build-contexts.ts';
 import { CONNECT_TIMEOUT_MS, MAX_REDIRECTS } from './build-upstream-request.ts';
 import { taskErrors } from './errors.ts';
@@ -160,7 +161,9 @@ async function passThrough(deps: TaskDeps, response: UpstreamResponse, client: C
   }
   const headers: Record<string, string> = {};
   for (const name of VENDOR_HEADERS) {
-    const value = response.headers[name]?.[0];
+    const values = response.headers[name] ?? [];
+    // A type that is told twice is none, and must show as such.
+    const value = name === 'content-type' && values.length > 1 ? values.join(', ') : values[0];
     if (value !== undefined) headers[name] = value;
   }
   if (client.method === 'HEAD' || status === 304) {
@@ -196,7 +199,7 @@ function pickHeaders(headers: Record<string, string>): Record<string, string> {
   const out: Record<string, string> = {};
   for (const name of CLIENT_HEADERS) {
     const value = headers[name];
-    if (value !== undefined) out[name] = value;
+    if (value !== undefined && !asksForRanges(name, value)) out[name] = value;
   }
   return out;
 }

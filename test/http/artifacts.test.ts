@@ -138,6 +138,27 @@ describe('content', () => {
     expect(asked?.headers.accept).toBe('*/*');
   });
 
+  test('a text of the vendor is saved and not shown; a link may stand in pages of other sites', async () => {
+    const id = await world.finished({ content: { url: '/echo', method: 'POST', body: { a: 1 } } });
+    const { video } = await world.links(id);
+    for (const method of ['GET', 'HEAD']) {
+      const { headers } = await world.get(video ?? '', { method });
+      expect(Object.fromEntries(headers)).toMatchObject({
+        'content-type': 'application/octet-stream',
+        'content-disposition': 'attachment',
+        'cross-origin-resource-policy': 'cross-origin',
+      });
+    }
+    const { headers } = await world.get(content(id), { token: world.key });
+    expect(headers.get('cross-origin-resource-policy')).toBe('same-site');
+  });
+
+  test('who asks for several ranges gets the whole', async () => {
+    const headers = { range: 'bytes=0-1,4-5' };
+    const answer = await world.get(content(await world.finished()), { token: world.key, headers });
+    expect([answer.status, answer.bytes.length]).toEqual([200, FILE.length]);
+  });
+
   test('a large body passes as it comes', async () => {
     const answer = await world.get(content(await world.finished({ content: { url: '/large' } })), { token: world.key });
     expect([answer.status, answer.bytes.length]).toEqual([200, LARGE]);
@@ -148,7 +169,7 @@ describe('content', () => {
     ['padded', `data:audio/mpeg;base64,${base64('some')}`, 200, 'audio/mpeg'],
     ['without padding', `data:audio/mpeg;base64,${base64('some').replaceAll('=', '')}`, 200, 'audio/mpeg'],
     ['without a type', `data:;base64,${base64('some')}`, 200, 'video/mp4'],
-    ['with parameters', `data:text/plain;charset=utf-8;base64,${base64('some')}`, 200, 'text/plain'],
+    ['with parameters', `data:text/plain;charset=utf-8;base64,${base64('some')}`, 200, 'application/octet-stream'],
     ['not base64', 'data:text/plain,some', 502, ''],
     ['characters that are no base64', 'data:text/plain;base64,c29t!Q==', 502, ''],
     ['a length that is no base64', 'data:text/plain;base64,c29tZ', 502, ''],

@@ -14,7 +14,10 @@ test.each([
   ...[200, 206, 416, 599].map((status) => [status, status, 'words of the vendor'] as const),
 ])('an answer of a vendor with status %i is one with %i', async (status, answered, text) => {
   for (const body of [bytes, stream()]) {
-    const response = contentResponse({ status, headers: { 'content-type': 'a/b', 'content-length': '19' }, body });
+    const response = contentResponse(
+      { status, headers: { 'content-type': 'a/b', 'content-length': '19' }, body },
+      'key',
+    );
     expect([response.status, await response.text()]).toEqual([answered, text]);
     expect(response.headers.has('content-length')).toBe(![204, 205].includes(status));
   }
@@ -27,7 +30,7 @@ test('the body of an answer that has none is let go', async () => {
       cancelled = true;
     },
   });
-  expect(contentResponse({ status: 205, headers: {}, body }).body).toBeNull();
+  expect(contentResponse({ status: 205, headers: {}, body }, 'key').body).toBeNull();
   expect(cancelled).toBeTrue();
 });
 

@@ -2,6 +2,7 @@ import type { ApiPrincipal } from '../../auth/index.ts';
 import { AppError } from '../../kernel/index.ts';
 import type { ClientRequest, RelayAnswer, RelayCall, Tasks } from '../../tasks/index.ts';
 import { REPLAYED } from '../response-headers.ts';
+import type { ContentUse } from './content-headers.ts';
 import { readAddress, requestedModel } from './read-client-request.ts';
 import { contentResponse } from './send-content.ts';
 import { callerOf } from './task-routes.ts';
@@ -19,7 +20,7 @@ export async function createRelayed(
 ): Promise<Response | undefined> {
   if (!tasks.relay.takes(kind, requestedModel(client))) return undefined;
   const headers = Object.fromEntries(request.headers);
-  return relayedResponse(await tasks.relay.create(callerOf(api), { kind, requestId, client, headers }));
+  return relayedResponse(await tasks.relay.create(callerOf(api), { kind, requestId, client, headers }), 'api');
 }
 
 /** Asks the vendor for an object of the caller's own. Throws `tasks.not_found`. */
@@ -41,6 +42,7 @@ export async function forwardRelayed(
       headers,
       signal: request.signal,
     }),
+    call.operation === 'content' ? 'key' : 'api',
   );
 }
 
@@ -57,8 +59,8 @@ export async function orRelayed<T>(own: () => Promise<T>, relayed: () => Promise
 }
 
 /** A vendor's bytes on our own origin are held down as those of artifacts are. */
-function relayedResponse(answer: RelayAnswer): Response {
-  const response = contentResponse(answer);
+function relayedResponse(answer: RelayAnswer, use: ContentUse): Response {
+  const response = contentResponse(answer, use);
   if (answer.headers['content-type']?.startsWith('text/event-stream')) {
     // Nothing in between may gather the events (nginx does unless told).
     response.headers.set('x-accel-buffering', 'no');

@@ -1,15 +1,8 @@
 import { type ApiPrincipal, addressKey } from '../../auth/index.ts';
 import { AppError } from '../../kernel/index.ts';
 import type { Content, ContentRequest, Tasks } from '../../tasks/index.ts';
+import { type ContentUse, contentHeaders } from './content-headers.ts';
 import { passChunks } from './pass-chunks.ts';
-
-/** What a browser may do with a vendor's bytes on our own origin: show or play them, nothing else (as in new-api). */
-const SAFETY_HEADERS = {
-  'cache-control': 'private, no-store',
-  'content-security-policy': "sandbox; default-src 'none'",
-  'referrer-policy': 'no-referrer',
-  'x-content-type-options': 'nosniff',
-};
 
 /** The client's side of a content request; its disconnect ends the vendor's transfer. */
 function contentRequest(request: Request, requestId: string, headersOnly: boolean): ContentRequest {
@@ -54,7 +47,7 @@ export async function sendContent(
   const access = new URL(request.url).searchParams.getAll('access');
   if (access.length > 0) {
     const link = { ...artifact, access, address: addressKey(origin.ip) };
-    return contentResponse(await tasks.contentByLink(link, client));
+    return contentResponse(await tasks.contentByLink(link, client), 'link');
   }
   if (api) return byKey(api, client);
   throw new AppError('auth.api_key_missing', 'unauthenticated', 'An API key or a signed artifact link is needed.');
@@ -67,10 +60,11 @@ const STALL_MS = 120_000;
 const BODILESS = [204, 205, 304];
 
 /** A vendor may send any three digits: what is none of HTTP's statuses is his failure. */
-export function contentResponse({ status, headers, body }: Content): Response {
+export function contentResponse({ status, headers, body }: Content, use: ContentUse): Response {
   const isKnown = status >= 200 && status <= 599;
-  const init = { status: isKnown ? status : 502, headers: new Headers({ ...headers, ...SAFETY_HEADERS }) };
+  const init = { status: isKnown ? status : 502, headers: contentHeaders(headers, use) };
   if (status === 204 || status === 205) init.headers.delete('content-length');
+  if (BODILESS.includes(status)) for (const name of ['content-type', 'content-disposition']) init.headers.delete(name);
   if (body instanceof ReadableStream) {
     if (!BODILESS.includes(status)) return new Response(passChunks(body, STALL_MS), init);
     void body.cancel().catch(() => undefined);

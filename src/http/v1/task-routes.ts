@@ -32,7 +32,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
 
   const sendArtifact = ({ params, ...scope }: ContentScope & { params: { taskId: string; key: string } }) =>
     sendContent(scope, { taskId: params.taskId, artifactKey: params.key }, tasks, async (api, client) =>
-      contentResponse(await tasks.content(await tasks.own(api.user.id, params.taskId), params.key, client)),
+      contentResponse(await tasks.content(await tasks.own(api.user.id, params.taskId), params.key, client), 'key'),
     );
 
   return new Elysia({ name: 'v1-tasks', tags: ['Tasks'] })

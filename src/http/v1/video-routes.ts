@@ -23,7 +23,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
     const id = params.task_id;
     return sendContent(scope, { taskId: id, artifactKey: LINKED_ARTIFACT }, tasks, (api, client) =>
       orRelayed(
-        async () => contentResponse(await tasks.content(await ownVideo(tasks, api, id), null, client)),
+        async () => contentResponse(await tasks.content(await ownVideo(tasks, api, id), null, client), 'key'),
         () => forwardRelayed(tasks, 'video', { request, api, keepOpen }, id, { operation: 'content', headersOnly }),
       ),
     );

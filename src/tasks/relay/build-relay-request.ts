@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../kernel/index.ts';
 import type { ChannelRecord, RelayKind } from '../../store/ports/index.ts';
 import { canonicalHost, type MultipartPart, type UpstreamBody, type UpstreamRequest } from '../../upstream/index.ts';
+import { asksForRanges } from '../asks-for-ranges.ts';
 import { CONNECT_TIMEOUT_MS, MAX_REDIRECTS } from '../build-upstream-request.ts';
 import type { ClientRequest } from '../types.ts';
 
@@ -52,7 +53,12 @@ export function buildRelayRequest(
 }
 
 export const pickHeaders = (headers: Record<string, string>, names: readonly string[]): Record<string, string> =>
-  Object.fromEntries(names.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])));
+  Object.fromEntries(
+    names.flatMap((name) => {
+      const value = headers[name];
+      return value === undefined || asksForRanges(name, value) ? [] : [[name, value]];
+    }),
+  );
 
 /** The client's body with the vendor's name of the model in the place of the client's. */
 export function buildRelayBody({ body }: ClientRequest, model: string): UpstreamBody {

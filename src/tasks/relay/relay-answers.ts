@@ -30,7 +30,9 @@ export function vendorHeaders(response: UpstreamResponse, { whole }: { whole: bo
   const names = VENDOR_HEADERS.filter((name) => !whole || !WIRE_HEADERS.has(name));
   return Object.fromEntries(
     names.flatMap((name) => {
-      const value = response.headers[name]?.[0];
+      const values = response.headers[name] ?? [];
+      // A type that is told twice is none, and must show as such.
+      const value = name === 'content-type' && values.length > 1 ? values.join(', ') : values[0];
       return value === undefined ? [] : [[name, value]];
     }),
   );

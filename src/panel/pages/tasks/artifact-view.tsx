@@ -1,4 +1,4 @@
-import { Alert, Anchor, Button, Group, Stack, Text } from '@mantine/core';
+import { Alert, Button, Group, Stack, Text } from '@mantine/core';
 import { IconDownload, IconLink } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -72,7 +72,6 @@ export function ArtifactView({ taskId, artifact, onRenew }: ArtifactViewProps) {
 type MediaProps = { artifact: Artifact; path: string; label: string; onError(): void };
 
 function Media({ artifact: { type }, path, label, onError }: MediaProps) {
-  const { t } = useTranslation();
   if (type === 'video') {
     return (
       // biome-ignore lint/a11y/useMediaCaption: vendors make no captions
@@ -94,11 +93,8 @@ function Media({ artifact: { type }, path, label, onError }: MediaProps) {
     );
   }
   if (type === 'image') return <img className={classes.picture} src={path} alt={label} onError={onError} />;
-  return (
-    <Anchor href={path} target="_blank" rel="noreferrer">
-      {t('task.artifact.open')}
-    </Anchor>
-  );
+  // The gateway sends other files to be saved only.
+  return null;
 }
 
 /** Of this origin, whatever address the gateway gives others: the page's policy allows no other. */
