@@ -2,22 +2,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Auth } from '../../src/auth/index.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
-import {
-  addUser,
-  bearer,
-  DIALECTS,
-  ORIGIN,
-  openAuth,
-  openTestStore,
-  PASSWORD,
-  refreshWith,
-  signIn,
-} from './harness.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
+import { addUser, bearer, ORIGIN, openAuth, openTestStore, PASSWORD, refreshWith, signIn } from './harness.ts';
 import { refusal } from './refusal.ts';
 
 type Caller = Parameters<Auth['account']['delete']>[0];
 
-for (const dialect of DIALECTS) {
+for (const dialect of RULE_DATABASES) {
   describe(`one’s own account on ${dialect}`, () => {
     let store: Store;
     let stop: () => Promise<void>;

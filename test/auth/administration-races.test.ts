@@ -4,7 +4,8 @@ import type { Auth } from '../../src/auth/index.ts';
 import { AppError } from '../../src/kernel/index.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
 import { describeEachStore } from '../contract/each-store.ts';
-import { addUser, bearer, DIALECTS, openAuth, overriding, signIn } from './harness.ts';
+import { DATABASES } from '../support/databases.ts';
+import { addUser, bearer, openAuth, overriding, signIn } from './harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock } from './test-clock.ts';
 import { openTwoNodes, type TwoNodes } from './two-nodes.ts';
@@ -23,7 +24,7 @@ const WRITES: [name: string, write: (auth: Auth, caller: Caller, id: number) => 
   ['deletion', (auth, caller, id) => auth.administration.delete(caller, id)],
 ];
 
-for (const dialect of DIALECTS) {
+for (const dialect of DATABASES) {
   describe(`administration while things change, on ${dialect}`, () => {
     let nodes: TwoNodes;
     beforeAll(async () => {

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Auth } from '../../src/auth/index.ts';
 import { AppError } from '../../src/kernel/index.ts';
 import type { Role, Store, UserRecord } from '../../src/store/ports/index.ts';
-import { addUser, bearer, DIALECTS, openAuth, openTestStore, signIn } from './harness.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
+import { addUser, bearer, openAuth, openTestStore, signIn } from './harness.ts';
 
 const ROLES = { user: 1, admin: 10, root: 100 } as const satisfies Record<string, Role>;
 type Name = keyof typeof ROLES;
@@ -45,7 +46,7 @@ function expected(operator: Name, target: Target, action: string): string {
   return 'done';
 }
 
-for (const dialect of DIALECTS) {
+for (const dialect of RULE_DATABASES) {
   describe(`ranks on ${dialect}`, () => {
     let store: Store;
     let stop: () => Promise<void>;

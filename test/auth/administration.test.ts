@@ -3,23 +3,14 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import type { Auth } from '../../src/auth/index.ts';
 import { newTaskId, newUuid } from '../../src/kernel/index.ts';
 import type { FlowRecord, NewUser, Store, UserRecord } from '../../src/store/ports/index.ts';
-import {
-  addUser,
-  bearer,
-  DIALECTS,
-  ORIGIN,
-  openAuth,
-  openTestStore,
-  PASSWORD,
-  refreshWith,
-  signIn,
-} from './harness.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
+import { addUser, bearer, ORIGIN, openAuth, openTestStore, PASSWORD, refreshWith, signIn } from './harness.ts';
 import { refusal } from './refusal.ts';
 
 type Caller = Parameters<Auth['administration']['delete']>[0];
 const NEW_PASSWORD = 'another long password';
 
-for (const dialect of DIALECTS) {
+for (const dialect of RULE_DATABASES) {
   describe(`administration on ${dialect}`, () => {
     let store: Store;
     let stop: () => Promise<void>;

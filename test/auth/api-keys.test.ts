@@ -3,14 +3,15 @@ import { validateApiKeyFields } from '../../src/auth/api-keys/validate-api-key.t
 import { type ApiKeyFields, type Auth, assertKeyAllows, type PanelPrincipal } from '../../src/auth/index.ts';
 import { newUuid, sha256Hex } from '../../src/kernel/index.ts';
 import type { ApiKeyRecord, Store, UserRecord } from '../../src/store/ports/index.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
 import { until } from '../support/until.ts';
-import { addUser, DIALECTS, openAuth, openTestStore, overriding, testConfig } from './harness.ts';
+import { addUser, openAuth, openTestStore, overriding, testConfig } from './harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 
 const asSession = (user: UserRecord): PanelPrincipal => ({ kind: 'session', user, sid: newUuid(), sessionVersion: 1 });
 
-for (const dialect of DIALECTS) {
+for (const dialect of RULE_DATABASES) {
   describe(`API keys on ${dialect}`, () => {
     let store: Store;
     let stop: () => Promise<void>;

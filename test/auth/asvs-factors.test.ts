@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Auth, PanelPrincipal, SignedIn } from '../../src/auth/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
 import {
   addProtectedUser,
   createApp,
@@ -11,17 +12,7 @@ import {
   withToken,
   wrongCode,
 } from './authenticator-app.ts';
-import {
-  addUser,
-  bearer,
-  DIALECTS,
-  ORIGIN,
-  openAuth,
-  openTestStore,
-  PASSWORD,
-  refreshWith,
-  signIn,
-} from './harness.ts';
+import { addUser, bearer, ORIGIN, openAuth, openTestStore, PASSWORD, refreshWith, signIn } from './harness.ts';
 import { createPerson, logInWith, newAuthenticator, type Person } from './passkeys-harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
@@ -29,7 +20,7 @@ import { createTestClock, type TestClock } from './test-clock.ts';
 const NEW_PASSWORD = 'another good password';
 const SCOPE = 'channel.key.read';
 
-for (const dialect of DIALECTS) {
+for (const dialect of RULE_DATABASES) {
   describe(`factors on ${dialect}`, () => {
     let store: Store;
     let stop: () => Promise<void>;

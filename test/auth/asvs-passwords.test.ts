@@ -2,23 +2,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Auth, PanelPrincipal } from '../../src/auth/index.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
-import {
-  addUser,
-  bearer,
-  DIALECTS,
-  ORIGIN,
-  openAuth,
-  openTestStore,
-  PASSWORD,
-  refreshWith,
-  signIn,
-} from './harness.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
+import { addUser, bearer, ORIGIN, openAuth, openTestStore, PASSWORD, refreshWith, signIn } from './harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 
 const NEW_PASSWORD = 'another good password';
 
-for (const dialect of DIALECTS) {
+for (const dialect of RULE_DATABASES) {
   describe(`passwords on ${dialect}`, () => {
     let store: Store;
     let stop: () => Promise<void>;
@@ -180,7 +171,7 @@ for (const dialect of DIALECTS) {
 }
 
 test('ASVS 6.3.2: a new database has no account, and no known name and password signs in', async () => {
-  for (const dialect of DIALECTS) {
+  for (const dialect of RULE_DATABASES) {
     const { store, stop } = await openTestStore(dialect);
     try {
       const auth = openAuth(store);

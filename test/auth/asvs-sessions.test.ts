@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Auth } from '../../src/auth/index.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
 import {
   addUser,
   bearer,
-  DIALECTS,
   ORIGIN,
   openAuth,
   openTestStore,
@@ -19,7 +19,7 @@ import { createTestClock, type TestClock } from './test-clock.ts';
 
 const DAY = 86_400;
 
-for (const dialect of DIALECTS) {
+for (const dialect of RULE_DATABASES) {
   describe(`sessions on ${dialect}`, () => {
     let store: Store;
     let stop: () => Promise<void>;

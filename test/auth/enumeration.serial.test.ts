@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Auth } from '../../src/auth/index.ts';
 import { AppError } from '../../src/kernel/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
-import { addUser, DIALECTS, hashOfGateway, openTestStore } from './harness.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
+import { addUser, hashOfGateway, openTestStore } from './harness.ts';
 import { judgeDifferences } from './judge-times.ts';
 import { mailSettings, newOrigin, newPerson, openMailAuth } from './mail-harness.ts';
 
@@ -14,7 +15,7 @@ const ROUNDS = 4;
 
 type Person = { email: string; username: string };
 
-for (const dialect of DIALECTS) {
+for (const dialect of RULE_DATABASES) {
   describe(`enumeration on ${dialect}`, () => {
     let store: Store;
     let stop: () => Promise<void>;

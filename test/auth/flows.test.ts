@@ -4,7 +4,8 @@ import { deriveSessionKeys } from '../../src/auth/derive-keys.ts';
 import { createFlows, type FlowBinding, type Flows, type TicketPurpose } from '../../src/auth/flows/flows.ts';
 import { sha256Hex } from '../../src/kernel/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
-import { DIALECTS, openTestStore, overriding } from './harness.ts';
+import { DATABASES } from '../support/databases.ts';
+import { openTestStore, overriding } from './harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 
@@ -20,7 +21,7 @@ const LIVES: [TicketPurpose, number][] = [
 ];
 const BOUND: FlowBinding = { provider: 'github', intent: 'bind', userId: 7, sessionId: 'sid-7' };
 
-for (const dialect of DIALECTS) {
+for (const dialect of DATABASES) {
   describe(`flows on ${dialect}`, () => {
     let store: Store;
     let stop: () => Promise<void>;

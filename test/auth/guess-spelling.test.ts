@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Store } from '../../src/store/ports/index.ts';
-import { addUser, DIALECTS, ORIGIN, openAuth, openTestStore } from './harness.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
+import { addUser, ORIGIN, openAuth, openTestStore } from './harness.ts';
 import { refusal } from './refusal.ts';
 
-for (const dialect of DIALECTS) {
+for (const dialect of RULE_DATABASES) {
   describe(`guessing under other spellings on ${dialect}`, () => {
     let store: Store;
     let stop: () => Promise<void>;

@@ -28,10 +28,10 @@ import type { Counters, NewUser, SessionCache, Store, UserRecord } from '../../s
 import { createCallbackUrls } from '../../src/tasks/index.ts';
 import { createUpstream, type SendMail } from '../../src/upstream/index.ts';
 import { cheapHash } from '../support/cheap-hash.ts';
+import type { DatabaseKind } from '../support/databases.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 
-export const DIALECTS = ['sqlite', 'postgres'] as const;
-export type Dialect = (typeof DIALECTS)[number];
+export type Dialect = DatabaseKind;
 
 /** A fresh, migrated database, or the given one. */
 export async function openTestStore(

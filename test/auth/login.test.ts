@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Auth } from '../../src/auth/index.ts';
 import type { Logger } from '../../src/kernel/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
 import {
   addUser,
   bearer,
-  DIALECTS,
   ORIGIN,
   openAuth,
   openTestStore,
@@ -19,7 +19,7 @@ import { refusal } from './refusal.ts';
 
 const NEW_PASSWORD = 'another good password';
 
-for (const dialect of DIALECTS) {
+for (const dialect of RULE_DATABASES) {
   describe(`passwords on ${dialect}`, () => {
     let store: Store;
     let stop: () => Promise<void>;

@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Auth, AuthSettings } from '../../src/auth/index.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
-import { addUser, bearer, DIALECTS, openTestStore, PASSWORD, signIn } from './harness.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
+import { addUser, bearer, openTestStore, PASSWORD, signIn } from './harness.ts';
 import { codeIn, type Mailbox, mailSettings, newOrigin, newPerson, openMailAuth, otherCode } from './mail-harness.ts';
 import { refusal } from './refusal.ts';
 
 type Session = Awaited<ReturnType<Auth['authenticatePanel']>>;
 
-for (const dialect of DIALECTS) {
+for (const dialect of RULE_DATABASES) {
   describe(`mail addresses of signed-in users on ${dialect}`, () => {
     let store: Store;
     let stop: () => Promise<void>;

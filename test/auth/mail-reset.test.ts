@@ -1,14 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Auth, AuthSettings } from '../../src/auth/index.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
-import { addUser, bearer, DIALECTS, openTestStore, PASSWORD, refreshWith, signIn } from './harness.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
+import { addUser, bearer, openTestStore, PASSWORD, refreshWith, signIn } from './harness.ts';
 import { type Mailbox, mailSettings, newOrigin, newPerson, openMailAuth, tokenIn } from './mail-harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock } from './test-clock.ts';
 
 const NEW_PASSWORD = 'another good password';
 
-for (const dialect of DIALECTS) {
+for (const dialect of RULE_DATABASES) {
   describe(`reset by mail on ${dialect}`, () => {
     let store: Store;
     let stop: () => Promise<void>;

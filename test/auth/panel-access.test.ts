@@ -4,21 +4,12 @@ import { deriveSessionKeys } from '../../src/auth/derive-keys.ts';
 import type { Auth } from '../../src/auth/index.ts';
 import { newUuid } from '../../src/kernel/index.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
-import {
-  addUser,
-  bearer,
-  DIALECTS,
-  openAuth,
-  openTestStore,
-  overriding,
-  refreshWith,
-  signIn,
-  testConfig,
-} from './harness.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
+import { addUser, bearer, openAuth, openTestStore, overriding, refreshWith, signIn, testConfig } from './harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 
-for (const dialect of DIALECTS) {
+for (const dialect of RULE_DATABASES) {
   describe(`panel access on ${dialect}`, () => {
     let store: Store;
     let stop: () => Promise<void>;

@@ -2,23 +2,14 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import type { Auth } from '../../src/auth/index.ts';
 import { PROOF_SCOPES } from '../../src/auth/proofs/security-proofs.ts';
 import type { Store } from '../../src/store/ports/index.ts';
-import {
-  bearer,
-  DIALECTS,
-  ORIGIN,
-  openAuth,
-  openTestStore,
-  PASSWORD,
-  refreshWith,
-  signIn,
-  testSettings,
-} from './harness.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
+import { bearer, ORIGIN, openAuth, openTestStore, PASSWORD, refreshWith, signIn, testSettings } from './harness.ts';
 import { createPerson, logInWith, newAuthenticator, type Person, recordWarnings } from './passkeys-harness.ts';
 import { refusal } from './refusal.ts';
 import type { Deviation, SoftwareAuthenticator } from './software-authenticator.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 
-for (const dialect of DIALECTS) {
+for (const dialect of RULE_DATABASES) {
   describe(`passkeys of a signed-in user on ${dialect}`, () => {
     let store: Store;
     let stop: () => Promise<void>;

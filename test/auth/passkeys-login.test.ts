@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Auth } from '../../src/auth/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
-import { DIALECTS, ORIGIN, openAuth, openTestStore, overriding, refreshWith, testSettings } from './harness.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
+import { ORIGIN, openAuth, openTestStore, overriding, refreshWith, testSettings } from './harness.ts';
 import { createPerson, logInWith, newAuthenticator, type Person, recordWarnings } from './passkeys-harness.ts';
 import { refusal } from './refusal.ts';
 import type { Deviation, SoftwareAuthenticator } from './software-authenticator.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 
-for (const dialect of DIALECTS) {
+for (const dialect of RULE_DATABASES) {
   describe(`signing in with a passkey on ${dialect}`, () => {
     let store: Store;
     let stop: () => Promise<void>;

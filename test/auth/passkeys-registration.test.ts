@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Auth } from '../../src/auth/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
-import { bearer, DIALECTS, openAuth, openTestStore, refreshWith, signIn, testSettings } from './harness.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
+import { bearer, openAuth, openTestStore, refreshWith, signIn, testSettings } from './harness.ts';
 import { createPerson, newAuthenticator, type Person } from './passkeys-harness.ts';
 import { refusal } from './refusal.ts';
 import type { Deviation } from './software-authenticator.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 
-for (const dialect of DIALECTS) {
+for (const dialect of RULE_DATABASES) {
   describe(`registering passkeys on ${dialect}`, () => {
     let store: Store;
     let stop: () => Promise<void>;

@@ -5,10 +5,10 @@ import { sha256Hex } from '../../src/kernel/index.ts';
 import { storeErrors } from '../../src/store/errors.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
 import { deleteUser, runRaw } from '../contract/open-raw.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
 import {
   addUser,
   bearer,
-  DIALECTS,
   ORIGIN,
   openAuth,
   openTestStore,
@@ -19,7 +19,7 @@ import {
 } from './harness.ts';
 import { refusal } from './refusal.ts';
 
-for (const dialect of DIALECTS) {
+for (const dialect of RULE_DATABASES) {
   describe(`personal access tokens on ${dialect}`, () => {
     let store: Store;
     let place: { databaseUrl: string; dataDir: string };

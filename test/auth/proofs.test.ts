@@ -7,24 +7,15 @@ import { createSecurityProofs, PROOF_SCOPES, type ProofScope } from '../../src/a
 import { requireSession } from '../../src/auth/require-session.ts';
 import { randomAlnum } from '../../src/kernel/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
 import { addProtectedUser, principalOf, withToken, wrongCode } from './authenticator-app.ts';
-import {
-  addUser,
-  DIALECTS,
-  ORIGIN,
-  openAuth,
-  openTestStore,
-  PASSWORD,
-  signIn,
-  testConfig,
-  testSettings,
-} from './harness.ts';
+import { addUser, ORIGIN, openAuth, openTestStore, PASSWORD, signIn, testConfig, testSettings } from './harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 
 const SCOPE = 'channel.key.read';
 
-for (const dialect of DIALECTS) {
+for (const dialect of RULE_DATABASES) {
   describe(`security proofs on ${dialect}`, () => {
     let store: Store;
     let stop: () => Promise<void>;

@@ -2,12 +2,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import type { Auth, AuthSettings } from '../../src/auth/index.ts';
 import { sha256Hex } from '../../src/kernel/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
-import { addUser, DIALECTS, openTestStore, PASSWORD } from './harness.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
+import { addUser, openTestStore, PASSWORD } from './harness.ts';
 import { codeIn, type Mailbox, mailSettings, newOrigin, newPerson, openMailAuth, otherCode } from './mail-harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock } from './test-clock.ts';
 
-for (const dialect of DIALECTS) {
+for (const dialect of RULE_DATABASES) {
   describe(`registration on ${dialect}`, () => {
     let store: Store;
     let stop: () => Promise<void>;

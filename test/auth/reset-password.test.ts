@@ -3,22 +3,13 @@ import type { Auth } from '../../src/auth/index.ts';
 import { newUuid } from '../../src/kernel/index.ts';
 import { storeErrors } from '../../src/store/errors.ts';
 import type { Repositories, Store, UserRecord } from '../../src/store/ports/index.ts';
-import {
-  addUser,
-  bearer,
-  DIALECTS,
-  ORIGIN,
-  openAuth,
-  openTestStore,
-  overriding,
-  refreshWith,
-  signIn,
-} from './harness.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
+import { addUser, bearer, ORIGIN, openAuth, openTestStore, overriding, refreshWith, signIn } from './harness.ts';
 import { refusal } from './refusal.ts';
 
 const NEW_PASSWORD = 'another good password';
 
-for (const dialect of DIALECTS) {
+for (const dialect of RULE_DATABASES) {
   describe(`reset from the command line on ${dialect}`, () => {
     let store: Store;
     let stop: () => Promise<void>;

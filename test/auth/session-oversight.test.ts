@@ -4,11 +4,12 @@ import { newUuid } from '../../src/kernel/index.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
 import { newSession } from '../contract/each-store.ts';
 import { deleteUser } from '../contract/open-raw.ts';
-import { addUser, bearer, DIALECTS, ORIGIN, openAuth, openTestStore, refreshWith, signIn } from './harness.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
+import { addUser, bearer, ORIGIN, openAuth, openTestStore, refreshWith, signIn } from './harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 
-for (const dialect of DIALECTS) {
+for (const dialect of RULE_DATABASES) {
   describe(`anybody’s sessions on ${dialect}`, () => {
     let store: Store;
     let place: { databaseUrl: string; dataDir: string };

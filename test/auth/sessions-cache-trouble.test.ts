@@ -5,8 +5,9 @@ import type { Auth } from '../../src/auth/index.ts';
 import { createAccessTokens } from '../../src/auth/tokens/access-tokens.ts';
 import type { Clock } from '../../src/kernel/index.ts';
 import { newSession } from '../contract/each-store.ts';
+import { DATABASES } from '../support/databases.ts';
 import { until } from '../support/until.ts';
-import { addUser, DIALECTS, testConfig } from './harness.ts';
+import { addUser, testConfig } from './harness.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 import { countTimeouts, openTwoNodes, type TwoNodes } from './two-nodes.ts';
 
@@ -89,7 +90,7 @@ async function startTraffic({ a, b }: TwoNodes, clock: Clock): Promise<{ faults:
   };
 }
 
-for (const dialect of DIALECTS) {
+for (const dialect of DATABASES) {
   describe(`a shared cache in trouble, on ${dialect}`, () => {
     let clock: TestClock;
     let nodes: TwoNodes;

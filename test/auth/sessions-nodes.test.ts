@@ -3,8 +3,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import type { SignedIn } from '../../src/auth/index.ts';
 import type { UserRecord } from '../../src/store/ports/index.ts';
 import { deleteUser, runRaw } from '../contract/open-raw.ts';
+import { DATABASES } from '../support/databases.ts';
 import { until } from '../support/until.ts';
-import { addUser, bearer, DIALECTS, ORIGIN, PASSWORD, refreshWith, signIn } from './harness.ts';
+import { addUser, bearer, ORIGIN, PASSWORD, refreshWith, signIn } from './harness.ts';
 import { longestEntry } from './longest-entry.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
@@ -13,7 +14,7 @@ import { openTwoNodes, type TestNode, type Topology, type TwoNodes } from './two
 /** SYNC_FREQUENCY of the nodes: where caches are independent an end is to be seen after it, and no test waits a minute. */
 const TTL_SECONDS = { shared: 60, independent: 1, none: 60 } as const satisfies Record<Topology, number>;
 
-for (const dialect of DIALECTS) {
+for (const dialect of DATABASES) {
   for (const topology of ['shared', 'independent', 'none'] as const) {
     describe(`two nodes on ${dialect}, caches: ${topology}`, () => {
       let clock: TestClock;

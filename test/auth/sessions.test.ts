@@ -2,11 +2,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import type { Auth } from '../../src/auth/index.ts';
 import { newUuid, randomAlnum } from '../../src/kernel/index.ts';
 import type { SessionRecord, Store, UserRecord } from '../../src/store/ports/index.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
 import { until } from '../support/until.ts';
 import {
   addUser,
   bearer,
-  DIALECTS,
   ORIGIN,
   openAuth,
   openTestStore,
@@ -21,7 +21,7 @@ import { createTestClock, type TestClock } from './test-clock.ts';
 
 const DAY = 86_400;
 
-for (const dialect of DIALECTS) {
+for (const dialect of RULE_DATABASES) {
   describe(`sessions on ${dialect}`, () => {
     let store: Store;
     let stop: () => Promise<void>;

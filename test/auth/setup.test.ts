@@ -1,12 +1,16 @@
 import { describe, expect, test } from 'bun:test';
 import type { Auth } from '../../src/auth/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
-import { addUser, DIALECTS, ORIGIN, openAuth, openTestStore, overriding } from './harness.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
+import { addUser, ORIGIN, openAuth, openTestStore, overriding } from './harness.ts';
 import { refusal } from './refusal.ts';
 
 const root = { username: 'owner', password: 'a good root password' };
 
-async function withStore(dialect: (typeof DIALECTS)[number], work: (store: Store) => Promise<void>): Promise<void> {
+async function withStore(
+  dialect: (typeof RULE_DATABASES)[number],
+  work: (store: Store) => Promise<void>,
+): Promise<void> {
   const { store, stop } = await openTestStore(dialect);
   try {
     await work(store);
@@ -21,7 +25,7 @@ async function openLink(auth: Auth): Promise<string> {
   return token;
 }
 
-for (const dialect of DIALECTS) {
+for (const dialect of RULE_DATABASES) {
   describe(`set-up on ${dialect}`, () => {
     test('the link makes root with its quota as a ledger line, once, and no session', () =>
       withStore(dialect, async (store) => {

@@ -2,12 +2,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Auth, AuthSettings, PanelPrincipal, SignedIn } from '../../src/auth/index.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
 import { BOT, signWidget } from '../support/telegram-widget.ts';
 import { addProtectedUser, principalOf } from './authenticator-app.ts';
 import {
   addUser,
   bearer,
-  DIALECTS,
   enterQuickly,
   ORIGIN,
   openAuth,
@@ -25,7 +25,7 @@ function newId(): string {
   return String(people);
 }
 
-for (const dialect of DIALECTS) {
+for (const dialect of RULE_DATABASES) {
   describe(`Telegram on ${dialect}`, () => {
     let store: Store;
     let stop: () => Promise<void>;

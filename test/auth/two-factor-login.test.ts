@@ -5,18 +5,9 @@ import { createFlows } from '../../src/auth/flows/flows.ts';
 import type { Auth } from '../../src/auth/index.ts';
 import { AppError } from '../../src/kernel/index.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
 import { addProtectedUser, firstStep, origins, principalOf, wrongCode } from './authenticator-app.ts';
-import {
-  addUser,
-  DIALECTS,
-  ORIGIN,
-  openAuth,
-  openTestStore,
-  overriding,
-  PASSWORD,
-  refreshWith,
-  testConfig,
-} from './harness.ts';
+import { addUser, ORIGIN, openAuth, openTestStore, overriding, PASSWORD, refreshWith, testConfig } from './harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 
@@ -35,7 +26,7 @@ async function outcomes(attempts: Promise<{ kind: string }>[]): Promise<Record<s
   return counts;
 }
 
-for (const dialect of DIALECTS) {
+for (const dialect of RULE_DATABASES) {
   describe(`the second step on ${dialect}`, () => {
     let store: Store;
     let stop: () => Promise<void>;

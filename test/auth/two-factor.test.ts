@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Auth, PanelPrincipal } from '../../src/auth/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
 import {
   addProtectedUser,
   codeOf,
@@ -12,7 +13,7 @@ import {
   withToken,
   wrongCode,
 } from './authenticator-app.ts';
-import { addUser, DIALECTS, ORIGIN, openAuth, openTestStore, refreshWith, signIn } from './harness.ts';
+import { addUser, ORIGIN, openAuth, openTestStore, refreshWith, signIn } from './harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 
@@ -26,7 +27,7 @@ test('the codes of the test’s own app are those of RFC 6238', () => {
   ]);
 });
 
-for (const dialect of DIALECTS) {
+for (const dialect of RULE_DATABASES) {
   describe(`two-factor on ${dialect}`, () => {
     let store: Store;
     let stop: () => Promise<void>;

@@ -3,19 +3,11 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import type { Auth, AuthSettings, PanelPrincipal } from '../../src/auth/index.ts';
 import { createMemoryCounters } from '../../src/store/index.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
 import { startLivedTime } from '../support/lived-time.ts';
 import { PNG, startWeChatServer, WECHAT_TOKEN, type WeChatMood, type WeChatServer } from '../support/wechat-server.ts';
 import { addProtectedUser } from './authenticator-app.ts';
-import {
-  addUser,
-  DIALECTS,
-  enterQuickly,
-  ORIGIN,
-  openAuth,
-  openTestStore,
-  overriding,
-  testSettings,
-} from './harness.ts';
+import { addUser, enterQuickly, ORIGIN, openAuth, openTestStore, overriding, testSettings } from './harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 
@@ -27,7 +19,7 @@ function newPerson(): string {
 
 const TROUBLE: WeChatMood[] = ['garbage', 'html', 'broken', 'redirect', 'odd subject', 'endless'];
 
-for (const dialect of DIALECTS) {
+for (const dialect of RULE_DATABASES) {
   describe(`WeChat on ${dialect}`, () => {
     let store: Store;
     let stop: () => Promise<void>;

@@ -2,13 +2,14 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { RULE_DATABASES } from '../support/databases.ts';
 import { type Administrator, ask, type Gateway, setUp, startGateway, until } from '../support/gateway.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { CLOUD_PLUGIN, type Cloud, startCloud } from '../support/service-account-cloud.ts';
 
 setDefaultTimeout(120_000);
 
-for (const dialect of ['sqlite', 'postgres'] as const) {
+for (const dialect of RULE_DATABASES) {
   describe(`a service account on the executable, on ${dialect}`, () => {
     let gateway: Gateway;
     let cloud: Cloud;

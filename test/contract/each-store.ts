@@ -13,6 +13,7 @@ import type {
   TaskRecord,
   UserRecord,
 } from '../../src/store/ports/index.ts';
+import { DATABASES, type DatabaseKind } from '../support/databases.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 
 export type OpenedStore = {
@@ -24,17 +25,17 @@ export type OpenedStore = {
 };
 
 /**
- * Runs `suite` over both dialects; `opened()` is valid inside its tests. `fresh` says how long a database serves: the suite, whose
+ * Runs `suite` over `databases`, both unless told otherwise; `opened()` is valid inside its tests. `fresh` says how long a database serves: the suite, whose
  * tests then look at rows of their own only, or each test.
  */
 export function describeEachStore(
   name: string,
   suite: (opened: () => OpenedStore) => void,
-  { fresh = 'suite' }: { fresh?: 'suite' | 'test' } = {},
+  { fresh = 'suite', databases = DATABASES }: { fresh?: 'suite' | 'test'; databases?: readonly DatabaseKind[] } = {},
 ) {
   // Hundreds of questions, one after the other, to a database that others use too.
   setDefaultTimeout(120_000);
-  for (const dialect of ['sqlite', 'postgres'] as const) {
+  for (const dialect of databases) {
     describe(`${name} on ${dialect}`, () => {
       let current: OpenedStore;
       const stores: Store[] = [];

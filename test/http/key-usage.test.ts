@@ -4,13 +4,14 @@ import type { Auth, PanelPrincipal } from '../../src/auth/index.ts';
 import { keyUsageRoutes } from '../../src/http/panel-api/key-usage.ts';
 import { systemClock } from '../../src/kernel/index.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
-import { addUser, bearer, DIALECTS, openAuth, openTestStore, signIn } from '../auth/harness.ts';
+import { addUser, bearer, openAuth, openTestStore, signIn } from '../auth/harness.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
 import { call, openKit } from './kit-harness.ts';
 
 const asSession = (user: UserRecord): PanelPrincipal => ({ kind: 'session', user, sid: 's', sessionVersion: 1 });
 const PATHS = ['/api/usage/token', '/api/usage/token/', '/api/log/token', '/api/log/token/'];
 
-for (const dialect of DIALECTS) {
+for (const dialect of RULE_DATABASES) {
   describe(`an API key reads its own usage on ${dialect}`, () => {
     let opened: Awaited<ReturnType<typeof openTestStore>>;
     let store: Store;

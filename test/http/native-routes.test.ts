@@ -2,12 +2,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { connect } from 'node:net';
 import { reservedBy } from '../../src/plugins/routes/route-paths.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
 import { type Answer, ask, until } from '../support/gateway.ts';
 import { type NativeGateway, startNativeGateway } from './native-harness.ts';
 
 const NOT_FOUND = { code: 'task_not_found', message: 'Task not found.', httpStatus: 404, retryable: false };
 
-for (const dialect of ['sqlite', 'postgres'] as const) {
+for (const dialect of RULE_DATABASES) {
   describe(`native routes on ${dialect}`, () => {
     let at: NativeGateway;
     let task: { id: string };

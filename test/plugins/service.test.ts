@@ -3,6 +3,7 @@ import { sha256Hex, silentLogger, systemClock } from '../../src/kernel/index.ts'
 import { createPluginService, type PluginService } from '../../src/plugins/index.ts';
 import type { Sandbox } from '../../src/sandbox/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
 import { PNG_ICON } from './icons.ts';
 import { channel, insertTask } from './records.ts';
 import {
@@ -31,7 +32,7 @@ const at = (version: string, change: object = {}, more = '') => ({
   source: pluginSource({ version, ...change }, more),
 });
 
-describe.each(['sqlite', 'postgres'] as const)('plugins on %s', (dialect) => {
+describe.each(RULE_DATABASES)('plugins on %s', (dialect) => {
   let opened: OpenedStore;
   let service: PluginService;
   const serving = (key = 'acme'): string | undefined => service.current().plugins.get(key)?.version;

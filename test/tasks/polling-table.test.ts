@@ -4,6 +4,7 @@ import type { Json } from '../../src/kernel/index.ts';
 import type { Store, TaskRecord } from '../../src/store/ports/index.ts';
 import { addRunningTask, describeEachStore, type OpenedStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
 import { freePort } from '../support/free-port.ts';
 import { addCaller, BALANCE, balanceOf, type Engine, ended, jsonRequest, startEngine } from './harness.ts';
 
@@ -332,22 +333,28 @@ const describeTable = (opened: () => OpenedStore) => {
   });
 };
 
-describeEachStore('polling', (opened) => describe('an answer of the vendor', () => describeTable(opened)));
-
-describeEachStore('polling without a limit of failures', (opened) => {
-  test('goes on until the vendor answers', async () => {
-    const vendor = startVendor();
-    const engine = await startEngine(opened().store, sandbox, { pollMaxFailures: 0, pollIntervalMs: 50 });
-    await engine.plugins.upload({ source: sourceOf('1.0.0') });
-    await engine.addChannel({ models: ['told-1'], taskPluginKey: 'told', baseUrl: vendor.url });
-    await engine.billing.prices.save({ pluginKey: '*', model: 'told-1', expression: '0.01' });
-    await engine.tasks.start();
-    vendor.answers.set('patient', [...Array.from({ length: 25 }, () => plain(500)), done]);
-    const caller = await addCaller(opened().store);
-    const body = jsonRequest({ model: 'told-1', name: 'patient' });
-    const { taskId } = await engine.tasks.submitGeneric(caller, 'request', 'told', body);
-    expect(await ended(opened().store, taskId, 25_000)).toMatchObject({ status: 'SUCCESS', polls: 26 });
-    await engine.stop();
-    await vendor.stop();
-  });
+describeEachStore('polling', (opened) => describe('an answer of the vendor', () => describeTable(opened)), {
+  databases: RULE_DATABASES,
 });
+
+describeEachStore(
+  'polling without a limit of failures',
+  (opened) => {
+    test('goes on until the vendor answers', async () => {
+      const vendor = startVendor();
+      const engine = await startEngine(opened().store, sandbox, { pollMaxFailures: 0, pollIntervalMs: 50 });
+      await engine.plugins.upload({ source: sourceOf('1.0.0') });
+      await engine.addChannel({ models: ['told-1'], taskPluginKey: 'told', baseUrl: vendor.url });
+      await engine.billing.prices.save({ pluginKey: '*', model: 'told-1', expression: '0.01' });
+      await engine.tasks.start();
+      vendor.answers.set('patient', [...Array.from({ length: 25 }, () => plain(500)), done]);
+      const caller = await addCaller(opened().store);
+      const body = jsonRequest({ model: 'told-1', name: 'patient' });
+      const { taskId } = await engine.tasks.submitGeneric(caller, 'request', 'told', body);
+      expect(await ended(opened().store, taskId, 25_000)).toMatchObject({ status: 'SUCCESS', polls: 26 });
+      await engine.stop();
+      await vendor.stop();
+    });
+  },
+  { databases: RULE_DATABASES },
+);

@@ -7,6 +7,7 @@ import { createNameFinder } from '../../src/tasks/relay/remember-names.ts';
 import type { UpstreamResponse } from '../../src/upstream/index.ts';
 import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
 import { EVENTS, type RelayVendor, startRelayVendor, VIDEO } from '../support/relay-vendor.ts';
 import { until } from '../support/until.ts';
 import { addCaller, BALANCE, balanceOf, type Engine, jsonRequest, startEngine } from './harness.ts';
@@ -889,10 +890,14 @@ test('slow loris: a refusal that drips is cut, and what came of it is told', asy
   }
 });
 
-describeEachStore('the relay', (opened) => {
-  // Inside of it: the engine stops before its store closes.
-  describe('between clients and vendors', () => describeRelay(opened));
-});
+describeEachStore(
+  'the relay',
+  (opened) => {
+    // Inside of it: the engine stops before its store closes.
+    describe('between clients and vendors', () => describeRelay(opened));
+  },
+  { databases: RULE_DATABASES },
+);
 
 const streamOf = ({ body }: RelayAnswer): ReadableStream<Uint8Array> => {
   if (!(body instanceof ReadableStream)) throw new Error('no stream');

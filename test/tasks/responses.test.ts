@@ -10,6 +10,7 @@ import type { Store } from '../../src/store/ports/index.ts';
 import type { Caller, ClientRequest } from '../../src/tasks/index.ts';
 import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
 import { until } from '../support/gateway.ts';
 import { faultsOfEvent, faultsOfResponse } from '../support/response-shapes.ts';
 import {
@@ -423,4 +424,6 @@ const describeResponses = (opened: () => OpenedStore) => {
   });
 };
 
-describeEachStore('responses', (opened) => describe('on two nodes', () => describeResponses(opened)));
+describeEachStore('responses', (opened) => describe('on two nodes', () => describeResponses(opened)), {
+  databases: RULE_DATABASES,
+});

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { parseJson } from '../../src/kernel/index.ts';
 import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
 import { CLOUD_PLUGIN, type Cloud, startCloud } from '../support/service-account-cloud.ts';
 import { addCaller, type Engine, ended, jsonRequest, startEngine } from './harness.ts';
 
@@ -78,6 +79,8 @@ const describeChannel = (opened: () => OpenedStore) => {
 };
 
 // A describe of its own: the engine ends before its store is closed.
-describeEachStore('a channel of a service account', (opened) =>
-  describe('with its token server', () => describeChannel(opened)),
+describeEachStore(
+  'a channel of a service account',
+  (opened) => describe('with its token server', () => describeChannel(opened)),
+  { databases: RULE_DATABASES },
 );

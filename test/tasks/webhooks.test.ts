@@ -5,6 +5,7 @@ import type { ApiKeyRecord, Store } from '../../src/store/ports/index.ts';
 import { type Caller, type ClientRequest, taskObject } from '../../src/tasks/index.ts';
 import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
 import { until } from '../support/until.ts';
 import { type Receiver, signaturesOf, startReceiver, verified } from '../support/webhook-receiver.ts';
 import { addCaller, type Engine, ended, jsonRequest, startEngine } from './harness.ts';
@@ -197,6 +198,10 @@ const describeWebhooks = (opened: () => OpenedStore) => {
 };
 
 // Within one of their own, so that the engine stops before its store.
-describeEachStore('webhooks', (opened) => {
-  describe('of tasks', () => describeWebhooks(opened));
-});
+describeEachStore(
+  'webhooks',
+  (opened) => {
+    describe('of tasks', () => describeWebhooks(opened));
+  },
+  { databases: RULE_DATABASES },
+);

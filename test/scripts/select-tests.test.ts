@@ -1,0 +1,39 @@
+import { expect, test } from 'bun:test';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { reachTests } from '../../scripts/reach-tests.ts';
+import { describeSlowest, readDurations } from '../../scripts/test-durations.ts';
+
+function repository(files: Record<string, string>): { base: string; remove(): void } {
+  const base = mkdtempSync(join(tmpdir(), 'taskgate-reach-'));
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(base, name)), { recursive: true });
+    writeFileSync(join(base, name), text);
+  }
+  return { base, remove: () => rmSync(base, { recursive: true, force: true }) };
+}
+
+test('a change reaches the tests that import it, directly or by way of others', () => {
+  const { base, remove } = repository({
+    'src/a.ts': 'export const a = 1;',
+    'src/b.ts': "export { a } from './a.ts';",
+    'test/a.test.ts': "import { a } from '../src/b.ts';",
+    'test/c.test.ts': 'export {};',
+    'test/support/gateway.ts': 'export {};',
+    'test/binary/d.test.ts': "import '../support/gateway.ts';",
+  });
+  const tests = ['test/a.test.ts', 'test/c.test.ts', 'test/binary/d.test.ts'];
+  expect(reachTests(['src/a.ts'], tests, base)).toEqual(['test/a.test.ts', 'test/binary/d.test.ts']);
+  expect(reachTests(['test/c.test.ts'], tests, base)).toEqual(['test/c.test.ts']);
+  expect(reachTests(['docs/api.md'], tests, base)).toEqual([]);
+  remove();
+});
+
+test('the slowest files are sums over their tests, the slowest first', () => {
+  const durations = readDurations(
+    '<testcase name="x" classname="" time="1.5" file="a.test.ts"/><testcase name="y" time="0.1" file="a.test.ts">' +
+      '</testcase><testcase name="z" time="2" file="b.test.ts"/>',
+  );
+  expect(describeSlowest(durations, 2)).toContain('     2.0 s  b.test.ts\n     1.6 s  a.test.ts');
+});
