@@ -104,10 +104,9 @@ const isText = (value: Json | undefined): value is string => typeof value === 's
  * members that the standard has, each in the form that clients expect: what has another is left out like what is unknown.
  */
 export function renderedVideo(task: TaskRecord, rendered: JsonObject): JsonObject {
-  const { expires_at, seconds, size, remixed_from_video_id, error, metadata } = rendered;
+  const { seconds, size, remixed_from_video_id, error, metadata } = rendered;
   const own = videoObject(task);
   const out: JsonObject = { ...own };
-  if (typeof expires_at === 'number' && expires_at > 0) out.expires_at = Math.trunc(expires_at);
   if (typeof seconds === 'number' || isText(seconds)) out.seconds = String(seconds);
   if (isText(size)) out.size = size;
   if (isText(remixed_from_video_id)) out.remixed_from_video_id = remixed_from_video_id;
@@ -117,9 +116,16 @@ export function renderedVideo(task: TaskRecord, rendered: JsonObject): JsonObjec
     out.error = { ...own.error, ...(isText(code) ? { code } : {}), ...(isText(message) ? { message } : {}) };
   }
   if (isObject(metadata)) {
-    // Where the vendor keeps the video is not for clients: they fetch its content here.
-    const entries = Object.entries(metadata).filter(([name]) => name.toLowerCase() !== 'url');
-    if (entries.length > 0) out.metadata = Object.fromEntries(entries);
+    const shown = withoutUrls(metadata as JsonObject) as JsonObject;
+    if (Object.keys(shown).length > 0) out.metadata = shown;
   }
   return out;
+}
+
+/** Where the vendor keeps the video is not for clients, at any depth: they fetch its content here. */
+function withoutUrls(value: Json): Json {
+  if (Array.isArray(value)) return value.map(withoutUrls);
+  if (!isObject(value)) return value;
+  const entries = Object.entries(value as JsonObject).filter(([name]) => name.toLowerCase() !== 'url');
+  return Object.fromEntries(entries.map(([name, member]) => [name, withoutUrls(member)]));
 }
