@@ -144,6 +144,7 @@ describe('fixtures', () => {
   const broken: [name: string, fixture: unknown, message: string][] = [
     ['no object', [], 'a fixture is an object with a list of cases'],
     ['no cases', {}, 'a fixture is an object with a list of cases'],
+    ['an empty list of cases', { cases: [] }, 'the fixture has no cases: it must have one'],
     ['a fractional time', { unixNow: 1.5, cases: [] }, 'unixNow must be a whole number of seconds'],
     ['a case without hook', { cases: [{ args: [] }] }, 'case 1 names no hook'],
     ['a case without args', { cases: [{ hook: 'x' }] }, 'case 1: args must be a list'],

@@ -63,6 +63,9 @@ export async function runFixture(
   if (!opened.ok) return failed(opened.error);
   const plugin = opened.value;
   const { cases } = read.value;
+  if (cases.length === 0) {
+    return failed([{ path: 'fixture', rule: 'fixture.empty', message: 'the fixture has no cases: it must have one' }]);
+  }
 
   const report = failed([]);
   for (const [index, one] of cases.entries()) {
@@ -84,7 +87,7 @@ export async function runFixture(
     plugin,
     cases.map(({ path }) => path),
   );
-  report.ok = report.passed === report.total && (report.total > 0 || cases.length === 0);
+  report.ok = report.passed === report.total && report.total > 0;
   return report;
 }
 
