@@ -100,7 +100,7 @@ describe('a stream', () => {
         { status: 'SUCCESS', events: [], done: true },
       ],
       ['created', ...OUTPUT, 'completed'],
-      { status: 'completed', metadata: host('completed', { task_progress: '50' }) },
+      { status: 'completed' },
     ],
     [
       'ends incomplete where the plugin is done before the task',
@@ -145,6 +145,14 @@ describe('a stream', () => {
     // It is over with its last step and no earlier one, if it is.
     const isOver = ['completed', 'failed', 'incomplete'].includes(types.at(-1) ?? '');
     expect(overs).toEqual(overs.map((__, index) => isOver && index === overs.length - 1));
+  });
+
+  test('what is complete tells of no progress any more', () => {
+    const writer = createEventWriter(task('SUBMITTED'));
+    writer.rendered(task('IN_PROGRESS'), { events: [progress(50, 'half')], done: false });
+    const { events } = writer.rendered(task('SUCCESS'), { events: [progress(100)], done: true });
+    expect(events.at(-1)).toHaveProperty('type', 'response.completed');
+    expect(events.at(-1)).toHaveProperty('response.metadata', host('completed'));
   });
 
   test('an output in every stage', () => {

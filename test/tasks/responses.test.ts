@@ -248,22 +248,28 @@ const describeResponses = (opened: () => OpenedStore) => {
       const read = await retrieve(caller, completed?.id);
       expect(faultsOfResponse(read)).toEqual([]);
       expect(textOf(read)).toEqual([`made ${taskOf(read)}`]);
-      expect(textOf(read)).toEqual(textOf(completed));
     });
 
-    test('cannot be read where its events do not tell the whole', async () => {
-      const look = async (quirk: string) => {
-        const caller = await addCaller(store);
-        const events = await all(await stream(caller, { model: 'streamer', input: `a #${quirk} [duration=0.1]` }));
-        const id = events[0]?.response?.id;
-        await ended(store, taskOf({ id }));
-        const read = await retrieve(caller, id);
-        expect({ quirk, read }).toMatchObject({
-          quirk,
-          read: { ...UNOBSERVED, metadata: { task_status: 'completed' } },
-        });
-      };
-      await Promise.all(['error', 'unfinished', 'throws'].map(look));
+    test.each(['whole', 'unfinished', 'stages'])('reads back as it streamed: #%s', async (quirk) => {
+      const caller = await addCaller(store);
+      const events = await all(await stream(caller, { model: 'streamer', input: `a #${quirk} [duration=0.2]` }));
+      const last = events.at(-1);
+      expect(last?.type).toBe('response.completed');
+      expect(await retrieve(caller, last?.response?.id)).toEqual(last?.response as JsonObject);
+    });
+
+    test.each([
+      ['error', 'The task failed.'],
+      ['throws', 'The task could not be observed.'],
+    ])('reads back the failure that its stream ended with: #%s', async (quirk, message) => {
+      const caller = await addCaller(store);
+      const events = await all(await stream(caller, { model: 'streamer', input: `a #${quirk} [duration=0.1]` }));
+      const streamed = events.at(-1)?.response;
+      await ended(store, taskOf(streamed));
+      const failed = { status: 'failed', error: { code: 'server_error', message } };
+      expect(streamed).toMatchObject(failed);
+      const metadata = { task_status: 'completed' };
+      expect(await retrieve(caller, streamed?.id)).toMatchObject({ ...failed, metadata });
     });
   });
 

@@ -84,7 +84,7 @@ export async function renderEnded(
   return failedResponse(task, NOT_OBSERVED);
 }
 
-/** A plugin that only streams is asked for its events once, as if a stream began now; they must tell the whole. */
+/** A plugin that only streams is asked for its events once, as if a stream began now. The answer is what that stream's last event says. */
 async function renderFromEvents(
   deps: TaskDeps,
   rendering: Rendering,
@@ -92,11 +92,10 @@ async function renderFromEvents(
 ): Promise<Result<JsonObject, string> | undefined> {
   const rendered = await renderStep(deps, rendering, task, undefined);
   if (!rendered?.ok) return rendered;
-  if (!rendered.value.done) return { ok: false, error: 'the events of a task that has succeeded are not done' };
   const { events, fault } = createEventWriter(task).rendered(task, rendered.value);
+  if (fault !== undefined) reportUnrendered(deps, task, fault);
   const last = events.at(-1);
-  if (last?.type === 'response.completed') return { ok: true, value: last.response as JsonObject };
-  return { ok: false, error: fault ?? 'the events of a task that has succeeded hold an error' };
+  return last ? { ok: true, value: last.response as JsonObject } : { ok: false, error: 'the task has not succeeded' };
 }
 
 /** Says in the log why clients of this task could not be shown it. */

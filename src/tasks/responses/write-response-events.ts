@@ -78,7 +78,9 @@ export function createEventWriter(first: TaskRecord) {
         else return { events: [...written, failed(task, TASK_FAILED)], over: true };
       }
       if (task.status === 'SUCCESS') {
-        return { events: [...written, event('completed', { response: completedResponse(task, about()) })], over: true };
+        // How far it was once says nothing of what is complete, and who reads the response later cannot be told it.
+        const response = completedResponse(task, { output: [...output] });
+        return { events: [...written, event('completed', { response })], over: true };
       }
       return done ? { events: [...written, this.incomplete(task)], over: true } : { events: written, over: false };
     },
