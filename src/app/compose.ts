@@ -183,6 +183,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
         key: config.protocolKeyConcurrency,
       },
       links: {
+        days: config.artifactLinkDays,
         invalidPerMinute: config.artifactInvalidPerMinute,
         downloads: {
           node: config.artifactGlobalConcurrency,

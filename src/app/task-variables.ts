@@ -147,6 +147,13 @@ export const TASK_VARIABLES = {
     kind: integer(1, 4096),
     default: 64,
   }),
+  artifactLinkDays: variable({
+    env: 'TASK_ARTIFACT_LINK_DAYS',
+    group: 'artifacts',
+    doc: "Days for which an artifact link opens something; 0: without end. Links that were made while it was 0 then last as long from their task's end.",
+    kind: integer(0, 36_500),
+    default: 0,
+  }),
   artifactInvalidPerMinute: variable({
     env: 'TASK_ARTIFACT_INVALID_RATE_LIMIT_PER_MINUTE',
     group: 'artifacts',

@@ -252,7 +252,11 @@ export function createAuth(deps: AuthDeps): Auth {
     authenticateOptional: guarded(createAuthenticateOptional(authenticatePanel)),
     authenticateApiKey: guarded(createAuthenticateApiKey(room)),
     describe: guarded(({ user }: PanelPrincipal) => loadPanelUser(store, user)),
-    account: { edit: guarded(account.edit), delete: guarded(account.delete) },
+    account: {
+      edit: guarded(account.edit),
+      delete: guarded(account.delete),
+      revokeLinks: guarded(account.revokeLinks),
+    },
     administration: {
       list: guarded(administration.list),
       find: guarded(administration.find),
@@ -261,6 +265,7 @@ export function createAuth(deps: AuthDeps): Auth {
       changeStanding: guarded(administration.changeStanding),
       changeQuota: guarded(administration.changeQuota),
       delete: guarded(administration.delete),
+      revokeLinks: guarded(administration.revokeLinks),
       reset: {
         twoFactor: guarded(administration.reset.twoFactor),
         passkeys: guarded(administration.reset.passkeys),

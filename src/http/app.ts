@@ -14,6 +14,7 @@ import { describeApi, openApiRoutes } from './openapi.ts';
 import { accountRoutes } from './panel-api/account.ts';
 import { accountSettingsRoutes } from './panel-api/account-settings.ts';
 import { apiKeyRoutes } from './panel-api/api-keys.ts';
+import { artifactLinkRoutes } from './panel-api/artifact-links.ts';
 import { type AttentionItem, attentionRoutes } from './panel-api/attention.ts';
 import { channelRoutes } from './panel-api/channels.ts';
 import { keyUsageRoutes } from './panel-api/key-usage.ts';
@@ -172,6 +173,7 @@ const joinAccounts = (kit: Kit, deps: JoinDeps) => {
 const joinAdministration = (kit: Kit, deps: JoinDeps) =>
   new Elysia({ normalize: false })
     .use(userRoutes(kit, deps))
+    .use(artifactLinkRoutes(kit, deps))
     .use(oauthProviderRoutes(kit, deps))
     .use(channelRoutes(kit, deps))
     .use(pluginRoutes(kit, deps))

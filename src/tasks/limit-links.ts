@@ -3,6 +3,8 @@ import { taskErrors } from './errors.ts';
 import { createPlaces } from './hold-places.ts';
 
 export type LinkLimits = {
+  /** TASK_ARTIFACT_LINK_DAYS: how long a link lasts; 0: without end. */
+  days: number;
   /** TASK_ARTIFACT_INVALID_RATE_LIMIT_PER_MINUTE: links that do not verify, per address. */
   invalidPerMinute: number;
   /** TASK_ARTIFACT_*_CONCURRENCY: downloads at once of this node, of one address (with API keys: of one user), of one artifact. */
@@ -21,7 +23,7 @@ const INVALID_WINDOW_SECONDS = 60;
 /** A download may take long, a player tries again soon. */
 const BUSY_RETRY_SECONDS = 5;
 
-export function createLinkGate(counters: Counters, limits: LinkLimits): LinkGate {
+export function createLinkGate(counters: Counters, limits: Omit<LinkLimits, 'days'>): LinkGate {
   const places = createPlaces();
   return {
     async countInvalid(address) {

@@ -1,7 +1,8 @@
 import { AppError } from '../kernel/index.ts';
-import { verifyCapability } from './artifact-links.ts';
+import { type LinkTerms, verifyCapability } from './artifact-links.ts';
 import { taskErrors } from './errors.ts';
 import { holdUntilSent } from './hold-places.ts';
+import { isLinkOver } from './issue-artifact-links.ts';
 import type { LinkGate } from './limit-links.ts';
 import { type Content, type ContentRequest, openArtifact } from './open-artifact.ts';
 import type { TaskDeps } from './types.ts';
@@ -31,7 +32,8 @@ export async function openLinkedArtifact(
   client: ContentRequest,
 ): Promise<Content> {
   const { taskId, artifactKey, address } = link;
-  if (!isGenuine(deps.cryptoSecrets, link)) {
+  const terms = readTerms(deps.cryptoSecrets, link);
+  if (!terms) {
     await gate.countInvalid(address);
     throw taskErrors.artifact_not_found();
   }
@@ -41,6 +43,7 @@ export async function openLinkedArtifact(
       const task = await deps.store.tasks.byTaskId(taskId);
       const owner = task && (await deps.store.users.byId(task.userId));
       if (!task || owner?.status !== 1) throw taskErrors.artifact_not_found();
+      if (owner.linkVersion !== terms.version || isLinkOver(deps, terms, task)) throw taskErrors.artifact_not_found();
       return openArtifact(deps, task, artifactKey, { ...client, onStreamEnd });
     });
   } catch (error) {
@@ -52,9 +55,9 @@ export async function openLinkedArtifact(
   }
 }
 
-function isGenuine(secrets: readonly string[], { taskId, artifactKey, access }: ArtifactLink): boolean {
+function readTerms(secrets: readonly string[], { taskId, artifactKey, access }: ArtifactLink): LinkTerms | undefined {
   const [presented] = access;
-  if (presented === undefined || access.length > 1) return false;
-  if (taskId.length > MAX_TASK_ID || artifactKey.length > MAX_ARTIFACT_KEY) return false;
-  return verifyCapability(secrets, taskId, artifactKey, presented);
+  if (presented === undefined || access.length > 1) return undefined;
+  if (taskId.length > MAX_TASK_ID || artifactKey.length > MAX_ARTIFACT_KEY) return undefined;
+  return verifyCapability(secrets, { taskId, artifactKey }, presented);
 }

@@ -1,8 +1,8 @@
 import { type Artifact, type HookFailure, isHostFailure, type LoadedPlugin, listArtifacts } from '../plugins/index.ts';
 import type { TaskRecord } from '../store/ports/index.ts';
-import { artifactUrl } from './artifact-links.ts';
 import { artifactContext } from './build-contexts.ts';
 import { taskErrors } from './errors.ts';
+import { issueArtifactLinks } from './issue-artifact-links.ts';
 import type { TaskDeps } from './types.ts';
 
 /** Artifacts are projected from the stored answer at each read, never stored: the plugin that serves now decides. */
@@ -25,24 +25,25 @@ export function artifactHookError(failure: HookFailure): Error {
 
 export type ArtifactList = {
   task_id: string;
-  artifacts: { key: string; type: Artifact['type']; mimeType?: string; content_url: string }[];
+  artifacts: { key: string; type: Artifact['type']; mimeType?: string; content_url: string; expires_at?: number }[];
 };
 
-/** Each link works without a key. */
+/** Each link works without a key, until `expires_at` where it has one. */
 export async function describeArtifacts(deps: TaskDeps, task: TaskRecord): Promise<ArtifactList> {
   const pin = deps.pin();
   try {
     const artifacts = await projectArtifacts(pin.generation.plugins.get(task.platform), task);
     const base = deps.publicAddress();
     if (artifacts.length > 0 && !base) throw taskErrors.artifact_url_error();
+    if (artifacts.length === 0) return { task_id: task.taskId, artifacts: [] };
+    const linkTo = await issueArtifactLinks(deps, task, base ?? '');
     return {
       task_id: task.taskId,
-      artifacts: artifacts.map(({ key, type, mimeType }) => ({
-        key,
-        type,
-        ...(mimeType === undefined ? {} : { mimeType }),
-        content_url: artifactUrl(base ?? '', deps.cryptoSecrets[0], task.taskId, key),
-      })),
+      artifacts: artifacts.map(({ key, type, mimeType }) => {
+        const { url, expiresAt } = linkTo(key);
+        const kind = mimeType === undefined ? { type } : { type, mimeType };
+        return { key, ...kind, content_url: url, ...(expiresAt === 0 ? {} : { expires_at: expiresAt }) };
+      }),
     };
   } finally {
     pin.release();

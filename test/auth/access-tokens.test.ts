@@ -33,6 +33,7 @@ const PRINCIPAL: SessionPrincipal = {
     requestCount: 0,
     language: 'en',
     authVersion: subject.userAuthVersion,
+    linkVersion: 0,
     createdAt: 0,
     lastLoginAt: 0,
   },

@@ -68,6 +68,15 @@ describeEachStore('users', (opened) => {
     expect(await store.users.moveAuthVersion(999_999, 1)).toBe(false);
   });
 
+  test('the version of artifact links counts each end of them, also of many at once', async () => {
+    const { store } = opened();
+    const user = await addUser(store);
+    expect(user.linkVersion).toBe(0);
+    await Promise.all(Array.from({ length: 5 }, () => store.users.moveLinkVersion(user.id)));
+    expect(await store.users.byId(user.id)).toEqual({ ...user, linkVersion: 5 });
+    expect(await store.users.moveLinkVersion(999_999)).toBe(false);
+  });
+
   test('a personal access token finds its user until it is replaced or taken away', async () => {
     const { users } = opened().store;
     const user = await addUser(opened().store);

@@ -1,5 +1,6 @@
 /** Artifacts of finished tasks over HTTP: what is listed, who may fetch, what passes between client and vendor, and what never does. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { artifactCapability } from '../../src/tasks/artifact-links.ts';
 import { startTaskgate } from '../app/run-taskgate.ts';
 import { Administrator, ask, until } from '../support/gateway.ts';
 import { holdOpen } from '../support/hold-open.ts';
@@ -81,6 +82,70 @@ describe('the list', () => {
     expect([fetched.status, fetched.code]).toEqual([503, 'artifact_plugin_unavailable']);
     expect((await world.get(video ?? '')).code).toBe('artifact_not_found');
   });
+});
+
+describe('a link has an end', () => {
+  test('a revoke-all ends the links of one user, and new ones open at once', async () => {
+    const id = await world.finished();
+    const { video: before = '' } = await world.links(id);
+    expect((await world.get(before)).status).toBe(200);
+    await world.admin.call('POST', '/api/user/links/revoke');
+    const dead = await world.get(before);
+    expect([dead.status, dead.code]).toEqual([404, 'artifact_not_found']);
+    const { video: after = '' } = await world.links(id);
+    expect((await world.get(after)).status).toBe(200);
+    await world.admin.call('POST', '/api/user/links/revoke');
+    expect((await world.get(after)).status).toBe(404);
+    const { video: last = '' } = await world.links(id);
+    expect((await world.get(last)).status).toBe(200);
+  });
+
+  test('an administrator ends the links of a user and of nobody else; a user, and a token of an own, may not', async () => {
+    const own = (await world.links(await world.finished())).video ?? '';
+    const account = { username: 'linked', password: 'a long password for this' };
+    const { id } = await world.admin.call<{ id: number }>('POST', '/api/user', { ...account, quota: 1000 });
+    await world.admin.call('PUT', '/api/price', { model: 'acme-1', expression: '0' });
+    const signedIn = await ask(`${world.url}/api/user/login`, { body: account });
+    const user = new Administrator(world.url, (signedIn.body.data as { access_token: string }).access_token);
+    const key = await user.createKey();
+    const link = (await world.links(await world.finished({}, 'acme', key), key)).video ?? '';
+    expect((await world.get(link)).status).toBe(200);
+    const post = (token: string, path: string) => ask(`${world.url}${path}`, { method: 'POST', token, body: {} });
+    expect((await post(user.token, '/api/user/1/links/revoke')).status).toBe(403);
+    const { token: pat } = await world.admin.call<{ token: string }>('POST', '/api/user/token');
+    expect((await post(pat, '/api/user/links/revoke')).body).toMatchObject({ code: 'AUTH_SESSION_REQUIRED' });
+    expect((await world.get(link)).status).toBe(200);
+    await world.admin.call('POST', `/api/user/${id}/links/revoke`);
+    expect((await world.get(link)).status).toBe(404);
+    expect((await world.get(own)).status).toBe(200);
+  });
+
+  test('TASK_ARTIFACT_LINK_DAYS: the list says until when a link holds', async () => {
+    const secret = 'a secret of links, long enough for this';
+    const limited = await startArtifactGateway({
+      UPSTREAM_ALLOW_PRIVATE: 'true',
+      CRYPTO_SECRET: secret,
+      TASK_ARTIFACT_LINK_DAYS: '2',
+    });
+    try {
+      const taskId = await limited.finished();
+      const { json } = await limited.get(`/v1/tasks/${taskId}/artifacts`, { token: limited.key });
+      const [listed] = json.artifacts as { content_url: string; expires_at: number }[];
+      const days = ((listed?.expires_at ?? 0) - Date.now() / 1000) / 86_400;
+      expect(days).toBeGreaterThan(1.99);
+      expect(days).toBeLessThan(2.1);
+      expect(new URL(listed?.content_url ?? '').searchParams.get('access')).toStartWith(`${listed?.expires_at}.0.`);
+      const { video = '' } = await limited.links(taskId);
+      expect((await limited.get(video)).status).toBe(200);
+      const artifact = { taskId, artifactKey: 'video' };
+      const open = async (access: string) => (await limited.get(`${content(taskId)}?access=${access}`)).status;
+      expect(await open(artifactCapability(secret, artifact, { expiresAt: 1_700_000_000, version: 0 }))).toBe(404);
+      // Made before links had an end: it lasts two days from the end of its task.
+      expect(await open(artifactCapability(secret, artifact))).toBe(200);
+    } finally {
+      await limited.stop();
+    }
+  }, 30_000);
 });
 
 describe('content', () => {

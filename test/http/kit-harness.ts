@@ -46,6 +46,7 @@ const user = (id: number, role: 1 | 10 | 100): UserRecord => ({
   requestCount: 0,
   language: 'en',
   authVersion: 1,
+  linkVersion: 0,
   createdAt: 0,
   lastLoginAt: 0,
 });

@@ -98,7 +98,7 @@ export async function startEngine(
       tickMs: 2000,
       tickJitterMs: 0,
       observations: { node: 128, plugin: 32, user: 4, key: 2 },
-      links: { invalidPerMinute: 60, downloads: { node: 128, address: 64, artifact: 16 } },
+      links: { days: 0, invalidPerMinute: 60, downloads: { node: 128, address: 64, artifact: 16 } },
       maxFileBytes: 1024 * 1024,
       ...limits,
     },

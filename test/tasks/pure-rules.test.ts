@@ -1,11 +1,13 @@
 import { describe, expect, test } from 'bun:test';
-import type { Json } from '../../src/kernel/index.ts';
+import type { Clock, Json } from '../../src/kernel/index.ts';
 import type { TaskRecord } from '../../src/store/ports/index.ts';
-import { artifactCapability, artifactUrl, verifyCapability } from '../../src/tasks/artifact-links.ts';
+import { artifactCapability, verifyCapability } from '../../src/tasks/artifact-links.ts';
+import { isLinkOver } from '../../src/tasks/issue-artifact-links.ts';
 import { leadsHere } from '../../src/tasks/own-addresses.ts';
 import { firstPollDelayMs, nextPollDelayMs, retryAfterMs } from '../../src/tasks/poll-schedule.ts';
 import { renderedVideo, replacePrivateIds, taskView, videoObject } from '../../src/tasks/show-task.ts';
 import { trimSnapshot } from '../../src/tasks/trim-data.ts';
+import type { TaskLimits } from '../../src/tasks/types.ts';
 
 const task = (change: Partial<TaskRecord> = {}): TaskRecord => ({
   id: 1,
@@ -133,25 +135,51 @@ describe('what clients see', () => {
 });
 
 describe('artifact capabilities', () => {
-  const access = artifactCapability('secret', 'task_a', 'video');
-  test('43 characters of base64url', () => expect(access).toMatch(/^[\w-]{43}$/));
-  test('the link carries it', () => {
-    expect(artifactUrl('https://x', 'secret', 'task_a', 'video')).toBe(
-      `https://x/v1/tasks/task_a/artifacts/video/content?access=${access}`,
-    );
+  const artifact = { taskId: 'task_a', artifactKey: 'video' };
+  const access = artifactCapability('secret', artifact);
+  const terms = { expiresAt: 1_800_000_000, version: 3 };
+  const limited = artifactCapability('secret', artifact, terms);
+  const [, , signature] = limited.split('.');
+
+  test('without terms 43 characters of base64url, as in former versions', () => {
+    expect(access).toBe('bsMhvS4-oAIP8y4sdoMIB918k1WpwP8JeRz-_xLx_cc');
+    expect(verifyCapability(['secret'], artifact, access)).toEqual({ expiresAt: 0, version: 0 });
   });
-  test('a previous secret still verifies', () =>
-    expect(verifyCapability(['new', 'secret'], 'task_a', 'video', access)).toBe(true));
-  for (const [name, taskId, key, presented] of [
-    ['of another task', 'task_b', 'video', access],
-    ['of another artifact', 'task_a', 'cover', access],
-    ['moved across the boundary of its parts', 'task_a\0video', '', access],
-    ['cut short', 'task_a', 'video', access.slice(0, 42)],
-    ['empty', 'task_a', 'video', ''],
-  ] as const) {
-    test(`a capability ${name} is refused`, () =>
-      expect(verifyCapability(['secret'], taskId, key, presented)).toBe(false));
-  }
+  test('terms stand before the signature', () => {
+    expect(limited).toMatch(/^1800000000\.3\.[\w-]{43}$/);
+    expect(verifyCapability(['secret'], artifact, limited)).toEqual(terms);
+  });
+  test('a previous secret still verifies', () => {
+    for (const one of [access, limited]) expect(verifyCapability(['new', 'secret'], artifact, one)).toBeDefined();
+  });
+  test.each<[string, object, string]>([
+    ['of another task', { taskId: 'task_b' }, access],
+    ['of another artifact', { artifactKey: 'cover' }, access],
+    ['moved across the boundary of its parts', { taskId: 'task_a\0video', artifactKey: '' }, access],
+    ['cut short', {}, access.slice(0, 42)],
+    ['empty', {}, ''],
+    ['with a later end', {}, `1900000000.3.${signature}`],
+    ['with another version', {}, `1800000000.4.${signature}`],
+    ['without its terms', {}, `${signature}`],
+    ['with terms that were not signed', {}, `1800000000.3.${access}`],
+    ['with empty terms', {}, `0.0.${access}`],
+    ['with its end written otherwise', {}, `01800000000.3.${signature}`],
+  ])('a capability %s is refused', (_name, change, presented) => {
+    expect(verifyCapability(['secret'], { ...artifact, ...change }, presented)).toBeUndefined();
+  });
+
+  const day = 86_400;
+  const isOver = (days: number, expiresAt: number, at: number) => {
+    const deps = { clock: { unix: () => at } as Clock, limits: { links: { days } } as unknown as TaskLimits };
+    return isLinkOver(deps, { expiresAt, version: 0 }, task({ finishTime: 1000 }));
+  };
+  test('a link ends when it says, whatever the setting is by then', () => {
+    for (const days of [0, 7]) expect([isOver(days, 5000, 4999), isOver(days, 5000, 5000)]).toEqual([false, true]);
+  });
+  test("a link without an end lasts for ever, or once there is a setting as long from its task's end", () => {
+    expect(isOver(0, 0, 1000 + 10_000 * day)).toBe(false);
+    expect([isOver(7, 0, 1000 + 7 * day - 1), isOver(7, 0, 1000 + 7 * day)]).toEqual([false, true]);
+  });
 });
 
 test.each<[string, boolean]>([

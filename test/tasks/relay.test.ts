@@ -29,7 +29,7 @@ const describeRelay = (opened: () => OpenedStore) => {
 
   beforeAll(async () => {
     store = opened().store;
-    const links = { invalidPerMinute: 60, downloads: { node: 128, address: 2, artifact: 16 } };
+    const links = { days: 0, invalidPerMinute: 60, downloads: { node: 128, address: 2, artifact: 16 } };
     engine = await startEngine(store, sandbox, { submitTimeoutMs: 60_000, tickMs: 20, links });
     vendor = await startRelayVendor();
     second = await startRelayVendor('w', { docile: true });

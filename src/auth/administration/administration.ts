@@ -4,6 +4,7 @@ import type { AuthSettings } from '../config.ts';
 import type { PasswordHashes } from '../passwords/password-hashes.ts';
 import type { SessionGate } from '../sessions/session-gate.ts';
 import type { PanelPrincipal } from '../types.ts';
+import { createRevokeLinks } from '../users/revoke-links.ts';
 import { createAdminister } from './administer.ts';
 import { createChangeQuota, type QuotaChange, type QuotaChanged } from './change-quota.ts';
 import { createChangeStanding, type StandingAction, type StandingChanged } from './change-standing.ts';
@@ -21,6 +22,8 @@ export interface Administration extends LookUpAccounts {
   changeStanding(principal: PanelPrincipal, userId: number, action: StandingAction): Promise<StandingChanged>;
   changeQuota(principal: PanelPrincipal, userId: number, change: QuotaChange): Promise<QuotaChanged>;
   delete(principal: PanelPrincipal, userId: number): Promise<UserDeleted>;
+  /** Ends every artifact link of the account that was given out until now. */
+  revokeLinks(principal: PanelPrincipal, userId: number): Promise<void>;
   readonly reset: ResetFactors;
 }
 
@@ -40,6 +43,7 @@ export function createAdministration(room: {
     changeStanding: createChangeStanding(deps),
     changeQuota: createChangeQuota(deps),
     delete: createDeleteUser(deps),
+    revokeLinks: createRevokeLinks(deps),
     reset: createResetFactors(deps),
   };
 }

@@ -11,7 +11,8 @@ export type AdminAction =
   | 'demote'
   | 'delete'
   | 'change_quota'
-  | 'reset_factor';
+  | 'reset_factor'
+  | 'revoke_links';
 
 type Person = Pick<UserRecord, 'id' | 'role'>;
 

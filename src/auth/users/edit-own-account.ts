@@ -8,6 +8,7 @@ import type { PanelPrincipal } from '../types.ts';
 import type { PanelUser } from './describe-user.ts';
 import { eraseAccount } from './erase-account.ts';
 import { loadPanelUser } from './load-factors.ts';
+import { createRevokeOwnLinks } from './revoke-links.ts';
 import { validateUsername } from './validate-account.ts';
 import { validateDisplayName, validateLanguage } from './validate-details.ts';
 
@@ -29,6 +30,8 @@ export interface OwnAccount {
    * is wrong with the proof of the scope `account.delete`, or `auth.changed_meanwhile`.
    */
   delete(principal: PanelPrincipal, proof: string | undefined): Promise<void>;
+  /** Ends every artifact link of one's own that was given out until now. Rejects with `auth.session_required`. */
+  revokeLinks(principal: PanelPrincipal): Promise<void>;
 }
 
 export function createOwnAccount(deps: {
@@ -41,6 +44,8 @@ export function createOwnAccount(deps: {
   const { store, clock, logger, proofs, sessions } = deps;
 
   return {
+    revokeLinks: createRevokeOwnLinks(deps),
+
     async edit(principal, edit) {
       if (edit.username !== undefined) requireSession(principal);
       const { id } = principal.user;

@@ -22,6 +22,8 @@ export type UserRecord = {
   requestCount: number;
   language: string;
   authVersion: number;
+  /** Stands in the user's artifact links; those of another version open nothing. */
+  linkVersion: number;
   createdAt: number;
   lastLoginAt: number;
 };

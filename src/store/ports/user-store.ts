@@ -55,6 +55,8 @@ export interface UserStore {
    * Identities, keys, passkeys, factors, flows and sessions go after it in the same transaction: nothing joins them any more then.
    */
   softDelete(id: number, expectedAuthVersion: number, at: number): Promise<boolean>;
+  /** `link_version + 1`: every artifact link of the user that was given out until now is dead. False: no such user. */
+  moveLinkVersion(id: number): Promise<boolean>;
   touchLogin(id: number, at: number): Promise<void>;
   /** The user of a personal access token, by the token's SHA-256 in hex. */
   byAccessToken(hash: string): Promise<UserRecord | undefined>;

@@ -16,6 +16,7 @@ export const userColumns = ({ users }: Tables) => ({
   requestCount: users.requestCount,
   language: users.language,
   authVersion: users.authVersion,
+  linkVersion: users.linkVersion,
   createdAt: users.createdAt,
   lastLoginAt: users.lastLoginAt,
 });

@@ -101,6 +101,15 @@ export function createUserStore(context: Context): UserStore {
       return moved.length === 1;
     },
 
+    async moveLinkVersion(id) {
+      const moved = await db
+        .update(users)
+        .set({ linkVersion: sql`${users.linkVersion} + 1` })
+        .where(and(eq(users.id, id), isPresent))
+        .returning({ id: users.id });
+      return moved.length === 1;
+    },
+
     async touchLogin(id, at) {
       await db.update(users).set({ lastLoginAt: at }).where(eq(users.id, id));
     },

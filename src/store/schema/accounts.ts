@@ -31,6 +31,7 @@ export const defineAccounts = (kit: Kit) => ({
     /** 0: not deleted. */
     deletedAt: kit.big('deleted_at').notNull().default(0),
     authVersion: kit.big('auth_version').notNull().default(1),
+    linkVersion: kit.big('link_version').notNull().default(0),
     /** null: not asked for yet. */
     affCode: kit.varchar('aff_code', 32),
     inviterId: kit.big('inviter_id').notNull().default(0),

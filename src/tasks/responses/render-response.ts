@@ -11,8 +11,8 @@ import {
   renderFinal,
 } from '../../plugins/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
-import { artifactUrl } from '../artifact-links.ts';
 import { artifactContext } from '../build-contexts.ts';
+import { issueArtifactLinks } from '../issue-artifact-links.ts';
 import { taskView } from '../show-task.ts';
 import type { TaskDeps } from '../types.ts';
 import { failedResponse, NOT_OBSERVED, renderedResponse, TASK_FAILED } from './response-objects.ts';
@@ -123,9 +123,8 @@ async function withArtifacts(
   const base = deps.publicAddress();
   if (base === undefined && listed.value.length > 0)
     return failure('no public address is configured for artifact links');
-  const artifacts = listed.value.map((artifact) => {
-    const url = artifactUrl(base ?? '', deps.cryptoSecrets[0], task.taskId, artifact.key);
-    return [artifact.key, { ...artifact, url }] as const;
-  });
+  if (listed.value.length === 0) return { ok: true, value: { ...context, artifacts: {} } };
+  const linkTo = await issueArtifactLinks(deps, task, base ?? '');
+  const artifacts = listed.value.map((artifact) => [artifact.key, { ...artifact, url: linkTo(artifact.key).url }]);
   return { ok: true, value: { ...context, artifacts: Object.fromEntries(artifacts) } };
 }

@@ -50,6 +50,7 @@ export const actionTexts: Readonly<Record<string, TextKey>> = {
   'user.passkey.delete': 'audit.action.user.passkey.delete',
   'user.password': 'audit.action.user.password',
   'user.password_reset': 'audit.action.user.password_reset',
+  'user.links.revoke': 'audit.action.user.links.revoke',
   'user.profile': 'audit.action.user.profile',
   'user.register': 'audit.action.user.register',
   'user.session.revoke': 'audit.action.user.session.revoke',

@@ -4,6 +4,7 @@ import { useApi } from '../../api/use-api.ts';
 import { useStatus } from '../../session/use-status.ts';
 import { Answer } from '../../ui/answer.tsx';
 import { Page } from '../../ui/page.tsx';
+import { ArtifactLinks } from './artifact-links.tsx';
 import { ConnectedAccounts } from './connected-accounts.tsx';
 import { Passkeys } from './passkeys.tsx';
 import { Password } from './password.tsx';
@@ -36,6 +37,7 @@ function Blocks({ user, status }: { user: User; status: GatewayStatus }) {
       <ConnectedAccounts user={user} status={status} />
       <Sessions />
       <PersonalToken />
+      <ArtifactLinks />
     </>
   );
 }

@@ -6,6 +6,7 @@ import type { TaskDetail } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { copyText } from '../../ui/copy-text.ts';
 import { tellDone } from '../../ui/tell.ts';
+import { useFormat } from '../../ui/use-format.ts';
 import classes from './artifact-view.module.css';
 import { diagnoseArtifact } from './diagnose-artifact.ts';
 
@@ -17,6 +18,7 @@ export function ArtifactView({ taskId, artifact, onRenew }: ArtifactViewProps) {
   const { t } = useTranslation();
   const [trouble, setTrouble] = useState<TextKey | null>(null);
   const [tries, setTries] = useState(0);
+  const format = useFormat();
   const path = pathOf(artifact);
   const label = t('task.artifact', { key: artifact.key });
 
@@ -65,6 +67,11 @@ export function ArtifactView({ taskId, artifact, onRenew }: ArtifactViewProps) {
           {t('task.copyLink')}
         </Button>
       </Group>
+      {artifact.expires_at !== undefined && (
+        <Text size="sm" c="dimmed">
+          {t('task.linkExpires', { time: format.time(artifact.expires_at) })}
+        </Text>
+      )}
     </Stack>
   );
 }

@@ -12,6 +12,7 @@ import { Section } from '../../ui/section.tsx';
 import { AccountActions } from './account-actions.tsx';
 import { AccountFactors } from './account-factors.tsx';
 import { AccountFields } from './account-fields.tsx';
+import { AccountLinks } from './account-links.tsx';
 import { AccountStatus } from './account-marks.tsx';
 import { AccountOverview } from './account-overview.tsx';
 import { AccountSessions } from './account-sessions.tsx';
@@ -71,6 +72,7 @@ function AccountPage({ account }: { account: Account }) {
           <>
             <AccountFields account={account} />
             <AccountFactors account={account} />
+            <AccountLinks account={account} />
           </>
         ) : (
           <Section heading={t('users.status')}>

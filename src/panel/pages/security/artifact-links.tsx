@@ -1,0 +1,32 @@
+import { Button, Group } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import { useChange } from '../../api/use-api.ts';
+import { useConfirm } from '../../ui/confirm.tsx';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { SettingsBlock } from '../../ui/settings-block.tsx';
+import { tellDone } from '../../ui/tell.ts';
+
+/** The links to one's own results that were given out, and their end. */
+export function ArtifactLinks() {
+  const { t } = useTranslation();
+  const confirm = useConfirm();
+  const revoke = useChange<void>({
+    request: () => ({ method: 'POST', path: '/api/user/links/revoke' }),
+    stale: ['/api/task'],
+    onSuccess: () => tellDone(t('links.revoked')),
+  });
+  const ask = async (): Promise<void> => {
+    const question = { title: t('links.revokeTitle'), text: t('links.revokeText'), action: t('links.revoke') };
+    if (await confirm(question)) revoke.mutate();
+  };
+  return (
+    <SettingsBlock heading={t('security.links')} intro={t('security.links.intro')}>
+      {revoke.isError && <FailureNotice error={revoke.error} />}
+      <Group>
+        <Button variant="light" color="red" loading={revoke.isPending} onClick={() => void ask()}>
+          {t('links.revoke')}
+        </Button>
+      </Group>
+    </SettingsBlock>
+  );
+}

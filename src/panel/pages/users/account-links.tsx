@@ -1,0 +1,36 @@
+import { Button } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import type { Account } from '../../api/types.ts';
+import { useChange } from '../../api/use-api.ts';
+import { useConfirm } from '../../ui/confirm.tsx';
+import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { Section } from '../../ui/section.tsx';
+import { tellDone } from '../../ui/tell.ts';
+
+/** The links to an account's results that were given out, and their end. */
+export function AccountLinks({ account }: { account: Account }) {
+  const { t } = useTranslation();
+  const confirm = useConfirm();
+  const revoke = useChange<void>({
+    request: () => ({ method: 'POST', path: `/api/user/${account.id}/links/revoke` }),
+    stale: ['/api/task'],
+    onSuccess: () => tellDone(t('links.revoked')),
+  });
+  const ask = async (): Promise<void> => {
+    const title = t('users.linksAsk', { name: account.username });
+    if (await confirm({ title, text: t('links.revokeText'), action: t('links.revoke') })) revoke.mutate();
+  };
+  return (
+    <Section
+      heading={t('users.links')}
+      intro={t('users.linksHelp')}
+      actions={
+        <Button variant="default" size="xs" loading={revoke.isPending} onClick={() => void ask()}>
+          {t('links.revoke')}
+        </Button>
+      }
+    >
+      {revoke.isError && <FailureNotice error={revoke.error} />}
+    </Section>
+  );
+}
