@@ -46,7 +46,7 @@ export function checkConfig(
   }
   if (!set.has('TRUSTED_PROXIES')) {
     warnings.push(
-      'TRUSTED_PROXIES is not set: loopback and private ranges are trusted, so other hosts of the same private network can forge client addresses; list your proxies, or set it to "none"',
+      'TRUSTED_PROXIES is not set: other hosts of a private network can forge the addresses in logs and sessions, while limits and allow-lists of keys believe a proxy on this machine alone; list your proxies, or set it to "none"',
     );
   }
   if (config.trustedProxies.some((proxy) => proxy.endsWith('/0'))) {

@@ -23,6 +23,7 @@ import { createSendMail, createServiceAccountTokens, createUpstream } from '../u
 import { authConfig, authSettings, cleanUpConfig } from './auth-settings.ts';
 import { billingSettings } from './billing-settings.ts';
 import { createLedgerCheck } from './check-ledger.ts';
+import { decidingProxies } from './config-kinds.ts';
 import type { Config } from './config-variables.ts';
 import { createDemoChannel } from './demo-channel.ts';
 import { describeSystem } from './describe-system.ts';
@@ -217,6 +218,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
       secureCookies: config.cookieSecure,
       trustedOrigins: config.cookieTrustedUrls,
       trustedProxies: config.trustedProxies,
+      decidingProxies: decidingProxies(config.trustedProxies),
       tls: config.tlsCert !== '',
       metricsToken: config.metricsToken,
       maxFileBytes: config.maxFileMb * MIB,
@@ -258,6 +260,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
         ...{ store, clock, plugins, channels, billing, tasks, ledger, offeredModels },
         risks: () => [...(foundation.warnings ?? []), ...describeRisks(settings())],
         taskTimeoutMinutes: config.taskTimeoutMinutes,
+        unlistedProxy: http.unlistedProxy(),
       }),
     readiness: {
       // The store opens migrated or not at all, so its answer covers the migrations.

@@ -165,6 +165,15 @@ export const DEFAULT_TRUSTED_PROXIES: readonly string[] = [
   'fc00::/7',
 ];
 
+const LOOPBACK: readonly string[] = ['127.0.0.0/8', '::1/128'];
+
+/**
+ * Proxies that are believed where an address decides: those that were listed, or loopback alone where none were. The default list
+ * itself says that the variable is unset; one that is written out is another array.
+ */
+export const decidingProxies = (trusted: readonly string[]): readonly string[] =>
+  trusted === DEFAULT_TRUSTED_PROXIES ? LOOPBACK : trusted;
+
 /** Canonical CIDRs; an empty list trusts nobody (`none`). */
 export const proxyList: ValueKind<readonly string[]> = {
   type: 'address list',

@@ -57,7 +57,7 @@ export const GATEWAY_VARIABLES = {
   trustedProxies: variable({
     env: 'TRUSTED_PROXIES',
     group: 'server',
-    doc: 'Proxies whose X-Forwarded-For is believed; a list replaces the default entirely, "none" trusts nobody.',
+    doc: 'Proxies whose X-Forwarded-For is believed; a list replaces the default entirely, "none" trusts nobody. While it is unset, limits and the allow-lists of API keys believe a proxy on loopback alone.',
     kind: proxyList,
     default: DEFAULT_TRUSTED_PROXIES,
     defaultText: 'loopback and private ranges, with a warning',

@@ -30,6 +30,8 @@ export type AttentionDeps = {
   risks: () => string[];
   /** TASK_TIMEOUT_MINUTES; 0 or less: never. */
   taskTimeoutMinutes: number;
+  /** The address of a proxy that TRUSTED_PROXIES should list. */
+  unlistedProxy: string | undefined;
 };
 
 /** What an administrator should look at, the worst first. */
@@ -40,6 +42,7 @@ export async function listAttention(deps: AttentionDeps): Promise<AttentionItem[
     taskTrouble(deps),
     unpricedModels(deps),
     settingTrouble(deps),
+    proxyTrouble(deps),
     ledgerTrouble(deps),
     nodeTrouble(deps),
   ]);
@@ -139,6 +142,14 @@ const settingTrouble = ({ risks }: AttentionDeps): AttentionItem[] =>
     target: { kind: 'setting', id: /^[A-Za-z_.]+/.exec(message)?.[0] ?? null },
     message,
   }));
+
+function proxyTrouble({ unlistedProxy: peer }: AttentionDeps): AttentionItem[] {
+  if (peer === undefined) return [];
+  const message = `${peer} forwards requests for others and is not in TRUSTED_PROXIES: to rate limits and to allow-lists of API keys all its clients are one address. If it is your proxy, set TRUSTED_PROXIES=${peer} (behind Docker, the bridge's network).`;
+  return [
+    { code: 'proxy_not_listed', severity: 'warning', target: { kind: 'setting', id: 'TRUSTED_PROXIES' }, message },
+  ];
+}
 
 function ledgerTrouble({ ledger }: AttentionDeps): AttentionItem[] {
   const check = ledger();

@@ -96,6 +96,8 @@ const USER_FILES = 32;
 export type HttpApp = {
   /** Answers one request; never rejects. */
   handle: RequestHandler;
+  /** A proxy that TRUSTED_PROXIES should list, seen within the last hour. */
+  unlistedProxy: () => string | undefined;
   /** Opens the listener; throws the platform's error, for instance `EADDRINUSE`. */
   listen(options: ListenOptions): Listening;
 };
@@ -119,7 +121,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
     heartbeatMs: deps.config.heartbeatMs,
     assertKeyAllows: (request) => assertKeyAllows(request),
   };
-  const { handle } = assemble(
+  const { handle, unlistedProxy } = assemble(
     {
       config: deps.config,
       auth: deps.auth,
@@ -136,7 +138,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
     },
     (kit) => joinRoutes(kit, { ...deps, audit, v1 }),
   );
-  return { handle, listen: (options) => listen(handle, options) };
+  return { handle, unlistedProxy, listen: (options) => listen(handle, options) };
 }
 
 type JoinDeps = HttpDeps & { audit: RecordAudit; v1: V1Deps };

@@ -1,7 +1,7 @@
 import { type AnyElysia, Elysia, ValidationError } from 'elysia';
 import { AppError, type Clock, type Logger } from '../kernel/index.ts';
 import type { Authenticators } from './authorize-request.ts';
-import { createClientIp } from './client-ip.ts';
+import { createClientAddresses } from './client-ip.ts';
 import { describeValidation } from './describe-validation.ts';
 import { errorResponse, httpErrors, logFailure, toAppError } from './errors.ts';
 import { createRequestHandler, envelopeOf, type Peer, type RequestLimits } from './handle-request.ts';
@@ -20,6 +20,8 @@ export type HttpConfig = {
   trustedOrigins: readonly string[];
   /** TRUSTED_PROXIES as addresses and CIDRs; empty: no proxy is believed. */
   trustedProxies: readonly string[];
+  /** Those believed where an address decides: the same, or loopback alone while TRUSTED_PROXIES is unset. */
+  decidingProxies: readonly string[];
   /** The listener itself speaks TLS. */
   tls: boolean;
   /** METRICS_TOKEN; empty: only this machine may ask. */
@@ -48,8 +50,9 @@ export type RequestHandler = (request: Request, peer: Peer) => Promise<Response>
 export function assemble<App extends AnyElysia>(
   foundation: HttpFoundation,
   build: (kit: Kit) => App,
-): { app: App; routes: RouteIndex; handle: RequestHandler } {
-  const { config, logger } = foundation;
+): { app: App; routes: RouteIndex; handle: RequestHandler; unlistedProxy: () => string | undefined } {
+  const { config, logger, clock } = foundation;
+  const addresses = createClientAddresses({ ...config, clock });
   const scopes = createRequestScopes();
   const app = build(createKit(scopes));
   const routes = indexRoutes(app);
@@ -63,16 +66,16 @@ export function assemble<App extends AnyElysia>(
     routes,
     auth: foundation.auth,
     originGuard: { secure: config.secureCookies, trustedOrigins: config.trustedOrigins, tls: config.tls },
-    clientIp: createClientIp(config.trustedProxies),
+    addresses,
     guardMetrics: createMetricsGuard(config.metricsToken),
     limits: foundation.limits,
     servePanel: createPanelServer(foundation.panel, foundation.foreignParts),
     findNative: foundation.findNative,
     observe: foundation.metrics.observe,
-    clock: foundation.clock,
+    clock,
     logger,
   });
-  return { app, routes, handle };
+  return { app, routes, handle, unlistedProxy: addresses.unlistedProxy };
 }
 
 function answerError(scopes: RequestScopes, request: Request, thrown: unknown, code: string | number): Response {

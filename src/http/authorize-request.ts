@@ -1,4 +1,4 @@
-import type { ApiPrincipal, PanelPrincipal } from '../auth/index.ts';
+import type { ApiPrincipal, DecidingIp, PanelPrincipal } from '../auth/index.ts';
 import type { AccessLevel } from './access-levels.ts';
 import { httpErrors } from './errors.ts';
 import { guardOrigin, type OriginGuardConfig } from './guard-origin.ts';
@@ -9,7 +9,7 @@ export type Authenticators = {
   authenticatePanel(authorization: string | undefined): Promise<PanelPrincipal>;
   authenticateApiKey(
     authorization: string | undefined,
-    use: { ip: string; purpose: 'submit' | 'read' },
+    use: { ip: DecidingIp; purpose: 'submit' | 'read' },
   ): Promise<ApiPrincipal>;
 };
 
@@ -32,7 +32,7 @@ export async function authorizeRequest(
   const authorization = request.headers.get('authorization') ?? undefined;
   // A key whose budget is used up may still read what it has paid for.
   const reads = scope.route.reads ?? (request.method === 'GET' || request.method === 'HEAD');
-  const use = { ip: scope.origin.ip, purpose: reads ? 'read' : 'submit' } as const;
+  const use = { ip: scope.origin.decidingIp, purpose: reads ? 'read' : 'submit' } as const;
   const panel = async (): Promise<PanelPrincipal> => {
     scope.panel = await deps.auth.authenticatePanel(authorization);
     return scope.panel;

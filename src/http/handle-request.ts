@@ -1,9 +1,10 @@
 import type { AnyElysia } from 'elysia';
-import type { ApiPrincipal } from '../auth/index.ts';
+import type { ApiPrincipal, DecidingIp } from '../auth/index.ts';
 import { type AppError, type Clock, type Logger, newUuid } from '../kernel/index.ts';
 import { isOpenToOtherSites, type UserLimitScope } from './access-levels.ts';
 import type { Authenticators } from './authorize-request.ts';
 import { authorizeRequest } from './authorize-request.ts';
+import type { ClientAddresses } from './client-ip.ts';
 import { errorResponse, httpErrors, logFailure, toAppError } from './errors.ts';
 import type { OriginGuardConfig } from './guard-origin.ts';
 import type { RequestScope, RequestScopes } from './request-scope.ts';
@@ -20,7 +21,7 @@ export type FrontDoor = {
   routes: RouteIndex;
   auth: Authenticators;
   originGuard: OriginGuardConfig;
-  clientIp: (peer: string, forwardedFor: string | null) => string;
+  addresses: ClientAddresses;
   guardMetrics: (request: Request, peer: string) => void;
   limits: RequestLimits;
   servePanel: (request: Request, path: string) => Response | undefined;
@@ -34,9 +35,9 @@ export type FrontDoor = {
 /** Each counts one request and throws when there were too many. */
 export type RequestLimits = {
   /** All of `/api`, per address. */
-  api(ip: string): Promise<void>;
+  api(ip: DecidingIp): Promise<void>;
   /** All routes that say `critical` together, per address. */
-  critical(ip: string): Promise<void>;
+  critical(ip: DecidingIp): Promise<void>;
   /** All routes of one scope together, per user. */
   user(userId: number, scope: UserLimitScope): Promise<void>;
   /** All routes that say `modelRequest` together, per user; gives what is to be called after an answer below 400. */
@@ -77,7 +78,10 @@ export function createRequestHandler(door: FrontDoor): (request: Request, peer: 
     const log = door.logger.child({ request_id: requestId });
     let scope: RequestScope = {
       requestId,
-      origin: { ip: peer.address, userAgent: request.headers.get('user-agent') ?? '' },
+      origin: {
+        ...door.addresses.read(peer.address, request.headers.get('x-forwarded-for')),
+        userAgent: request.headers.get('user-agent') ?? '',
+      },
       log,
       keepOpen: peer.keepOpen,
       route: NOWHERE,
@@ -87,15 +91,13 @@ export function createRequestHandler(door: FrontDoor): (request: Request, peer: 
 
     let response: Response;
     try {
-      const ip = door.clientIp(peer.address, request.headers.get('x-forwarded-for'));
-      scope = { ...scope, origin: { ...scope.origin, ip } };
       way = findWay(request, address, path);
       const { native, route, methods } = way;
       scope = { ...scope, route: route ?? NOWHERE };
       const run = (asked: Request) => (native ? runNative(native, asked, scope) : runKnown(asked, scope));
       if (!address) throw httpErrors.bad_address();
       if (!isDecodable(path)) throw httpErrors.bad_address({ message: 'The address has a broken percent escape.' });
-      if (isBelow(path, '/api')) await door.limits.api(scope.origin.ip);
+      if (isBelow(path, '/api')) await door.limits.api(scope.origin.decidingIp);
       if (route) response = await enter(withLongHost(request, address), route, scope, peer, run);
       else if (methods.length > 0) response = answerOtherMethod(request, methods, way.isOpen);
       else response = servePanelOr404(request, path);
@@ -154,7 +156,7 @@ export function createRequestHandler(door: FrontDoor): (request: Request, peer: 
     peer: Peer,
     run: (request: Request) => Promise<Response>,
   ): Promise<Response> {
-    if (route.critical) await door.limits.critical(scope.origin.ip);
+    if (route.critical) await door.limits.critical(scope.origin.decidingIp);
     const guardMetrics = (asked: Request) => door.guardMetrics(asked, peer.address);
     await authorizeRequest(
       { auth: door.auth, originGuard: door.originGuard, guardMetrics },

@@ -43,7 +43,7 @@ for (const dialect of RULE_DATABASES) {
     }
     type Held = Awaited<ReturnType<typeof collect>>;
     const useKey = (key: string) =>
-      auth.authenticateApiKey(`Bearer ${key}`, { ip: ORIGIN.ip, purpose: 'submit' }).then(() => 'works');
+      auth.authenticateApiKey(`Bearer ${key}`, { ip: ORIGIN.decidingIp, purpose: 'submit' }).then(() => 'works');
     async function expectSessionsEnded({ session }: Held, reason: string): Promise<void> {
       await refusal(auth.authenticatePanel(bearer(session)), 'auth.session_revoked');
       await refusal(refreshWith(auth, session.refreshToken), 'auth.session_revoked');

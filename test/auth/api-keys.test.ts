@@ -4,6 +4,7 @@ import { type ApiKeyFields, type Auth, assertKeyAllows, type PanelPrincipal } fr
 import { newUuid, sha256Hex } from '../../src/kernel/index.ts';
 import type { ApiKeyRecord, Store, UserRecord } from '../../src/store/ports/index.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
+import { at } from '../support/deciding-ip.ts';
 import { until } from '../support/until.ts';
 import { addUser, openAuth, openTestStore, overriding, testConfig } from './harness.ts';
 import { refusal } from './refusal.ts';
@@ -174,9 +175,9 @@ for (const dialect of RULE_DATABASES) {
     test('an address outside the key’s list is refused', async () => {
       const fields = { name: 'k', unlimited_quota: true, allow_ips: ['203.0.113.0/24'] };
       const { key } = await auth.apiKeys.create(principal, fields);
-      await auth.authenticateApiKey(key, { ip: '203.0.113.9' });
+      await auth.authenticateApiKey(key, { ip: at('203.0.113.9') });
       const error = await refusal(
-        auth.authenticateApiKey(key, { ip: '198.51.100.1', purpose: 'read' }),
+        auth.authenticateApiKey(key, { ip: at('198.51.100.1'), purpose: 'read' }),
         'auth.api_key_ip_not_allowed',
       );
       expect(error.kind).toBe('forbidden');
@@ -323,16 +324,16 @@ describe('what a key allows', () => {
   });
 
   test('empty lists allow everything', () => {
-    assertKeyAllows({ key: key({}), model: 'any', ip: '203.0.113.7' });
-    assertKeyAllows({ key: key({}), ip: 'unknown' });
+    assertKeyAllows({ key: key({}), model: 'any', ip: at('203.0.113.7') });
+    assertKeyAllows({ key: key({}), ip: at('unknown') });
   });
 
   test('models are matched to the letter', async () => {
     const limited = key({ models: ['sora-2', 'wan'] });
-    assertKeyAllows({ key: limited, model: 'wan', ip: '203.0.113.7' });
-    assertKeyAllows({ key: limited, ip: '203.0.113.7' });
+    assertKeyAllows({ key: limited, model: 'wan', ip: at('203.0.113.7') });
+    assertKeyAllows({ key: limited, ip: at('203.0.113.7') });
     for (const model of ['Wan', 'wan-2', '', 'sora']) {
-      const check = async () => assertKeyAllows({ key: limited, model, ip: '203.0.113.7' });
+      const check = async () => assertKeyAllows({ key: limited, model, ip: at('203.0.113.7') });
       expect((await refusal(check(), 'auth.api_key_model_not_allowed')).kind).toBe('forbidden');
     }
   });
@@ -347,7 +348,7 @@ describe('what a key allows', () => {
       ['2001:db8::/32', '2001:db8:ffff::1'],
       ['0.0.0.0/0', '198.51.100.1'],
     ];
-    for (const [list, ip] of allowed) assertKeyAllows({ key: key({ allowIps: ['192.0.2.1', list] }), ip });
+    for (const [list, ip] of allowed) assertKeyAllows({ key: key({ allowIps: ['192.0.2.1', list] }), ip: at(ip) });
     const refused: [list: string, ip: string][] = [
       ['203.0.113.7', '203.0.113.8'],
       ['203.0.113.0/24', '203.0.114.1'],
@@ -357,7 +358,7 @@ describe('what a key allows', () => {
       ['203.0.113.7', ''],
     ];
     for (const [list, ip] of refused) {
-      const check = async () => assertKeyAllows({ key: key({ allowIps: [list] }), ip });
+      const check = async () => assertKeyAllows({ key: key({ allowIps: [list] }), ip: at(ip) });
       await refusal(check(), 'auth.api_key_ip_not_allowed');
     }
   });

@@ -3,7 +3,17 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import type { Auth, PanelPrincipal } from '../../src/auth/index.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
-import { addUser, bearer, ORIGIN, openAuth, openTestStore, PASSWORD, refreshWith, signIn } from './harness.ts';
+import {
+  addUser,
+  bearer,
+  ORIGIN,
+  openAuth,
+  openTestStore,
+  originOf,
+  PASSWORD,
+  refreshWith,
+  signIn,
+} from './harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 
@@ -28,7 +38,7 @@ for (const dialect of RULE_DATABASES) {
     });
 
     const logIn = (password: string, username = user.username, ip = ORIGIN.ip) =>
-      auth.passwords.logIn({ username, password, origin: { ...ORIGIN, ip } });
+      auth.passwords.logIn({ username, password, origin: originOf(ip) });
     const signedIn = async (): Promise<PanelPrincipal> => auth.authenticatePanel(bearer(await signIn(auth, user)));
     const change = (principal: PanelPrincipal, currentPassword: string, newPassword: string) =>
       auth.passwords.change(principal, { currentPassword, newPassword, origin: ORIGIN });
@@ -135,7 +145,7 @@ for (const dialect of RULE_DATABASES) {
     });
 
     test('ASVS 6.1.1, 6.3.1: guessing is stopped after five failures, and locks nobody else out', async () => {
-      const other = await signIn(auth, user, { ...ORIGIN, ip: '198.51.100.9' });
+      const other = await signIn(auth, user, originOf('198.51.100.9'));
       for (let i = 0; i < 5; i += 1) await refusal(logIn(`guess ${i}`), 'auth.invalid_credentials');
       const stopped = await refusal(logIn(PASSWORD), 'auth.too_many_attempts');
       expect(stopped.retryAfterSeconds).toBeGreaterThan(0);

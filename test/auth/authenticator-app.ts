@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import type { Auth, PanelPrincipal, SignedIn } from '../../src/auth/index.ts';
 import type { Clock } from '../../src/kernel/index.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
-import { addUser, bearer, ORIGIN, PASSWORD, signIn } from './harness.ts';
+import { addUser, bearer, ORIGIN, originOf, PASSWORD, signIn } from './harness.ts';
 
 const BASE32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
 
@@ -65,7 +65,7 @@ export async function firstStep(auth: Auth, user: UserRecord, ip = ORIGIN.ip): P
   const login = await auth.passwords.logIn({
     username: user.username,
     password: PASSWORD,
-    origin: { ...ORIGIN, ip },
+    origin: originOf(ip),
   });
   if (login.kind !== 'require_2fa') throw new Error('no second factor was asked');
   return login.data.flow_token;

@@ -6,7 +6,9 @@ import {
   type AuthConfig,
   type AuthSettings,
   createAuth,
+  type DecidingIp,
   type PanelPrincipal,
+  type RequestOrigin,
   type SignedIn,
 } from '../../src/auth/index.ts';
 import { createPasswordHashes } from '../../src/auth/passwords/password-hashes.ts';
@@ -33,6 +35,11 @@ import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 
 export type Dialect = DatabaseKind;
 
+/** A request straight from `ip`. */
+export function originOf(ip: string, userAgent = 'test browser'): RequestOrigin {
+  return { ip, decidingIp: ip as DecidingIp, userAgent };
+}
+
 /** A fresh, migrated database, or the given one. */
 export async function openTestStore(
   dialect: Dialect,
@@ -58,7 +65,7 @@ export async function openTestStore(
   };
 }
 
-export const ORIGIN = { ip: '203.0.113.7', userAgent: 'test browser' };
+export const ORIGIN: RequestOrigin = originOf('203.0.113.7');
 export const PASSWORD = 'correct horse battery';
 
 export const testConfig = (change: Partial<AuthConfig> = {}): AuthConfig => ({

@@ -5,6 +5,7 @@ import { createRequestLimit, createUserLimit } from '../../src/auth/limits/limit
 import { randomBelow, randomToken, silentLogger } from '../../src/kernel/index.ts';
 import { connectRedis, createMemoryCounters, createRedisCounters } from '../../src/store/index.ts';
 import type { Counters } from '../../src/store/ports/index.ts';
+import { at } from '../support/deciding-ip.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { startRelay } from '../support/relay.ts';
 import { until } from '../support/until.ts';
@@ -56,7 +57,7 @@ describe('guesses over two nodes', () => {
   test('a burst over both nodes gets five attempts at an account, not five each', async () => {
     const [account, ip] = [newName(), newIpv4()];
     const result = await flood((attempt) =>
-      nodes.flatMap((guess) => Array.from({ length: 50 }, () => guess(account, ip, attempt))),
+      nodes.flatMap((guess) => Array.from({ length: 50 }, () => guess(account, at(ip), attempt))),
     );
     expect(result).toEqual({ attempts: 5, refused: 95 });
   });
@@ -64,7 +65,7 @@ describe('guesses over two nodes', () => {
   test('password spraying over both nodes gets fifty attempts from one address, whatever the accounts', async () => {
     const ip = newIpv4();
     const result = await flood((attempt) =>
-      nodes.flatMap((guess) => Array.from({ length: 60 }, () => guess(newName(), ip, attempt))),
+      nodes.flatMap((guess) => Array.from({ length: 60 }, () => guess(newName(), at(ip), attempt))),
     );
     expect(result).toEqual({ attempts: 50, refused: 70 });
   });
@@ -73,17 +74,17 @@ describe('guesses over two nodes', () => {
     const [account, network] = [newName(), newNetwork()];
     const result = await flood((attempt) =>
       nodes.flatMap((guess) =>
-        Array.from({ length: 20 }, (_, i) => guess(account, `${network}::${(i + 1).toString(16)}:1`, attempt)),
+        Array.from({ length: 20 }, (_, i) => guess(account, at(`${network}::${(i + 1).toString(16)}:1`), attempt)),
       ),
     );
     expect(result.attempts).toBe(5);
     for (const guess of nodes) {
       await refusal(
-        guess(account, `${network}::ffff`, async () => 'right'),
+        guess(account, at(`${network}::ffff`), async () => 'right'),
         'auth.too_many_attempts',
       );
     }
-    expect(await nodes[0]?.(account, `${newNetwork()}::1`, async () => 'right')).toBe('right');
+    expect(await nodes[0]?.(account, at(`${newNetwork()}::1`), async () => 'right')).toBe('right');
   });
 
   test('an IPv4 address written inside IPv6 is no second guesser', async () => {
@@ -91,7 +92,7 @@ describe('guesses over two nodes', () => {
     const [dotted, hex] = [`::ffff:${ip}`, `::ffff:${toHex(ip)}`];
     const result = await flood((attempt) =>
       nodes.flatMap((guess) =>
-        [ip, dotted, hex].flatMap((form) => Array.from({ length: 10 }, () => guess(account, form, attempt))),
+        [ip, dotted, hex].flatMap((form) => Array.from({ length: 10 }, () => guess(account, at(form), attempt))),
       ),
     );
     expect(result.attempts).toBe(5);
@@ -101,17 +102,17 @@ describe('guesses over two nodes', () => {
     const account = newName();
     await flood((attempt) =>
       Array.from({ length: 20 }, newIpv4).flatMap((ip) =>
-        nodes.flatMap((guess) => Array.from({ length: 5 }, () => guess(account, ip, attempt))),
+        nodes.flatMap((guess) => Array.from({ length: 5 }, () => guess(account, at(ip), attempt))),
       ),
     );
-    expect(await nodes[1]?.(account, newIpv4(), async () => 'right')).toBe('right');
+    expect(await nodes[1]?.(account, at(newIpv4()), async () => 'right')).toBe('right');
   });
 
   test('right guesses give back exactly what they took', async () => {
     const [account, ip] = [newName(), newIpv4()];
-    for (let i = 0; i < 30; i += 1) await nodes[i % 2]?.(account, ip, async () => 'right');
+    for (let i = 0; i < 30; i += 1) await nodes[i % 2]?.(account, at(ip), async () => 'right');
     const { attempts } = await flood((attempt) =>
-      nodes.flatMap((guess) => Array.from({ length: 10 }, () => guess(account, ip, attempt))),
+      nodes.flatMap((guess) => Array.from({ length: 10 }, () => guess(account, at(ip), attempt))),
     );
     expect(attempts).toBe(5);
   });
@@ -128,7 +129,9 @@ describe('requests over two nodes', () => {
     const window = { name: newName(), limit: 10, windowSeconds: 600 };
     const passed = async (stores: Counters[]) => {
       const limits = stores.map((counters) => createRequestLimit(counters, window));
-      const outcomes = await Promise.allSettled(limits.flatMap((limit) => Array.from({ length: 30 }, () => limit(ip))));
+      const outcomes = await Promise.allSettled(
+        limits.flatMap((limit) => Array.from({ length: 30 }, () => limit(at(ip)))),
+      );
       return outcomes.filter(({ status }) => status === 'fulfilled').length;
     };
     expect(await passed([await openNode(), await openNode()])).toBe(10);
@@ -139,11 +142,11 @@ describe('requests over two nodes', () => {
     const relay = await startRelay(server.url);
     const limit = createRequestLimit(await openNode(relay.url), { name: newName(), limit: 2, windowSeconds: 600 });
     const ip = newIpv4();
-    await limit(ip);
+    await limit(at(ip));
     await relay.cut();
-    await limit(ip);
-    await limit(ip);
-    const error = await refusal(limit(ip), 'auth.rate_limited');
+    await limit(at(ip));
+    await limit(at(ip));
+    const error = await refusal(limit(at(ip)), 'auth.rate_limited');
     expect(error.retryAfterSeconds).toBeWithin(590, 601);
     await relay.stop();
   });

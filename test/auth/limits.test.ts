@@ -4,6 +4,7 @@ import { createGate } from '../../src/auth/limits/gate.ts';
 import { createGuessLimit } from '../../src/auth/limits/limit-guesses.ts';
 import { createRequestLimit } from '../../src/auth/limits/limit-requests.ts';
 import { createMemoryCounters } from '../../src/store/index.ts';
+import { at } from '../support/deciding-ip.ts';
 import { refusal } from './refusal.ts';
 
 const right = async () => 'right' as const;
@@ -12,73 +13,73 @@ const wrong = async () => undefined;
 describe('the limit of requests', () => {
   test('lets the given number through and tells the rest how long to wait', async () => {
     const limit = createRequestLimit(createMemoryCounters(), { name: 'critical', limit: 3, windowSeconds: 1200 });
-    for (let i = 0; i < 3; i += 1) await limit('203.0.113.7');
-    const error = await refusal(limit('203.0.113.7'), 'auth.rate_limited');
+    for (let i = 0; i < 3; i += 1) await limit(at('203.0.113.7'));
+    const error = await refusal(limit(at('203.0.113.7')), 'auth.rate_limited');
     expect(error.kind).toBe('rate_limited');
     expect(error.retryAfterSeconds).toBeWithin(1100, 1201);
-    await limit('203.0.113.8');
+    await limit(at('203.0.113.8'));
   });
 
   test('limits of different names count apart', async () => {
     const counters = createMemoryCounters();
     const [a, b] = ['a', 'b'].map((name) => createRequestLimit(counters, { name, limit: 1, windowSeconds: 60 }));
-    await a?.('203.0.113.7');
-    await b?.('203.0.113.7');
+    await a?.(at('203.0.113.7'));
+    await b?.(at('203.0.113.7'));
   });
 
   test('an attacker with a whole IPv6 network is one address', async () => {
     const limit = createRequestLimit(createMemoryCounters(), { name: 'critical', limit: 1, windowSeconds: 60 });
-    await limit('2001:db8:1:2::1');
-    await refusal(limit('2001:db8:1:2:ffff::1'), 'auth.rate_limited');
-    await limit('2001:db8:1:3::1');
+    await limit(at('2001:db8:1:2::1'));
+    await refusal(limit(at('2001:db8:1:2:ffff::1')), 'auth.rate_limited');
+    await limit(at('2001:db8:1:3::1'));
   });
 
   test('IPv4 written inside IPv6 is the IPv4 address', () => {
-    expect(addressKey('::ffff:203.0.113.7')).toBe('203.0.113.7');
-    expect(addressKey('2001:db8:1:2:3:4:5:6')).toBe('2001:db8:1:2::/64');
-    expect(addressKey('not an address')).toBe('not an address');
+    expect(addressKey(at('::ffff:203.0.113.7'))).toBe('203.0.113.7');
+    expect(addressKey(at('2001:db8:1:2:3:4:5:6'))).toBe('2001:db8:1:2::/64');
+    expect(addressKey(at('not an address'))).toBe('not an address');
   });
 });
 
 describe('the limit of guesses', () => {
   test('five failures for an account from one address, then no attempt is made', async () => {
     const guess = createGuessLimit(createMemoryCounters());
-    for (let i = 0; i < 5; i += 1) expect(await guess('alice', '203.0.113.7', wrong)).toBeUndefined();
+    for (let i = 0; i < 5; i += 1) expect(await guess('alice', at('203.0.113.7'), wrong)).toBeUndefined();
     let attempts = 0;
     const attempt = async () => {
       attempts += 1;
       return 'right';
     };
-    const error = await refusal(guess('alice', '203.0.113.7', attempt), 'auth.too_many_attempts');
+    const error = await refusal(guess('alice', at('203.0.113.7'), attempt), 'auth.too_many_attempts');
     expect(error.retryAfterSeconds).toBeWithin(800, 901);
     expect(attempts).toBe(0);
   });
 
   test('malicious lock-out: failures of one address never lock the account for another', async () => {
     const guess = createGuessLimit(createMemoryCounters());
-    for (let i = 0; i < 5; i += 1) await guess('alice', '203.0.113.7', wrong);
-    await refusal(guess('alice', '203.0.113.7', right), 'auth.too_many_attempts');
-    expect(await guess('alice', '203.0.113.8', right)).toBe('right');
+    for (let i = 0; i < 5; i += 1) await guess('alice', at('203.0.113.7'), wrong);
+    await refusal(guess('alice', at('203.0.113.7'), right), 'auth.too_many_attempts');
+    expect(await guess('alice', at('203.0.113.8'), right)).toBe('right');
   });
 
   test('password spraying: fifty failures over many accounts stop the address', async () => {
     const guess = createGuessLimit(createMemoryCounters());
-    for (let i = 0; i < 50; i += 1) await guess(`account-${i}`, '203.0.113.7', wrong);
-    const error = await refusal(guess('account-new', '203.0.113.7', right), 'auth.too_many_attempts');
+    for (let i = 0; i < 50; i += 1) await guess(`account-${i}`, at('203.0.113.7'), wrong);
+    const error = await refusal(guess('account-new', at('203.0.113.7'), right), 'auth.too_many_attempts');
     expect(error.retryAfterSeconds).toBeWithin(3500, 3601);
-    expect(await guess('account-new', '203.0.113.8', right)).toBe('right');
+    expect(await guess('account-new', at('203.0.113.8'), right)).toBe('right');
   });
 
   test('successes do not count', async () => {
     const guess = createGuessLimit(createMemoryCounters());
-    for (let i = 0; i < 200; i += 1) expect(await guess('alice', '203.0.113.7', right)).toBe('right');
+    for (let i = 0; i < 200; i += 1) expect(await guess('alice', at('203.0.113.7'), right)).toBe('right');
   });
 
   test('trouble during an attempt does not count as a failure', async () => {
     const guess = createGuessLimit(createMemoryCounters());
     const broken = () => Promise.reject(new Error('the store is away'));
-    for (let i = 0; i < 10; i += 1) await expect(guess('alice', '203.0.113.7', broken)).rejects.toThrow('away');
-    expect(await guess('alice', '203.0.113.7', right)).toBe('right');
+    for (let i = 0; i < 10; i += 1) await expect(guess('alice', at('203.0.113.7'), broken)).rejects.toThrow('away');
+    expect(await guess('alice', at('203.0.113.7'), right)).toBe('right');
   });
 
   test('a burst of guesses at once gets five attempts, not more', async () => {
@@ -90,7 +91,7 @@ describe('the limit of guesses', () => {
       return undefined;
     };
     const outcomes = await Promise.allSettled(
-      Array.from({ length: 100 }, () => guess('alice', '203.0.113.7', attempt)),
+      Array.from({ length: 100 }, () => guess('alice', at('203.0.113.7'), attempt)),
     );
     expect(attempts).toBe(5);
     expect(outcomes.filter(({ status }) => status === 'rejected')).toHaveLength(95);
@@ -102,7 +103,7 @@ describe('the limit of guesses', () => {
       await Bun.sleep(1);
       return 'right';
     };
-    const outcomes = await Promise.all(Array.from({ length: 100 }, () => guess('alice', '203.0.113.7', slow)));
+    const outcomes = await Promise.all(Array.from({ length: 100 }, () => guess('alice', at('203.0.113.7'), slow)));
     expect(new Set(outcomes)).toEqual(new Set(['right']));
   });
 });

@@ -9,6 +9,7 @@ import {
   ORIGIN,
   openAuth,
   openTestStore,
+  originOf,
   overriding,
   PASSWORD,
   refreshWith,
@@ -30,7 +31,7 @@ for (const dialect of RULE_DATABASES) {
     afterAll(() => stop());
 
     const logIn = (auth: Auth, username: string, password: string, ip = ORIGIN.ip) =>
-      auth.passwords.logIn({ username, password, origin: { ...ORIGIN, ip } });
+      auth.passwords.logIn({ username, password, origin: originOf(ip) });
 
     describe('login', () => {
       test('by name in any case, with space around it, or by e-mail address', async () => {

@@ -3,7 +3,7 @@ import type { Clock, Logger } from '../../src/kernel/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
 import type { Mail, SendMail } from '../../src/upstream/index.ts';
 import { until } from '../support/until.ts';
-import { ORIGIN, openAuth, testSettings } from './harness.ts';
+import { type ORIGIN, openAuth, originOf, testSettings } from './harness.ts';
 
 const MAIL_SERVER: NonNullable<AuthSettings['mail']> = {
   host: 'mail.example.org',
@@ -70,7 +70,7 @@ let clients = 0;
 /** A client of its own, so that no limit of another counts for it. */
 export function newOrigin(): typeof ORIGIN {
   clients += 1;
-  return { ...ORIGIN, ip: `198.51.${Math.floor(clients / 250)}.${(clients % 250) + 1}` };
+  return originOf(`198.51.${Math.floor(clients / 250)}.${(clients % 250) + 1}`);
 }
 
 /** The auth room of a node with a mailbox that takes everything. */

@@ -3,7 +3,7 @@ import type { Auth } from '../../src/auth/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
 import { ALICE, type IdentityProvider, type Person, startIdentityProvider } from '../support/identity-provider.ts';
-import { addUser, bearer, openTestStore } from './harness.ts';
+import { addUser, bearer, openTestStore, originOf } from './harness.ts';
 import { bindAt, goThere, logInAt, openNode, present, signedIn } from './oauth-harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
@@ -107,7 +107,7 @@ for (const dialect of RULE_DATABASES) {
         const { state = '', code, iss } = query;
         const answer = {
           provider: 'github',
-          origin: { ip: '', userAgent: '' },
+          origin: originOf(''),
           state,
           code,
           iss,

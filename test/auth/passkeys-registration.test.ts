@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import type { Auth } from '../../src/auth/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
-import { bearer, openAuth, openTestStore, refreshWith, signIn, testSettings } from './harness.ts';
+import { bearer, ORIGIN, openAuth, openTestStore, refreshWith, signIn, testSettings } from './harness.ts';
 import { createPerson, newAuthenticator, type Person } from './passkeys-harness.ts';
 import { refusal } from './refusal.ts';
 import type { Deviation } from './software-authenticator.ts';
@@ -201,7 +201,7 @@ for (const dialect of RULE_DATABASES) {
         const proof = await person.confirm(authenticator, 'passkey.register');
         const { options, flow_token: flowToken } = await begin(person, proof);
         const credential = authenticator.get(options.publicKey);
-        const origin = { ip: '203.0.113.7', userAgent: 'test' };
+        const origin = ORIGIN;
         await refusal(auth.passkeys.login.finish({ flowToken, credential, origin }), 'auth.flow_invalid');
         const me = await person.principal();
         await refusal(auth.passkeys.confirmation.finish(me, { flowToken, credential }), 'auth.flow_invalid');

@@ -9,7 +9,17 @@ import { randomAlnum } from '../../src/kernel/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
 import { addProtectedUser, principalOf, withToken, wrongCode } from './authenticator-app.ts';
-import { addUser, ORIGIN, openAuth, openTestStore, PASSWORD, signIn, testConfig, testSettings } from './harness.ts';
+import {
+  addUser,
+  ORIGIN,
+  openAuth,
+  openTestStore,
+  originOf,
+  PASSWORD,
+  signIn,
+  testConfig,
+  testSettings,
+} from './harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 
@@ -103,7 +113,7 @@ for (const dialect of RULE_DATABASES) {
         const change = { currentPassword: 'wrong', newPassword: 'a long new password of mine', origin: ORIGIN };
         await refusal(auth.passwords.change(principal, change), 'auth.password_invalid');
         expect((await refusal(byPassword(principal), 'auth.too_many_attempts')).kind).toBe('rate_limited');
-        const elsewhere = { ...ORIGIN, ip: '198.51.100.77' };
+        const elsewhere = originOf('198.51.100.77');
         expect((await byPassword(principal, PASSWORD, SCOPE, elsewhere)).method).toBe('password');
       });
 

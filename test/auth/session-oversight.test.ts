@@ -5,7 +5,7 @@ import type { Store, UserRecord } from '../../src/store/ports/index.ts';
 import { newSession } from '../contract/each-store.ts';
 import { deleteUser } from '../contract/open-raw.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
-import { addUser, bearer, ORIGIN, openAuth, openTestStore, refreshWith, signIn } from './harness.ts';
+import { addUser, bearer, ORIGIN, openAuth, openTestStore, originOf, refreshWith, signIn } from './harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 
@@ -37,9 +37,9 @@ for (const dialect of RULE_DATABASES) {
       (await auth.sessions.ofUsers.list(await rootSession(), of.id)).map(({ sid }) => sid);
 
     test('are listed as their owner sees them, the latest active first, without ended and stale ones', async () => {
-      const early = await signIn(auth, user, { ip: '203.0.113.1', userAgent: 'early' });
+      const early = await signIn(auth, user, originOf('203.0.113.1', 'early'));
       clock.advance(10);
-      const late = await signIn(auth, user, { ip: '203.0.113.2', userAgent: 'late' });
+      const late = await signIn(auth, user, originOf('203.0.113.2', 'late'));
       const ended = await signIn(auth, user);
       await auth.sessions.revoke(await auth.authenticatePanel(bearer(ended)), ended.bundle.session.sid);
       await store.sessions.insert(newSession(user.id, { expiresAt: clock.unix() }));

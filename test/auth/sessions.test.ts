@@ -10,6 +10,7 @@ import {
   ORIGIN,
   openAuth,
   openTestStore,
+  originOf,
   overriding,
   PASSWORD,
   refreshWith,
@@ -164,10 +165,10 @@ for (const dialect of RULE_DATABASES) {
       });
 
       test('an overlong or odd user agent is cut, not refused', async () => {
-        const { bundle } = await signIn(auth, user, { ip: 'x'.repeat(100), userAgent: `\0${'ü'.repeat(400)}` });
+        const { bundle } = await signIn(auth, user, originOf('x'.repeat(100), `\0${'ü'.repeat(400)}`));
         expect(bundle.session.ip).toHaveLength(64);
         expect(bundle.session.user_agent).toBe('ü'.repeat(256));
-        const odd = await signIn(auth, user, { ip: '', userAgent: `a${'ü'.repeat(400)}` });
+        const odd = await signIn(auth, user, originOf('', `a${'ü'.repeat(400)}`));
         expect(odd.bundle.session.user_agent).toBe(`a${'ü'.repeat(255)}`);
       });
     });
@@ -180,7 +181,7 @@ for (const dialect of RULE_DATABASES) {
         const refreshed = await auth.sessions.refresh({
           refreshToken: signedIn.refreshToken,
           expectedSid: sid,
-          origin: { ip: '198.51.100.9', userAgent: 'another browser' },
+          origin: originOf('198.51.100.9', 'another browser'),
         });
         expect(refreshed.refreshToken).not.toBe(signedIn.refreshToken);
         expect(refreshed.bundle.access_token).not.toBe(signedIn.bundle.access_token);

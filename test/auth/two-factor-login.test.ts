@@ -7,7 +7,17 @@ import { AppError } from '../../src/kernel/index.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
 import { addProtectedUser, firstStep, origins, principalOf, wrongCode } from './authenticator-app.ts';
-import { addUser, ORIGIN, openAuth, openTestStore, overriding, PASSWORD, refreshWith, testConfig } from './harness.ts';
+import {
+  addUser,
+  ORIGIN,
+  openAuth,
+  openTestStore,
+  originOf,
+  overriding,
+  PASSWORD,
+  refreshWith,
+  testConfig,
+} from './harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 
@@ -320,7 +330,7 @@ for (const dialect of RULE_DATABASES) {
         const later = await firstStep(auth, user, '198.51.100.9');
         const error = await refusal(finish(later, app.code()), 'auth.too_many_attempts');
         expect(error.retryAfterSeconds).toBeWithin(800, 901);
-        expect((await finish(later, app.code(), { ...ORIGIN, ip: '198.51.100.9' })).kind).toBe('session');
+        expect((await finish(later, app.code(), originOf('198.51.100.9'))).kind).toBe('session');
       });
 
       test('of 50 wrong codes at once, from 50 addresses and over two nodes, five are looked at', async () => {

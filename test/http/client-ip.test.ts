@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'bun:test';
-import { createClientIp, isLoopback } from '../../src/http/client-ip.ts';
+import { createClientAddresses, createClientIp, isLoopback } from '../../src/http/client-ip.ts';
+import { AppError, systemClock } from '../../src/kernel/index.ts';
+import { at } from '../support/deciding-ip.ts';
 import { call, openKit } from './kit-harness.ts';
 
 /** The specification's default list. */
@@ -97,6 +99,63 @@ describe('the client’s address', () => {
       },
     });
     expect(answer.json.data.ip).toBe('10.0.0.2');
+  });
+});
+
+describe('the address that decides, while TRUSTED_PROXIES is unset', () => {
+  const addresses = (now = () => 0) =>
+    createClientAddresses({
+      trustedProxies: DEFAULT,
+      decidingProxies: ['127.0.0.0/8', '::1/128'],
+      clock: { ...systemClock, unix: now },
+    });
+  const rows: [name: string, peer: string, chain: string | null, shown: string, decides: string][] = [
+    ['forged entry in front of a LAN client', '127.0.0.1', '8.8.8.8, 192.168.1.5', '8.8.8.8', '192.168.1.5'],
+    ['a LAN client that forges', '192.168.1.5', '8.8.8.8', '8.8.8.8', '192.168.1.5'],
+    ['a client behind a proxy on this machine', '127.0.0.1', '203.0.113.9', '203.0.113.9', '203.0.113.9'],
+    ['two proxies on this machine', '::1', '203.0.113.9, 127.0.0.2', '203.0.113.9', '203.0.113.9'],
+    ['a container behind a bridge', '172.17.0.1', '203.0.113.9', '203.0.113.9', '172.17.0.1'],
+    ['a direct client', '203.0.113.9', '127.0.0.1', '203.0.113.9', '203.0.113.9'],
+    ['a process on this machine', '127.0.0.1', null, '127.0.0.1', '127.0.0.1'],
+  ];
+  test.each(rows)('%s', (_name, peer, chain, ip, decidingIp) => {
+    expect(addresses().read(peer, chain)).toEqual({ ip, decidingIp: at(decidingIp) });
+  });
+
+  test('a proxy that is believed for what is shown alone is told of for an hour', () => {
+    let now = 0;
+    const read = addresses(() => now);
+    read.read('192.168.1.5', null);
+    read.read('127.0.0.1', '203.0.113.9');
+    read.read('203.0.113.7', '203.0.113.9');
+    expect(read.unlistedProxy()).toBeUndefined();
+    read.read('172.17.0.1', '203.0.113.9');
+    expect(read.unlistedProxy()).toBe('172.17.0.1');
+    now = 3600;
+    expect(read.unlistedProxy()).toBeUndefined();
+  });
+
+  test('limits and API keys get the address that decides, handlers both', async () => {
+    const asked: string[] = [];
+    const note = (what: string) => async (ip: string) => void asked.push(`${what} ${ip}`);
+    const app = openKit({
+      config: { trustedProxies: DEFAULT, decidingProxies: ['127.0.0.1'] },
+      limits: { api: note('api'), critical: note('critical') },
+      auth: {
+        authenticatePanel: () => Promise.reject(new Error('not asked')),
+        async authenticateApiKey(_authorization, { ip }) {
+          asked.push(`key ${ip}`);
+          throw new AppError('auth.api_key_ip_not_allowed', 'forbidden', 'Not from there.');
+        },
+      },
+    });
+    const forged = { peer: '192.168.1.5', headers: { 'x-forwarded-for': '8.8.8.8' } };
+    const open = await call(app, { path: '/api/open', ...forged });
+    expect(open.json.data).toMatchObject({ ip: '8.8.8.8', decides: '192.168.1.5' });
+    await call(app, { path: '/api/guess', method: 'POST', ...forged });
+    await call(app, { path: '/v1/things/1', as: 'sk-good', ...forged });
+    expect([...new Set(asked)]).toEqual(['api 192.168.1.5', 'critical 192.168.1.5', 'key 192.168.1.5']);
+    expect(app.unlistedProxy()).toBe('192.168.1.5');
   });
 });
 

@@ -59,7 +59,7 @@ const PANEL: Record<string, PanelPrincipal> = {
 };
 
 export type KitOptions = {
-  config?: Partial<HttpConfig>;
+  config?: { [K in keyof HttpConfig]?: HttpConfig[K] };
   checks?: ReadinessChecks;
   panel?: PanelManifest;
   foreignParts?: HttpFoundation['foreignParts'];
@@ -76,6 +76,7 @@ export function openKit(options: KitOptions = {}) {
     secureCookies: false,
     trustedOrigins: [],
     trustedProxies: [],
+    decidingProxies: options.config?.trustedProxies ?? [],
     tls: false,
     metricsToken: '',
     ...options.config,
@@ -124,7 +125,9 @@ function sampleRoutes(kit: Kit, config: HttpConfig) {
   const cookies = createSessionCookies({ secure: config.secureCookies });
   return new Elysia({ normalize: false })
     .use(kit)
-    .get('/api/open', ({ origin }) => ok({ ip: origin.ip, agent: origin.userAgent }), { public: true })
+    .get('/api/open', ({ origin }) => ok({ ip: origin.ip, decides: origin.decidingIp, agent: origin.userAgent }), {
+      public: true,
+    })
     .post('/api/open', ({ body }) => ok(body), { public: true, body: strictObject({ text: t.String() }) })
     .post('/api/guess', () => ok(null), { public: true, critical: true })
     .post('/api/scoped', () => ok(null), { user: true, critical: true, perUser: 'access-token' })

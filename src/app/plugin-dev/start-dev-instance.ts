@@ -1,6 +1,7 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { localOrigin } from '../../auth/index.ts';
 import { type Clock, isObject, type Logger, parseJson, randomToken } from '../../kernel/index.ts';
 import type { HookCall, Manifest, PluginFault } from '../../plugins/index.ts';
 import { CommandError } from '../cli/command.ts';
@@ -125,7 +126,7 @@ async function createAccounts({ rooms }: Gateway, folder: string): Promise<Accou
   const login = await auth.passwords.logIn({
     username: ROOT,
     password,
-    origin: { ip: '127.0.0.1', userAgent: 'taskgate plugin dev' },
+    origin: localOrigin('taskgate plugin dev'),
   });
   if (login.kind !== 'session') throw new Error('a new account asks for a second factor');
   const principal = await auth.authenticatePanel(`Bearer ${login.bundle.access_token}`);

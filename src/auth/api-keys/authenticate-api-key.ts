@@ -3,13 +3,13 @@ import { type ApiKeyRecord, ROLE, type Store, type UserRecord } from '../../stor
 import { authErrors } from '../errors.ts';
 import { parseAuthorization } from '../parse-authorization.ts';
 import { USER_ENABLED } from '../sessions/check-session.ts';
-import type { ApiPrincipal } from '../types.ts';
+import type { ApiPrincipal, DecidingIp } from '../types.ts';
 import { assertKeyAllows } from './assert-key-allows.ts';
 import { apiKeyState } from './describe-api-key.ts';
 
 export type ApiKeyUse = {
   /** Where the request comes from, checked against the key's list of addresses; left out where that is not known. */
-  ip?: string;
+  ip?: DecidingIp;
   /**
    * `submit` (the default) for what costs money. `read` lets a key through whose budget is used up: the last task that it paid
    * for must still be readable.

@@ -1,6 +1,7 @@
 import { sha256Hex } from '../../kernel/index.ts';
 import type { Counters } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
+import type { DecidingIp } from '../types.ts';
 import { addressKey } from './address-key.ts';
 import { createGate } from './gate.ts';
 
@@ -18,7 +19,7 @@ const ATTEMPTS_AT_ONCE = 4;
  */
 export type GuessLimit = <T>(
   account: string,
-  ip: string,
+  ip: DecidingIp,
   attempt: () => Promise<T | undefined>,
 ) => Promise<T | undefined>;
 
@@ -34,7 +35,7 @@ export function createGuessLimit(counters: Counters): GuessLimit {
 export type FailureCount = { key: string; limit: number; windowSeconds: number };
 
 /** All failures of an address together. */
-export const failuresOf = (ip: string): FailureCount => ({ key: `guess-ip:${addressKey(ip)}`, ...PER_ADDRESS });
+export const failuresOf = (ip: DecidingIp): FailureCount => ({ key: `guess-ip:${addressKey(ip)}`, ...PER_ADDRESS });
 
 /** Runs an attempt as `GuessLimit` does, under counts of one's own. */
 export type FailureLimit = <T>(

@@ -1,12 +1,13 @@
 import type { Counters } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
+import type { DecidingIp } from '../types.ts';
 import { addressKey } from './address-key.ts';
 
 /** `limit` requests per `windowSeconds`. */
 type Window = { limit: number; windowSeconds: number };
 
 /** Counts one request of an address; rejects with `auth.rate_limited` and the seconds to wait once the window is full. */
-export type RequestLimit = (ip: string) => Promise<void>;
+export type RequestLimit = (ip: DecidingIp) => Promise<void>;
 
 /** The same for a user, wherever he asks from; what has another `scope` is counted apart. */
 export type UserLimit = (userId: number, scope: string) => Promise<void>;

@@ -27,7 +27,7 @@ export function createFinishTwoFactorLogin(deps: {
     const user = await store.users.byId(userId);
     if (user?.status !== USER_ENABLED || user.authVersion !== payload.auth_version) throw authErrors.session_revoked();
 
-    return spendCode({ userId, code, ip: origin.ip, accept: ['app', 'backup'] }, (use) =>
+    return spendCode({ userId, code, ip: origin.decidingIp, accept: ['app', 'backup'] }, (use) =>
       completeLogin({
         proven: user,
         method: '2fa',

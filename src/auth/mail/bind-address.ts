@@ -76,7 +76,7 @@ export function createBindAddress(deps: {
       if (!mail) throw authErrors.method_disabled({ message: 'No mail is sent here: ask the administrator.' });
       const address = requireMailAddress(email);
       assertAddressAllowed(address, emails);
-      await limitCodeRequests(origin.ip);
+      await limitCodeRequests(origin.decidingIp);
       if (!(await allowLetter('bind', address))) return;
       const code = await mailCodes.issue(store, { purpose: 'email_bind', address, userId: user.id });
       outbox.post({

@@ -25,7 +25,7 @@ export function createChangePassword(deps: {
   return async (principal, { currentPassword, newPassword, origin }) => {
     const { user } = requireSession(principal);
     await validateNewPassword(newPassword, user.username);
-    await confirmPassword(deps, user, { password: currentPassword, param: 'original_password', ip: origin.ip });
+    await confirmPassword(deps, user, { password: currentPassword, param: 'original_password', ip: origin.decidingIp });
     const passwordHash = await passwords.hash(newPassword);
     return changeSecurity(principal, {
       reason: 'password_changed',

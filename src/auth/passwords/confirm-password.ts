@@ -1,6 +1,7 @@
 import type { UserRecord } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
 import type { GuessLimit } from '../limits/limit-guesses.ts';
+import type { DecidingIp } from '../types.ts';
 import type { PasswordHashes } from './password-hashes.ts';
 
 /**
@@ -10,7 +11,7 @@ import type { PasswordHashes } from './password-hashes.ts';
 export async function confirmPassword(
   { passwords, limitGuesses }: { passwords: PasswordHashes; limitGuesses: GuessLimit },
   user: UserRecord,
-  { password, param, ip }: { password: string; param: string; ip: string },
+  { password, param, ip }: { password: string; param: string; ip: DecidingIp },
 ): Promise<void> {
   const right = await limitGuesses(
     `user:${user.id}`,

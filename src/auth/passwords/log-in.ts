@@ -42,7 +42,7 @@ export function createLogIn(deps: {
     if (password === '') throw invalidField('password', 'a password is required.');
 
     // Counted by what was typed, not by the account found: a shared count of name and address would tell that both are one's.
-    const proven = await limitGuesses(foldSpelling(login), origin.ip, () => prove(login, password));
+    const proven = await limitGuesses(foldSpelling(login), origin.decidingIp, () => prove(login, password));
     if (!proven) throw authErrors.invalid_credentials();
 
     return completeLogin({ proven, method: 'password', origin, twoFactors: false });

@@ -43,10 +43,10 @@ export function createProveIdentity(deps: {
 
     if (method === 'password') {
       if (password === undefined) throw invalidField('password', 'is required with the method password.');
-      await confirmPassword(deps, session.user, { password, param: 'password', ip: origin.ip });
+      await confirmPassword(deps, session.user, { password, param: 'password', ip: origin.decidingIp });
     } else {
       if (code === undefined) throw invalidField('code', 'is required with the method 2fa.');
-      const attempt = { userId: session.user.id, code, ip: origin.ip, accept: ['app', 'backup'] } as const;
+      const attempt = { userId: session.user.id, code, ip: origin.decidingIp, accept: ['app', 'backup'] } as const;
       await spendCode(attempt, (use) => store.transaction(use));
     }
     logger.info({ userId: session.user.id, sid: session.sid, method, scope }, 'security proof given');

@@ -43,7 +43,7 @@ export function createSendVerification(deps: {
     }
     const address = requireMailAddress(email);
     assertAddressAllowed(address, emails);
-    await limitCodeRequests(origin.ip);
+    await limitCodeRequests(origin.decidingIp);
     await passChallenge({ token: challengeToken, ip: origin.ip });
     if (!(await allowLetter('verify', address))) return;
 

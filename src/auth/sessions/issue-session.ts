@@ -63,7 +63,7 @@ export async function issueSession(
 }
 
 /** An origin cut to what the session record holds. */
-export const clipOrigin = (origin: RequestOrigin): RequestOrigin => ({
+export const clipOrigin = (origin: RequestOrigin): Pick<SessionRecord, 'ip' | 'userAgent'> => ({
   ip: clipBytes(origin.ip, IP_BYTES),
   userAgent: clipBytes(origin.userAgent, USER_AGENT_BYTES),
 });

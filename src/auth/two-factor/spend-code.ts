@@ -2,6 +2,7 @@ import type { Clock } from '../../kernel/index.ts';
 import type { Repositories, Store, TwoFactorRecord } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
 import type { GuessLimit } from '../limits/limit-guesses.ts';
+import type { DecidingIp } from '../types.ts';
 import type { Authenticator } from './authenticator.ts';
 import type { BackupCodes } from './backup-codes.ts';
 import { readCode, type TypedCode } from './read-code.ts';
@@ -10,7 +11,7 @@ export type CodeAttempt = {
   userId: number;
   /** As typed. */
   code: string;
-  ip: string;
+  ip: DecidingIp;
   accept: readonly TypedCode['kind'][];
 };
 

@@ -5,6 +5,7 @@ import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
 import { createFailureLimit, failuresOf } from '../limits/limit-guesses.ts';
 import { readSubject } from '../oauth/identity-provider.ts';
+import type { DecidingIp } from '../types.ts';
 
 /** The provider of WeChat's identities. */
 export const WECHAT = 'wechat';
@@ -22,7 +23,7 @@ export type WeChatCode = {
   code: string;
   /** In which flow it is given, and from where. */
   flowToken: string;
-  ip: string;
+  ip: DecidingIp;
   /** Uses the flow up: too many wrong codes were given in it, from wherever. What it rejects with is the answer. */
   endFlow: () => Promise<unknown>;
 };

@@ -43,7 +43,7 @@ export function createWeChat(deps: {
     const server = requireWeChat(settings());
     await flows.find(store, flowToken, 'wechat_login', binding);
     const endFlow = () => flows.consume(store, flowToken, 'wechat_login', binding);
-    return identifyByCode(server, { code, flowToken, ip: origin.ip, endFlow });
+    return identifyByCode(server, { code, flowToken, ip: origin.decidingIp, endFlow });
   }
 
   return {

@@ -14,6 +14,7 @@ export type AttentionItem = {
     | 'webhooks_late'
     | 'model_unpriced'
     | 'setting_unsafe'
+    | 'proxy_not_listed'
     | 'ledger_mismatch'
     | 'node_gone'
     | 'node_versions_differ'

@@ -112,11 +112,11 @@ async function answer(
     requestId,
     request: client,
     async admit(model) {
-      deps.assertKeyAllows({ key: api.key, model, ip: origin.ip });
+      deps.assertKeyAllows({ key: api.key, model, ip: origin.decidingIp });
       if (opened.type !== 'dynamic') return;
       // It turned out to cost money, and was let in as one that reads.
       await deps.auth.authenticateApiKey(headers.get('authorization') ?? undefined, {
-        ip: origin.ip,
+        ip: origin.decidingIp,
         purpose: 'submit',
       });
       recordSuccess = await deps.limits.modelRequests(api.user.id, api.group);

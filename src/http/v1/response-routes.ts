@@ -35,7 +35,7 @@ export function responseRoutes(kit: Kit, deps: V1Deps) {
         }
         const client = await readClientRequest(request, {}, formLimits(deps, api));
         try {
-          deps.assertKeyAllows({ key: api.key, model: requestedModel(client), ip: origin.ip });
+          deps.assertKeyAllows({ key: api.key, model: requestedModel(client), ip: origin.decidingIp });
           const onEnd = keepOpen();
           const relayed = await createRelayed(tasks, 'response', { request, api, requestId }, client);
           if (relayed) return relayed;

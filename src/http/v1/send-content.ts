@@ -1,4 +1,4 @@
-import { type ApiPrincipal, addressKey } from '../../auth/index.ts';
+import { type ApiPrincipal, addressKey, type RequestOrigin } from '../../auth/index.ts';
 import { AppError } from '../../kernel/index.ts';
 import type { Content, ContentRequest, Tasks } from '../../tasks/index.ts';
 import { type ContentUse, contentHeaders } from './content-headers.ts';
@@ -28,7 +28,7 @@ export const CONTENT_ANSWERS = {
 export type ContentScope = {
   request: Request;
   api: ApiPrincipal | undefined;
-  origin: { ip: string };
+  origin: Pick<RequestOrigin, 'decidingIp'>;
   requestId: string;
   headersOnly: boolean;
 };
@@ -46,7 +46,7 @@ export async function sendContent(
   const client = contentRequest(request, requestId, headersOnly);
   const access = new URL(request.url).searchParams.getAll('access');
   if (access.length > 0) {
-    const link = { ...artifact, access, address: addressKey(origin.ip) };
+    const link = { ...artifact, access, address: addressKey(origin.decidingIp) };
     return contentResponse(await tasks.contentByLink(link, client), 'link');
   }
   if (api) return byKey(api, client);

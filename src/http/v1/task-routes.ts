@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia';
-import type { ApiPrincipal } from '../../auth/index.ts';
+import type { ApiPrincipal, DecidingIp } from '../../auth/index.ts';
 import { type Caller, submittedObject, type Tasks, taskObject } from '../../tasks/index.ts';
 import type { Kit } from '../kit.ts';
 import type { UploadFolder } from '../open-uploads.ts';
@@ -13,7 +13,7 @@ export type V1Deps = Omit<FormLimits, 'uploads'> & {
   uploads: UploadFolder;
   tasks: Tasks;
   /** Throws when the key's own lists leave out the model or the address. */
-  assertKeyAllows: (request: { key: ApiPrincipal['key']; model: string; ip: string }) => void;
+  assertKeyAllows: (request: { key: ApiPrincipal['key']; model: string; ip: DecidingIp }) => void;
   /** Between two keep-alive comments of a stream. */
   heartbeatMs: number;
 };
@@ -42,7 +42,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
       async ({ request, params, api, origin, requestId, keepOpen, set }) => {
         const client = await readClientRequest(request, params, formLimits(deps, api));
         try {
-          deps.assertKeyAllows({ key: api.key, model: requestedModel(client), ip: origin.ip });
+          deps.assertKeyAllows({ key: api.key, model: requestedModel(client), ip: origin.decidingIp });
           keepOpen();
           const submitted = await tasks.submitGeneric(callerOf(api), requestId, params.pluginKey, client);
           if (submitted.replayed) set.headers[REPLAYED] = 'true';

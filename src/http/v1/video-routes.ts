@@ -36,7 +36,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
       async ({ request, api, origin, requestId, keepOpen, set }) => {
         const client = await readClientRequest(request, {}, formLimits(deps, api));
         try {
-          deps.assertKeyAllows({ key: api.key, model: requestedModel(client), ip: origin.ip });
+          deps.assertKeyAllows({ key: api.key, model: requestedModel(client), ip: origin.decidingIp });
           keepOpen();
           const relayed = await createRelayed(tasks, 'video', { request, api, requestId }, client);
           if (relayed) return relayed;
