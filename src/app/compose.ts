@@ -22,6 +22,7 @@ import { createCallbackUrls, createTasks } from '../tasks/index.ts';
 import { createSendMail, createServiceAccountTokens, createUpstream } from '../upstream/index.ts';
 import { authConfig, authSettings, cleanUpConfig } from './auth-settings.ts';
 import { billingSettings } from './billing-settings.ts';
+import { isLoopback } from './check-config.ts';
 import { createLedgerCheck } from './check-ledger.ts';
 import { decidingProxies } from './config-kinds.ts';
 import type { Config } from './config-variables.ts';
@@ -38,6 +39,7 @@ import { createOptionDesk } from './options/option-desk.ts';
 import { createOptionTests } from './options/option-tests.ts';
 import { readOptions } from './options/read-options.ts';
 import { createRiskWarning } from './options/warn-of-risks.ts';
+import { panelNames } from './panel-names.ts';
 import { createPluginFacts } from './plugin-facts.ts';
 import { serverAddress, taskPublicAddress } from './public-address.ts';
 import { measurePolls, registerMetrics } from './register-metrics.ts';
@@ -54,8 +56,8 @@ const MAIL_GRACE_MS = 5000;
 const POLL_GRACE_MS = 5000;
 /** How long a stop waits for deliveries under way before it gives them to other nodes, or to the next start. */
 const WEBHOOK_GRACE_MS = 3000;
-/** A claim of tasks to poll: after a dead node another one goes on with them so much later. */
-const POLL_LEASE_MS = 90_000;
+/** A claim of tasks to poll, renewed while work goes on: after a dead node another one goes on with them so much later at most. */
+const POLL_LEASE_MS = 30_000;
 
 type Foundation = {
   config: Config;
@@ -126,6 +128,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
     settings: () => billingSettings(options),
   });
   let address = '';
+  let { port } = config;
   for (const [name, room] of Object.entries({ plugins, channels, billing, options })) {
     stops.add(name, () => room.stop());
   }
@@ -224,6 +227,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
       maxFileBytes: config.maxFileMb * MIB,
       heartbeatMs: config.protocolHeartbeatSeconds * 1000,
       uploadsFolder: join(config.dataDir, UPLOADS_FOLDER),
+      hostGuard: isLoopback(config.host) ? { names: () => panelNames(config, options), port: () => port } : undefined,
     },
     auth,
     channels,
@@ -311,8 +315,9 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
         const cleaning = startCleanUp({ cleanUp, clock, logger });
         stops.add('clean-up', () => cleaning.stop());
       }
-      address = `${tls ? 'https' : 'http'}://${browserHost(config.host)}:${listening.port}`;
-      return { address, port: listening.port };
+      ({ port } = listening);
+      address = `${tls ? 'https' : 'http'}://${browserHost(config.host)}:${port}`;
+      return { address, port };
     },
     openSetupLink: () => auth.setup.openLink(),
     ...{ auth, channels, plugins, options: optionDesk },

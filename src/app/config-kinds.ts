@@ -67,6 +67,16 @@ export const host: ValueKind<string> = {
   },
 };
 
+/** Names without scheme and port, in lower case. */
+export const hostList: ValueKind<readonly string[]> = {
+  type: 'host list',
+  allowed: 'host names, comma-separated, without scheme and port (gate.example.com, gate.lan)',
+  parse(value) {
+    const names = value.split(',').map((item) => host.parse(item.trim()));
+    return names.every((name) => name.ok) ? ok(names.map((name) => name.value.toLowerCase())) : refuse();
+  },
+};
+
 /** A URL of one of `schemes`, the empty string where the variable is unset. */
 export function urlOf(schemes: readonly string[], what: string): ValueKind<string> {
   return {

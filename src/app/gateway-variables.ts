@@ -2,6 +2,7 @@ import {
   boolean,
   DEFAULT_TRUSTED_PROXIES,
   host,
+  hostList,
   httpsOrigins,
   integer,
   integerOrOff,
@@ -52,6 +53,14 @@ export const GATEWAY_VARIABLES = {
     doc: 'Private key (PEM) of TLS_CERT_FILE.',
     kind: pemFile,
     default: '',
+    defaultText: 'unset',
+  }),
+  trustedHosts: variable({
+    env: 'TRUSTED_HOSTS',
+    group: 'server',
+    doc: 'While HOST is loopback the panel answers under localhost, IP addresses, the names in ServerAddress, TaskPublicAddress and SESSION_COOKIE_TRUSTED_URL, and these.',
+    kind: hostList,
+    default: [],
     defaultText: 'unset',
   }),
   trustedProxies: variable({

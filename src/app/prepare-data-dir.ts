@@ -55,8 +55,11 @@ function probe(folder: string): void {
 /** What deserves a word about an existing folder: its permissions, the space that is left. */
 export function describeFolder(folder: string): string[] {
   const warnings: string[] = [];
-  if (process.platform !== 'win32' && (statSync(folder).mode & 0o022) !== 0) {
-    warnings.push(`the data directory ${folder} can be written by other users: chmod 700 ${folder}`);
+  const others = process.platform === 'win32' ? 0 : statSync(folder).mode & 0o077;
+  if (others !== 0) {
+    // It holds secrets and the database, and who may pass through it reads whatever file in it is open to them.
+    const may = (others & 0o022) !== 0 ? 'written' : 'read';
+    warnings.push(`the data directory ${folder} can be ${may} by other users: chmod 700 ${folder}`);
   }
   const { bavail, bsize } = statfsSync(folder);
   const free = bavail * bsize;

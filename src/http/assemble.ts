@@ -4,6 +4,7 @@ import type { Authenticators } from './authorize-request.ts';
 import { createClientAddresses } from './client-ip.ts';
 import { describeValidation } from './describe-validation.ts';
 import { errorResponse, httpErrors, logFailure, toAppError } from './errors.ts';
+import { createHostGuard, type HostGuardConfig } from './guard-host.ts';
 import { createRequestHandler, envelopeOf, type Peer, type RequestLimits } from './handle-request.ts';
 import { createKit, type Kit } from './kit.ts';
 import { createMetricsGuard, type Metrics } from './metrics.ts';
@@ -26,6 +27,8 @@ export type HttpConfig = {
   tls: boolean;
   /** METRICS_TOKEN; empty: only this machine may ask. */
   metricsToken: string;
+  /** Of a listener that only this machine reaches. */
+  hostGuard?: HostGuardConfig | undefined;
 };
 
 export type HttpFoundation = {
@@ -68,6 +71,7 @@ export function assemble<App extends AnyElysia>(
     originGuard: { secure: config.secureCookies, trustedOrigins: config.trustedOrigins, tls: config.tls },
     addresses,
     guardMetrics: createMetricsGuard(config.metricsToken),
+    guardHost: config.hostGuard ? createHostGuard(config.hostGuard, logger) : () => {},
     limits: foundation.limits,
     servePanel: createPanelServer(foundation.panel, foundation.foreignParts),
     findNative: foundation.findNative,

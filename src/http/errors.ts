@@ -20,6 +20,7 @@ export const httpErrors = defineErrors('http', {
   session_required: ['forbidden', 'This needs a signed-in browser session; a personal access token is not enough.'],
   insufficient_privilege: ['forbidden', 'Your role does not allow this.'],
   origin_forbidden: ['forbidden', 'The request does not come from a trusted origin.'],
+  host_forbidden: ['forbidden', 'The panel is not known by this name.'],
   metrics_forbidden: ['unauthenticated', 'Metrics need the metrics token.'],
   internal: ['internal', 'Something went wrong on our side. Quote the request id when you report it.'],
 });

@@ -5,7 +5,7 @@ import { isOpenToOtherSites, type UserLimitScope } from './access-levels.ts';
 import type { Authenticators } from './authorize-request.ts';
 import { authorizeRequest } from './authorize-request.ts';
 import type { ClientAddresses } from './client-ip.ts';
-import { errorResponse, httpErrors, logFailure, toAppError } from './errors.ts';
+import { errorResponse, httpErrors, logFailure, statusOf, toAppError } from './errors.ts';
 import type { OriginGuardConfig } from './guard-origin.ts';
 import type { RequestScope, RequestScopes } from './request-scope.ts';
 import { preflightResponse, putHeaders, REPLAYED } from './response-headers.ts';
@@ -23,6 +23,8 @@ export type FrontDoor = {
   originGuard: OriginGuardConfig;
   addresses: ClientAddresses;
   guardMetrics: (request: Request, peer: string) => void;
+  /** Throws where the panel is not known by the name under which it is asked for. */
+  guardHost: (request: Request) => void;
   limits: RequestLimits;
   servePanel: (request: Request, path: string) => Response | undefined;
   /** The routes of plugins, for paths that no route of the gateway has. */
@@ -97,6 +99,7 @@ export function createRequestHandler(door: FrontDoor): (request: Request, peer: 
       const run = (asked: Request) => (native ? runNative(native, asked, scope) : runKnown(asked, scope));
       if (!address) throw httpErrors.bad_address();
       if (!isDecodable(path)) throw httpErrors.bad_address({ message: 'The address has a broken percent escape.' });
+      if (isOfPanel(way, path)) door.guardHost(request);
       if (isBelow(path, '/api')) await door.limits.api(scope.origin.decidingIp);
       if (route) response = await enter(withLongHost(request, address), route, scope, peer, run);
       else if (methods.length > 0) response = answerOtherMethod(request, methods, way.isOpen);
@@ -106,7 +109,7 @@ export function createRequestHandler(door: FrontDoor): (request: Request, peer: 
       logFailure(log, error);
       response = way.native
         ? await way.native.presentError(error, request, scope)
-        : refuse(error, path, requestId, way.methods);
+        : refuse(error, { path, requestId, methods: way.methods });
     } finally {
       way.native?.release();
     }
@@ -207,7 +210,21 @@ async function runNative(native: NativeService, request: Request, scope: Request
   return scope.headersOnly ? withoutBody(response) : response;
 }
 
-function refuse(error: AppError, path: string, requestId: string, methods: readonly string[]): Response {
+/** The panel's pages and what they call, and not what is for API clients and operators. */
+function isOfPanel({ route, methods, isPlugins, isOpen }: Way, path: string): boolean {
+  if (isPlugins || isOpen || (route && isOpenToOtherSites(route.access))) return false;
+  return isBelow(path, '/api') || (methods.length === 0 && !isBelow(path, '/v1'));
+}
+
+function refuse(
+  error: AppError,
+  { path, requestId, methods }: { path: string; requestId: string; methods: readonly string[] },
+): Response {
+  // Somebody reads it in a browser that shows the panel's pages or nothing.
+  if (error.code === 'http.host_forbidden' && !isBelow(path, '/api')) {
+    const headers = { 'content-type': 'text/plain; charset=utf-8' };
+    return new Response(`${error.message}\n`, { status: statusOf(error), headers });
+  }
   const response = errorResponse(error, envelopeOf(path), requestId);
   if (error.kind === 'method_not_allowed') response.headers.set('allow', methods.join(', '));
   return response;

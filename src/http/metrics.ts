@@ -3,10 +3,14 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { constantTimeEqual } from '../kernel/index.ts';
 import { isLoopback } from './client-ip.ts';
 import { httpErrors } from './errors.ts';
+import { hasLoopbackHost } from './guard-host.ts';
 import type { Kit } from './kit.ts';
 
-/** Headers that a proxy adds: a request with one of them does not come from this machine, whatever the peer's address says. */
-const FORWARDING = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip', 'via'];
+/** Headers that proxies and browsers add: what has one of them is no program of this machine, whatever the peer's address says. */
+const FORWARDED =
+  /^(?:forwarded|x-forwarded.*|x-real-ip|x-(?:original-)?client-ip|x-cluster-client-ip|true-client-ip|cf-.*|fastly-client-ip|via|origin|sec-fetch-site)$/;
+
+const isForwarding = (name: string): boolean => FORWARDED.test(name);
 
 /** Seconds. */
 const DURATION_BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
@@ -67,14 +71,15 @@ const knownMethod = (method: string): string =>
   ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].includes(method) ? method : 'other';
 
 /**
- * With METRICS_TOKEN set, the bearer must be it. Without one, only a process on this machine may ask.
+ * With METRICS_TOKEN set, the bearer must be it. Without one, only a program of this machine may ask, under a loopback name: a page
+ * whose own name was given this machine's address (DNS rebinding) is none.
  * @throws http.metrics_forbidden
  */
 export function createMetricsGuard(token: string) {
   return (request: Request, peer: string): void => {
     if (token !== '') {
       if (constantTimeEqual(request.headers.get('authorization') ?? '', `Bearer ${token}`)) return;
-    } else if (isLoopback(peer) && FORWARDING.every((name) => !request.headers.has(name))) return;
+    } else if (isLoopback(peer) && hasLoopbackHost(request) && ![...request.headers.keys()].some(isForwarding)) return;
     throw httpErrors.metrics_forbidden();
   };
 }

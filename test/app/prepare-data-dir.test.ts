@@ -27,6 +27,12 @@ test('a folder that others may write gives a warning', () => {
   expect(prepareDataDir(dir).warnings).toEqual([expect.stringContaining('can be written by other users')]);
 });
 
+test.each([0o750, 0o755, 0o704])('a folder that others may read gives a warning (%d)', (mode) => {
+  const dir = folder();
+  chmodSync(dir, mode);
+  expect(prepareDataDir(dir).warnings).toEqual([expect.stringContaining('can be read by other users: chmod 700')]);
+});
+
 test('a read-only file system is named', () => {
   // sysfs refuses new folders to everybody, root included.
   expect(() => prepareDataDir('/sys/taskgate-data')).toThrow(

@@ -29,7 +29,7 @@ const BILL = 5 * PRICE * 500_000;
 /** What the tests do to the database behind the gateway's back. */
 type Backdoor = {
   newestTaskId(): Promise<string>;
-  /** Leases of a killed PostgreSQL node run out by themselves in 30 to 90 s; the tests shift the stored time. */
+  /** Leases of a killed PostgreSQL node run out by themselves in 30 s; the tests shift the stored time. */
   expireLeases(): Promise<void>;
   /** Holds up every write until the returned function is called. */
   blockWrites(): Promise<() => Promise<void>>;

@@ -541,7 +541,7 @@ for (const dialect of RULE_DATABASES) {
     });
 
     describe('one reading of an address', () => {
-      const raw = (line: string, host = 'gateway.local') =>
+      const raw = (line: string, host = 'localhost') =>
         new Promise<string>((resolve, reject) => {
           let answer = '';
           const socket = connect(at.port, '127.0.0.1', () => {

@@ -54,6 +54,17 @@ describe('metrics', () => {
   const rows: [name: string, token: string, peer: string, headers: Record<string, string>, status: number][] = [
     ['this machine without a token', '', '127.0.0.1', {}, 200],
     ['this machine over IPv6', '', '::1', {}, 200],
+    ['this machine under 127.0.0.1', '', '127.0.0.1', { host: '127.0.0.1:3000' }, 200],
+    ['this machine under [::1]', '', '::1', { host: '[::1]:3000' }, 200],
+    ['DNS rebinding: a name that was given our address', '', '127.0.0.1', { host: 'evil.example:3000' }, 401],
+    ['DNS rebinding: a name that begins like an address', '', '127.0.0.1', { host: '127.0.0.1.evil.example' }, 401],
+    ['DNS rebinding: a name that ends like one', '', '127.0.0.1', { host: 'evil.localhost.example' }, 401],
+    ['another address of this machine', '', '127.0.0.1', { host: '192.168.1.5:3000' }, 401],
+    ['a page of another site', '', '127.0.0.1', { origin: 'https://evil.example' }, 401],
+    ['a page, as browsers say it', '', '127.0.0.1', { 'sec-fetch-site': 'cross-site' }, 401],
+    ['a proxy that says X-Forwarded-Port', '', '127.0.0.1', { 'x-forwarded-port': '443' }, 401],
+    ['a proxy that says CF-Connecting-IP', '', '127.0.0.1', { 'cf-connecting-ip': '203.0.113.9' }, 401],
+    ['a proxy that says True-Client-IP', '', '127.0.0.1', { 'true-client-ip': '203.0.113.9' }, 401],
     ['another machine without a token', '', '10.0.0.5', {}, 401],
     ['a proxy on this machine', '', '127.0.0.1', { 'x-forwarded-for': '127.0.0.1' }, 401],
     ['a proxy that says Forwarded', '', '127.0.0.1', { forwarded: 'for=127.0.0.1' }, 401],
@@ -67,7 +78,11 @@ describe('metrics', () => {
     ['a root’s access token', 'm3trics', '203.0.113.9', { authorization: 'Bearer root' }, 401],
   ];
   test.each(rows)('%s', async (_name, metricsToken, peer, headers, status) => {
-    const answer = await call(openKit({ config: { metricsToken } }), { path: '/metrics', peer, headers });
+    const answer = await call(openKit({ config: { metricsToken } }), {
+      path: '/metrics',
+      peer,
+      headers: { host: 'localhost:3000', ...headers },
+    });
     expect(answer.status).toBe(status);
     expect(answer.text.includes('taskgate_http_requests_total')).toBe(status === 200);
   });
@@ -79,7 +94,7 @@ describe('metrics', () => {
     await call(app, { path: '/api/none-1' });
     await call(app, { path: '/api/none-2' });
     await call(app, { method: 'PROPFIND', path: '/api/self' });
-    const { text } = await call(app, { path: '/metrics', peer: '127.0.0.1' });
+    const { text } = await call(app, { path: '/metrics', peer: '127.0.0.1', headers: { host: 'localhost' } });
     expect(text).toContain('taskgate_http_requests_total{method="GET",route="/api/self/:name",status="200"} 2');
     expect(text).toContain('taskgate_http_requests_total{method="GET",route="none",status="404"} 2');
     expect(text).toContain('taskgate_http_requests_total{method="other",route="none",status="405"} 1');

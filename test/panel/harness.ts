@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
-import { launchBrowser, openPage, type WatchedPage } from '../support/browser.ts';
+import { insecureHost, launchBrowser, openPage, type WatchedPage } from '../support/browser.ts';
 import {
   type Administrator,
   type Answer,
@@ -179,7 +179,10 @@ export function useOnePanel(
   const pages = keepPages(() => browser);
 
   beforeAll(async () => {
-    [browser, gateway] = await Promise.all([launchBrowser(), startGateway({ env })]);
+    [browser, gateway] = await Promise.all([
+      launchBrowser(),
+      startGateway({ env: { TRUSTED_HOSTS: insecureHost, ...env } }),
+    ]);
     root = await setUp(gateway);
     await prepare(root, gateway);
   });

@@ -1,10 +1,14 @@
 import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { AppError, createSecretBox, silentLogger, systemClock } from '../../kernel/index.ts';
+import { AppError, createSecretBox, type SecretBox, silentLogger, systemClock } from '../../kernel/index.ts';
 import { openStore } from '../../store/index.ts';
+import type { Store } from '../../store/ports/index.ts';
+import { isLoopback } from '../check-config.ts';
 import type { Config } from '../config-variables.ts';
 import { examineStore, type Finding } from '../examine.ts';
 import { loadSecrets, SECRETS_FILE } from '../load-secrets.ts';
+import { readOptions } from '../options/read-options.ts';
+import { panelNames } from '../panel-names.ts';
 import { describeFolder } from '../prepare-data-dir.ts';
 import { answer, CommandError, type CommandInput, EXIT, type ExitCode } from './command.ts';
 import { readSettings } from './read-settings.ts';
@@ -39,7 +43,7 @@ function examineFolder(path: string, findings: Finding[]): boolean {
     findings.push({
       check: 'data_dir',
       level: 'ok',
-      message: `only its owner can write to ${folder}, and it has space`,
+      message: `only its owner can read and write ${folder}, and it has space`,
     });
   return true;
 }
@@ -57,9 +61,11 @@ async function examineDatabase(config: Config): Promise<Finding[]> {
     });
     try {
       const secrets = readSecrets(config);
-      const found = await examineStore(store, createSecretBox(secrets.crypto), systemClock);
+      const box = createSecretBox(secrets.crypto);
+      const found = await examineStore(store, box, systemClock);
       return [
         ...found,
+        ...(await examineNames(config, store, box)),
         ...secrets.warnings.map((message): Finding => ({ check: 'secrets', level: 'warning', message })),
       ];
     } finally {
@@ -69,6 +75,18 @@ async function examineDatabase(config: Config): Promise<Finding[]> {
     if (!(error instanceof AppError || error instanceof CommandError)) throw error;
     return [{ check: 'database', level: 'error', message: error.message }];
   }
+}
+
+/** Under which names the panel opens; others are refused while only this machine reaches the listener. */
+async function examineNames(config: Config, store: Store, box: SecretBox): Promise<Finding[]> {
+  if (!isLoopback(config.host)) return [];
+  const names = [...new Set(panelNames(config, readOptions(await store.options.all(), box)))];
+  const others = names.filter((name) => name !== 'localhost');
+  const message =
+    others.length === 0
+      ? 'the panel answers under localhost and IP addresses; behind a proxy, set ServerAddress or TRUSTED_HOSTS to the public name'
+      : `the panel answers under localhost, IP addresses, ${others.join(', ')}`;
+  return [{ check: 'configuration', level: 'ok', message }];
 }
 
 /** Those of the gateway; none are made, since secrets made now would open nothing that is stored. */
