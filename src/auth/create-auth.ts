@@ -18,6 +18,7 @@ import { createFlows } from './flows/flows.ts';
 import { createGuessLimit } from './limits/limit-guesses.ts';
 import { createModelRequestLimit, type ModelRequestLimit } from './limits/limit-model-requests.ts';
 import { createRequestLimit, createUserLimit, type RequestLimit, type UserLimit } from './limits/limit-requests.ts';
+import { createAccountSlowdown } from './limits/slow-account.ts';
 import { createCompleteLogin, type LoginResult } from './login/complete-login.ts';
 import { createFinishTwoFactorLogin, type TwoFactorLogin } from './login/finish-two-factor-login.ts';
 import { type BindAddress, createBindAddress } from './mail/bind-address.ts';
@@ -53,6 +54,7 @@ import { createPassChallenge } from './registration/pass-challenge.ts';
 import { createRegister, type Registered, type Registration } from './registration/register.ts';
 import { type CodeRequest, createSendVerification } from './registration/send-verification.ts';
 import type { RotationBundle, SessionView, SignedIn } from './sessions/describe-session.ts';
+import { createFindOwnSession } from './sessions/find-own-session.ts';
 import { createListSessions } from './sessions/list-sessions.ts';
 import { createLogOut, type LogoutRequest, type LogoutResult } from './sessions/log-out.ts';
 import { createSessionOversight, type SessionOversight } from './sessions/oversee-sessions.ts';
@@ -217,6 +219,8 @@ export function createAuth(deps: AuthDeps): Auth {
   };
   const room = {
     ...basics,
+    slowdown: createAccountSlowdown(basics),
+    findOwnSession: createFindOwnSession(basics),
     completeLogin: createCompleteLogin(basics),
     changeSecurity: createChangeSecurity(basics),
     spendCode: createSpendCode(basics),

@@ -21,6 +21,18 @@ test('60 guesses with 60 forged addresses in front of one are held like those of
   expect((await guess('203.0.113.1, 192.168.1.6')).status).toBe(401);
 });
 
+test('a browser that is signed in signs in again from an address that is held', async () => {
+  const { cookie } = await panel.logIn('root');
+  const logIn = (password: string, headers: Record<string, string> = {}) =>
+    panel.send('/api/user/auth/login', {
+      body: { username: 'root', password },
+      headers: { 'x-forwarded-for': '192.168.1.7', ...headers },
+    });
+  for (let i = 0; i < 5; i += 1) await logIn('not the password');
+  expect((await logIn(panel.password)).status).toBe(429);
+  expect((await logIn(panel.password, { cookie })).status).toBe(200);
+});
+
 test('an API key that one address may use is not opened by a forged one', async () => {
   const { token } = await panel.logIn('root');
   const body = { name: 'for one address', unlimited_quota: true, allow_ips: ['8.8.8.8'] };

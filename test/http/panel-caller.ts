@@ -16,6 +16,8 @@ export type Send = { method?: string; token?: string; body?: unknown; headers?: 
 
 export type PanelCaller = {
   gateway: RunningGateway;
+  /** Everybody's. */
+  password: string;
   send(path: string, request?: Send): Promise<Answer>;
   /** Signs in; gives the access token, the session's id and the refresh cookie. */
   logIn(username: string): Promise<{ token: string; sid: string; cookie: string }>;
@@ -72,6 +74,7 @@ export async function openPanel(environment: Record<string, string> = {}): Promi
   }
   return {
     gateway,
+    password: PASSWORD,
     send,
     logIn,
     async audit(action) {

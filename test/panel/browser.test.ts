@@ -148,10 +148,10 @@ describe('from the terminal’s link to a first video', () => {
     await see(page, 'Paste the link or the code from the terminal.');
     await page.getByLabel('Set-up link or code').fill(String(gateway.setupUrl));
     // The account is made, and signing in fails: its owner does that by hand.
-    await page.route('**/api/user/login', (route) => route.abort());
+    await page.route('**/api/user/auth/login', (route) => route.abort());
     await button(page, 'Create account').click();
     await heading(page, 'The gateway is yours').waitFor();
-    await page.unroute('**/api/user/login');
+    await page.unroute('**/api/user/auth/login');
     await page.getByRole('link', { name: 'Continue to sign-in' }).click();
     await holds(page.getByLabel('User name or e-mail'), 'root');
     await passwordField(page).fill(password);
@@ -223,7 +223,7 @@ describe('signing in', () => {
     const { page } = await openSignIn();
     await button(page, 'Sign in').click();
     await see(page, 'Enter your user name.');
-    const answer = () => page.waitForResponse((response) => response.url().endsWith('/api/user/login'));
+    const answer = () => page.waitForResponse((response) => response.url().endsWith('/api/user/auth/login'));
     let status = 0;
     for (let tries = 0; tries < 8 && status !== 429; tries += 1) {
       const [response] = await Promise.all([answer(), fillSignIn(page, 'often', `wrong ${tries}`)]);

@@ -127,7 +127,7 @@ describe('cold start', () => {
 
 describe('renewal', () => {
   async function signedIn(answers: Record<string, Answer[]>) {
-    const all = setUp({ '/api/user/login': [bundle('a')], ...answers });
+    const all = setUp({ '/api/user/auth/login': [bundle('a')], ...answers });
     await all.session.signIn('root', 'secret');
     return all;
   }
@@ -288,7 +288,7 @@ describe('the second factor', () => {
   test('a password alone signs nobody in; the code does', async () => {
     const due = { require_2fa: true, flow_token: 'a flow', expires_at: 1 };
     const { session, asked, published } = setUp({
-      '/api/user/login': [due],
+      '/api/user/auth/login': [due],
       '/api/user/login/2fa': [refused(400, 'AUTH_CODE_INVALID'), bundle('a')],
     });
     expect(await session.signIn('root', 'secret')).toBe('a flow');
@@ -305,7 +305,7 @@ describe('the second factor', () => {
 describe('sign-out', () => {
   test('is confirmed by the server, or the session stays', async () => {
     const { session, published } = setUp({
-      '/api/user/login': [bundle('a')],
+      '/api/user/auth/login': [bundle('a')],
       [logoutPath]: [refused(503, 'AUTH_UNAVAILABLE'), null],
     });
     await session.signIn('root', 'secret');
@@ -318,7 +318,7 @@ describe('sign-out', () => {
 
   test('with a cookie of another login: renews first, then ends that one', async () => {
     const { session, asked } = setUp({
-      '/api/user/login': [bundle('a')],
+      '/api/user/auth/login': [bundle('a')],
       [logoutPath]: [refused(409, 'AUTH_SESSION_MISMATCH'), null],
       [refreshPath]: [refused(409, 'AUTH_SESSION_MISMATCH'), bundle('b')],
     });
@@ -331,7 +331,7 @@ describe('sign-out', () => {
 
 describe('other tabs', () => {
   test('tell which session began or ended, and never a token', async () => {
-    const { session, published } = setUp({ '/api/user/login': [bundle('a')], [logoutPath]: [null] });
+    const { session, published } = setUp({ '/api/user/auth/login': [bundle('a')], [logoutPath]: [null] });
     await session.signIn('root', 'secret');
     await session.signOut();
     expect(published).toEqual([
@@ -342,7 +342,7 @@ describe('other tabs', () => {
   });
 
   test('a logout elsewhere ends this one; that of another session does not', async () => {
-    const { session, hear } = setUp({ '/api/user/login': [bundle('a')] });
+    const { session, hear } = setUp({ '/api/user/auth/login': [bundle('a')] });
     await session.signIn('root', 'secret');
     hear({ kind: 'signed_out', sid: 'b' });
     expect(session.read().phase).toBe('signed_in');
@@ -351,7 +351,7 @@ describe('other tabs', () => {
   });
 
   test('a login as somebody else loads this page anew', async () => {
-    const { session, hear, reloads } = setUp({ '/api/user/login': [bundle('a')] });
+    const { session, hear, reloads } = setUp({ '/api/user/auth/login': [bundle('a')] });
     await session.signIn('root', 'secret');
     hear({ kind: 'authenticated', sid: 'a' });
     expect(reloads()).toBe(0);

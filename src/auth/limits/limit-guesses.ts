@@ -19,15 +19,22 @@ const ATTEMPTS_AT_ONCE = 4;
  */
 export type GuessLimit = <T>(
   account: string,
-  ip: DecidingIp,
+  by: Guesser,
   attempt: () => Promise<T | undefined>,
 ) => Promise<T | undefined>;
 
+/**
+ * An address, or the browser that holds a live session of the account (its id): that one has a count of its own, so that nobody who
+ * shares its address holds it up.
+ */
+export type Guesser = DecidingIp | { sid: string };
+
 export function createGuessLimit(counters: Counters): GuessLimit {
   const limitFailures = createFailureLimit(counters);
-  return (account, ip, attempt) => {
-    const key = `guess-account:${sha256Hex(`${account}\n${addressKey(ip)}`)}`;
-    return limitFailures([{ key, ...PER_ACCOUNT }, failuresOf(ip)], attempt);
+  return (account, by, attempt) => {
+    const keyOf = (guesser: string) => `guess-account:${sha256Hex(`${account}\n${guesser}`)}`;
+    if (typeof by === 'object') return limitFailures([{ key: keyOf(`session ${by.sid}`), ...PER_ACCOUNT }], attempt);
+    return limitFailures([{ key: keyOf(addressKey(by)), ...PER_ACCOUNT }, failuresOf(by)], attempt);
   };
 }
 

@@ -3,6 +3,7 @@ import type { Store } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
 import { parseAuthorization } from '../parse-authorization.ts';
 import type { AccessClaims, AccessTokens } from '../tokens/access-tokens.ts';
+import { holdsSession } from './find-own-session.ts';
 import { parseRefreshToken, type RefreshTokens } from './refresh-tokens.ts';
 import type { SessionGate } from './session-gate.ts';
 
@@ -55,11 +56,9 @@ export function createLogOut(deps: {
 
     if (cookie) {
       const session = await store.sessions.bySid(cookie.sid);
-      const generation = session && refreshTokens.generation(session, cookie.secret);
-      const holds =
-        generation === 'current' || (generation === 'previous' && clock.unix() <= (session?.previousValidUntil ?? 0));
       // Any other secret is answered alike and ends nothing: knowing a session's id is not enough to sign it out.
-      if (session && holds) await sessions.end(session, 'logout');
+      const holds = session && holdsSession(refreshTokens, { session, token: cookie, now: clock.unix() });
+      if (holds) await sessions.end(session, 'logout');
     }
     return { revokedSid: null, clearCookies: true };
   };

@@ -8,9 +8,18 @@ import type { SessionCookies } from '../session-cookies.ts';
 /** Verdicts after which the cookies are worth nothing; trouble, limits and mismatches clear nothing. */
 const ENDS_COOKIES = ['auth.unauthorized', 'auth.session_revoked'];
 
+const credentials = strictObject({
+  username: t.String({ maxLength: 320, description: 'User name or e-mail address.' }),
+  password: t.String({ maxLength: 1000 }),
+});
+
 export function signInRoutes(kit: Kit, deps: { auth: Auth; cookies: SessionCookies; clock: Clock }) {
   const { auth, cookies, clock } = deps;
   const answerLogin = createAnswerLogin(deps);
+  const logIn = async (
+    request: Parameters<Auth['passwords']['logIn']>[0],
+    jar: Parameters<SessionCookies['read']>[0],
+  ) => answerLogin(await auth.passwords.logIn(request), jar);
   const readRefresh = (request: Request, jar: Parameters<SessionCookies['read']>[0]) => ({
     refreshToken: cookies.read(jar),
     expectedSid: request.headers.get('x-auth-session') ?? undefined,
@@ -18,17 +27,24 @@ export function signInRoutes(kit: Kit, deps: { auth: Auth; cookies: SessionCooki
 
   return new Elysia({ normalize: false, tags: ['Sign-in'] })
     .use(kit)
+    .post('/api/user/login', async ({ body, origin, cookie }) => logIn({ ...body, origin }, cookie), {
+      public: true,
+      critical: true,
+      body: credentials,
+      detail: { summary: 'Sign in with a password' },
+    })
     .post(
-      '/api/user/login',
-      async ({ body, origin, cookie }) => answerLogin(await auth.passwords.logIn({ ...body, origin }), cookie),
+      '/api/user/auth/login',
+      async ({ body, origin, cookie }) => logIn({ ...body, origin, refreshToken: cookies.read(cookie) }, cookie),
       {
         public: true,
         critical: true,
-        body: strictObject({
-          username: t.String({ maxLength: 320, description: 'User name or e-mail address.' }),
-          password: t.String({ maxLength: 1000 }),
-        }),
-        detail: { summary: 'Sign in with a password' },
+        body: credentials,
+        detail: {
+          summary: 'Sign in with a password, from a browser that may be signed in',
+          description:
+            'The same as `POST /api/user/login`, at a path to which browsers send the refresh cookie: one that holds a live session of this account is not slowed down while others guess at its password.',
+        },
       },
     )
     .post(

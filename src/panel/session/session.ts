@@ -104,7 +104,8 @@ export function createSession({ send, tabs, hasHint, reload, now }: SessionDepen
     restore: async () => {
       if (state.read().phase === 'unknown') await refresh();
     },
-    signIn: (username, password) => signInAt({ method: 'POST', path: '/api/user/login', body: { username, password } }),
+    signIn: (username, password) =>
+      signInAt({ method: 'POST', path: '/api/user/auth/login', body: { username, password } }),
     signInAt,
     finishSignIn: async (flowToken, code) => {
       const body = { flow_token: flowToken, code };

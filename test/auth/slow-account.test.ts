@@ -1,0 +1,150 @@
+/** Guessing at one account from many addresses. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import type { Auth } from '../../src/auth/index.ts';
+import { createAccountSlowdown } from '../../src/auth/limits/slow-account.ts';
+import { createMemoryCounters } from '../../src/store/index.ts';
+import type { Store, UserRecord } from '../../src/store/ports/index.ts';
+import { at } from '../support/deciding-ip.ts';
+import { addUser, openAuth, openTestStore, originOf, PASSWORD, refreshWith, signIn } from './harness.ts';
+import { refusal } from './refusal.ts';
+import { createTestClock } from './test-clock.ts';
+
+/** A clock on which every sleep is noted and ends at once, or when it is let go. */
+function createSleeper() {
+  const slept: number[] = [];
+  const held: (() => void)[] = [];
+  const options = { hold: false };
+  const clock = {
+    ...createTestClock(),
+    async sleep(ms: number) {
+      slept.push(ms / 1000);
+      if (options.hold) await new Promise<void>((resolve) => held.push(resolve));
+    },
+  };
+  return { clock, slept, options, letGo: () => held.splice(0).map((resolve) => resolve()) };
+}
+
+describe('an account that many addresses guess at', () => {
+  let opened: Awaited<ReturnType<typeof openTestStore>>;
+  let store: Store;
+  let auth: Auth;
+  let user: UserRecord;
+  let slept: number[];
+  let addresses = 0;
+  beforeAll(async () => {
+    opened = await openTestStore('sqlite');
+    store = opened.store;
+  });
+  afterAll(() => opened.stop());
+  beforeEach(async () => {
+    const sleeper = createSleeper();
+    slept = sleeper.slept;
+    auth = openAuth(store, { clock: sleeper.clock });
+    user = await addUser(store, { email: null });
+  });
+
+  const elsewhere = () => {
+    addresses += 1;
+    return originOf(`10.${addresses >> 8}.${addresses & 255}.1`);
+  };
+  const guess = (username: string, password = 'not the password') =>
+    refusal(auth.passwords.logIn({ username, password, origin: elsewhere() }), 'auth.invalid_credentials');
+
+  test('a botnet: after 20 failures from anywhere answers wait a second, then two, up to eight', async () => {
+    for (let i = 0; i < 30; i += 1) await guess(user.username);
+    expect(slept).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 8, 8]);
+  });
+
+  test('the owner is slowed down elsewhere, and never locked out', async () => {
+    for (let i = 0; i < 40; i += 1) await guess(user.username);
+    slept.length = 0;
+    await signIn(auth, user, elsewhere());
+    expect(slept).toEqual([8]);
+  });
+
+  test('enumeration: an account that does not exist is slowed down alike', async () => {
+    for (let i = 0; i < 23; i += 1) await guess('nobody of this name');
+    expect(slept).toEqual([1, 2, 3]);
+  });
+
+  test('sign-ins that succeed do not count', async () => {
+    for (let i = 0; i < 30; i += 1) await signIn(auth, user, elsewhere());
+    expect(slept).toEqual([]);
+  });
+
+  test('malicious slow-down: a browser with a live session of the account does not wait, even at a held address', async () => {
+    const origin = elsewhere();
+    const { refreshToken } = await signIn(auth, user, origin);
+    for (let i = 0; i < 30; i += 1) await guess(user.username);
+    const wrong = { username: user.username, password: 'not the password', origin };
+    for (let i = 0; i < 5; i += 1) await refusal(auth.passwords.logIn(wrong), 'auth.invalid_credentials');
+    await refusal(auth.passwords.logIn(wrong), 'auth.too_many_attempts');
+    slept.length = 0;
+
+    const { kind } = await auth.passwords.logIn({ ...wrong, password: PASSWORD, refreshToken });
+    expect([kind, slept]).toEqual(['session', []]);
+    // The token was looked at, not used up.
+    expect((await refreshWith(auth, refreshToken)).kind).toBe('session');
+  });
+
+  test('what a browser without the account’s own session carries spares it nothing', async () => {
+    const other = await signIn(auth, await addUser(store), elsewhere());
+    const own = await signIn(auth, user, elsewhere());
+    const ended = await signIn(auth, user, elsewhere());
+    await auth.sessions.revoke(
+      await auth.authenticatePanel(`Bearer ${own.bundle.access_token}`),
+      ended.bundle.session.sid,
+    );
+    const tokens = {
+      'of another account': other.refreshToken,
+      'of an ended session': ended.refreshToken,
+      'with a guessed secret': `${own.bundle.session.sid}.${'0'.repeat(64)}`,
+      'that is none': 'malformed',
+    };
+    for (let i = 0; i < 30; i += 1) await guess(user.username);
+    for (const [what, refreshToken] of Object.entries(tokens)) {
+      slept.length = 0;
+      await auth.passwords.logIn({ username: user.username, password: PASSWORD, origin: elsewhere(), refreshToken });
+      expect([what, slept]).toEqual([what, [8]]);
+    }
+  });
+
+  test('a browser with a session has five wrong passwords, like an address', async () => {
+    const origin = elsewhere();
+    const { refreshToken } = await signIn(auth, user, origin);
+    const wrong = () =>
+      auth.passwords.logIn({
+        username: user.username,
+        password: 'not the password',
+        origin: elsewhere(),
+        refreshToken,
+      });
+    for (let i = 0; i < 5; i += 1) await refusal(wrong(), 'auth.invalid_credentials');
+    await refusal(wrong(), 'auth.too_many_attempts');
+  });
+});
+
+describe('answers that wait', () => {
+  test('are at most 64 on a node, and 4 of one address; the next is refused at once', async () => {
+    const { clock, options, letGo } = createSleeper();
+    options.hold = true;
+    const { hold } = createAccountSlowdown({ counters: createMemoryCounters(), clock });
+    const waiting = Array.from({ length: 64 }, (_, i) => hold(3, at(`10.0.0.${i >> 2}`)));
+    const crowded = await refusal(hold(3, at('10.0.0.1')), 'auth.too_many_attempts');
+    expect(crowded.retryAfterSeconds).toBe(3);
+    expect((await refusal(hold(3, at('10.1.0.1')), 'auth.unavailable')).retryAfterSeconds).toBe(3);
+    letGo();
+    await Promise.all(waiting);
+    const next = hold(1, at('10.0.0.1'));
+    letGo();
+    await next;
+  });
+
+  test('an attempt that meets trouble is no failure', async () => {
+    const { clock } = createSleeper();
+    const { count } = createAccountSlowdown({ counters: createMemoryCounters(), clock });
+    const broken = () => Promise.reject(new Error('the store is away'));
+    for (let i = 0; i < 40; i += 1) await expect(count('alice', broken)).rejects.toThrow('away');
+    expect(await count('alice', async () => 'right')).toEqual({ outcome: 'right', seconds: 0 });
+  });
+});
