@@ -114,13 +114,42 @@ describe('every limit is named in its error', () => {
     });
     expect(await failureOf(tight.call(bad, hook('fill')))).toMatchObject({
       kind: 'memory',
-      message: `needed more memory than the limit of ${24 << 20} bytes`,
+      message: 'out of memory: the hook used more than 24 MB',
     });
     expect(await failureOf(tight.call(bad, hook('deep')))).toMatchObject({
       kind: 'stack',
       message: 'nested deeper than the stack limit of 262144 bytes allows',
     });
     await tight.close();
+  });
+
+  test('a hook out of memory says so, whatever it catches and throws', async () => {
+    const small = startSandbox({ memoryBytes: 24 << 20 });
+    const fill = 'for (;;) all.push([])';
+    const hungry = plugin(`
+      const all = [];
+      export function objects() { ${fill} }
+      export function texts() { for (;;) all.push('x'.repeat(1 << 16) + all.length) }
+      export function nested() { try { ${fill} } catch { try { ${fill} } catch (inner) { throw inner } } }
+      export function rethrows() { try { ${fill} } catch (error) { throw new Error('failed: ' + error.message) } }
+      export function parses() { return JSON.parse('[' + '{},'.repeat(2e6) + '0]').length }
+      export function returns() { try { ${fill} } catch {} return { toJSON() { ${fill} } } }
+      export function takes(list) { return list.length }
+      export function recovers() { try { ${fill} } catch {} all.length = 0; return 'done' }
+      export function throwsNull() { throw null }`);
+    const outOfMemory = { kind: 'memory', message: 'out of memory: the hook used more than 24 MB' };
+    const attempts = ['objects', 'texts', 'nested', 'rethrows', 'parses', 'returns'].map((name) => hook(name));
+    attempts.push(hook('takes', [Array(500_000).fill({})], { maxArgsBytes: 16 << 20 }));
+    for (const attempt of attempts) expect(await failureOf(small.call(hungry, attempt))).toMatchObject(outOfMemory);
+    expect(await resultOf(small, hungry, 'recovers')).toBe('done');
+    expect(await failureOf(small.call(hungry, hook('throwsNull')))).toMatchObject({ kind: 'thrown', message: 'null' });
+    expect(small.stats().kills).toBe(0);
+    const heavy = plugin(`const all = []; ${fill}`);
+    expect(await failureOf(small.inspect(heavy))).toMatchObject({
+      kind: 'memory',
+      message: 'out of memory: the plugin used more than 24 MB',
+    });
+    await small.close();
   });
 });
 

@@ -16,14 +16,19 @@ const INITIAL_PAGES = 256;
 export type Engine = {
   layout: HeapLayout;
   /** A fresh instance with memory of its own, capped at `memoryBytes` by the WebAssembly machine itself. */
-  open(memoryBytes: number): Promise<{ quickjs: QuickJSWASMModule; memory: WebAssembly.Memory }>;
+  open(memoryBytes: number): Promise<Instance>;
 };
+
+type Instance = { quickjs: QuickJSWASMModule; memory: GuestMemory };
+
+/** `ranOut`: the last attempt to grow was refused. QuickJS itself may have no memory left to say so: it then throws null. */
+export type GuestMemory = WebAssembly.Memory & { ranOut: boolean };
 
 export async function loadEngine(): Promise<Engine> {
   const wasmModule = new WebAssembly.Module(readFileSync(wasmPath));
   const open = async (memoryBytes: number, malloc: (allocate: (size: number) => number) => void) => {
     const maximum = Math.max(INITIAL_PAGES, Math.floor(memoryBytes / 65_536));
-    const memory = new WebAssembly.Memory({ initial: INITIAL_PAGES, maximum });
+    const memory = watchGrowth(new WebAssembly.Memory({ initial: INITIAL_PAGES, maximum }));
     const variant = adaptModule(newVariant(release, { wasmModule, wasmMemory: memory }), malloc);
     return { quickjs: await newQuickJSWASMModuleFromVariant(variant), memory };
   };
@@ -33,6 +38,19 @@ export async function loadEngine(): Promise<Engine> {
     allocate = malloc;
   });
   return { layout: findHeapLayout(probe.memory, allocate), open: (memoryBytes) => open(memoryBytes, () => {}) };
+}
+
+/** Emscripten asks for more than it needs at first and for less when that is refused: the last answer counts. */
+function watchGrowth(memory: WebAssembly.Memory): GuestMemory {
+  const grow = memory.grow.bind(memory);
+  const watched: GuestMemory = Object.assign(memory, { ranOut: false });
+  watched.grow = (pages) => {
+    watched.ranOut = true;
+    const before = grow(pages);
+    watched.ranOut = false;
+    return before;
+  };
+  return watched;
 }
 
 /**

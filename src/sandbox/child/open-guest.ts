@@ -13,6 +13,7 @@ const MAX_GROWTH_BYTES = 16 * 1024 * 1024;
 const HOST_CALL_BYTES = 4_096;
 const COLLECT_BYTES = 16 * 1024 * 1024;
 const PLUGIN_FILE = 'plugin.js';
+const MEBIBYTE = 1024 * 1024;
 
 /** What a request comes to: the reply's head without its id, and its body. */
 export type Answer = { reply: Omit<Reply, 'id'>; body: string };
@@ -26,6 +27,9 @@ export interface Guest {
   /** Bytes of memory that the guest holds at the most. */
   heldBytes(): number;
 }
+
+/** Failures that a lack of memory may have caused. */
+const FOLLOWS: ReadonlySet<ReplyFailure['kind']> = new Set(['thrown', 'compile', 'codec']);
 
 type Running = { request: HookRequest; call: GuestCall; until: number; interrupted: boolean };
 type Bridge = Record<'describe' | 'prepare' | 'bind' | 'inspect' | 'dispatch', QuickJSHandle>;
@@ -44,12 +48,10 @@ export async function openGuest(
   const { quickjs, memory } = await engine.open(request.memoryBytes);
   const runtime = quickjs.newRuntime({ maxStackSizeBytes: GUEST_STACK_BYTES });
   const context = runtime.newContext();
-  const begin = (next: HookRequest, deadline: number): Running => ({
-    request: next,
-    call: newCall(next),
-    until: deadline,
-    interrupted: false,
-  });
+  const begin = (next: HookRequest, deadline: number): Running => {
+    memory.ranOut = false;
+    return { request: next, call: newCall(next), until: deadline, interrupted: false };
+  };
   let running = begin(request, until);
   const bridge = bootGuest(context, () => running.call);
   // From here on: what was the host's own ends by itself, and broken off it would end the process.
@@ -62,7 +64,10 @@ export async function openGuest(
   const guarded = (act: () => Answer): Answer => {
     try {
       const answer = act();
-      return running.interrupted ? fail(running, 'timeout', timeoutMessage(running)) : answer;
+      if (running.interrupted) return fail(running, 'timeout', timeoutMessage(running));
+      // Without memory the engine throws null, and what the plugin then throws itself only follows from that.
+      const { failure } = answer.reply;
+      return failure && memory.ranOut && FOLLOWS.has(failure.kind) ? memoryFailure(running) : answer;
     } catch (error) {
       poisoned = true;
       if (running.interrupted) return fail(running, 'timeout', timeoutMessage(running));
@@ -73,7 +78,7 @@ export async function openGuest(
     const result = context.callFunction(fn, context.undefined, args);
     if (!result.error) return readAnswer(running, context.getString(result.value), thrownAs);
     // The guest could not even describe its error: it is at the end of its memory or of its stack.
-    return memory.buffer.byteLength > running.request.memoryBytes / 2 ? memoryFailure(running) : stackFailure(running);
+    return memory.ranOut ? memoryFailure(running) : stackFailure(running);
   };
 
   const loaded = guarded(() => {
@@ -201,8 +206,11 @@ function fail(running: Running, kind: ReplyFailure['kind'], message: string, sta
   return { reply: { console: running.call.console, failure: { kind, message, ...findPosition(stack) } }, body: '' };
 }
 const timeoutMessage = (running: Running): string => `did not end within the limit of ${running.request.budgetMs} ms`;
-const memoryFailure = (running: Running): Answer =>
-  fail(running, 'memory', `needed more memory than the limit of ${running.request.memoryBytes} bytes`);
+function memoryFailure(running: Running): Answer {
+  const { path, memoryBytes } = running.request;
+  const what = path === undefined ? 'plugin' : 'hook';
+  return fail(running, 'memory', `out of memory: the ${what} used more than ${memoryBytes / MEBIBYTE} MB`);
+}
 const stackFailure = (running: Running): Answer =>
   fail(running, 'stack', `nested deeper than the stack limit of ${GUEST_STACK_BYTES} bytes allows`);
 const tooLarge = (running: Running, name: string): Answer =>
