@@ -54,6 +54,7 @@ async function measureInProcess(): Promise<Spread> {
   const request = {
     id: 1,
     sourceHash: plugin.sourceHash,
+    owner: 'user:1',
     path: ['buildSubmitRequest'],
     maxResultBytes: MEBIBYTE,
     consoleBytes: 16_384,
@@ -113,6 +114,7 @@ async function measureChild(): Promise<{ child: Spread; callsPerSecond: number }
     },
   });
   const hook: HookCall = {
+    owner: 'user:1',
     path: ['buildSubmitRequest'],
     args: hookArgs,
     maxArgsBytes: MEBIBYTE,

@@ -86,4 +86,13 @@ export function registerMetrics(registry: Registry, rooms: { tasks: Tasks; sandb
       for (const [figure, value] of Object.entries(figures)) this.set({ figure }, value);
     },
   });
+  new Gauge({
+    name: 'taskgate_sandbox_kills',
+    help: 'Sandbox processes of this node that had to be stopped since its start, by plugin and by whose call it was: user, or system for polls.',
+    labelNames: ['plugin', 'owner'],
+    registers: [registry],
+    collect() {
+      for (const { plugin, owner, kills } of sandbox.stats().killCounts) this.set({ plugin, owner }, kills);
+    },
+  });
 }

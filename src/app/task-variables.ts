@@ -244,9 +244,9 @@ export const TASK_VARIABLES = {
   sandboxKillsToSuspend: variable({
     env: 'SANDBOX_KILLS_TO_SUSPEND',
     group: 'sandbox',
-    doc: 'Kills within SANDBOX_KILL_WINDOW_SECONDS after which a plugin takes no new submissions for a while.',
+    doc: 'Kills within SANDBOX_KILL_WINDOW_SECONDS after which a plugin is refused for a while: to the user whose calls were killed, or to everybody when they were calls of three users or more, or of polls.',
     kind: integer(1, 1000),
-    default: 5,
+    default: 3,
   }),
   sandboxKillWindowSeconds: variable({
     env: 'SANDBOX_KILL_WINDOW_SECONDS',
@@ -258,7 +258,7 @@ export const TASK_VARIABLES = {
   sandboxSuspendSeconds: variable({
     env: 'SANDBOX_SUSPEND_SECONDS',
     group: 'sandbox',
-    doc: 'How long such a plugin is suspended.',
+    doc: 'How long such a plugin is refused.',
     kind: integer(1, 86_400),
     default: 300,
   }),

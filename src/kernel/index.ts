@@ -15,6 +15,7 @@ export {
   sha256Hex,
 } from './crypto.ts';
 export { AppError, defineErrors, type ErrorKind } from './errors.ts';
+export { createFairQueue, type FairQueue } from './fair-queue.ts';
 export { giveBack } from './give-back.ts';
 export {
   escapeHiddenCharacters,
@@ -36,6 +37,7 @@ export {
 } from './ids.ts';
 export { isObject, type Json, type JsonObject, MAX_JSON_DEPTH, nestsTooDeep, parseJson } from './json.ts';
 export { type Logger, silentLogger } from './logger.ts';
+export { ANONYMOUS_OWNER, SYSTEM_OWNER, userOwner } from './owner.ts';
 export { redactSecrets, sanitizeMessage } from './redact.ts';
 export { err, ok, type Result } from './result.ts';
 export { createJsonScanner, type JsonBounds, type JsonScanner, sliceChunks } from './scan-json.ts';

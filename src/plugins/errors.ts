@@ -12,5 +12,6 @@ export const pluginErrors = defineErrors('plugins', {
   market_failed: ['upstream_failed', 'The marketplace could not be read.'],
   market_mismatch: ['unprocessable', 'The file is not what the marketplace announces.'],
   market_changed: ['conflict', 'The marketplace offers something else by now.'],
+  calls_refused: ['rate_limited', 'The plugin takes none of your calls at the moment. Try again later.'],
   unavailable: ['unavailable', 'Plugin code cannot run at the moment.'],
 });

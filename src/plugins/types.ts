@@ -77,6 +77,9 @@ export type HookFailure = Omit<SandboxFailure, 'kind'> & {
 };
 
 export type CallOptions = {
+  /** On whose behalf, as in the sandbox's `HookCall`. */
+  owner: string;
+  alreadyAdmitted?: boolean;
   /** Hooks that carry bodies may exchange 16 MiB, the others 1 MiB. */
   large?: boolean;
   admissionTimeoutMs?: number;
@@ -110,7 +113,7 @@ export interface LoadedPlugin {
   readonly manifest: Manifest;
   /** `hook` is an export, or a path such as `protocols.proto_video.render` in canonical names. */
   has(hook: string): boolean;
-  call(hook: string, args: readonly unknown[], options?: CallOptions): Promise<Result<Json | undefined, HookFailure>>;
+  call(hook: string, args: readonly unknown[], options: CallOptions): Promise<Result<Json | undefined, HookFailure>>;
   /** True while the plugin takes no new submissions because it was killed too often. */
   suspended(): boolean;
   /** The same plugin for trying: what has to be killed there does not suspend it, and its calls are told to nobody. */

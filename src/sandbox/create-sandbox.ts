@@ -9,10 +9,11 @@ import {
   type Result,
   sanitizeMessage,
 } from '../kernel/index.ts';
+import { createKillCounter } from './count-kills.ts';
 import { findDynamicImport } from './find-dynamic-import.ts';
 import type { Reply } from './frames.ts';
-import { createPool, type Job, type PoolFailure } from './run-pool.ts';
-import { createSuspensions } from './suspend-plugins.ts';
+import type { Job, PoolFailure } from './pool-types.ts';
+import { createPool } from './run-pool.ts';
 import type { HookCall, ModuleInfo, Sandbox, SandboxFailure, SandboxLimits, SandboxModule } from './types.ts';
 
 type SandboxOptions = {
@@ -23,15 +24,17 @@ type SandboxOptions = {
   logger: Logger;
 };
 
-type Waiting = Pick<HookCall, 'admissionTimeoutMs' | 'signal'>;
+type Waiting = Pick<HookCall, 'owner' | 'alreadyAdmitted' | 'admissionTimeoutMs' | 'signal'>;
 type Answered = Result<{ reply: Reply; body: string }, SandboxFailure>;
+
+const CLOSED: PoolFailure = { kind: 'closed', message: 'the gateway is stopping' };
 
 /** The inspection's answer holds names and `meta`, which together are no longer than their source by much. */
 const MAX_INSPECT_BYTES = 4 * 1024 * 1024;
 
 /** Starts the first child at once. Every failure of a plugin is a returned `SandboxFailure`; nothing here throws. */
 export function createSandbox({ limits, command, clock, logger }: SandboxOptions): Sandbox {
-  const suspensions = createSuspensions(limits, clock);
+  const kills = createKillCounter(limits, clock);
   let calls = 0;
   let closed = false;
 
@@ -42,24 +45,39 @@ export function createSandbox({ limits, command, clock, logger }: SandboxOptions
     logger,
     onKill(job) {
       // An inspection is an administrator's trial of new source: the version that serves does not pay for it.
-      if (job.request.path === undefined || !suspensions.recordKill(job.key)) return;
-      logger.warn({ plugin: job.key, suspend_ms: limits.suspendMs }, 'plugin suspended');
-      for (const waiting of pool.queue.drain(job.key)) waiting.onFailure(suspendedFailure(job.key));
+      if (job.request.path === undefined) return;
+      const { lane: key, owner } = job;
+      const verdict = kills.record(key, owner);
+      if (verdict === 'none') return;
+      const everybody = verdict === 'plugin_suspended';
+      if (everybody) logger.warn({ plugin: key, suspend_ms: limits.suspendMs }, 'plugin suspended');
+      else logger.warn({ plugin: key, owner, refuse_ms: limits.suspendMs }, 'plugin refused to one owner');
+      const refused = (waiting: Job): boolean =>
+        waiting.lane === key && !waiting.alreadyAdmitted && (everybody || waiting.owner === owner);
+      for (const waiting of pool.queue.drain(refused)) waiting.onFailure(refusalFor(key, waiting.owner) ?? CLOSED);
     },
+    runsAlone: ({ lane, owner }) => kills.hasKilled(lane, owner),
   });
 
-  const suspendedFailure = (key: string): PoolFailure => ({
-    kind: 'suspended',
-    message:
-      `plugin ${key} had to be stopped ${limits.killsToSuspend} times within ${limits.killWindowMs} ms; ` +
-      `it is suspended for another ${Math.ceil(suspensions.remainingMs(key) / 1000)} s`,
-  });
+  function refusalFor(key: string, owner: string): PoolFailure | undefined {
+    const often = `${limits.killsToSuspend} times within ${limits.killWindowMs} ms`;
+    const seconds = (ms: number): string => `${Math.ceil(ms / 1000)} s`;
+    const suspendedMs = kills.suspendedMs(key);
+    if (suspendedMs > 0) {
+      const message = `plugin ${key} had to be stopped ${often}; it is suspended for another ${seconds(suspendedMs)}`;
+      return { kind: 'suspended', message, retryAfterMs: suspendedMs };
+    }
+    const refusedMs = kills.refusedMs(key, owner);
+    if (refusedMs === 0) return undefined;
+    const message = `plugin ${key} had to be stopped ${often} for requests of yours; it takes none of them for another ${seconds(refusedMs)}`;
+    return { kind: 'owner_refused', message, retryAfterMs: refusedMs };
+  }
 
   function run(
     module: SandboxModule,
     request: Job['request'],
     args: string,
-    { admissionTimeoutMs, signal }: Waiting,
+    { owner, alreadyAdmitted = false, admissionTimeoutMs, signal }: Waiting,
   ): Promise<Answered> {
     const { promise, resolve } = Promise.withResolvers<Answered>();
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -74,7 +92,9 @@ export function createSandbox({ limits, command, clock, logger }: SandboxOptions
       if (signal?.aborted) giveUp();
     };
     const job: Job = {
-      key: module.key,
+      lane: module.key,
+      owner,
+      alreadyAdmitted,
       module,
       request,
       args,
@@ -108,7 +128,7 @@ export function createSandbox({ limits, command, clock, logger }: SandboxOptions
 
   /** What can be refused without a process. */
   function refusal(module: SandboxModule): PoolFailure | undefined {
-    if (closed) return { kind: 'closed', message: 'the gateway is stopping' };
+    if (closed) return CLOSED;
     if (Buffer.byteLength(module.source) > limits.sourceBytes) {
       return { kind: 'too_large', message: `the source is over the limit of ${limits.sourceBytes} bytes` };
     }
@@ -116,13 +136,13 @@ export function createSandbox({ limits, command, clock, logger }: SandboxOptions
   }
 
   return {
-    async inspect(module) {
+    async inspect(module, owner) {
       const refused = refusal(module);
       if (refused) return err(toFailure(refused));
       const found = findDynamicImport(module.source);
       if (found)
         return err({ kind: 'compile', message: 'import() is not available to plugins', ...found, console: [] });
-      const answered = await run(module, { maxResultBytes: MAX_INSPECT_BYTES }, '', {});
+      const answered = await run(module, { maxResultBytes: MAX_INSPECT_BYTES }, '', { owner });
       if (!answered.ok) return answered;
       const info = parseJson(answered.value.body) as { exports: ModuleInfo['exports']; meta?: Json } | undefined;
       if (!info) return err(toFailure({ kind: 'codec', message: 'the exports are no JSON' }));
@@ -130,9 +150,9 @@ export function createSandbox({ limits, command, clock, logger }: SandboxOptions
     },
 
     async call(module, call) {
-      const refused = refusal(module);
+      const { owner } = call;
+      const refused = refusal(module) ?? (call.alreadyAdmitted ? undefined : refusalFor(module.key, owner));
       if (refused) return err(toFailure(refused));
-      if (suspensions.remainingMs(module.key) > 0) return err(toFailure(suspendedFailure(module.key)));
       const args = encodeArgs(call);
       if (!args.ok) return args;
       const request = {
@@ -156,8 +176,14 @@ export function createSandbox({ limits, command, clock, logger }: SandboxOptions
     },
 
     forget: (sourceHash) => pool.forget(sourceHash),
-    isSuspended: (key) => suspensions.remainingMs(key) > 0,
-    stats: () => ({ ...pool.stats(), calls, queued: pool.queue.size, suspended: suspensions.suspended() }),
+    isSuspended: (key) => kills.suspendedMs(key) > 0,
+    stats: () => ({
+      ...pool.stats(),
+      calls,
+      queued: pool.queue.size,
+      suspended: kills.suspended(),
+      killCounts: kills.counts(),
+    }),
     ready: () => pool.ready(),
     async close() {
       closed = true;

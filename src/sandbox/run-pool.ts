@@ -1,8 +1,10 @@
-import type { Clock, Logger } from '../kernel/index.ts';
+import { type Clock, createFairQueue, type FairQueue, type Logger } from '../kernel/index.ts';
+import { chooseWorker, heldByOwner, mayTakeIdle } from './choose-worker.ts';
+import { createCallEstimates } from './estimate-calls.ts';
 import { encodeFrame, type Frame, type Hello, type HookRequest, type Reply } from './frames.ts';
-import { type CallQueue, createCallQueue } from './queue-calls.ts';
-import { type ChildProcess, spawnChild } from './spawn-child.ts';
-import type { SandboxFailure, SandboxLimits, SandboxModule } from './types.ts';
+import type { Job, PoolFailure, Worker } from './pool-types.ts';
+import { spawnChild } from './spawn-child.ts';
+import type { SandboxLimits } from './types.ts';
 
 /**
  * What a child's process needs beside the guest's memory (the runtime, the engine, copies of arguments and results): at the
@@ -21,47 +23,16 @@ const IDLE_STOP_MS = 60_000;
 /** A child that does not come up within this many ms is started anew. It takes 0.2 s, and ten times that on a machine with much else to do. */
 const BOOT_TIMEOUT_MS = 30_000;
 const MAX_RESTART_DELAY_MS = 2_000;
-/** Calls sent ahead to a process that runs the same plugin, while that plugin answers within `QUICK_MS`. */
-const MAX_AHEAD = 8;
-const QUICK_MS = 5;
-/** Waiting calls of one hook that are sent with one message while their plugin answers within `QUICK_MS`, and the length of their arguments together. */
+/** Milliseconds of calls that an owner may have in a row while others wait. */
+const QUANTUM_MS = 5;
+/** Waiting calls of one hook that are sent with one message while they are quick, and the length of their arguments together. */
 const MAX_TOGETHER = 32;
 const MAX_TOGETHER_LENGTH = 64 * 1024;
 /** A call is sent again after its process died without our doing, once. */
 const MAX_ATTEMPTS = 2;
 
-export type PoolFailure = Pick<SandboxFailure, 'kind' | 'message'>;
-export type Job = {
-  key: string;
-  module: SandboxModule;
-  /** Without `path`: an inspection. */
-  request: Pick<HookRequest, 'path' | 'maxResultBytes' | 'unixNow'>;
-  args: string;
-  attempts: number;
-  /** Of calls that were sent together one ended the process: each is sent by itself, to see which. */
-  alone?: true;
-  queuedAt: number;
-  onStart(): void;
-  /** It was sent, and waits again. */
-  onWait(): void;
-  onReply(reply: Reply, body: string): void;
-  onFailure(failure: PoolFailure): void;
-};
-
-type Worker = {
-  child: ChildProcess;
-  state: 'booting' | 'ready' | 'ending';
-  /** Sent and unanswered, in the order in which the child runs them; all of one plugin. */
-  running: { id: number; key: string; jobs: Job[] }[];
-  /** Modules whose source the child has. */
-  known: Set<string>;
-  /** When the first of `running` began, or the last one ended. */
-  since: number;
-  killedFor: PoolFailure | undefined;
-};
-
 export interface Pool {
-  readonly queue: CallQueue<Job>;
+  readonly queue: FairQueue<Job>;
   submit(job: Job): void;
   forget(sourceHash: string): void;
   ready(): Promise<void>;
@@ -75,18 +46,22 @@ type PoolOptions = {
   clock: Clock;
   logger: Logger;
   onKill(job: Job): void;
+  /** Whether to send a job by itself, since its owner's calls have ended processes. */
+  runsAlone(job: Job): boolean;
 };
 
 const isSamePath = (one: Job['request']['path'], other: Job['request']['path']): boolean =>
   one?.length === other?.length && (one?.every((name, index) => name === other?.[index]) ?? true);
 
 /** The child processes: who runs what, for how long, and what happens when one is stopped. */
-export function createPool({ limits, command, clock, logger, onKill }: PoolOptions): Pool {
-  const queue = createCallQueue<Job>();
+export function createPool({ limits, command, clock, logger, onKill, runsAlone }: PoolOptions): Pool {
   const workers = new Set<Worker>();
-  const quick = new Map<string, boolean>();
-  /** One plugin may hold as many processes, so that one is left for the others. */
-  const share = Math.max(1, limits.processes - 1);
+  const estimates = createCallEstimates();
+  const queue = createFairQueue<Job>({
+    quantum: QUANTUM_MS,
+    costOf: estimates.expectedMs,
+    hasShare: (owner) => heldByOwner(workers, owner) >= limits.processes / 2,
+  });
   let waitingReady: (() => void)[] = [];
   let nextId = 1;
   let kills = 0;
@@ -140,14 +115,21 @@ export function createPool({ limits, command, clock, logger, onKill }: PoolOptio
     const [first] = jobs;
     if (reply.needsSource && first) worker.known.delete(first.module.sourceHash);
     const parts = reply.needsSource ? [] : (reply.each ?? [{ ...reply, length: body.length }]);
-    if (first?.request.path !== undefined && parts.length > 0)
-      quick.set(first.key, (reply.ms ?? QUICK_MS) / parts.length < QUICK_MS);
     for (const job of jobs.slice(parts.length).reverse()) putBack(job);
+    const ms = (reply.ms ?? 0) / Math.max(1, parts.length);
     let at = 0;
     for (const [index, { length, ...part }] of parts.entries()) {
-      jobs[index]?.onReply({ id: reply.id, ms: (reply.ms ?? 0) / parts.length, ...part }, body.slice(at, at + length));
+      const job = jobs[index];
+      if (job) measure(job, ms);
+      job?.onReply({ id: reply.id, ms, ...part }, body.slice(at, at + length));
       at += length;
     }
+  }
+
+  /** Of an inspection nothing is learnt about calls. */
+  function measure(job: Job, ms: number): void {
+    queue.charge(job.owner, ms - estimates.expectedMs(job));
+    if (job.request.path !== undefined) estimates.record(job, ms);
   }
 
   function pump(): void {
@@ -155,51 +137,34 @@ export function createPool({ limits, command, clock, logger, onKill }: PoolOptio
     if (queue.size > 0 && !closed) growing ??= setTimeout(grow, GROW_AFTER_MS);
   }
 
-  /**
-   * An idle process, or for a plugin that answers quickly a process which runs that same plugin: a call never stands behind
-   * another plugin's.
-   */
-  function findWorker(job: Job): Worker | undefined {
-    const now = clock.monotonicMs();
-    let held = 0;
-    let calls = 0;
-    let idle: Worker | undefined;
-    let ahead: Worker | undefined;
-    for (const worker of workers) {
-      if (worker.state !== 'ready') continue;
-      const runs = worker.running[0]?.key;
-      if (runs === undefined) {
-        if (!idle || worker.known.has(job.module.sourceHash)) idle = worker;
-      } else if (runs === job.key) {
-        held++;
-        calls += worker.running.length;
-        if (worker.running.length < MAX_AHEAD && now - worker.since < QUICK_MS) ahead = worker;
-      }
-    }
-    if (calls >= limits.callsPerPlugin) return undefined;
-    if (idle && held < share) return idle;
-    // Ahead only where nobody else waits, and where another process is left for who comes next.
-    return queue.plugins === 1 && limits.processes > 1 && quick.get(job.key) ? ahead : undefined;
-  }
-
-  /** The waiting calls that may go with `job`: of the same hook, as many as are short together. */
-  function takeAlike({ key, module, request, args, alone }: Job): Job[] {
-    let count = 1;
-    let length = args.length;
-    if (alone || !request.path || !quick.get(key)) return [];
-    return queue.takeWhile(key, (next) => {
-      length += next.args.length;
-      count++;
-      return (
-        count <= MAX_TOGETHER &&
-        length <= MAX_TOGETHER_LENGTH &&
-        !next.alone &&
-        next.module.sourceHash === module.sourceHash &&
-        isSamePath(next.request.path, request.path) &&
-        next.request.maxResultBytes === request.maxResultBytes &&
-        next.request.unixNow === request.unixNow
-      );
+  const findWorker = (job: Job): Worker | undefined =>
+    chooseWorker(job, {
+      ...{ workers, limits, estimates },
+      isOnlyPlugin: queue.lanes === 1,
+      nowMs: clock.monotonicMs(),
     });
+
+  /** The waiting calls that may go with `job`: of the same hook and quick, as many as are short together. */
+  function takeAlike(job: Job): Job[] {
+    const { lane, module, request } = job;
+    const maySendWithOthers = (one: Job): boolean => !one.alone && estimates.isQuick(one) && !runsAlone(one);
+    const taken: Job[] = [];
+    if (!request.path || !maySendWithOthers(job)) return taken;
+    let length = job.args.length;
+    const accept = (next: Job): boolean =>
+      length + next.args.length <= MAX_TOGETHER_LENGTH &&
+      next.module.sourceHash === module.sourceHash &&
+      isSamePath(next.request.path, request.path) &&
+      next.request.maxResultBytes === request.maxResultBytes &&
+      next.request.unixNow === request.unixNow &&
+      maySendWithOthers(next);
+    while (taken.length + 1 < MAX_TOGETHER) {
+      const next = queue.takeFromLane(lane, accept);
+      if (!next) break;
+      length += next.args.length;
+      taken.push(next);
+    }
+    return taken;
   }
 
   function send(worker: Worker, job: Job): void {
@@ -219,7 +184,8 @@ export function createPool({ limits, command, clock, logger, onKill }: PoolOptio
     if (withSource) request.sourceLength = source.length;
     worker.known.add(sourceHash);
     if (worker.running.length === 0) worker.since = clock.monotonicMs();
-    worker.running.push({ id: request.id, key: job.key, jobs });
+    const expectedMs = jobs.reduce((sum, one) => sum + estimates.expectedMs(one), 0);
+    worker.running.push({ id: request.id, owner: job.owner, lane: job.lane, jobs, expectedMs });
     const args = jobs.length > 1 ? jobs.map((one) => one.args).join('') : job.args;
     worker.child.send(encodeFrame(JSON.stringify(request), withSource ? source + args : args));
     for (const { onStart } of jobs) onStart();
@@ -230,7 +196,9 @@ export function createPool({ limits, command, clock, logger, onKill }: PoolOptio
     growing = undefined;
     if (closed || queue.size === 0) return;
     const now = clock.monotonicMs();
-    if (queue.heads().some((job) => now - job.queuedAt >= GROW_AFTER_MS && heldBy(job.key) < share)) startSpare();
+    const wantsOne = (job: Job) =>
+      now - job.queuedAt >= GROW_AFTER_MS && mayTakeIdle(job, { workers, limits, estimates });
+    if (queue.heads().some(wantsOne)) startSpare();
     pump();
   }
 
@@ -238,10 +206,6 @@ export function createPool({ limits, command, clock, logger, onKill }: PoolOptio
   function startSpare(): void {
     const coming = [...workers].some((worker) => worker.state === 'booting');
     if (!coming && !closed && workers.size < limits.processes) start();
-  }
-
-  function heldBy(key: string): number {
-    return [...workers].filter((worker) => worker.running[0]?.key === key).length;
   }
 
   function watch(): void {
@@ -327,28 +291,31 @@ export function createPool({ limits, command, clock, logger, onKill }: PoolOptio
     pump();
   }
 
-  /** The call that ran when its process ended: its own fault, or once more elsewhere. Of several nobody knows which it was, but whose. */
-  function endFirst({ killedFor }: Worker, jobs: Job[]): void {
+  /** The call that ran when its process ended: its own fault, or once more elsewhere. */
+  function endFirst({ killedFor, since }: Worker, jobs: Job[]): void {
     const [job] = jobs;
     if (!job || jobs.length > 1) {
+      // Nobody knows which of them it was: nobody's kill, and each is made by itself.
       for (const one of jobs.reverse()) requeue(Object.assign(one, { alone: true }));
-      // They wait again by now: of a plugin that is suspended for this none of them is made.
       if (job && killedFor) tellStopped(job, killedFor, jobs.length);
       return;
     }
     job.attempts++;
-    if (!killedFor && job.attempts < MAX_ATTEMPTS) requeue(job);
-    else {
-      const failure: PoolFailure = killedFor ?? { kind: 'killed', message: `ended its process ${job.attempts} times` };
-      tellStopped(job, failure, 1);
-      job.onFailure(failure);
+    if (!killedFor && job.attempts < MAX_ATTEMPTS) {
+      requeue(job);
+      return;
     }
+    const failure: PoolFailure = killedFor ?? { kind: 'killed', message: `ended its process ${job.attempts} times` };
+    measure(job, clock.monotonicMs() - since);
+    tellStopped(job, failure, 1);
+    onKill(job);
+    job.onFailure(failure);
   }
 
   function tellStopped(job: Job, { message: reason }: PoolFailure, calls: number): void {
     const hook = job.request.path?.join('.');
-    logger.warn({ plugin: job.key, version: job.module.version, hook, calls, reason }, 'sandbox process stopped');
-    onKill(job);
+    const { owner, lane: plugin, module } = job;
+    logger.warn({ plugin, version: module.version, hook, owner, calls, reason }, 'sandbox process stopped');
   }
 
   function requeue(job: Job): void {

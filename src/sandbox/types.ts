@@ -22,17 +22,27 @@ export type SandboxFailure = {
     | 'stack'
     | 'too_large' // arguments or result over their limit
     | 'killed' // the process had to be killed or died
-    | 'suspended' // killed too often; refused for a while
+    | 'suspended' // killed too often for several owners; refused to everybody for a while
+    | 'owner_refused' // killed too often for this owner; refused to them for a while
     | 'overloaded' // no slot within the admission time
     | 'closed'; // the gateway is stopping
   message: string;
   /** 1-based position in the source, where it is known. */
   line?: number;
   column?: number;
+  /** Until the call may be made again, where that is known: `suspended`, `owner_refused`. */
+  retryAfterMs?: number;
   console: string[];
 };
 
 export type HookCall = {
+  /** On whose behalf: `userOwner` and the like of `kernel`. The pool is shared by owner, and kills are counted against one. */
+  owner: string;
+  /**
+   * Part of work that was let in and has left traces elsewhere (a vendor has taken the job): made although the plugin is suspended or
+   * refused to its owner by now.
+   */
+  alreadyAdmitted?: boolean;
   /** The export and its members: `['parseTaskResult']`, `['protocols', 'proto_video', 'render']`. Own properties only. */
   path: readonly string[];
   /** Copied as JSON; `undefined` at the end is left out. */
@@ -60,16 +70,20 @@ export type SandboxStats = {
   queued: number;
   suspended: string[];
   residentBytes: number;
+  killCounts: KillCount[];
 };
+
+/** Kills of one plugin since the start, by the kind of owner whose calls they were. */
+export type KillCount = { plugin: string; owner: 'system' | 'user'; kills: number };
 
 /** Runs plugin code in child processes. Knows no task, user or URL. */
 export interface Sandbox {
-  /** Loads a module in a process and tells what it exports. */
-  inspect(module: SandboxModule): Promise<Result<ModuleInfo, SandboxFailure>>;
+  /** Loads a module in a process and tells what it exports. A kill on the way is counted against nobody. */
+  inspect(module: SandboxModule, owner: string): Promise<Result<ModuleInfo, SandboxFailure>>;
   call(module: SandboxModule, call: HookCall): Promise<Result<HookOutcome, SandboxFailure>>;
   /** Forgets a module in every process (its generation has ended). */
   forget(sourceHash: string): void;
-  /** True while the plugin is refused because it was killed too often. */
+  /** True while the plugin is refused to everybody because it was killed too often. */
   isSuspended(key: string): boolean;
   stats(): SandboxStats;
   /** Resolves when a process answers. */
@@ -89,7 +103,7 @@ export type SandboxLimits = {
   sourceBytes: number;
   consoleBytes: number;
   callsPerPlugin: number;
-  /** Kills of one plugin within `killWindowMs` that suspend it for `suspendMs`. */
+  /** Kills within `killWindowMs` that refuse a plugin to their owner, or suspend it for everybody, for `suspendMs`. */
   killsToSuspend: number;
   killWindowMs: number;
   suspendMs: number;

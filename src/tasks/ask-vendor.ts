@@ -1,9 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Json, parseJson, sanitizeMessage } from '../kernel/index.ts';
+import { type Json, parseJson, SYSTEM_OWNER, sanitizeMessage } from '../kernel/index.ts';
 import {
   buildBatchQueryRequest,
   buildQueryRequest,
   type HookFailure,
+  type HookOptions,
   isHostFailure,
   type LoadedPlugin,
   type ParsedBatchItem,
@@ -54,8 +55,8 @@ export async function askVendor(
   const { authError } = credential.context;
   if (authError !== undefined) return counted('auth', 0, authError);
   const context = queryContext(task, channel, credential.context);
-  const { secrets } = credential;
-  const descriptor = await buildQueryRequest(plugin, context, { secrets });
+  const options = { owner: SYSTEM_OWNER, secrets: credential.secrets };
+  const descriptor = await buildQueryRequest(plugin, context, options);
   if (!descriptor.ok) return hookVerdict(descriptor.error);
   const request = buildUpstreamRequest(plugin, channel, descriptor.value);
   if (!request.ok) return counted('hook_error', 0, request.error.message);
@@ -65,10 +66,10 @@ export async function askVendor(
   if (answer.status === 401) credential.refused();
   const early = classifyStatus(deps, answer);
   if (early) return early;
-  const parsed = await parseTaskResult(plugin, context, answer.body, responseInfo(answer), { secrets });
+  const parsed = await parseTaskResult(plugin, context, answer.body, responseInfo(answer), options);
   if (!parsed.ok) return hookVerdict(parsed.error, answer);
   const data = answer.bodyLength > 16_384 ? trimSnapshot(answer.body) : answer.body;
-  return resultVerdict(deps, plugin, context, task, parsed.value, data, answer, secrets);
+  return resultVerdict(deps, plugin, context, task, parsed.value, data, answer, options);
 }
 
 /** One request for many tasks of a channel; gives a verdict for each, in order. `answered` as above. */
@@ -85,8 +86,8 @@ export async function askVendorInBatch(
   if (authError !== undefined) return all(counted('auth', 0, authError));
   const contexts = tasks.map((task) => queryContext(task, channel, credential.context));
   const context = batchContext(channel, credential.context, contexts);
-  const { secrets } = credential;
-  const descriptor = await buildBatchQueryRequest(plugin, context, { secrets });
+  const options = { owner: SYSTEM_OWNER, secrets: credential.secrets };
+  const descriptor = await buildBatchQueryRequest(plugin, context, options);
   if (!descriptor.ok) return all(hookVerdict(descriptor.error));
   const request = buildUpstreamRequest(plugin, channel, descriptor.value);
   if (!request.ok) return all(counted('hook_error', 0, request.error.message));
@@ -99,7 +100,7 @@ export async function askVendorInBatch(
     return all(counted('not_found', answer.status, 'the batch was not found'));
   const early = classifyStatus(deps, answer);
   if (early) return all(early);
-  const parsed = await parseBatchResult(plugin, context, answer.body, responseInfo(answer), { secrets });
+  const parsed = await parseBatchResult(plugin, context, answer.body, responseInfo(answer), options);
   if (!parsed.ok) return all(hookVerdict(parsed.error, answer));
   return Promise.all(
     contexts.map((own, index) => {
@@ -107,7 +108,7 @@ export async function askVendorInBatch(
       const item = parsed.value.get(own.taskId);
       if (!item) return counted('unrecognized', answer.status, 'the answer does not contain this task');
       const data = item.data === undefined ? undefined : trimSnapshot(item.data);
-      return resultVerdict(deps, plugin, own, task, item, data, answer, secrets);
+      return resultVerdict(deps, plugin, own, task, item, data, answer, options);
     }),
   );
 }
@@ -149,7 +150,7 @@ async function resultVerdict(
   result: ParsedTask | ParsedBatchItem,
   data: Json | undefined,
   answer: Answer,
-  secrets: readonly string[],
+  options: HookOptions,
 ): Promise<Verdict> {
   if (result.status === 'UNKNOWN')
     return counted('unrecognized', answer.status, result.reason || 'the plugin does not recognise the answer');
@@ -158,7 +159,7 @@ async function resultVerdict(
   const isEnd = result.status === 'SUCCESS' || result.status === 'FAILURE';
   const { billing, trouble }: CollectedUsage =
     isEnd || data === undefined || !isKnown(task, body)
-      ? await usageOnComplete(deps, { plugin, secrets }, context, task, result, body)
+      ? await usageOnComplete(deps, { plugin, options }, context, task, result, body)
       : {};
   if (billing) snapshot.billing = billing;
   if (result.status === 'FAILURE') {

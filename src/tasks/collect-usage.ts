@@ -4,6 +4,7 @@ import {
   type DriverContext,
   extractUsageOnComplete,
   extractUsageOnSubmit,
+  type HookOptions,
   isHostFailure,
   type LoadedPlugin,
   type ParsedTask,
@@ -20,19 +21,19 @@ export type CollectedUsage = {
   trouble?: { message: string; host: boolean };
 };
 
-type Call = { plugin: LoadedPlugin; secrets: readonly string[] };
+export type UsageCall = { plugin: LoadedPlugin; options: HookOptions };
 
 /** Facts of the vendor's answer to the submission. Trouble leaves those of the reservation in force. */
 export async function usageOnSubmit(
   deps: TaskDeps,
-  { plugin, secrets }: Call,
+  { plugin, options }: UsageCall,
   context: DriverContext,
   task: TaskRecord,
   taskData: Json,
 ): Promise<BillingSnapshot> {
   const { billing } = task;
   if (!plugin.has('extractUsageOnSubmit') || !deps.billing.readsFacts(billing)) return billing;
-  const facts = await extractUsageOnSubmit(plugin, context, taskData, { secrets });
+  const facts = await extractUsageOnSubmit(plugin, context, taskData, options);
   if (facts.ok) return facts.value === null ? billing : { ...billing, submissionFacts: facts.value };
   deps.logger.warn(
     { task_id: task.taskId, reason: facts.error.message },
@@ -44,7 +45,7 @@ export async function usageOnSubmit(
 /** Facts of a parsed poll: the newest of each name counts at the end. */
 export async function usageOnComplete(
   deps: TaskDeps,
-  { plugin, secrets }: Call,
+  { plugin, options }: UsageCall,
   context: TaskQueryContext,
   task: TaskRecord,
   result: ParsedTask,
@@ -52,7 +53,7 @@ export async function usageOnComplete(
 ): Promise<CollectedUsage> {
   const { billing } = task;
   if (!deps.billing.readsFacts(billing)) return {};
-  const facts = await extractUsageOnComplete(plugin, context, completedResult(result), body, { secrets });
+  const facts = await extractUsageOnComplete(plugin, context, completedResult(result), body, options);
   if (!facts.ok) {
     const { message } = facts.error;
     const fields = { task_id: task.taskId, status: result.status, reason: message };

@@ -22,6 +22,7 @@ export const taskErrors = defineErrors('tasks', {
   plugin_request_invalid: ['invalid', 'The plugin refused the request.'],
   plugin_usage_invalid: ['invalid', 'The request asks for quantities that cannot be billed.'],
   plugin_unavailable: ['unavailable', 'The plugin cannot take requests at the moment. Try again shortly.'],
+  plugin_busy_for_you: ['rate_limited', 'The plugin takes none of your requests at the moment. Try again later.'],
   plugin_submit_response_failed: [
     'upstream_failed',
     'The vendor accepted the request but its answer could not be understood.',

@@ -1,3 +1,4 @@
+import { userOwner } from '../kernel/index.ts';
 import {
   allowsHost,
   buildContentRequest,
@@ -100,7 +101,10 @@ async function describe(
     clientRequest: { method, headers },
     ...credential.context,
   };
-  const built = await buildContentRequest(plugin, context, { secrets: credential.secrets });
+  const built = await buildContentRequest(plugin, context, {
+    owner: userOwner(task.userId),
+    secrets: credential.secrets,
+  });
   if (built.ok) return built.value;
   if (built.error.kind === 'thrown' && built.error.message.includes('artifact_not_found')) {
     throw taskErrors.artifact_not_found();

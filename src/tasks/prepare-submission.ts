@@ -1,12 +1,13 @@
 import type { Quote } from '../billing/index.ts';
 import { mapModel } from '../channels/index.ts';
-import type { AppError, Json, JsonObject } from '../kernel/index.ts';
+import { type AppError, type Json, type JsonObject, userOwner } from '../kernel/index.ts';
 import {
   buildSubmitRequest,
   checkRequestQuantities,
   type DriverContext,
   extractUsage,
   type HookFailure,
+  type HookOptions,
 } from '../plugins/index.ts';
 import { type ChannelRecord, ROLE } from '../store/ports/index.ts';
 import type { UpstreamRequest } from '../upstream/index.ts';
@@ -48,7 +49,8 @@ export async function prepareSubmission(
   const mapped = mapModel(channel.modelMapping, intent.model);
   const context = driverContext(submission, channel, credential.context, { publicTaskId, upstreamModel: mapped });
   const pinned = submission.surface.startsWith('proto_') ? { pinnedModel: intent.model } : {};
-  const built = await buildSubmitRequest(plugin, context, { secrets, ...pinned });
+  const options = { owner: userOwner(caller.user.id), secrets };
+  const built = await buildSubmitRequest(plugin, context, { ...options, ...pinned });
   if (!built.ok) throw hookError(built.error);
   const descriptor = built.value;
   const model = descriptor.model ?? intent.model;
@@ -60,7 +62,7 @@ export async function prepareSubmission(
   const action = (descriptor.action || intent.action || DEFAULT_ACTION).slice(0, MAX_ACTION);
   const upstreamModel = descriptor.rewriteModel || mapped;
   const final = { ...context, action, upstreamModel };
-  const facts = await usageFacts(deps, submission, final, model, secrets);
+  const facts = await usageFacts(deps, submission, final, model, options);
   const quote = deps.billing.quote({
     pluginKey: plugin.key,
     model,
@@ -98,28 +100,43 @@ async function usageFacts(
   { plugin, intent }: Submission,
   context: DriverContext,
   model: string,
-  secrets: readonly string[],
+  options: HookOptions,
 ): Promise<JsonObject> {
   const quantities = checkRequestQuantities(plugin.manifest.usageSchema, intent.requestBody ?? null);
   if (!quantities.ok) throw taskErrors.plugin_usage_invalid({ message: quantities.error });
   if (!deps.billing.needsFacts(plugin.key, model, context.upstreamModel)) return {};
-  const extracted = await extractUsage(plugin, context, { secrets });
+  const extracted = await extractUsage(plugin, context, options);
   if (!extracted.ok) throw hookError(extracted.error);
   return extracted.value ?? {};
 }
 
 /** A hook's own message reaches the caller with 400; trouble of the sandbox is ours and says so. */
 export function hookError(failure: HookFailure): AppError {
+  const { message } = failure;
   switch (failure.kind) {
+    case 'owner_refused':
+      return busyForYou(failure);
     case 'overloaded':
     case 'suspended':
     case 'closed':
     case 'killed':
-      return taskErrors.plugin_unavailable({ message: failure.message, retryAfterSeconds: 5 });
+      return taskErrors.plugin_unavailable({ message, retryAfterSeconds: secondsUntil(failure) });
     default:
-      return taskErrors.plugin_request_invalid({ message: failure.message });
+      return taskErrors.plugin_request_invalid({ message });
   }
 }
+
+/** The caller's own requests had this plugin stopped too often: refused to them alone, for a while. */
+export function busyForYou(failure: Pick<HookFailure, 'retryAfterMs'>): AppError {
+  const retryAfterSeconds = secondsUntil(failure);
+  const message =
+    'The plugin had to be stopped too often while it worked on requests of yours, and takes none of them for ' +
+    `${retryAfterSeconds} s. Change what you send, or tell whoever runs this gateway.`;
+  return taskErrors.plugin_busy_for_you({ message, retryAfterSeconds });
+}
+
+const secondsUntil = ({ retryAfterMs }: Pick<HookFailure, 'retryAfterMs'>): number =>
+  retryAfterMs === undefined ? 5 : Math.max(1, Math.ceil(retryAfterMs / 1000));
 
 /** A short human-readable input for lists: the prompt, where the body has one. */
 export function inputOf(body: Json | undefined): string {

@@ -1,8 +1,10 @@
+import { userOwner } from '../kernel/index.ts';
 import { type Artifact, type HookFailure, isHostFailure, type LoadedPlugin, listArtifacts } from '../plugins/index.ts';
 import type { TaskRecord } from '../store/ports/index.ts';
 import { artifactContext } from './build-contexts.ts';
 import { taskErrors } from './errors.ts';
 import { issueArtifactLinks } from './issue-artifact-links.ts';
+import { busyForYou } from './prepare-submission.ts';
 import type { TaskDeps } from './types.ts';
 
 /** Artifacts are projected from the stored answer at each read, never stored: the plugin that serves now decides. */
@@ -10,13 +12,14 @@ export async function projectArtifacts(plugin: LoadedPlugin | undefined, task: T
   if (task.status !== 'SUCCESS') return [];
   if (!plugin) throw taskErrors.artifact_plugin_unavailable();
   if (!plugin.manifest.hasArtifacts) return [];
-  const listed = await listArtifacts(plugin, artifactContext(task), {});
+  const listed = await listArtifacts(plugin, artifactContext(task), { owner: userOwner(task.userId) });
   if (listed.ok) return listed.value;
   throw artifactHookError(listed.error);
 }
 
 /** A hook that could not be called at the moment is no fault of the plugin. Of the failure goes into the log what it says, not what the plugin printed. */
 export function artifactHookError(failure: HookFailure): Error {
+  if (failure.kind === 'owner_refused') return busyForYou(failure);
   const cause = new Error(failure.message);
   return isHostFailure(failure)
     ? taskErrors.artifact_plugin_unavailable({ cause })

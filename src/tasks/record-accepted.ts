@@ -1,9 +1,9 @@
-import type { Json } from '../kernel/index.ts';
-import type { LoadedPlugin, ParsedTask } from '../plugins/index.ts';
+import { type Json, userOwner } from '../kernel/index.ts';
+import type { ParsedTask } from '../plugins/index.ts';
 import type { TaskChange, TaskRecord } from '../store/ports/index.ts';
 import { VENDOR_FAILURE } from './ask-vendor.ts';
 import { queryContext } from './build-contexts.ts';
-import { usageOnComplete, usageOnSubmit } from './collect-usage.ts';
+import { type UsageCall, usageOnComplete, usageOnSubmit } from './collect-usage.ts';
 import { taskErrors } from './errors.ts';
 import { type Ending, finishTask, leaseOf, noteLateSuccess } from './finish-task.ts';
 import { firstPollDelayMs } from './poll-schedule.ts';
@@ -27,7 +27,9 @@ export async function recordAccepted(
   { result }: Extract<SendOutcome, { kind: 'accepted' }>,
 ): Promise<TaskRecord> {
   const { immediate } = result;
-  const call = { plugin: submission.plugin, secrets: prepared.credential.secrets };
+  const { plugin, caller } = submission;
+  const { secrets } = prepared.credential;
+  const call = { plugin, options: { owner: userOwner(caller.user.id), alreadyAdmitted: true, secrets } };
   const accepted: TaskChange = {
     billing: await usageOnSubmit(deps, call, prepared.context, task, result.taskData ?? null),
     upstreamTaskId: result.taskId,
@@ -73,7 +75,7 @@ export async function recordAccepted(
  */
 async function immediateEnding(
   deps: TaskDeps,
-  call: { plugin: LoadedPlugin; secrets: readonly string[] },
+  call: UsageCall,
   { channel, credential }: Prepared,
   task: TaskRecord,
   immediate: ParsedTask,

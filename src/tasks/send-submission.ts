@@ -1,4 +1,4 @@
-import { type AppError, parseJson, redactSecrets, sanitizeMessage } from '../kernel/index.ts';
+import { type AppError, parseJson, redactSecrets, sanitizeMessage, userOwner } from '../kernel/index.ts';
 import { type ParsedSubmission, parseSubmitResponse } from '../plugins/index.ts';
 import { taskErrors } from './errors.ts';
 import { retryAfterMs } from './poll-schedule.ts';
@@ -50,7 +50,7 @@ export async function sendSubmission(deps: TaskDeps, submission: Submission, pre
     submission.plugin,
     prepared.context,
     { statusCode: status, headers, body },
-    { secrets: prepared.credential.secrets },
+    { owner: userOwner(submission.caller.user.id), alreadyAdmitted: true, secrets: prepared.credential.secrets },
   );
   traceEvent(deps.logger, 'parse', requestId, { ...told, ok: parsed.ok });
   if (parsed.ok) return { kind: 'accepted', result: parsed.value };

@@ -1,4 +1,4 @@
-import { isObject } from '../kernel/index.ts';
+import { isObject, userOwner } from '../kernel/index.ts';
 import { decodeProtocolRequest } from '../plugins/index.ts';
 import type { TaskRecord } from '../store/ports/index.ts';
 import { protocolContext } from './build-contexts.ts';
@@ -80,7 +80,7 @@ export async function submitVideo(
       model,
       ...(upstreamModel === undefined ? {} : { upstreamModel }),
     });
-    const decoded = await decodeProtocolRequest(plugin, 'proto_video', context);
+    const decoded = await decodeProtocolRequest(plugin, 'proto_video', context, { owner: userOwner(caller.user.id) });
     if (!decoded.ok) throw hookError(decoded.error);
     const { action = '', requestBody, originTaskIds } = decoded.value;
     const intent = { model, action, requestBody };

@@ -1,5 +1,5 @@
 import type { Quote } from '../billing/index.ts';
-import type { JsonObject } from '../kernel/index.ts';
+import { type JsonObject, userOwner } from '../kernel/index.ts';
 import { renderVideo } from '../plugins/index.ts';
 import type {
   ChannelRecord,
@@ -105,7 +105,7 @@ export type Tasks = {
   /** What the last days came to; a few seconds old. */
   readonly figures: FigureReader;
   /** Whether a channel's vendor can be reached and takes its key, step by step and at no cost. */
-  tryChannel(channel: ChannelRecord, signal: AbortSignal): Promise<ChannelTrial>;
+  tryChannel(channel: ChannelRecord, userId: number, signal: AbortSignal): Promise<ChannelTrial>;
   /** How each channel has done lately, by its id; a few seconds old. */
   readonly channelHealth: HealthReader;
   /** Notices to clients; they start and stop apart from polling. */
@@ -156,7 +156,7 @@ export function createTasks(services: TaskServices): Tasks {
       return retryTask(deps, caller, requestId, task, manner);
     },
     models: (caller) => listModels(deps, caller),
-    tryChannel: (channel, signal) => tryChannel(deps, channel, signal),
+    tryChannel: (channel, userId, signal) => tryChannel(deps, { channel, userId, signal }),
     quote: (caller, requestId, request) => quoteRequest(deps, caller, requestId, request),
     submitVideo: (caller, requestId, request) =>
       submitOnce(deps, caller, request, (idempotency) => submitVideo(deps, caller, requestId, request, idempotency)),
@@ -185,7 +185,7 @@ export function createTasks(services: TaskServices): Tasks {
         if (!plugin?.has('protocols.proto_video.render')) return videoObject(task);
         const model = task.properties.originModelName;
         const context = protocolContext(plugin.manifest, 'proto_video', request, { operation: 'retrieve', model });
-        const rendered = await renderVideo(plugin, context, taskView(task), {});
+        const rendered = await renderVideo(plugin, context, taskView(task), { owner: userOwner(task.userId) });
         if (rendered.ok) return renderedVideo(task, rendered.value);
         // Retrieval always works: a plugin that renders badly costs its additions, not the answer.
         deps.logger.warn(

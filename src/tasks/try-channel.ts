@@ -1,5 +1,5 @@
 import { mapModel, RELAY_TYPE } from '../channels/index.ts';
-import { err, isObject, ok, parseJson, type Result } from '../kernel/index.ts';
+import { err, isObject, ok, parseJson, type Result, userOwner } from '../kernel/index.ts';
 import {
   buildBatchQueryRequest,
   buildQueryRequest,
@@ -34,7 +34,10 @@ type Probe = { request: UpstreamRequest; carriesCredential: boolean; told?: stri
  * Asks the vendor about a job that it does not have: that shows address, connection and whether it takes the credential, and costs nothing.
  * Never rejects for what the channel or its vendor does.
  */
-export async function tryChannel(deps: TaskDeps, channel: ChannelRecord, signal: AbortSignal): Promise<ChannelTrial> {
+export async function tryChannel(
+  deps: TaskDeps,
+  { channel, userId, signal }: { channel: ChannelRecord; userId: number; signal: AbortSignal },
+): Promise<ChannelTrial> {
   const steps: ChannelTrialStep[] = [];
   const done = (status: number | null = null, ms: number | null = null): ChannelTrial => ({
     ok: steps.every((step) => step.ok !== false),
@@ -66,7 +69,9 @@ export async function tryChannel(deps: TaskDeps, channel: ChannelRecord, signal:
         : `The plugin "${plugin.key}" ${plugin.version} serves.`;
       step('plugin', !plugin.suspended(), message);
     }
-    const probe = plugin ? await probeOfPlugin(deps, plugin, channel) : ok(probeOfRelay(deps, channel));
+    const probe = plugin
+      ? await probeOfPlugin(deps, plugin, channel, userOwner(userId))
+      : ok(probeOfRelay(deps, channel));
     if (!probe.ok) {
       step('credential', false, probe.error);
       return done();
@@ -137,6 +142,7 @@ async function probeOfPlugin(
   deps: TaskDeps,
   plugin: LoadedPlugin,
   channel: ChannelRecord,
+  owner: string,
 ): Promise<Result<Probe, string>> {
   const credential = await resolveCredential(deps, plugin.manifest, channel);
   if (credential.context.authError !== undefined) return err(credential.context.authError);
@@ -157,8 +163,8 @@ async function probeOfPlugin(
   };
   const described =
     plugin.manifest.fetchMode === 'batch'
-      ? await buildBatchQueryRequest(plugin, batchContext(channel, known, [context]), { secrets })
-      : await buildQueryRequest(plugin, context, { secrets });
+      ? await buildBatchQueryRequest(plugin, batchContext(channel, known, [context]), { owner, secrets })
+      : await buildQueryRequest(plugin, context, { owner, secrets });
   const request = described.ok ? buildUpstreamRequest(plugin, channel, described.value) : undefined;
   if (request?.ok) return ok({ request: request.value, carriesCredential: true });
   // A plugin that asks for a job in another form than this id has: the address alone can be tried.

@@ -29,7 +29,7 @@ const greedy: Pick<Tasks, 'openNativeRoute'> = {
       pattern: path,
       params: {},
       answer: (native) => answer(native),
-      presentError: (request, error) => presentError(request, error),
+      presentError: (request, error) => presentError(request, error, { owner: 'user:1' }),
       release: () => {
         released += 1;
       },

@@ -55,7 +55,7 @@ test('1,000 requests during 50 activations each finish on the version they began
         seen.add(pin.generation.number);
         const plugin = pin.generation.plugins.get('acme');
         for (const [hook, args] of HOOKS) {
-          const outcome = await plugin?.call(hook, args);
+          const outcome = await plugin?.call(hook, args, { owner: 'user:1' });
           const by = outcome?.ok ? (outcome.value as { by: string }).by : outcome;
           if (by !== plugin?.version) mixed.push({ hook, version: plugin?.version, by });
         }

@@ -107,8 +107,8 @@ test('every hook call is told, with its secrets replaced in arguments, results, 
   expect((await service.develop(source)).ok).toBe(true);
   const plugin = service.current().plugins.get('acme');
   const args = [{ key: secret, list: [secret, 1, null, true], missing: undefined }];
-  const outcome = await plugin?.call('parseTaskResult', args, { secrets: [secret] });
-  await plugin?.call('parseTaskResult', [{ key: secret, fail: true }], { secrets: [secret] });
+  const outcome = await plugin?.call('parseTaskResult', args, { owner: 'user:1', secrets: [secret] });
+  await plugin?.call('parseTaskResult', [{ key: secret, fail: true }], { owner: 'user:1', secrets: [secret] });
   expect(outcome).toMatchObject({ ok: true, value: { [secret]: [`Bearer ${secret}`] } });
   expect(calls).toEqual([
     {

@@ -70,7 +70,7 @@ test('a start asks the sandbox for nothing, however many factory plugins there a
     ...sandbox,
     inspect(module) {
       asked += 1;
-      return sandbox.inspect(module);
+      return sandbox.inspect(module, 'system');
     },
     call(module, call) {
       asked += 1;
@@ -85,7 +85,7 @@ test('a start asks the sandbox for nothing, however many factory plugins there a
     const answer = await service
       .current()
       .plugins.get('vendor-7')
-      ?.call('parseTaskResult', [{}, { status: 'QUEUED' }]);
+      ?.call('parseTaskResult', [{}, { status: 'QUEUED' }], { owner: 'user:1' });
     expect([answer, asked]).toEqual([{ ok: true, value: { status: 'QUEUED' } }, 1]);
   } finally {
     await service.stop();

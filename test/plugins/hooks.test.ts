@@ -256,17 +256,18 @@ const descriptors: [name: string, descriptor: unknown, outcome: unknown][] = [
 
 describe('buildSubmitRequest', () => {
   test.each(descriptors)('%s', async (_name, descriptor, outcome) => {
-    expect(brief(await buildSubmitRequest(echo, driver(descriptor, [file])))).toEqual(outcome);
+    expect(brief(await buildSubmitRequest(echo, driver(descriptor, [file]), { owner: 'user:1' }))).toEqual(outcome);
   });
 
   test('on a protocol the model may be repeated, not replaced', async () => {
-    const pinned = (model: string) => buildSubmitRequest(echo, driver({ url, model }), { pinnedModel: 'm1' });
+    const pinned = (model: string) =>
+      buildSubmitRequest(echo, driver({ url, model }), { owner: 'user:1', pinnedModel: 'm1' });
     expect(await pinned('m1')).toMatchObject({ ok: true, value: { model: 'm1' } });
     expect(brief(await pinned('m2'))).toBe(bad('plugin submit model does not match the pinned endpoint model'));
   });
 
   test("a thrown message is the plugin's own, on one line and without the channel's key", async () => {
-    const outcome = await buildSubmitRequest(echo, driver('throw'), { secrets: ['key-12345'] });
+    const outcome = await buildSubmitRequest(echo, driver('throw'), { owner: 'user:1', secrets: ['key-12345'] });
     expect(brief(outcome)).toBe('thrown: Bad key [redacted] .');
     expect(outcome.ok ? false : isHostFailure(outcome.error)).toBe(false);
   });
@@ -385,16 +386,18 @@ describe('request URLs', () => {
 
 describe('queries', () => {
   test('the query request is a GET to an allowed host', async () => {
-    expect(await buildQueryRequest(echo, polled({ url: 'https://cdn.example/t' }))).toEqual({
+    expect(await buildQueryRequest(echo, polled({ url: 'https://cdn.example/t' }), { owner: 'user:1' })).toEqual({
       ok: true,
       value: { url: 'https://cdn.example/t', method: 'GET', headers: {}, body: { kind: 'none' } },
     });
-    expect(brief(await buildQueryRequest(echo, polled({ url: 'https://evil.example/t' })))).toContain('is not allowed');
+    expect(
+      brief(await buildQueryRequest(echo, polled({ url: 'https://evil.example/t' }), { owner: 'user:1' })),
+    ).toContain('is not allowed');
   });
 
   test('a batch query gets all tasks', async () => {
     const ctx = { baseUrl: 'https://api.example', authHeader: 'k', tasks: [polled(), { ...polled(), taskId: 'up_2' }] };
-    expect(await buildBatchQueryRequest(echo, ctx)).toMatchObject({
+    expect(await buildBatchQueryRequest(echo, ctx, { owner: 'user:1' })).toMatchObject({
       value: { method: 'POST', body: { kind: 'json', value: ['up_1', 'up_2'] } },
     });
   });
@@ -442,7 +445,10 @@ describe('queries', () => {
     ['a text', 'SUCCESS', 'invalid_result: parseTaskResult: the plugin returned no task result'],
   ];
   test.each(results)('parseTaskResult: %s', async (_name, returned, parsed) => {
-    const outcome = await parseTaskResult(echo, polled(), returned as null, response, { secrets: ['key-12345'] });
+    const outcome = await parseTaskResult(echo, polled(), returned as null, response, {
+      owner: 'user:1',
+      secrets: ['key-12345'],
+    });
     expect(brief(outcome)).toEqual(parsed);
   });
 
@@ -455,12 +461,12 @@ describe('queries', () => {
       'x',
       { taskId: 'b', status: 'ODD', reason: 'r' },
     ];
-    const outcome = await parseBatchResult(echo, ctx, items, response);
+    const outcome = await parseBatchResult(echo, ctx, items, response, { owner: 'user:1' });
     if (!outcome.ok) throw new Error(outcome.error.message);
     expect([...outcome.value.keys()]).toEqual(['a', 'b']);
     expect(outcome.value.get('a')).toMatchObject({ status: 'SUCCESS', data: { x: 1 }, finishTime: 5 });
     expect(outcome.value.get('b')).toMatchObject({ status: 'UNKNOWN', reason: 'r' });
-    expect(brief(await parseBatchResult(echo, ctx, { items }, response))).toBe(
+    expect(brief(await parseBatchResult(echo, ctx, { items }, response, { owner: 'user:1' }))).toBe(
       'invalid_result: parseBatchResult: the plugin returned no list of task results',
     );
   });
@@ -468,7 +474,7 @@ describe('queries', () => {
 
 describe('parseSubmitResponse', () => {
   const answered = (body: unknown) =>
-    parseSubmitResponse(echo, driver(null), { statusCode: 200, headers: {}, body: body as null });
+    parseSubmitResponse(echo, driver(null), { statusCode: 200, headers: {}, body: body as null }, { owner: 'user:1' });
   test('gives id, data, immediate result and state', async () => {
     expect(await answered({ taskId: 'up', taskData: [1], immediate: { status: 'SUCCESS' }, state: 1 })).toEqual({
       ok: true,
@@ -512,15 +518,17 @@ describe('usage', () => {
   ];
   test.each(facts)('extractUsage %j', async (returned, outcome) => {
     const expected = typeof outcome === 'string' ? `invalid_result: extractUsage: ${outcome}` : outcome;
-    expect(brief(await extractUsage(echo, driver(returned)))).toEqual(expected as object);
+    expect(brief(await extractUsage(echo, driver(returned), { owner: 'user:1' }))).toEqual(expected as object);
   });
   test('completion may count tokens, and a plugin without the hook reports nothing', async () => {
     const done = { status: 'SUCCESS' };
-    expect(brief(await extractUsageOnComplete(echo, polled(), done, { completionTokens: 90_000 }))).toEqual({
+    expect(
+      brief(await extractUsageOnComplete(echo, polled(), done, { completionTokens: 90_000 }, { owner: 'user:1' })),
+    ).toEqual({
       completionTokens: 90_000,
     });
     const plain = await load(pluginSource());
-    expect(brief(await extractUsageOnComplete(plain, polled(), done, {}))).toBeNull();
+    expect(brief(await extractUsageOnComplete(plain, polled(), done, {}, { owner: 'user:1' }))).toBeNull();
   });
   test('unbilled quantity: a request cannot ask for more pieces or seconds than are priced', () => {
     const schema = echo.manifest.usageSchema;
@@ -555,7 +563,7 @@ describe('artifacts', () => {
     [Array.from({ length: 65 }, (_, i) => ({ key: `k${i}`, type: 'file' })), 'at most 64 artifacts are allowed'],
   ];
   test.each(lists)('listArtifacts %#', async (returned, error) => {
-    const outcome = await listArtifacts(echo, content(returned));
+    const outcome = await listArtifacts(echo, content(returned), { owner: 'user:1' });
     expect(brief(outcome)).toEqual(error === null ? returned : `invalid_result: listArtifacts: ${error}`);
   });
 
@@ -608,7 +616,7 @@ describe('artifacts', () => {
   ];
   test.each(requests)('buildContentRequest: %s', async (_name, returned, outcome) => {
     const expected = typeof outcome === 'string' ? `invalid_result: buildContentRequest: ${outcome}` : outcome;
-    expect(brief(await buildContentRequest(echo, content(returned)))).toEqual(expected);
+    expect(brief(await buildContentRequest(echo, content(returned), { owner: 'user:1' }))).toEqual(expected);
   });
 });
 
@@ -633,9 +641,9 @@ describe('decoders and presenters', () => {
     async (returned, outcome) => {
       const expected =
         typeof outcome === 'string' ? `invalid_result: protocols.proto_video.decodeRequest: ${outcome}` : outcome;
-      expect(brief(await decodeProtocolRequest(echo, 'proto_video', protocolContext(returned)))).toEqual(
-        expected as object,
-      );
+      expect(
+        brief(await decodeProtocolRequest(echo, 'proto_video', protocolContext(returned), { owner: 'user:1' })),
+      ).toEqual(expected as object);
     },
   );
 
@@ -643,7 +651,7 @@ describe('decoders and presenters', () => {
     const [submit, dynamic] = echo.manifest.routes;
     if (!submit || !dynamic) throw new Error('routes are missing');
     const decode = async (route: typeof submit, value: unknown) =>
-      brief(await decodeNativeRequest(echo, route, protocolContext(value)));
+      brief(await decodeNativeRequest(echo, route, protocolContext(value), { owner: 'user:1' }));
     expect(await decode(submit, intent)).toEqual({ kind: 'submit', model: 'm1', action: 'act' });
     expect(await decode(submit, { ...intent, action: 'own' })).toMatchObject({ action: 'own' });
     expect(await decode(submit, { ...intent, action: ' ' })).toMatchObject({ action: 'act' });
@@ -667,18 +675,24 @@ describe('decoders and presenters', () => {
       fail_reason: '',
       created_at: 1,
     };
-    expect(brief(await renderVideo(echo, protocolContext(null), { ...view, data: { seconds: '8' } }))).toEqual({
+    expect(
+      brief(await renderVideo(echo, protocolContext(null), { ...view, data: { seconds: '8' } }, { owner: 'user:1' })),
+    ).toEqual({
       seconds: '8',
     });
-    expect(brief(await renderVideo(echo, protocolContext(null), { ...view, data: [1] }))).toContain(
-      'the plugin rendered no object',
-    );
+    expect(
+      brief(await renderVideo(echo, protocolContext(null), { ...view, data: [1] }, { owner: 'user:1' })),
+    ).toContain('the plugin rendered no object');
     const [route] = echo.manifest.routes;
     if (!route) throw new Error('routes are missing');
-    expect(brief(await renderNative(echo, route, protocolContext(null), [view]))).toEqual([view]);
+    expect(brief(await renderNative(echo, route, protocolContext(null), [view], { owner: 'user:1' }))).toEqual([view]);
     const error = { code: 'task_not_found', message: 'x', httpStatus: 404, retryable: false, requestId: 'r' };
-    expect(brief(await renderNativeError(echo, protocolContext(null), error))).toEqual({ vendor: 'task_not_found' });
-    expect(brief(await renderNativeError(await load(pluginSource()), protocolContext(null), error))).toBeUndefined();
+    expect(brief(await renderNativeError(echo, protocolContext(null), error, { owner: 'user:1' }))).toEqual({
+      vendor: 'task_not_found',
+    });
+    expect(
+      brief(await renderNativeError(await load(pluginSource()), protocolContext(null), error, { owner: 'user:1' })),
+    ).toBeUndefined();
   });
 });
 
@@ -689,17 +703,20 @@ test('console lines go to the debug log with the plugin and without secrets', as
     pluginSource({ key: 'talker' }).replace('{ return { url', "{ console.log('using', ctx.apiKey); return { url"),
     logger,
   );
-  await buildSubmitRequest(talker, driver(null), { secrets: ['key-12345'] });
+  await buildSubmitRequest(talker, driver(null), { owner: 'user:1', secrets: ['key-12345'] });
   expect(lines).toEqual(['[plugin:talker@1.0.0] using [redacted]']);
 });
 
 test('limits of a call: 16 MiB for hooks that carry bodies, 1 MiB for the others', async () => {
   const big = 'x'.repeat(2 * 1024 * 1024);
-  expect(await echo.call('parseTaskResult', [null, big], {})).toMatchObject({
+  expect(await echo.call('parseTaskResult', [null, big], { owner: 'user:1' })).toMatchObject({
     ok: false,
     error: { kind: 'too_large', hook: 'parseTaskResult' },
   });
-  expect(await echo.call('parseTaskResult', [null, big], { large: true })).toEqual({ ok: true, value: big });
+  expect(await echo.call('parseTaskResult', [null, big], { owner: 'user:1', large: true })).toEqual({
+    ok: true,
+    value: big,
+  });
 });
 
 test('a hook that is not there is known before and named after', async () => {
@@ -709,7 +726,7 @@ test('a hook that is not there is known before and named after', async () => {
     echo.has('extractUsageOnSubmit'),
     echo.has('native.toString'),
   ]).toEqual([true, true, false, false]);
-  expect(await echo.call('native.gone', [])).toMatchObject({
+  expect(await echo.call('native.gone', [], { owner: 'user:1' })).toMatchObject({
     ok: false,
     error: { kind: 'not_callable', hook: 'native.gone' },
   });

@@ -138,18 +138,23 @@ describe.each([
     const { route } = match;
 
     const asked = call({ req_key: 'brush_t2v', prompt: 'a cat' }, { query: { Action: ['Submit'] } });
-    expect(await outcomeOf(decodeNativeRequest(plugin, route, asked))).toMatchObject({
+    expect(await outcomeOf(decodeNativeRequest(plugin, route, asked, { owner: 'user:1' }))).toMatchObject({
       kind: 'submit',
       model: 'brush_t2v',
       action: 'text_to_video',
       requestBody: { prompt: 'a cat', images: [] },
     });
     const query = call({ task_id: 'task_1' }, { query: { Action: ['GetResult'] } });
-    expect(await outcomeOf(decodeNativeRequest(plugin, route, query))).toEqual({ kind: 'query', taskIds: ['task_1'] });
-    const wrong = await decodeNativeRequest(plugin, route, call({}, { query: { Action: ['Delete'] } }));
+    expect(await outcomeOf(decodeNativeRequest(plugin, route, query, { owner: 'user:1' }))).toEqual({
+      kind: 'query',
+      taskIds: ['task_1'],
+    });
+    const wrong = await decodeNativeRequest(plugin, route, call({}, { query: { Action: ['Delete'] } }), {
+      owner: 'user:1',
+    });
     expect(wrong).toMatchObject({ ok: false, error: { kind: 'thrown', message: 'unsupported Action' } });
 
-    const shown = await outcomeOf(renderNative(plugin, route, query, [view({ data: finished })]));
+    const shown = await outcomeOf(renderNative(plugin, route, query, [view({ data: finished })], { owner: 'user:1' }));
     expect(shown).toEqual({ ...finished, data: { ...finished.data, task_id: 'task_1' } });
     const failure = {
       code: 'task_not_found',
@@ -158,7 +163,7 @@ describe.each([
       retryable: false,
       requestId: 'r',
     };
-    expect(await outcomeOf(renderNativeError(plugin, query, failure))).toEqual({
+    expect(await outcomeOf(renderNativeError(plugin, query, failure, { owner: 'user:1' }))).toEqual({
       code: 404,
       message: 'Task not found',
     });
@@ -167,7 +172,7 @@ describe.each([
   test('signs with capitalised names what the signature covers', async () => {
     const plugin = await load(source);
     const ctx = driver({ model: 'alias', upstreamModel: 'brush_t2v', requestBody: { prompt: 'a cat' } });
-    const request = await outcomeOf(buildSubmitRequest(plugin, ctx));
+    const request = await outcomeOf(buildSubmitRequest(plugin, ctx, { owner: 'user:1' }));
     expect(request).toMatchObject({
       url: 'https://vendor.example/?Action=Submit&Version=2022-08-31',
       method: 'POST',
@@ -183,17 +188,21 @@ describe.each([
       'X-Date',
     ]);
     const sent = { statusCode: 200, headers: {}, body: { code: 10000, data: { task_id: 'v1' } } };
-    expect(await outcomeOf(parseSubmitResponse(plugin, ctx, sent))).toMatchObject({
+    expect(await outcomeOf(parseSubmitResponse(plugin, ctx, sent, { owner: 'user:1' }))).toMatchObject({
       taskId: 'v1',
       taskData: sent.body,
     });
     const refused = { ...sent, body: { code: 50400, message: 'no quota' } };
-    expect(await parseSubmitResponse(plugin, ctx, refused)).toMatchObject({
+    expect(await parseSubmitResponse(plugin, ctx, refused, { owner: 'user:1' })).toMatchObject({
       ok: false,
       error: { message: 'no quota' },
     });
-    expect(await outcomeOf(buildQueryRequest(plugin, polled('v1')))).toMatchObject({ method: 'POST' });
-    expect(await outcomeOf(parseTaskResult(plugin, polled('v1'), finished, response))).toMatchObject({
+    expect(await outcomeOf(buildQueryRequest(plugin, polled('v1'), { owner: 'user:1' }))).toMatchObject({
+      method: 'POST',
+    });
+    expect(
+      await outcomeOf(parseTaskResult(plugin, polled('v1'), finished, response, { owner: 'user:1' })),
+    ).toMatchObject({
       status: 'SUCCESS',
     });
   });
@@ -201,8 +210,12 @@ describe.each([
   test('reports usage, lists and finds its artifact', async () => {
     const plugin = await load(source);
     const ctx = driver({ requestBody: { prompt: 'x', duration: 10 } });
-    expect(await outcomeOf(extractUsage(plugin, ctx))).toEqual({ seconds: 10, quality: 'full' });
-    expect(await outcomeOf(extractUsageOnComplete(plugin, polled('v1'), { status: 'SUCCESS' }, finished))).toEqual({
+    expect(await outcomeOf(extractUsage(plugin, ctx, { owner: 'user:1' }))).toEqual({ seconds: 10, quality: 'full' });
+    expect(
+      await outcomeOf(
+        extractUsageOnComplete(plugin, polled('v1'), { status: 'SUCCESS' }, finished, { owner: 'user:1' }),
+      ),
+    ).toEqual({
       seconds: 5,
     });
     const task = {
@@ -213,7 +226,9 @@ describe.each([
       state: null,
       producerVersion: '1.0.0',
     };
-    expect(await outcomeOf(listArtifacts(plugin, task))).toEqual([{ key: 'video', type: 'video' }]);
+    expect(await outcomeOf(listArtifacts(plugin, task, { owner: 'user:1' }))).toEqual([
+      { key: 'video', type: 'video' },
+    ]);
     const content = {
       ...task,
       upstreamTaskId: 'v1',
@@ -221,7 +236,7 @@ describe.each([
       baseUrl: ctx.baseUrl,
       clientRequest: { method: 'GET' as const, headers: {} },
     };
-    expect(await outcomeOf(buildContentRequest(plugin, content))).toMatchObject({
+    expect(await outcomeOf(buildContentRequest(plugin, content, { owner: 'user:1' }))).toMatchObject({
       url: finished.data.video_url,
       credentialless: true,
     });
@@ -238,27 +253,37 @@ describe.each([
       ...more,
     });
     const video = ctx(`${prefix}_video`, { model: 'brush_t2v', prompt: 'a cat' });
-    expect(await outcomeOf(decodeProtocolRequest(plugin, 'proto_video', video))).toMatchObject({ model: 'brush_t2v' });
-    expect(await outcomeOf(renderVideo(plugin, { ...video, operation: 'retrieve' }, view()))).toMatchObject({
+    expect(await outcomeOf(decodeProtocolRequest(plugin, 'proto_video', video, { owner: 'user:1' }))).toMatchObject({
+      model: 'brush_t2v',
+    });
+    expect(
+      await outcomeOf(renderVideo(plugin, { ...video, operation: 'retrieve' }, view(), { owner: 'user:1' })),
+    ).toMatchObject({
       status: 'completed',
     });
     const text = ctx(`${prefix}_responses`, { model: 'brush_t2v', input: 'a cat' });
-    expect(await outcomeOf(decodeProtocolRequest(plugin, 'proto_responses', text))).toMatchObject({
+    expect(await outcomeOf(decodeProtocolRequest(plugin, 'proto_responses', text, { owner: 'user:1' }))).toMatchObject({
       requestBody: { prompt: 'a cat' },
     });
 
     const artifacts = { video: { key: 'video', type: 'video' as const, url: 'https://gateway.example/v' } };
     const done = { ...text, operation: 'retrieve' as const, artifacts };
     const running = view({ status: 'IN_PROGRESS', progress: '50%' });
-    expect(await outcomeOf(plugin.call('protocols.proto_responses.renderEvents', [text, running]))).toMatchObject({
+    expect(
+      await outcomeOf(plugin.call('protocols.proto_responses.renderEvents', [text, running], { owner: 'user:1' })),
+    ).toMatchObject({
       events: [{ type: 'progress', progress: 50 }],
       done: false,
     });
-    expect(await outcomeOf(plugin.call('protocols.proto_responses.renderEvents', [done, view()]))).toMatchObject({
+    expect(
+      await outcomeOf(plugin.call('protocols.proto_responses.renderEvents', [done, view()], { owner: 'user:1' })),
+    ).toMatchObject({
       events: [{ type: 'output', data: '<video controls src="https://gateway.example/v"></video>' }],
       done: true,
     });
-    expect(await outcomeOf(plugin.call('protocols.proto_responses.renderFinal', [done, view()]))).toMatchObject({
+    expect(
+      await outcomeOf(plugin.call('protocols.proto_responses.renderFinal', [done, view()], { owner: 'user:1' })),
+    ).toMatchObject({
       metadata: { vendor: 'brushwork' },
     });
   });
@@ -275,7 +300,7 @@ describe.each([
       protocols: [{ supports: ['stream'], models: ['chorus_music'] }],
     });
     const ctx = { baseUrl: 'https://vendor.example', authHeader: 'k', apiKey: 'k', tasks: [polled('a'), polled('b')] };
-    const request = await outcomeOf(buildBatchQueryRequest(plugin, ctx));
+    const request = await outcomeOf(buildBatchQueryRequest(plugin, ctx, { owner: 'user:1' }));
     expect(request).toMatchObject({
       url: 'https://vendor.example/fetch',
       method: 'POST',
@@ -288,10 +313,12 @@ describe.each([
         { task_id: 'b', status: 'IN_PROGRESS' },
       ],
     };
-    const items = await outcomeOf(parseBatchResult(plugin, ctx, body as Json, response));
+    const items = await outcomeOf(parseBatchResult(plugin, ctx, body as Json, response, { owner: 'user:1' }));
     expect([...items].map(([id, { status }]) => `${id} ${status}`)).toEqual(['a SUCCESS', 'b IN_PROGRESS']);
     const sent = { statusCode: 200, headers: {}, body: { code: 'success', data: 'a' } };
-    expect(await outcomeOf(parseSubmitResponse(plugin, driver({}), sent))).toMatchObject({ taskId: 'a' });
+    expect(await outcomeOf(parseSubmitResponse(plugin, driver({}), sent, { owner: 'user:1' }))).toMatchObject({
+      taskId: 'a',
+    });
   });
 
   test('takes the action from the path, and a list of ids by POST', async () => {
@@ -304,26 +331,35 @@ describe.each([
       return match;
     };
     const { route, params } = routeOf('POST', '/chorus/submit/music');
-    const decoded = await outcomeOf(decodeNativeRequest(plugin, route, call({ prompt: 'la' }, { params })));
+    const decoded = await outcomeOf(
+      decodeNativeRequest(plugin, route, call({ prompt: 'la' }, { params }), { owner: 'user:1' }),
+    );
     expect(decoded).toMatchObject({
       kind: 'submit',
       model: 'chorus_music',
       action: 'MUSIC',
       requestBody: { prompt: 'la' },
     });
-    const submitted = await outcomeOf(buildSubmitRequest(plugin, driver({ params, requestBody: { prompt: 'la' } })));
+    const submitted = await outcomeOf(
+      buildSubmitRequest(plugin, driver({ params, requestBody: { prompt: 'la' } }), { owner: 'user:1' }),
+    );
     expect(submitted).toMatchObject({ url: 'https://vendor.example/submit/music', action: 'music' });
 
     const fetched = routeOf('POST', '/chorus/fetch').route;
     const asked = call({ ids: ['task_1', 'task_2'] });
-    expect(await outcomeOf(decodeNativeRequest(plugin, fetched, asked))).toEqual({
+    expect(await outcomeOf(decodeNativeRequest(plugin, fetched, asked, { owner: 'user:1' }))).toEqual({
       kind: 'query',
       taskIds: ['task_1', 'task_2'],
     });
-    expect(await outcomeOf(renderNative(plugin, fetched, asked, [view(), view({ task_id: 'task_2' })]))).toMatchObject({
+    expect(
+      await outcomeOf(renderNative(plugin, fetched, asked, [view(), view({ task_id: 'task_2' })], { owner: 'user:1' })),
+    ).toMatchObject({
       data: [{ task_id: 'task_1' }, { task_id: 'task_2' }],
     });
-    expect(await outcomeOf(decodeNativeRequest(plugin, fetched, call({})))).toEqual({ kind: 'query', taskIds: [] });
+    expect(await outcomeOf(decodeNativeRequest(plugin, fetched, call({}), { owner: 'user:1' }))).toEqual({
+      kind: 'query',
+      taskIds: [],
+    });
     const one = routeOf('GET', '/chorus/fetch/task_1');
     expect([one.route.type, one.params]).toEqual(['query', { task_id: 'task_1' }]);
   });
@@ -338,7 +374,7 @@ describe.each([
       state: null,
       producerVersion: '',
     };
-    const [artifact] = await outcomeOf(listArtifacts(plugin, task));
+    const [artifact] = await outcomeOf(listArtifacts(plugin, task, { owner: 'user:1' }));
     expect(artifact?.key).toMatch(/^audio-[0-9a-f]{64}$/);
   });
 });

@@ -250,7 +250,7 @@ test('50 activations leave nothing of old versions behind, and what a request ho
     ...sandbox,
     inspect(module) {
       held.add(module.sourceHash);
-      return sandbox.inspect(module);
+      return sandbox.inspect(module, 'system');
     },
     call(module, call) {
       held.add(module.sourceHash);
@@ -274,7 +274,7 @@ test('50 activations leave nothing of old versions behind, and what a request ho
   const ask = (pin = node.pin()) =>
     pin.generation.plugins
       .get('acme')
-      ?.call('parseTaskResult', [null, { status: 'QUEUED' }])
+      ?.call('parseTaskResult', [null, { status: 'QUEUED' }], { owner: 'user:1' })
       .finally(pin.release);
   await node.upload({ source: pluginSource({ version: '1.0.0' }) });
   const pinned = node.pin();

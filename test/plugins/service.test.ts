@@ -472,7 +472,9 @@ test('sources that nobody serves any more are forgotten, those of a pinned gener
     await service.activate('acme', '2.0.0');
     forgotten.length = 0;
     expect(
-      await pin.generation.plugins.get('acme')?.call('parseTaskResult', [null, { status: 'QUEUED' }]),
+      await pin.generation.plugins
+        .get('acme')
+        ?.call('parseTaskResult', [null, { status: 'QUEUED' }], { owner: 'user:1' }),
     ).toMatchObject({ ok: true });
     expect(forgotten).toEqual([]);
     pin.release();

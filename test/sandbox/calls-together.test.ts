@@ -98,29 +98,21 @@ test.each(['stuckOn', 'endless'])(
   },
 );
 
-test('every process that a plugin makes us stop counts against it, also with several calls in it', async () => {
-  const strict = startSandbox({ processes: 1, callTimeoutMs: 1_000, killsToSuspend: 2 });
-  try {
-    await warm(strict);
-    const before = strict.call(plugin(source, 'another'), hook('nap', [50, 0]));
-    const outcomes = await Promise.all([1, 2].map((i) => strict.call(quick, hook('stuckOn', [2, i]))));
-    expect((await before).ok).toBe(true);
-    expect(outcomes.map((outcome) => outcome.ok || outcome.error.kind)).toEqual([true, 'killed']);
-    expect(strict.stats()).toMatchObject({ kills: 2, suspended: ['quick'] });
-  } finally {
-    await strict.close();
-  }
-});
-
-test('a plugin that is suspended for a call makes none of those that were sent with it', async () => {
+test('of calls sent together none is blamed: made one by one, only the one that is killed counts', async () => {
   const strict = startSandbox({ processes: 1, callTimeoutMs: 1_000, killsToSuspend: 1 });
   try {
     await warm(strict);
+    for (const owner of ['user:2', 'user:3']) await resultOf(strict, quick, 'id', [1], { owner });
     const before = strict.call(plugin(source, 'another'), hook('nap', [50, 0]));
-    const outcomes = await Promise.all([1, 2, 3].map((i) => strict.call(quick, hook('stuckOn', [2, i]))));
+    const outcomes = await Promise.all(
+      [1, 2, 3].map((i) => strict.call(quick, hook('stuckOn', [2, i], { owner: `user:${i}` }))),
+    );
     expect((await before).ok).toBe(true);
-    expect(outcomes.map((outcome) => outcome.ok || outcome.error.kind)).toEqual(Array(3).fill('suspended'));
-    expect(strict.stats()).toMatchObject({ kills: 1, suspended: ['quick'] });
+    expect(outcomes.map((outcome) => outcome.ok || outcome.error.kind)).toEqual([true, 'killed', true]);
+    expect(strict.stats()).toMatchObject({ suspended: [], killCounts: [{ owner: 'user', kills: 1 }] });
+    const next = (owner: string) => strict.call(quick, hook('id', [1], { owner }));
+    expect((await failureOf(next('user:2'))).kind).toBe('owner_refused');
+    for (const owner of ['user:1', 'user:3']) expect((await next(owner)).ok).toBe(true);
   } finally {
     await strict.close();
   }

@@ -69,7 +69,7 @@ describe('every limit is named in its error', () => {
   test('source', async () => {
     const small = startSandbox({ sourceBytes: 1_000 });
     const long = plugin(`export const x = '${'é'.repeat(500)}'`);
-    for (const outcome of [small.inspect(long), small.call(long, hook('x'))]) {
+    for (const outcome of [small.inspect(long, 'system'), small.call(long, hook('x'))]) {
       expect(await failureOf(outcome)).toMatchObject({
         kind: 'too_large',
         message: 'the source is over the limit of 1000 bytes',
@@ -145,7 +145,7 @@ describe('every limit is named in its error', () => {
     expect(await failureOf(small.call(hungry, hook('throwsNull')))).toMatchObject({ kind: 'thrown', message: 'null' });
     expect(small.stats().kills).toBe(0);
     const heavy = plugin(`const all = []; ${fill}`);
-    expect(await failureOf(small.inspect(heavy))).toMatchObject({
+    expect(await failureOf(small.inspect(heavy, 'system'))).toMatchObject({
       kind: 'memory',
       message: 'out of memory: the plugin used more than 24 MB',
     });
@@ -191,7 +191,7 @@ describe('inspect', () => {
       export function* many() {} export async function* manyAsync() {} export class Thing {} export const list = [1]; export const text = 'a';
       export const group = { a() {}, async b() {}, sub: { c() {} } };
       export default function () {}`);
-    const info = await sandbox.inspect(module);
+    const info = await sandbox.inspect(module, 'system');
     if (!info.ok) throw new Error(info.error.message);
     expect(info.value.meta).toEqual({ key: 'x', list: [1], nested: { deep: { deeper: { deepest: { no: 1 } } } } });
     expect(info.value.exports).toMatchObject({
@@ -216,18 +216,18 @@ describe('inspect', () => {
     });
   });
   test('without meta there is none', async () => {
-    expect(await sandbox.inspect(plugin('export const a = 1'))).toEqual({
+    expect(await sandbox.inspect(plugin('export const a = 1'), 'system')).toEqual({
       ok: true,
       value: { exports: { a: { type: 'other' } }, meta: undefined },
     });
   });
   test('says where the source is wrong', async () => {
-    expect(await failureOf(sandbox.inspect(plugin('const a = 1;\nconst b = ;')))).toMatchObject({
+    expect(await failureOf(sandbox.inspect(plugin('const a = 1;\nconst b = ;'), 'system'))).toMatchObject({
       kind: 'compile',
       line: 2,
       column: 11,
     });
-    expect(await failureOf(sandbox.inspect(plugin("\n\nthrow new Error('top')")))).toMatchObject({
+    expect(await failureOf(sandbox.inspect(plugin("\n\nthrow new Error('top')"), 'system'))).toMatchObject({
       kind: 'compile',
       message: 'top',
       line: 3,
@@ -239,21 +239,24 @@ describe('inspect', () => {
   });
   test('an endless or greedy module ends too', async () => {
     const tight = startSandbox({ callTimeoutMs: 300 });
-    expect((await failureOf(tight.inspect(plugin('for (;;);')))).kind).toBeOneOf(['timeout', 'killed']);
-    expect((await failureOf(tight.inspect(plugin('const a = new Array(2 ** 32 - 1).includes(1)')))).kind).toBe(
-      'killed',
-    );
-    expect((await tight.inspect(plugin('export const a = 1'))).ok).toBe(true);
+    expect((await failureOf(tight.inspect(plugin('for (;;);'), 'system'))).kind).toBeOneOf(['timeout', 'killed']);
+    expect(
+      (await failureOf(tight.inspect(plugin('const a = new Array(2 ** 32 - 1).includes(1)'), 'system'))).kind,
+    ).toBe('killed');
+    expect((await tight.inspect(plugin('export const a = 1'), 'system')).ok).toBe(true);
     await tight.close();
   });
   test('an export that is too long a list of names is cut, not refused', async () => {
-    const info = await sandbox.inspect(plugin('export const big = {}; for (let i = 0; i < 1e4; i++) big[`k${i}`] = i'));
+    const info = await sandbox.inspect(
+      plugin('export const big = {}; for (let i = 0; i < 1e4; i++) big[`k${i}`] = i'),
+      'system',
+    );
     expect(info.ok).toBe(true);
   });
 });
 
 describe('what is asynchronous is refused', () => {
-  const refused = (source: string) => failureOf(sandbox.inspect(plugin(source)));
+  const refused = (source: string) => failureOf(sandbox.inspect(plugin(source), 'system'));
   test('modules', async () => {
     for (const source of [
       'await 1',
@@ -296,6 +299,7 @@ describe('what is asynchronous is refused', () => {
           plugin(
             "export const a = 'import(1)'; // import(2)\nexport const b = /import(3)/; export const c = import.meta",
           ),
+          'system',
         )
       ).ok,
     ).toBe(true);

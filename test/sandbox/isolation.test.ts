@@ -72,7 +72,7 @@ describe('a plugin cannot forge what the host reads', () => {
        export const meta = { key: 'real' };`,
     );
     expect(await resultOf(sandbox, module, 'hook', [41])).toBe(42);
-    expect(await sandbox.inspect(module)).toMatchObject({ ok: true, value: { meta: { key: 'real' } } });
+    expect(await sandbox.inspect(module, 'system')).toMatchObject({ ok: true, value: { meta: { key: 'real' } } });
   });
 
   test('toJSON and setters on the prototypes', async () => {

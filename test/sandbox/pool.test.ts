@@ -159,29 +159,63 @@ describe('processes that die', () => {
 });
 
 describe('suspension', () => {
-  test('a plugin that had to be killed too often is refused for a while', async () => {
+  const strict = { callTimeoutMs: 300, killGraceMs: 100, killsToSuspend: 3, killWindowMs: 600_000, suspendMs: 300_000 };
+  const killFor = async (sandbox: Sandbox, owner: string) =>
+    expect((await failureOf(sandbox.call(one, hook('stuck', [], { owner })))).kind).toBe('killed');
+
+  test('one user whose calls are killed is refused alone: others and polls go on', async () => {
     let shift = 0;
     const clock: Clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + shift };
-    const sandbox = start(
-      { callTimeoutMs: 300, killGraceMs: 100, killsToSuspend: 3, killWindowMs: 600_000, suspendMs: 300_000 },
-      clock,
-    );
-    for (let i = 0; i < 3; i++) {
-      expect(sandbox.isSuspended('one')).toBe(false);
-      expect((await failureOf(sandbox.call(one, hook('stuck')))).kind).toBe('killed');
-    }
-    expect(sandbox.isSuspended('one')).toBe(true);
-    expect(sandbox.stats()).toMatchObject({ kills: 3, suspended: ['one'] });
-    const refused = await failureOf(sandbox.call(one, hook('id', [1])));
-    expect(refused.kind).toBe('suspended');
+    const sandbox = start(strict, clock);
+    for (let i = 0; i < 3; i++) await killFor(sandbox, 'user:1');
+    const refused = await failureOf(sandbox.call(one, hook('id', [1], { owner: 'user:1' })));
+    expect(refused).toMatchObject({ kind: 'owner_refused', retryAfterMs: expect.any(Number) });
     expect(refused.message).toContain('3 times within 600000 ms');
+    expect(sandbox.isSuspended('one')).toBe(false);
+    for (const owner of ['user:2', 'system']) expect(await resultOf(sandbox, one, 'id', [1], { owner })).toBe(1);
+    expect(await resultOf(sandbox, two, 'id', [1], { owner: 'user:1' })).toBe(1);
+    // What a vendor has answered already is still read.
+    expect(await resultOf(sandbox, one, 'id', [1], { owner: 'user:1', alreadyAdmitted: true })).toBe(1);
+    expect(sandbox.stats()).toMatchObject({ kills: 3, killCounts: [{ plugin: 'one', owner: 'user', kills: 3 }] });
+    shift = 300_000;
+    expect(await resultOf(sandbox, one, 'id', [1], { owner: 'user:1' })).toBe(1);
+  });
+
+  test('kills of three users suspend a plugin for everybody, for a while', async () => {
+    let shift = 0;
+    const clock: Clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + shift };
+    const sandbox = start(strict, clock);
+    for (const owner of ['user:1', 'user:2', 'user:3']) {
+      expect(sandbox.isSuspended('one')).toBe(false);
+      await killFor(sandbox, owner);
+    }
+    expect(sandbox.stats()).toMatchObject({ kills: 3, suspended: ['one'] });
+    expect((await failureOf(sandbox.call(one, hook('id', [1], { owner: 'user:4' })))).kind).toBe('suspended');
     // Nobody else is, and a corrected version can be inspected.
     expect(await resultOf(sandbox, two, 'id', [1])).toBe(1);
-    expect((await sandbox.inspect(one)).ok).toBe(true);
+    expect((await sandbox.inspect(one, 'system')).ok).toBe(true);
     shift = 300_000;
     expect(sandbox.isSuspended('one')).toBe(false);
     expect(await resultOf(sandbox, one, 'id', [1])).toBe(1);
     expect(sandbox.stats().suspended).toEqual([]);
+  });
+
+  test('kills of polls alone suspend a plugin', async () => {
+    const sandbox = start(strict);
+    for (let i = 0; i < 3; i++) await killFor(sandbox, 'system');
+    expect(sandbox.isSuspended('one')).toBe(true);
+    expect(sandbox.stats().killCounts).toEqual([{ plugin: 'one', owner: 'system', kills: 3 }]);
+  });
+
+  test('a waiting call of a user who is refused is refused at once', async () => {
+    const sandbox = start({ ...strict, processes: 1, killsToSuspend: 1 });
+    await sandbox.ready();
+    const killed = sandbox.call(one, hook('stuck'));
+    const waiting = sandbox.call(one, hook('id', [1]));
+    const other = sandbox.call(one, hook('id', [2], { owner: 'user:2' }));
+    expect((await failureOf(killed)).kind).toBe('killed');
+    expect((await failureOf(waiting)).kind).toBe('owner_refused');
+    expect(await other).toMatchObject({ ok: true, value: { value: 2 } });
   });
 
   test('kills that lie longer apart than the window do not add up', async () => {
@@ -189,7 +223,7 @@ describe('suspension', () => {
     const clock: Clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + shift };
     const sandbox = start({ callTimeoutMs: 100, killGraceMs: 50, killsToSuspend: 2, killWindowMs: 60_000 }, clock);
     for (let i = 0; i < 3; i++) {
-      expect((await failureOf(sandbox.call(one, hook('stuck')))).kind).toBe('killed');
+      await killFor(sandbox, 'system');
       shift += 60_001;
     }
     expect(sandbox.isSuspended('one')).toBe(false);
@@ -198,7 +232,7 @@ describe('suspension', () => {
   test('killing an inspection suspends nothing', async () => {
     const sandbox = start({ callTimeoutMs: 100, killGraceMs: 50, killsToSuspend: 1 });
     const bad = plugin('const x = new Array(2 ** 32 - 1).includes(1)', 'one');
-    expect((await failureOf(sandbox.inspect(bad))).kind).toBe('killed');
+    expect((await failureOf(sandbox.inspect(bad, 'system'))).kind).toBe('killed');
     expect(sandbox.isSuspended('one')).toBe(false);
   });
 });
@@ -235,6 +269,50 @@ describe('memory stays flat', () => {
   }, 180_000);
 });
 
+describe('fair shares', () => {
+  /** Until so many processes answer: as many calls of different plugins and users were under way at one moment. */
+  async function bringUp(sandbox: Sandbox, count: number): Promise<void> {
+    const isOverlapping = (spans: number[][]) =>
+      Math.max(...spans.map(([from = 0]) => from)) < Math.min(...spans.map(([, to = 0]) => to));
+    const measured = plugin(
+      'export function span(ms) { const a = Date.now(); while (Date.now() < a + ms); return [a, Date.now()] }',
+    );
+    for (;;) {
+      const spans = await Promise.all(
+        Array.from({ length: count }, (_, i) =>
+          resultOf(sandbox, { ...measured, key: `key${i}` }, 'span', [40], { owner: `user:1${i}` }),
+        ),
+      );
+      if (isOverlapping(spans as number[][])) return;
+    }
+  }
+
+  test('an owner whose slow calls fill the pool holds at most half of it while another waits', async () => {
+    const sandbox = start({ processes: 4 });
+    await bringUp(sandbox, 4);
+    const order: string[] = [];
+    const call = async (owner: string) => {
+      expect(await resultOf(sandbox, one, 'busy', [60], { owner })).toBe(60);
+      order.push(owner);
+    };
+    const greedy = Array.from({ length: 24 }, () => call('user:1'));
+    await Promise.all(Array.from({ length: 6 }, () => call('user:2')));
+    // Six calls of the other were made while greedy, who came first, made about as many and what had begun before.
+    expect(order.filter((owner) => owner === 'user:1').length).toBeLessThan(15);
+    await Promise.all(greedy);
+  });
+
+  test('slow calls of one user leave a process for quick calls of another to the same plugin', async () => {
+    const sandbox = start();
+    await bringUp(sandbox, 2);
+    const slow = Array.from({ length: 4 }, () => resultOf(sandbox, one, 'busy', [800], { owner: 'user:1' }));
+    const began = performance.now();
+    for (let i = 0; i < 5; i++) expect(await resultOf(sandbox, one, 'id', [i], { owner: 'user:2' })).toBe(i);
+    expect(performance.now() - began).toBeLessThan(800);
+    await Promise.all(slow);
+  });
+});
+
 describe('close', () => {
   test('fails what waits and runs, ends the processes, refuses what comes', async () => {
     const sandbox = start();
@@ -243,7 +321,7 @@ describe('close', () => {
     const waiting = sandbox.call(one, hook('id', [1]));
     const pids = childrenOf(process.pid);
     await sandbox.close();
-    for (const outcome of [running, waiting, sandbox.call(one, hook('id')), sandbox.inspect(one)]) {
+    for (const outcome of [running, waiting, sandbox.call(one, hook('id')), sandbox.inspect(one, 'system')]) {
       expect((await failureOf(outcome)).kind).toBe('closed');
     }
     for (const pid of pids) expect(() => process.kill(pid, 0)).toThrow();

@@ -18,7 +18,7 @@ async function main(): Promise<void> {
   const source = "export function sum(a, b) { return { sum: a + b, sign: utils.hmacSHA256('a', 'b') } }";
   const outcome = await sandbox.call(
     { key: 'p', version: '1.0.0', source, sourceHash: sha256Hex(source) },
-    { path: ['sum'], args: [40, 2], maxArgsBytes: 1_000, maxResultBytes: 1_000 },
+    { owner: 'user:1', path: ['sum'], args: [40, 2], maxArgsBytes: 1_000, maxResultBytes: 1_000 },
   );
   console.log(JSON.stringify(outcome.ok ? outcome.value.value : outcome.error));
   await sandbox.close();

@@ -40,7 +40,7 @@ export function plugin(source: string, key = 'plugin'): SandboxModule {
 }
 
 export function hook(name: string, args: readonly unknown[] = [], options: Partial<HookCall> = {}): HookCall {
-  return { path: name.split('.'), args, maxArgsBytes: MEBIBYTE, maxResultBytes: MEBIBYTE, ...options };
+  return { owner: 'user:1', path: name.split('.'), args, maxArgsBytes: MEBIBYTE, maxResultBytes: MEBIBYTE, ...options };
 }
 
 /** The value of a call that must succeed. */

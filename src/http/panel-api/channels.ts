@@ -181,7 +181,7 @@ export function channelRoutes(
       '/api/channel/:id/test',
       async ({ params, panel, origin, request }) => {
         const channel = await channels.get(readId(params.id));
-        const trial = await tasks.tryChannel(channel, request.signal);
+        const trial = await tasks.tryChannel(channel, panel.user.id, request.signal);
         const target = `channel:${channel.id}`;
         await audit({ panel, origin }, { action: 'channel.test', target, detail: { ok: trial.ok } });
         return ok(trial);

@@ -1,5 +1,5 @@
 import { Elysia, t } from 'elysia';
-import type { Json } from '../../kernel/index.ts';
+import { type Json, userOwner } from '../../kernel/index.ts';
 import {
   type Marketplace,
   type MarketSource,
@@ -92,7 +92,7 @@ export function marketplaceRoutes(kit: Kit, { marketplace, options, audit }: Mar
     .post(
       '/api/plugin/task/marketplace/install',
       async ({ body, panel, origin }) => {
-        const detail = await marketplace.install(body);
+        const detail = await marketplace.install(body, userOwner(panel.user.id));
         await audit(
           { panel, origin },
           {

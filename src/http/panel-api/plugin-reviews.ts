@@ -1,6 +1,6 @@
 import { Elysia, t } from 'elysia';
 import type { Billing } from '../../billing/index.ts';
-import type { Json } from '../../kernel/index.ts';
+import { type Json, userOwner } from '../../kernel/index.ts';
 import type { PluginService } from '../../plugins/index.ts';
 import { type Kit, ok, strictObject } from '../kit.ts';
 import { describeDiff, describePreview } from './describe-plugin.ts';
@@ -31,8 +31,8 @@ export function pluginReviewRoutes(kit: Kit, { plugins, billing }: ReviewDeps) {
     )
     .post(
       '/api/plugin/task/:key/preview',
-      async ({ params: { key }, body }) => {
-        const preview = await plugins.preview(key, body.version);
+      async ({ params: { key }, body, panel }) => {
+        const preview = await plugins.preview(key, body.version, userOwner(panel.user.id));
         const { orphaned, undeclared, unpriced } = billing.prices.judge({ pluginKey: key, ...preview.priced });
         return ok({
           ...describePreview(preview),
@@ -55,7 +55,10 @@ export function pluginReviewRoutes(kit: Kit, { plugins, billing }: ReviewDeps) {
     )
     .post(
       '/api/plugin/task/:key/dryrun',
-      async ({ params, body }) => ok(await plugins.dryRun(params.key, { ...body, args: (body.args ?? []) as Json[] })),
+      async ({ params, body, panel }) => {
+        const run = { ...body, args: (body.args ?? []) as Json[] };
+        return ok(await plugins.dryRun(params.key, run, userOwner(panel.user.id)));
+      },
       {
         root: true,
         body: strictObject({

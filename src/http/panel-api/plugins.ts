@@ -1,5 +1,6 @@
 import { Elysia, t } from 'elysia';
 import type { PanelPrincipal, RequestOrigin } from '../../auth/index.ts';
+import { userOwner } from '../../kernel/index.ts';
 import type { PluginService } from '../../plugins/index.ts';
 import { answerIcon } from '../answer-icon.ts';
 import { type Kit, ok, strictObject } from '../kit.ts';
@@ -40,7 +41,7 @@ export function pluginRoutes(kit: Kit, { plugins, audit }: { plugins: PluginServ
     origin: RequestOrigin;
   };
   async function upload({ body, panel, origin }: Upload) {
-    const detail = await plugins.upload(body);
+    const detail = await plugins.upload(body, userOwner(panel.user.id));
     const { key = '', version = '' } = detail.plugin ?? {};
     await audit(
       { panel, origin },

@@ -1,4 +1,4 @@
-import type { AppError } from '../../kernel/index.ts';
+import { ANONYMOUS_OWNER, type AppError, userOwner } from '../../kernel/index.ts';
 import type { ClientRequest, NativeRoute } from '../../tasks/index.ts';
 import type { Authenticators } from '../authorize-request.ts';
 import { errorResponse, httpErrors } from '../errors.ts';
@@ -85,9 +85,10 @@ export function createNativeRoutes(deps: NativeDeps): FindNative {
         const stranger = scope.api === undefined ? 1 : 0;
         if (strangers + stranger > MAX_STRANGERS) return plain;
         strangers += stranger;
+        const owner = scope.api ? userOwner(scope.api.user.id) : ANONYMOUS_OWNER;
         const seen = client ?? { ...readAddress(asked), params: opened.params, body: { kind: 'none' as const } };
         try {
-          const body = await opened.presentError(seen, describeNativeError(error, scope.requestId));
+          const body = await opened.presentError(seen, describeNativeError(error, scope.requestId), { owner });
           return body === undefined ? plain : Response.json(body, { status: plain.status, headers: plain.headers });
         } finally {
           strangers -= stranger;

@@ -1,4 +1,4 @@
-import { err, type Json, ok, type Result } from '../../kernel/index.ts';
+import { err, type Json, ok, type Result, SYSTEM_OWNER } from '../../kernel/index.ts';
 import type { ExportShape, HookOutcome, Sandbox, SandboxFailure } from '../../sandbox/index.ts';
 import { modulePath } from '../registry/load-plugin.ts';
 import { type Compiler, createCompiler } from '../source/compile-plugin.ts';
@@ -41,6 +41,7 @@ export async function openPlugin(
       sandbox.call(module, {
         path: modulePath(path, exports),
         args,
+        owner: SYSTEM_OWNER,
         maxArgsBytes: MAX_BYTES,
         maxResultBytes: MAX_BYTES,
         ...(unixNow === undefined ? {} : { unixNow }),

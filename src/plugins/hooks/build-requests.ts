@@ -42,7 +42,7 @@ function readRequest(
 export function buildSubmitRequest(
   plugin: LoadedPlugin,
   ctx: DriverContext,
-  options: HookOptions & { pinnedModel?: string } = {},
+  options: HookOptions & { pinnedModel?: string },
 ): Promise<Result<SubmitRequest, HookFailure>> {
   const { pinnedModel, ...callOptions } = options;
   return callHook(plugin, 'buildSubmitRequest', [ctx], callOptions, (value) => {
@@ -65,7 +65,7 @@ export function buildSubmitRequest(
 export function buildQueryRequest(
   plugin: LoadedPlugin,
   ctx: TaskQueryContext,
-  options: HookOptions = {},
+  options: HookOptions,
 ): Promise<Result<PluginRequest, HookFailure>> {
   return callHook(plugin, 'buildQueryRequest', [ctx], options, (value) => {
     const read = readRequest(value, plugin.manifest, ctx.baseUrl, 'GET', []);
@@ -77,7 +77,7 @@ export function buildQueryRequest(
 export function buildBatchQueryRequest(
   plugin: LoadedPlugin,
   ctx: BatchQueryContext,
-  options: HookOptions = {},
+  options: HookOptions,
 ): Promise<Result<PluginRequest, HookFailure>> {
   return callHook(plugin, 'buildBatchQueryRequest', [ctx, ctx.tasks], options, (value) => {
     const read = readRequest(value, plugin.manifest, ctx.baseUrl, 'GET', []);

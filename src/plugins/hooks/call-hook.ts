@@ -1,7 +1,7 @@
 import { err, type Json, ok, type Result, redactSecrets, sanitizeMessage } from '../../kernel/index.ts';
 import type { CallOptions, HookFailure, LoadedPlugin } from '../types.ts';
 
-export type HookOptions = Pick<CallOptions, 'admissionTimeoutMs' | 'signal' | 'secrets'>;
+export type HookOptions = Pick<CallOptions, 'owner' | 'alreadyAdmitted' | 'admissionTimeoutMs' | 'signal' | 'secrets'>;
 
 const invalidResult = (hook: string, message: string): HookFailure => ({
   kind: 'invalid_result',
@@ -29,6 +29,7 @@ export async function callHook<T>(
     : err(invalidResult(hook, `${hook}: ${redactSecrets(value.error, options.secrets ?? [])}`));
 }
 
-/** The host's trouble, not the plugin's: the call may be repeated and counts against nobody. */
-export const isHostFailure = (failure: Pick<HookFailure, 'kind'>): boolean =>
-  failure.kind === 'overloaded' || failure.kind === 'closed' || failure.kind === 'suspended';
+const HOST_FAILURES: ReadonlySet<HookFailure['kind']> = new Set(['overloaded', 'closed', 'suspended', 'owner_refused']);
+
+/** The host did not make the call: it may be repeated and counts against nobody. */
+export const isHostFailure = (failure: Pick<HookFailure, 'kind'>): boolean => HOST_FAILURES.has(failure.kind);

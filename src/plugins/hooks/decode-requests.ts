@@ -49,7 +49,7 @@ export function decodeProtocolRequest(
   plugin: LoadedPlugin,
   protocol: ProtocolName,
   ctx: ProtocolContext,
-  options: HookOptions = {},
+  options: HookOptions,
 ): Promise<Result<DecodedSubmit, HookFailure>> {
   return callHook(plugin, `protocols.${protocol}.decodeRequest`, [ctx], options, (value) => {
     if (!isObject(value) || value.kind !== 'submit' || Object.hasOwn(value, 'renderer')) return err(INVALID);
@@ -67,7 +67,7 @@ export function decodeNativeRequest(
   plugin: LoadedPlugin,
   route: PluginRoute,
   ctx: RouteContext,
-  options: HookOptions = {},
+  options: HookOptions,
 ): Promise<Result<DecodedSubmit | DecodedQuery, HookFailure>> {
   return callHook<DecodedSubmit | DecodedQuery>(plugin, `native.${route.decode ?? ''}`, [ctx], options, (value) => {
     if (!isObject(value) || Object.hasOwn(value, 'renderer')) return err(INVALID);

@@ -14,7 +14,7 @@ function extract(plugin: LoadedPlugin, hook: string, args: readonly unknown[], o
 }
 
 /** Facts for the price, before the reservation. */
-export const extractUsage = (plugin: LoadedPlugin, ctx: DriverContext, options: HookOptions = {}): ExtractedUsage =>
+export const extractUsage = (plugin: LoadedPlugin, ctx: DriverContext, options: HookOptions): ExtractedUsage =>
   extract(plugin, 'extractUsage', [{ ...ctx, usagePurpose: 'facts' }], options);
 
 /** Facts of the vendor's answer to the submission, to overlay those of the reservation. */
@@ -22,7 +22,7 @@ export const extractUsageOnSubmit = (
   plugin: LoadedPlugin,
   ctx: DriverContext,
   taskData: Json,
-  options: HookOptions = {},
+  options: HookOptions,
 ): ExtractedUsage => extract(plugin, 'extractUsageOnSubmit', [ctx, taskData], options);
 
 /** Facts of a parsed poll, to overlay all earlier ones; with the token counts that the result itself names. */
@@ -31,7 +31,7 @@ export async function extractUsageOnComplete(
   ctx: TaskQueryContext,
   result: CompletedResult,
   body: Json,
-  options: HookOptions = {},
+  options: HookOptions,
 ): ExtractedUsage {
   const reported = await extract(plugin, 'extractUsageOnComplete', [ctx, result, body], options);
   return reported.ok ? ok(addTokenCounts(plugin.manifest.usageSchema, result, reported.value)) : reported;

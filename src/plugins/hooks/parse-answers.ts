@@ -28,7 +28,7 @@ export function parseSubmitResponse(
   plugin: LoadedPlugin,
   ctx: DriverContext,
   response: SubmitResponse,
-  options: HookOptions = {},
+  options: HookOptions,
 ): Promise<Result<ParsedSubmission, HookFailure>> {
   return callHook(plugin, 'parseSubmitResponse', [ctx, response], options, (value) => {
     if (!isObject(value)) return err('the plugin returned no submit result');
@@ -54,7 +54,7 @@ export function parseTaskResult(
   ctx: TaskQueryContext,
   body: Json,
   response: ResponseInfo,
-  options: HookOptions = {},
+  options: HookOptions,
 ): Promise<Result<ParsedTask, HookFailure>> {
   return callHook(plugin, 'parseTaskResult', [ctx, body, response], options, (value) =>
     readTaskResult(value, options.secrets),
@@ -81,7 +81,7 @@ export function parseBatchResult(
   ctx: BatchQueryContext,
   body: Json,
   response: ResponseInfo,
-  options: HookOptions = {},
+  options: HookOptions,
 ): Promise<Result<Map<string, ParsedBatchItem>, HookFailure>> {
   return callHook(plugin, 'parseBatchResult', [ctx, body, response], options, (value) => {
     if (!Array.isArray(value)) return err('the plugin returned no list of task results');

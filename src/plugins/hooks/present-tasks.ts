@@ -8,7 +8,7 @@ export function renderVideo(
   plugin: LoadedPlugin,
   ctx: ProtocolContext,
   task: TaskView,
-  options: HookOptions = {},
+  options: HookOptions,
 ): Promise<Result<JsonObject, HookFailure>> {
   return callHook(plugin, 'protocols.proto_video.render', [ctx, task], options, (value) =>
     isObject(value) ? ok(value as JsonObject) : err('the plugin rendered no object'),
@@ -21,7 +21,7 @@ export function renderNative(
   route: PluginRoute,
   ctx: RouteContext,
   task: TaskView | TaskView[],
-  options: HookOptions = {},
+  options: HookOptions,
 ): Promise<Result<Json, HookFailure>> {
   return callHook(plugin, `native.${route.render}`, [ctx, task], options, (value) => ok(value ?? null));
 }
@@ -31,7 +31,7 @@ export async function renderNativeError(
   plugin: LoadedPlugin,
   ctx: RouteContext,
   error: NativeError,
-  options: HookOptions = {},
+  options: HookOptions,
 ): Promise<Result<Json | undefined, HookFailure>> {
   if (!plugin.has('native.error')) return ok(undefined);
   return callHook(plugin, 'native.error', [ctx, error], options, (value) => ok(value));

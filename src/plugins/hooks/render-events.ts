@@ -29,7 +29,7 @@ export function renderEvents(
   ctx: ProtocolContext,
   task: TaskView,
   previous: RenderedEvents['state'],
-  options: HookOptions = {},
+  options: HookOptions,
 ): Promise<Result<RenderedEvents, HookFailure>> {
   const args = previous ? [ctx, task, previous.value] : [ctx, task];
   return callHook(plugin, 'protocols.proto_responses.renderEvents', args, options, readRenderedEvents);

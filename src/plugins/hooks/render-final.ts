@@ -21,7 +21,7 @@ export function renderFinal(
   plugin: LoadedPlugin,
   ctx: ProtocolContext,
   task: TaskView,
-  options: HookOptions = {},
+  options: HookOptions,
 ): Promise<Result<RenderedFinal, HookFailure>> {
   return callHook(plugin, 'protocols.proto_responses.renderFinal', [ctx, task], options, readRenderedFinal);
 }

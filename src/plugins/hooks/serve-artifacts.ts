@@ -34,7 +34,7 @@ function readArtifact(entry: unknown): Result<Artifact, string> {
 export function listArtifacts(
   plugin: LoadedPlugin,
   ctx: ArtifactContext,
-  options: HookOptions = {},
+  options: HookOptions,
 ): Promise<Result<Artifact[], HookFailure>> {
   return callHook(plugin, 'listArtifacts', [ctx], options, (value) => {
     if (!Array.isArray(value)) return err('the plugin returned no list of artifacts');
@@ -112,7 +112,7 @@ function readContent(value: Json | undefined, manifest: Manifest, ctx: ContentCo
 export function buildContentRequest(
   plugin: LoadedPlugin,
   ctx: ContentContext,
-  options: HookOptions = {},
+  options: HookOptions,
 ): Promise<Result<ContentRequest, HookFailure>> {
   return callHook(plugin, 'buildContentRequest', [ctx], options, (value) => readContent(value, plugin.manifest, ctx));
 }

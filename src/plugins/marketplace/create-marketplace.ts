@@ -57,7 +57,7 @@ export interface Marketplace {
   /** The logo of a plugin; `undefined` when the index names none. */
   icon(name: Omit<OfferedName, 'version'>): Promise<IconImage | undefined>;
   /** Fetches source and logo, checks their hashes and uploads them. */
-  install(request: MarketInstall): Promise<UploadedPlugin>;
+  install(request: MarketInstall, owner?: string): Promise<UploadedPlugin>;
 }
 
 type Deps = {
@@ -171,7 +171,7 @@ export function createMarketplace(deps: Deps): Marketplace {
       return iconFile && (await fetchIcon(entry, iconFile)).image;
     },
 
-    async install({ source: sourceName, key, version: wanted, sha256, force, enabled }) {
+    async install({ source: sourceName, key, version: wanted, sha256, force, enabled }, owner) {
       const entry = await find({ source: sourceName, key });
       const version = versionOf(entry, wanted);
       if (sha256 !== undefined && sha256.toLowerCase() !== version.sha256) {
@@ -184,19 +184,22 @@ export function createMarketplace(deps: Deps): Marketplace {
         fetchSource(entry, version),
         iconFile ? fetchIcon(entry, iconFile) : undefined,
       ]);
-      const manifest = await plugins.check(source);
+      const manifest = await plugins.check(source, owner);
       if (!isAnnounced(manifest, key, wanted)) {
         throw pluginErrors.market_mismatch({
           message: `The file that the index announces as ${key}@${wanted} is ${manifest.key}@${manifest.version}.`,
         });
       }
-      return plugins.upload({
-        source,
-        sourceSha256: version.sha256,
-        ...(icon ? { icon: icon.dataUrl } : {}),
-        ...(force === undefined ? {} : { force }),
-        ...(enabled === undefined ? {} : { enabled }),
-      });
+      return plugins.upload(
+        {
+          source,
+          sourceSha256: version.sha256,
+          ...(icon ? { icon: icon.dataUrl } : {}),
+          ...(force === undefined ? {} : { force }),
+          ...(enabled === undefined ? {} : { enabled }),
+        },
+        owner,
+      );
     },
   };
 }

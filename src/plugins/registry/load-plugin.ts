@@ -87,13 +87,15 @@ export function loadPlugin(deps: {
     has: (hook) => findShape(pathOf(hook), compiled.exports)?.type === 'function',
     suspended: () => sandbox.isSuspended(countedAs),
     onTrial: () => loadPlugin({ ...quietly, countedAs: trialName(manifest) }),
-    async call(hook, args, options = {}): Promise<Result<Json | undefined, HookFailure>> {
+    async call(hook, args, options): Promise<Result<Json | undefined, HookFailure>> {
       const limit = options.large ? LARGE_BYTES : SMALL_BYTES;
       const secrets = options.secrets ?? [];
       const began = clock.monotonicMs();
       const outcome = await sandbox.call(module, {
         path: pathOf(hook),
         args,
+        owner: options.owner,
+        ...(options.alreadyAdmitted ? { alreadyAdmitted: true } : {}),
         maxArgsBytes: limit,
         maxResultBytes: limit,
         ...(options.admissionTimeoutMs === undefined ? {} : { admissionTimeoutMs: options.admissionTimeoutMs }),

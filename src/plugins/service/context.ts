@@ -16,6 +16,8 @@ export type ServiceContext = {
   logger: Logger;
   compiler: Compiler;
   registry: Registry;
+  /** On whose behalf plugin code is run. */
+  owner: string;
 };
 
 export function invalidPlugin(errors: readonly PluginFault[]): AppError {
@@ -31,7 +33,7 @@ export async function compileOrThrow(
   source: string,
   name?: { key: string; version: string },
 ): Promise<CompiledPlugin> {
-  const compiled = await ctx.compiler.compile(source, name);
+  const compiled = await ctx.compiler.compile(source, name, ctx.owner);
   if (compiled.ok) return compiled.value;
   if (compiled.error.kind === 'unavailable') {
     throw pluginErrors.unavailable({

@@ -1,4 +1,4 @@
-import type { Clock, Logger } from '../../kernel/index.ts';
+import { type Clock, type Logger, SYSTEM_OWNER } from '../../kernel/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import { createRegistry, type RuntimeStatus } from '../registry/create-registry.ts';
@@ -26,6 +26,7 @@ import { type Switch, setPluginEnabled } from './switch-plugin.ts';
 import { createTurns } from './take-turns.ts';
 import { type PluginUpload, type UploadedPlugin, uploadPlugin } from './upload-plugin.ts';
 
+/** `owner`: on whose behalf plugin code is run, as the sandbox counts it; nobody's unless given. */
 export interface PluginService extends Development {
   /** Publishes the first generation, then follows changes. Rejects when the database does not answer. */
   start(): Promise<void>;
@@ -34,8 +35,8 @@ export interface PluginService extends Development {
   pin(): Pin;
   current(): Generation;
   /** Judges a source as an upload does and stores nothing; throws `plugins.invalid` or `plugins.unavailable`. */
-  check(source: string): Promise<Manifest>;
-  upload(upload: PluginUpload): Promise<UploadedPlugin>;
+  check(source: string, owner?: string): Promise<Manifest>;
+  upload(upload: PluginUpload, owner?: string): Promise<UploadedPlugin>;
   list(): Promise<PluginSummary[]>;
   detail(key: string, version?: string): Promise<PluginDetail>;
   versions(key: string): Promise<PluginVersion[]>;
@@ -49,8 +50,8 @@ export interface PluginService extends Development {
   /** Versions by number, or `factory`. */
   diff(key: string, from: string, to: string): Promise<VersionDiff>;
   /** A stored version by number, or `factory`. */
-  preview(key: string, version: string): Promise<ActivationPreview>;
-  dryRun(key: string, run: DryRun): Promise<DryRunOutcome>;
+  preview(key: string, version: string, owner?: string): Promise<ActivationPreview>;
+  dryRun(key: string, run: DryRun, owner?: string): Promise<DryRunOutcome>;
   runtimeStatus(): RuntimeStatus;
 }
 
@@ -72,7 +73,8 @@ export function createPluginService(deps: Deps): PluginService {
   const compiler = createCompiler(deps.sandbox);
   const registry = createRegistry({ ...deps, compiler });
   const development = createDevelopment({ compiler, registry });
-  const ctx: ServiceContext = { ...deps, compiler, registry };
+  const ctx: ServiceContext = { ...deps, compiler, registry, owner: SYSTEM_OWNER };
+  const of = (owner = SYSTEM_OWNER): ServiceContext => ({ ...ctx, owner });
   const inTurn = createTurns({ store, clock, registry });
   const stopping = new AbortController();
   let unsubscribe: (() => void) | undefined;
@@ -103,12 +105,12 @@ export function createPluginService(deps: Deps): PluginService {
     pin: registry.pin,
     current: registry.current,
     develop: (source) => inTurn(() => development.develop(source)),
-    async check(source) {
-      const compiled = await compileOrThrow(ctx, source);
+    async check(source, owner) {
+      const compiled = await compileOrThrow(of(owner), source);
       refuseHiddenNames(compiled);
       return compiled.manifest;
     },
-    upload: (upload) => inTurn(() => uploadPlugin(ctx, upload)),
+    upload: (upload, owner) => inTurn(() => uploadPlugin(of(owner), upload)),
     list: () => listPlugins(ctx),
     detail: (key, version) => describePlugin(ctx, key, version),
     versions: (key) => listVersions(ctx, key),
@@ -118,8 +120,8 @@ export function createPluginService(deps: Deps): PluginService {
     narrow: (key, models) => inTurn(() => narrowModels(ctx, key, models)),
     deleteVersion: (key, version, options = {}) => inTurn(() => deleteVersion(ctx, key, version, options)),
     diff: (key, from, to) => diffVersions(ctx, key, from, to),
-    preview: (key, version) => previewActivation(ctx, key, version),
-    dryRun: (key, run) => dryRunHook(ctx, key, run),
+    preview: (key, version, owner) => previewActivation(of(owner), key, version),
+    dryRun: (key, run, owner) => dryRunHook(of(owner), key, run),
     runtimeStatus: registry.status,
   };
 }

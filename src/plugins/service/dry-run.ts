@@ -34,6 +34,7 @@ export async function dryRunHook(ctx: ServiceContext, key: string, run: DryRun):
     {
       path: modulePath([run.hook, ...members], exports),
       args: run.args,
+      owner: ctx.owner,
       maxArgsBytes: MAX_BYTES,
       maxResultBytes: MAX_BYTES,
       admissionTimeoutMs: ADMISSION_MS,
@@ -41,6 +42,10 @@ export async function dryRunHook(ctx: ServiceContext, key: string, run: DryRun):
   );
   if (!outcome.ok) {
     const { message, kind, console, line, column } = outcome.error;
+    if (kind === 'owner_refused') {
+      const retryAfterSeconds = Math.ceil((outcome.error.retryAfterMs ?? 0) / 1000);
+      throw pluginErrors.calls_refused({ message: `${message}.`, retryAfterSeconds });
+    }
     if (isHostFailure(outcome.error)) throw pluginErrors.unavailable({ message, retryAfterSeconds: 5 });
     throw pluginErrors.hook_failed({
       message,

@@ -58,7 +58,11 @@ export async function previewActivation(ctx: ServiceContext, key: string, versio
     priced: { before: serving ? pricedPart(serving.manifest) : null, after: pricedPart(manifest) },
     channels: affectedChannels(channels, key, serving?.manifest, changes),
     conflict: preflight(plugins.values(), candidate) ?? null,
-    replay: await replayTasks(tasks, channels, serving?.onTrial(), candidate.onTrial()),
+    replay: await replayTasks(tasks, channels, {
+      serving: serving?.onTrial(),
+      candidate: candidate.onTrial(),
+      owner: ctx.owner,
+    }),
   };
 }
 

@@ -32,11 +32,11 @@ type Reader = (task: TaskRecord) => Promise<ReplayVerdict>;
 export async function replayTasks(
   tasks: readonly TaskRecord[],
   channels: readonly ChannelRecord[],
-  serving: LoadedPlugin | undefined,
-  candidate: LoadedPlugin,
+  { serving, candidate, owner }: { serving: LoadedPlugin | undefined; candidate: LoadedPlugin; owner: string },
 ): Promise<ReplayedTask[]> {
   const baseUrls = new Map(channels.map(({ id, baseUrl }) => [id, baseUrl]));
-  const [readBefore, readAfter] = [serving && createReader(serving, baseUrls), createReader(candidate, baseUrls)];
+  const readBefore = serving && createReader(serving, baseUrls, owner);
+  const readAfter = createReader(candidate, baseUrls, owner);
   const replayed: ReplayedTask[] = [];
   for (const task of tasks) {
     const before = readBefore ? await readBefore(task) : null;
@@ -50,11 +50,11 @@ export async function replayTasks(
 
 const statusOf = (verdict: ReplayVerdict): string => ('error' in verdict ? '' : verdict.status);
 
-function createReader(plugin: LoadedPlugin, baseUrls: ReadonlyMap<number, string>): Reader {
+function createReader(plugin: LoadedPlugin, baseUrls: ReadonlyMap<number, string>, owner: string): Reader {
   let stopped = false;
   return async (task) => {
     if (stopped) return { error: 'not read: an earlier call had to be ended by force' };
-    const parsed = await parseStored(plugin, task, baseUrls.get(task.channelId) ?? '');
+    const parsed = await parseStored(plugin, task, baseUrls.get(task.channelId) ?? '', owner);
     if (parsed.ok) {
       const { status, progress, reason } = parsed.value;
       return { status, progress: progress ?? null, reason };
@@ -71,6 +71,7 @@ async function parseStored(
   plugin: LoadedPlugin,
   task: TaskRecord,
   baseUrl: string,
+  owner: string,
 ): Promise<Result<ParsedTask, Failure>> {
   const { originModelName: model, upstreamModelName } = task.properties;
   const context = {
@@ -84,7 +85,7 @@ async function parseStored(
     data: task.data,
     state: task.state,
   };
-  const options = { admissionTimeoutMs: ADMISSION_MS };
+  const options = { owner, admissionTimeoutMs: ADMISSION_MS };
   if (plugin.manifest.fetchMode === 'per_task') return parseTaskResult(plugin, context, task.data, RESPONSE, options);
   const batch = { baseUrl, authHeader: '', tasks: [context] };
   let first: Failure | undefined;

@@ -1,4 +1,4 @@
-import { err, ok, type Result, sha256Hex } from '../../kernel/index.ts';
+import { err, ok, type Result, SYSTEM_OWNER, sha256Hex } from '../../kernel/index.ts';
 import type { ExportShape, Sandbox, SandboxFailure } from '../../sandbox/index.ts';
 import { checkBaseExports, checkModeExports } from '../manifest/check-exports.ts';
 import { checkManifest } from '../manifest/check-manifest.ts';
@@ -22,13 +22,22 @@ export type CompiledPlugin = {
 export type CompileFailure = { kind: 'faults'; faults: PluginFault[] } | { kind: 'unavailable'; message: string };
 
 export interface Compiler {
-  /** Checks a source; the same source is looked at once. `name` stands for the plugin until its manifest is known. */
-  compile(source: string, name?: { key: string; version: string }): Promise<Result<CompiledPlugin, CompileFailure>>;
+  /** Checks a source; the same source is looked at once. `name` stands for the plugin until its manifest is known; `owner`: whose upload it is, nobody's unless given. */
+  compile(
+    source: string,
+    name?: { key: string; version: string },
+    owner?: string,
+  ): Promise<Result<CompiledPlugin, CompileFailure>>;
   /** Forgets what it knows of all other sources, here and in the sandbox. */
   retain(sourceHashes: ReadonlySet<string>): void;
 }
 
-const HOST_TROUBLE: ReadonlySet<SandboxFailure['kind']> = new Set(['overloaded', 'closed', 'suspended']);
+const HOST_TROUBLE: ReadonlySet<SandboxFailure['kind']> = new Set([
+  'overloaded',
+  'closed',
+  'suspended',
+  'owner_refused',
+]);
 
 /** Ends that may have been an accident of the process: not remembered as a verdict on the source. */
 const UNCERTAIN: ReadonlySet<SandboxFailure['kind']> = new Set(['killed', 'timeout', 'memory']);
@@ -41,15 +50,12 @@ export function createCompiler(sandbox: Sandbox): Compiler {
     source: string,
     sourceHash: string,
     name: { key: string; version: string } | undefined,
+    owner: string,
   ): Promise<Result<CompiledPlugin, CompileFailure>> {
     const { faults, program } = checkSource(source);
     if (faults.length > 0 || !program) return err({ kind: 'faults', faults });
-    const inspecting = sandbox.inspect({
-      key: name?.key ?? `upload:${sourceHash.slice(0, 12)}`,
-      version: name?.version ?? '',
-      source,
-      sourceHash,
-    });
+    const { key, version } = name ?? { key: `upload:${sourceHash.slice(0, 12)}`, version: '' };
+    const inspecting = sandbox.inspect({ key, version, source, sourceHash }, owner);
     // The schema is compiled while the sandbox evaluates the first module, not after it.
     checkSchema({});
     const inspected = await inspecting;
@@ -71,11 +77,11 @@ export function createCompiler(sandbox: Sandbox): Compiler {
     return ok({ source, sourceHash, manifest: manifest.value, exports });
   }
 
-  const compile: Compiler['compile'] = (source, name) => {
+  const compile: Compiler['compile'] = (source, name, owner = SYSTEM_OWNER) => {
     const sourceHash = sha256Hex(source);
     const earlier = known.get(sourceHash);
     if (earlier) return earlier;
-    const result = examine(source, sourceHash, name).then((verdict) => {
+    const result = examine(source, sourceHash, name, owner).then((verdict) => {
       if (!verdict.ok && verdict.error.kind === 'unavailable') known.delete(sourceHash);
       return verdict;
     });

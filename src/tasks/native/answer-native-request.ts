@@ -1,4 +1,4 @@
-import { isObject, type Json } from '../../kernel/index.ts';
+import { isObject, type Json, userOwner } from '../../kernel/index.ts';
 import {
   type DecodedSubmit,
   decodeNativeRequest,
@@ -12,7 +12,7 @@ import { decodeContext } from '../build-contexts.ts';
 import { taskErrors } from '../errors.ts';
 import { submitOnce } from '../idempotency/submit-once.ts';
 import { ownTasks } from '../own-tasks.ts';
-import { hookError } from '../prepare-submission.ts';
+import { busyForYou, hookError } from '../prepare-submission.ts';
 import { resolveOriginTasks } from '../resolve-origin-tasks.ts';
 import { submittedObject, taskView } from '../show-task.ts';
 import { submitTask } from '../submit-task.ts';
@@ -29,6 +29,8 @@ export type NativeCall = {
 
 /** `replayed`: of an earlier request with the same Idempotency-Key. */
 export type NativeAnswer = { body: Json; replayed: boolean };
+
+const optionsOf = ({ caller }: NativeCall) => ({ owner: userOwner(caller.user.id) });
 
 type View = Parameters<typeof renderNative>[3];
 type Owned = { plugin: LoadedPlugin; route: PluginRoute; generation: number };
@@ -47,7 +49,7 @@ export async function answerNativeRequest(deps: TaskDeps, owned: Owned, call: Na
     return { body: task ? await present(owned, call, taskView(task)) : null, replayed: false };
   }
   if (route.models) checkRouteModel(route.models, request.body);
-  const decoded = await decodeNativeRequest(plugin, route, decodeContext(request));
+  const decoded = await decodeNativeRequest(plugin, route, decodeContext(request), optionsOf(call));
   if (!decoded.ok) throw hookError(decoded.error);
   if (decoded.value.kind === 'query') {
     const tasks = await lookUp(deps, owned, call, decoded.value.taskIds);
@@ -80,7 +82,7 @@ async function submit(deps: TaskDeps, owned: Owned, call: NativeCall, decoded: D
       originTasks: await resolveOriginTasks(deps, caller, plugin, decoded.originTaskIds),
     }),
   );
-  const presented = await renderNative(plugin, route, decodeContext(request), taskView(task));
+  const presented = await renderNative(plugin, route, decodeContext(request), taskView(task), optionsOf(call));
   if (presented.ok) return { body: presented.value, replayed };
   // The task is stored and billed: whoever submitted it must get its id, in whatever words.
   const { message } = presented.error;
@@ -95,8 +97,8 @@ async function lookUp(deps: TaskDeps, { plugin }: Owned, { caller }: NativeCall,
   return tasks;
 }
 
-async function present({ plugin, route }: Owned, { request }: NativeCall, view: View): Promise<Json> {
-  const presented = await renderNative(plugin, route, decodeContext(request), view);
+async function present({ plugin, route }: Owned, call: NativeCall, view: View): Promise<Json> {
+  const presented = await renderNative(plugin, route, decodeContext(call.request), view, optionsOf(call));
   if (presented.ok) return presented.value;
   throw presenterError(presented.error, view);
 }
@@ -104,6 +106,7 @@ async function present({ plugin, route }: Owned, { request }: NativeCall, view: 
 function presenterError(failure: HookFailure, view: View) {
   // A hundred tasks of a megabyte each are more than a hook takes: fewer can be had.
   if (failure.kind === 'too_large' && Array.isArray(view) && view.length > 1) return taskErrors.tasks_too_large();
+  if (failure.kind === 'owner_refused') return busyForYou(failure);
   if (isHostFailure(failure)) return taskErrors.plugin_unavailable({ retryAfterSeconds: 5, cause: failure });
   return taskErrors.plugin_presenter_failed({ cause: failure });
 }

@@ -1,5 +1,5 @@
 import type { Json } from '../../kernel/index.ts';
-import { type NativeError, renderNativeError } from '../../plugins/index.ts';
+import { type HookOptions, type NativeError, renderNativeError } from '../../plugins/index.ts';
 import { decodeContext } from '../build-contexts.ts';
 import type { TaskDeps } from '../types.ts';
 import { answerNativeRequest, type NativeAnswer, type NativeCall } from './answer-native-request.ts';
@@ -14,7 +14,11 @@ export type NativeRoute = {
   /** Decodes, submits or looks up, presents. Throws what is refused. */
   answer(call: NativeCall): Promise<NativeAnswer>;
   /** A failure in the vendor's own words; undefined where the plugin has none or fails at it. Never rejects. */
-  presentError(request: Parameters<typeof decodeContext>[0], error: NativeError): Promise<Json | undefined>;
+  presentError(
+    request: Parameters<typeof decodeContext>[0],
+    error: NativeError,
+    options: Pick<HookOptions, 'owner'>,
+  ): Promise<Json | undefined>;
   /** Lets go of the generation; called once the request is answered. */
   release(): void;
 };
@@ -41,8 +45,8 @@ export function openNativeRoute(deps: TaskDeps, method: string, path: string): O
         pattern: route.path,
         params,
         answer: (call) => answerNativeRequest(deps, { plugin, route, generation: generation.number }, call),
-        async presentError(request, error) {
-          const presented = await renderNativeError(plugin, decodeContext(request), error);
+        async presentError(request, error, options) {
+          const presented = await renderNativeError(plugin, decodeContext(request), error, options);
           if (presented.ok) return presented.value ?? undefined;
           deps.logger.warn(
             { plugin: plugin.key, reason: presented.error.message },

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../kernel/index.ts';
+import { type JsonObject, userOwner } from '../../kernel/index.ts';
 import { decodeProtocolRequest, type Generation, type ProtocolContext } from '../../plugins/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
 import { protocolContext } from '../build-contexts.ts';
@@ -64,7 +64,8 @@ export async function createResponse(
     else patience.signal.addEventListener('abort', letGo, { once: true });
     // By the task: a repeat may be answered with one of another plugin, which served the model then.
     const plugin = pin.generation.plugins.get(task.platform);
-    const rendering = { plugin, context: accepted.context, signal: patience.signal };
+    const owner = userOwner(caller.user.id);
+    const rendering = { plugin, context: accepted.context, owner, signal: patience.signal };
     if (stream)
       return { kind: 'stream', replayed, events: endingWith(streamResponse(deps, rendering, task), patience.end) };
     const response = await awaitResponse(deps, rendering, task).finally(patience.end);
@@ -103,7 +104,9 @@ async function submit(
   { owner: { plugin }, generation, context, model, form, request }: Accepted,
   idempotency: Idempotency | undefined,
 ): Promise<TaskRecord> {
-  const decoded = await decodeProtocolRequest(plugin, 'proto_responses', context);
+  const decoded = await decodeProtocolRequest(plugin, 'proto_responses', context, {
+    owner: userOwner(caller.user.id),
+  });
   if (!decoded.ok) throw hookError(decoded.error);
   const { action = '', requestBody, originTaskIds } = decoded.value;
   return submitTask(deps, {

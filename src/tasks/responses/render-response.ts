@@ -13,6 +13,7 @@ import {
 import type { TaskRecord } from '../../store/ports/index.ts';
 import { artifactContext } from '../build-contexts.ts';
 import { issueArtifactLinks } from '../issue-artifact-links.ts';
+import { busyForYou } from '../prepare-submission.ts';
 import { taskView } from '../show-task.ts';
 import type { TaskDeps } from '../types.ts';
 import { failedResponse, NOT_OBSERVED, renderedResponse, TASK_FAILED } from './response-objects.ts';
@@ -26,6 +27,10 @@ export type Rendering = {
   plugin: LoadedPlugin | undefined;
   /** Without the artifacts, which a task has only in the end. */
   context: ProtocolContext;
+  /** On whose behalf: the user of the task. */
+  owner: string;
+  /** Nothing is bought by asking again: a plugin that is refused to its owner is told, not waited for. */
+  isRetrieval?: true;
   /** Ends the patience with an overloaded host. */
   signal: AbortSignal;
 };
@@ -36,12 +41,13 @@ export type Rendering = {
  */
 async function patiently<T>(
   { clock, limits }: TaskDeps,
-  signal: AbortSignal,
-  call: (options: HookOptions) => Promise<Result<T, Pick<HookFailure, 'kind' | 'message'>>>,
+  { owner, signal, isRetrieval }: Rendering,
+  call: (options: HookOptions) => Promise<Result<T, RenderFailure>>,
 ): Promise<Result<T, string> | undefined> {
   while (!signal.aborted) {
-    const result = await call({ admissionTimeoutMs: ADMISSION_MS, signal });
+    const result = await call({ owner, admissionTimeoutMs: ADMISSION_MS, signal });
     if (result.ok) return result;
+    if (isRetrieval && result.error.kind === 'owner_refused') throw busyForYou(result.error);
     if (!isHostFailure(result.error)) return { ok: false, error: result.error.message };
     await clock.sleep(limits.tickMs, signal);
   }
@@ -51,11 +57,12 @@ async function patiently<T>(
 /** What the plugin says has happened since it returned `previous`. */
 export const renderStep = (
   deps: TaskDeps,
-  { plugin, context, signal }: Rendering,
+  rendering: Rendering,
   task: TaskRecord,
   previous: RenderedEvents['state'],
 ): Promise<Result<RenderedEvents, string> | undefined> =>
-  patiently(deps, signal, async (options) => {
+  patiently(deps, rendering, async (options) => {
+    const { plugin, context } = rendering;
     if (!plugin?.has('protocols.proto_responses.renderEvents')) return gone;
     const complete = await withArtifacts(deps, plugin, context, task, options);
     return complete.ok ? renderEvents(plugin, complete.value, taskView(task), previous, options) : complete;
@@ -72,7 +79,7 @@ export async function renderEnded(
   if (task.status === 'FAILURE') return failedResponse(task, TASK_FAILED);
   const { plugin } = rendering;
   const answer = plugin?.has('protocols.proto_responses.renderFinal')
-    ? await patiently(deps, rendering.signal, async (options) => {
+    ? await patiently(deps, rendering, async (options) => {
         const complete = await withArtifacts(deps, plugin, rendering.context, task, options);
         if (!complete.ok) return complete;
         const final = await renderFinal(plugin, complete.value, taskView(task), options);
@@ -105,6 +112,7 @@ export const reportUnrendered = ({ logger }: TaskDeps, task: TaskRecord, reason:
     'a response could not be rendered by its plugin',
   );
 
+type RenderFailure = Pick<HookFailure, 'kind' | 'message' | 'retryAfterMs'>;
 const failure = (message: string) => ({ ok: false as const, error: { kind: 'invalid_result' as const, message } });
 const gone = failure('the plugin of the task does not answer responses any longer');
 
@@ -115,7 +123,7 @@ async function withArtifacts(
   context: ProtocolContext,
   task: TaskRecord,
   options: HookOptions,
-): Promise<Result<ProtocolContext, Pick<HookFailure, 'kind' | 'message'>>> {
+): Promise<Result<ProtocolContext, RenderFailure>> {
   if (task.status !== 'SUCCESS') return { ok: true, value: context };
   if (!plugin.manifest.hasArtifacts) return { ok: true, value: { ...context, artifacts: {} } };
   const listed = await listArtifacts(plugin, artifactContext(task), options);

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../kernel/index.ts';
+import { type JsonObject, userOwner } from '../../kernel/index.ts';
 import { protocolContext } from '../build-contexts.ts';
 import { taskErrors } from '../errors.ts';
 import { hasEnded } from '../show-task.ts';
@@ -13,7 +13,7 @@ const PATIENCE_MS = 10_000;
 /**
  * A user's own response as it is now: `GET /v1/responses/:id`. A task that was created as a response has an answer always, also when its
  * plugin is gone; the plugin that serves now renders, not the one of the submission.
- * @throws tasks.not_found
+ * @throws tasks.not_found, tasks.plugin_busy_for_you
  */
 export async function retrieveResponse(
   deps: TaskDeps,
@@ -33,7 +33,11 @@ export async function retrieveResponse(
     const plugin = pin.generation.plugins.get(task.platform);
     const model = task.properties.originModelName;
     const context = protocolContext(plugin?.manifest, 'proto_responses', request, { operation: 'retrieve', model });
-    const ended = await renderEnded(deps, { plugin, context, signal: patience.signal }, task);
+    const ended = await renderEnded(
+      deps,
+      { plugin, context, owner: userOwner(userId), isRetrieval: true, signal: patience.signal },
+      task,
+    );
     return ended ?? failedResponse(task, NOT_OBSERVED);
   } finally {
     patience.end();

@@ -1,0 +1,122 @@
+/** Hook calls that have to be killed count against the user who caused them, on every way in. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import {
+  type Administrator,
+  type Answer,
+  ask,
+  type Gateway,
+  setUp,
+  startGateway,
+  startVendor,
+  type VendorProcess,
+} from '../support/gateway.ts';
+import { submit, waitForEnd } from '../support/main-job.ts';
+
+setDefaultTimeout(120_000);
+
+const PASSWORD = 'correct horse battery';
+/** A prompt on which the plugin below never ends, and not even the engine's own interrupt gets through. */
+const DEADLY = 'a cat [stuck]';
+const source = (await Bun.file(new URL('../../src/plugins/factory/demo.js', import.meta.url)).text())
+  .replace("version: '1.0.0'", "version: '1.0.1'")
+  .replace(
+    'function normalize(fields) {',
+    "function normalize(fields) { if (String(fields.prompt).includes('[stuck]')) new Array(2 ** 32 - 1).includes(1);",
+  );
+
+let vendor: VendorProcess;
+let gateway: Gateway;
+let root: Administrator;
+let attacker: { key: string; token: string };
+let other: { key: string; token: string };
+
+async function createUser(username: string): Promise<{ key: string; token: string }> {
+  const { id } = await root.call<{ id: number }>('POST', '/api/user', { username, password: PASSWORD, role: 1 });
+  await root.call('POST', '/api/user/manage', { id, action: 'add_quota', mode: 'add', value: 1_000_000 });
+  const login = await ask(`${gateway.url}/api/user/login`, { body: { username, password: PASSWORD } });
+  const token = (login.body.data as { access_token: string }).access_token;
+  const made = await ask(`${gateway.url}/api/token`, { token, body: { name: 'k', unlimited_quota: true } });
+  return { token, key: (made.body.data as { key: string }).key };
+}
+
+beforeAll(async () => {
+  vendor = await startVendor();
+  gateway = await startGateway({
+    env: {
+      SANDBOX_TIMEOUT_MILLISECONDS: '500',
+      SANDBOX_KILL_GRACE_MILLISECONDS: '100',
+      TASK_POLL_INTERVAL_SECONDS: '1',
+    },
+  });
+  root = await setUp(gateway);
+  await root.call('POST', '/api/plugin/task', { source });
+  await root.createChannel(vendor.url);
+  await root.call('PUT', '/api/price', {
+    plugin_key: 'demo',
+    model: 'demo-video',
+    expression: '0.0001 * u("seconds")',
+  });
+  [attacker, other] = [await createUser('attacker'), await createUser('other')];
+});
+afterAll(async () => {
+  await gateway?.stop();
+  await vendor?.stop();
+});
+
+const post = (path: string, token: string, body: unknown) => ask(`${gateway.url}${path}`, { token, body });
+const openAiCode = ({ status, body }: Answer) => [status, (body.error as { code: string } | undefined)?.code];
+const panelCode = ({ status, body }: Answer) => [status, body.code];
+
+describe('a key whose requests have the plugin killed again and again', () => {
+  let running: string;
+
+  test('is answered 503 for those that were killed', async () => {
+    // A task of the other one that is polled all the while.
+    const submitted = await submit(gateway.url, other.key, { prompt: 'a slow cat [duration=4]' });
+    expect(submitted.status).toBe(200);
+    running = String(submitted.body.id);
+    for (let i = 0; i < 3; i++)
+      expect(openAiCode(await submit(gateway.url, attacker.key, { prompt: DEADLY }))).toEqual([
+        503,
+        'plugin_unavailable',
+      ]);
+  });
+
+  test('is refused 429 with Retry-After on every surface', async () => {
+    const body = { model: 'demo-video', prompt: 'a harmless cat' };
+    const answers = [
+      await post('/v1/tasks/demo', attacker.key, body),
+      await post('/v1/videos', attacker.key, body),
+      await post('/v1/responses', attacker.key, { model: 'demo-video', input: 'a harmless cat' }),
+      await post('/demo/v1/videos', attacker.key, body),
+    ];
+    for (const answer of answers) {
+      expect(openAiCode(answer)).toEqual([429, 'plugin_busy_for_you']);
+      expect(Number(answer.headers.get('retry-after'))).toBeWithin(1, 301);
+    }
+    for (const path of ['/api/task', '/api/task/quote']) {
+      const answer = await post(path, attacker.token, { plugin_key: 'demo', body });
+      expect(panelCode(answer)).toEqual([429, 'PLUGIN_BUSY_FOR_YOU']);
+    }
+  });
+
+  test('hurts nobody else: other submissions of the plugin, and the polls of running tasks, go on', async () => {
+    const next = await submit(gateway.url, other.key, {});
+    expect(next.status).toBe(200);
+    const quote = await post('/api/task/quote', other.token, {
+      plugin_key: 'demo',
+      body: { model: 'demo-video', prompt: 'a harmless cat' },
+    });
+    expect(quote.status).toBe(200);
+    for (const id of [running, String(next.body.id)])
+      expect(await waitForEnd(gateway.url, other.key, id)).toMatchObject({ status: 'SUCCESS' });
+    const { sandbox } = await root.call<{ sandbox: { suspended: string[] } }>('GET', '/api/node');
+    expect(sandbox.suspended).toEqual([]);
+  });
+
+  test('is counted in the metrics without a name', async () => {
+    const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
+    expect(metrics).toContain('taskgate_sandbox_kills{plugin="demo",owner="user"} 3');
+    expect(metrics).not.toContain('user:');
+  });
+});
