@@ -349,7 +349,7 @@ export function parseBatchResult(ctx, body) { return ${list}.map((job) => ({ tas
       await node
         .current()
         .plugins.get(suspended)
-        ?.call('parseTaskResult', [{}, { stuck: true }], { owner: 'user:1' });
+        ?.call('parseTaskResult', [{}, { stuck: true }], { owner: 'system' });
       expect(tight.isSuspended(suspended)).toBe(true);
       expect((await node.preview(suspended, '2.0.0')).replay).toEqual(replay);
 
