@@ -6,7 +6,7 @@ import { LATE_MS } from './list-attention.ts';
 import { readOptions } from './options/read-options.ts';
 
 export type Finding = {
-  check: 'configuration' | 'data_dir' | 'database' | 'ledger' | 'secrets' | 'tasks' | 'clock' | 'nodes';
+  check: 'configuration' | 'data_dir' | 'database' | 'ledger' | 'audit' | 'secrets' | 'tasks' | 'clock' | 'nodes';
   /** A warning deserves a look and changes no exit code; an error does. */
   level: 'ok' | 'warning' | 'error';
   message: string;
@@ -27,6 +27,7 @@ export async function examineStore(store: Store, secretBox: SecretBox, clock: Cl
     },
   ];
   findings.push(await examineLedger(store));
+  findings.push(await examineAudit(store));
   findings.push(await examineSecrets(store, secretBox));
   findings.push(await examineOptions(store, secretBox));
   findings.push(await examineProviders(store, secretBox));
@@ -54,6 +55,30 @@ async function examineLedger(store: Store): Promise<Finding> {
     message: `${more ? 'at least ' : ''}${named.length} balances do not agree with the ledger: ${named.join('; ')}`,
     details: { users, tasks },
   };
+}
+
+async function examineAudit(store: Store): Promise<Finding> {
+  const { faults, chained, unchained } = await store.logs.verifyAudit();
+  if (faults.length > 0) {
+    const named = faults.map(({ chain, id, fault }) =>
+      fault === 'changed' ? `row ${id} was changed` : `rows next to row ${id} are gone (${chain})`,
+    );
+    return {
+      check: 'audit',
+      level: 'error',
+      message: `the audit log is not as it was written: ${named.join('; ')}`,
+      details: { faults },
+    };
+  }
+  if (unchained > 0) {
+    return {
+      check: 'audit',
+      level: 'warning',
+      message: `${unchained} rows of the audit log are in no chain: a node of an older version wrote them, or somebody did from outside`,
+      details: { unchained },
+    };
+  }
+  return { check: 'audit', level: 'ok', message: `the audit log is as it was written (${chained} rows in its chains)` };
 }
 
 async function examineSecrets(store: Store, secretBox: SecretBox): Promise<Finding> {

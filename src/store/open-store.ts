@@ -118,6 +118,11 @@ function assemble(dialect: Store['dialect'], driver: Driver): Store {
       ...root.tasks,
       advanceAll: (polled) => transaction((tx) => tx.tasks.advanceAll(polled)),
     },
+    logs: {
+      ...root.logs,
+      addAudit: (row) => transaction((tx) => tx.logs.addAudit(row)),
+      deleteAudit: (chain, until, limit) => transaction((tx) => tx.logs.deleteAudit(chain, until, limit)),
+    },
     ledger: {
       ...root.ledger,
       reserve: (entry) => transaction((tx) => tx.ledger.reserve(entry)),

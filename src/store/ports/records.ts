@@ -216,6 +216,18 @@ export type AuditRecord = {
   createdAt: number;
 };
 
+/** Sign-ins have a chain of their own, since they are kept for a time and changes for good. */
+export type AuditChainName = 'change' | 'sign_in';
+
+/** A place at which a chain of the audit log is not what it was when it was written. */
+export type AuditFault = {
+  chain: AuditChainName;
+  /** The row, or the last one that is there. */
+  id: number;
+  /** `changed`: the row says something else. `missing`: rows before it, or after it at the end, are gone. */
+  fault: 'changed' | 'missing';
+};
+
 export type NodeRecord = {
   id: string;
   role: string;

@@ -11,6 +11,8 @@ import type { ApiKeyStore, FlowStore, PasskeyStore, SessionStore, TwoFactorStore
 import type { FigureStore } from './figure-store.ts';
 import type { IdentityStore, OAuthProviderStore } from './identity-stores.ts';
 import type {
+  AuditChainName,
+  AuditFault,
   AuditRecord,
   ChannelRecord,
   LedgerEntryRecord,
@@ -313,7 +315,21 @@ export type UsageFilter = { userId?: number; apiKeyId?: number; model?: string; 
 export interface LogStore {
   addUsage(row: Omit<UsageLogRecord, 'id' | 'seconds'> & { seconds?: number }): Promise<void>;
   listUsage(filter: UsageFilter, page: Page): Promise<Paged<UsageLogRecord>>;
+  /**
+   * Adds a row to the chain of its action (`auth.…` to that of sign-ins). It holds the chain until its transaction ends, so it has
+   * one of its own.
+   */
   addAudit(row: Omit<AuditRecord, 'id'>): Promise<void>;
+  /**
+   * Removes at most `limit` of the oldest rows of a chain, those written at or before `until`, and remembers the last one's hash;
+   * gives their number.
+   */
+  deleteAudit(chain: AuditChainName, until: number, limit: number): Promise<number>;
+  /**
+   * Reads all chains. Gives the first fault of each, the number of rows that are in a chain, and of those that came since without
+   * being in one (written by an older version, or from outside).
+   */
+  verifyAudit(): Promise<{ faults: AuditFault[]; chained: number; unchained: number }>;
   /** The latest first. */
   listAudit(filter: AuditFilter, page: Page): Promise<Paged<AuditRecord>>;
 }

@@ -1,8 +1,11 @@
 import { and, desc, eq, gte, lte, sql } from 'drizzle-orm';
 import type { LogStore, UsageFilter } from '../ports/index.ts';
+import { createAuditChains } from './audit-chains.ts';
 import { type Context, countAll, escapeLike, paged } from './context.ts';
 
-export function createLogStore({ db, tables: { usageLogs, auditLogs } }: Context): LogStore {
+export function createLogStore(context: Context): LogStore {
+  const { db, tables } = context;
+  const { usageLogs, auditLogs } = tables;
   const matches = ({ userId, apiKeyId, model, since, until }: UsageFilter) =>
     and(
       userId === undefined ? undefined : eq(usageLogs.userId, userId),
@@ -24,9 +27,7 @@ export function createLogStore({ db, tables: { usageLogs, auditLogs } }: Context
       );
     },
 
-    async addAudit(row) {
-      await db.insert(auditLogs).values(row);
-    },
+    ...createAuditChains(context),
 
     listAudit({ user, action, target, since, until }, page) {
       const filter = and(

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../kernel/index.ts';
-import type { EnabledStatus } from '../ports/index.ts';
+import type { AuditChainName, EnabledStatus } from '../ports/index.ts';
 import type { Kit } from './kits.ts';
 
 /** Channels, plugins, prices, settings, nodes and the written record of what people did. Times are Unix seconds. */
@@ -101,5 +101,16 @@ export const defineGateway = (kit: Kit) => ({
     target: kit.text('target').notNull(),
     detail: kit.json<JsonObject>('detail').notNull(),
     createdAt: kit.big('created_at').notNull(),
+    chain: kit.text('chain').$type<AuditChainName | ''>().notNull(),
+    prevHash: kit.text('prev_hash').notNull(),
+    hash: kit.text('hash').notNull(),
+  }),
+
+  auditChains: kit.table('audit_chains', {
+    name: kit.text('name').$type<AuditChainName>().primaryKey(),
+    headId: kit.big('head_id').notNull(),
+    headHash: kit.text('head_hash').notNull(),
+    removedId: kit.big('removed_id').notNull(),
+    removedHash: kit.text('removed_hash').notNull(),
   }),
 });

@@ -1,0 +1,134 @@
+import { and, asc, eq, gt, lte, sql } from 'drizzle-orm';
+import { sha256Hex } from '../../kernel/index.ts';
+import type { AuditChainName, AuditFault, AuditRecord, LogStore } from '../ports/index.ts';
+import { type Context, countAll, plainText } from './context.ts';
+
+type ChainedRow = Omit<AuditRecord, 'id'> & { prevHash: string };
+
+/** Rows read at a time. */
+const PAGE = 1000;
+
+/**
+ * The audit log as chains of hashes. A chain's row in `audit_chains` is held while one is added, so that nodes follow each other; rows
+ * are removed from the old end alone.
+ */
+export function createAuditChains(context: Context): Pick<LogStore, 'addAudit' | 'deleteAudit' | 'verifyAudit'> {
+  const { db, tables } = context;
+  const { auditLogs, auditChains } = tables;
+
+  async function holdChain(name: AuditChainName) {
+    await context.statement(sql`select name from ${auditChains} where name = ${name} ${context.holdRows}`);
+    const [chain] = await db.select().from(auditChains).where(eq(auditChains.name, name));
+    if (!chain) throw new Error(`The database has no audit chain ${name}.`);
+    return chain;
+  }
+
+  const rowsAfter = (name: AuditChainName, id: number, limit: number) =>
+    db
+      .select()
+      .from(auditLogs)
+      .where(and(eq(auditLogs.chain, name), gt(auditLogs.id, id)))
+      .orderBy(asc(auditLogs.id))
+      .limit(limit);
+
+  /** `undefined`: the retention moved on while it was read. */
+  async function verify(name: AuditChainName): Promise<{ fault?: AuditFault; rows: number } | undefined> {
+    const [chain] = await db.select().from(auditChains).where(eq(auditChains.name, name));
+    if (!chain) return { rows: 0 };
+    const faultAt = async (id: number, fault: AuditFault['fault'], rows: number) => {
+      const [now] = await db.select().from(auditChains).where(eq(auditChains.name, name));
+      return now?.removedId === chain.removedId ? { fault: { chain: name, id, fault }, rows } : undefined;
+    };
+    let last = { id: chain.removedId, hash: chain.removedHash };
+    let rows = 0;
+    while (last.id < chain.headId) {
+      const page = await rowsAfter(name, last.id, PAGE);
+      for (const row of page) {
+        if (row.id > chain.headId) break;
+        if (row.prevHash !== last.hash) return faultAt(row.id, 'missing', rows);
+        if (row.hash !== hashOf(row)) return faultAt(row.id, 'changed', rows);
+        last = row;
+        rows += 1;
+      }
+      if (page.length < PAGE) break;
+    }
+    if (last.hash !== chain.headHash) return faultAt(last.id, 'missing', rows);
+    return { rows };
+  }
+
+  return {
+    async addAudit(row) {
+      const name = row.action.startsWith('auth.') ? 'sign_in' : 'change';
+      const { headHash } = await holdChain(name);
+      // As the database gives it back: what is hashed is what is read.
+      const [username, authMethod, ip, action, target] = [
+        row.username,
+        row.authMethod,
+        row.ip,
+        row.action,
+        row.target,
+      ].map(plainText) as [string, string, string, string, string];
+      const stored = { ...row, username, authMethod, ip, action, target, prevHash: headHash };
+      const hash = hashOf(stored);
+      const [added] = await db
+        .insert(auditLogs)
+        .values({ ...stored, chain: name, hash })
+        .returning({ id: auditLogs.id });
+      await db
+        .update(auditChains)
+        .set({ headId: added?.id ?? 0, headHash: hash })
+        .where(eq(auditChains.name, name));
+    },
+
+    async deleteAudit(name, until, limit) {
+      const chain = await holdChain(name);
+      const oldest = await rowsAfter(name, chain.removedId, limit);
+      // Up to the first that is younger: nothing is taken from the middle.
+      const young = oldest.findIndex(({ createdAt }) => createdAt > until);
+      const old = young === -1 ? oldest : oldest.slice(0, young);
+      const last = old.at(-1);
+      if (!last) return 0;
+      await db.delete(auditLogs).where(and(eq(auditLogs.chain, name), lte(auditLogs.id, last.id)));
+      await db
+        .update(auditChains)
+        .set({ removedId: last.id, removedHash: last.hash })
+        .where(eq(auditChains.name, name));
+      return old.length;
+    },
+
+    async verifyAudit() {
+      const faults: AuditFault[] = [];
+      let chained = 0;
+      for (const name of ['change', 'sign_in'] as const) {
+        const found = (await verify(name)) ?? (await verify(name)) ?? { rows: 0 };
+        if (found.fault) faults.push(found.fault);
+        chained += found.rows;
+      }
+      const [first] = await db
+        .select({ id: auditLogs.id })
+        .from(auditLogs)
+        .where(gt(auditLogs.chain, ''))
+        .orderBy(asc(auditLogs.id))
+        .limit(1);
+      const [since] = await db
+        .select({ total: countAll() })
+        .from(auditLogs)
+        .where(and(eq(auditLogs.chain, ''), gt(auditLogs.id, first?.id ?? Number.MAX_SAFE_INTEGER)));
+      return { faults, chained, unchained: since?.total ?? 0 };
+    },
+  };
+}
+
+/** Of all that a row says, and of the hash before it. As a JSON array, so that no two rows make one text. */
+const hashOf = ({
+  prevHash,
+  userId,
+  username,
+  authMethod,
+  ip,
+  action,
+  target,
+  detail,
+  createdAt,
+}: ChainedRow): string =>
+  sha256Hex(JSON.stringify([prevHash, userId, username, authMethod, ip, action, target, detail, createdAt]));

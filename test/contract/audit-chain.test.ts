@@ -1,0 +1,88 @@
+/** The audit log as chains of hashes: what somebody does to it below the gateway shows. */
+import { expect, test } from 'bun:test';
+import { describeEachStore } from './each-store.ts';
+import { openRaw, runRaw } from './open-raw.ts';
+
+const row = (action: string, createdAt = 1) => ({
+  userId: 1,
+  username: 'ada',
+  authMethod: 'session',
+  ip: '203.0.113.1',
+  action,
+  target: 'channel:1',
+  detail: { b: 'x\0\ud800', a: [1, { 2: null, '1': 1.5 }] },
+  createdAt,
+});
+
+describeEachStore(
+  'the audit log',
+  (opened) => {
+    test('its rows form a chain of changes and one of sign-ins', async () => {
+      const { store } = opened();
+      for (const action of ['channel.create', 'auth.login', 'option.set', 'auth.logout']) {
+        await store.logs.addAudit({ ...row(action), target: `odd \0 ${action} \ud800` });
+      }
+      expect(await store.logs.verifyAudit()).toEqual({ faults: [], chained: 4, unchained: 0 });
+    });
+
+    test('rows of two nodes at the same time follow each other', async () => {
+      const { store, openAnother } = opened();
+      const nodes = [store, await openAnother()];
+      await Promise.all(
+        nodes.flatMap((node) =>
+          Array.from({ length: 20 }, (_, i) => node.logs.addAudit(row(i % 2 === 0 ? 'auth.login' : 'channel.update'))),
+        ),
+      );
+      expect(await store.logs.verifyAudit()).toEqual({ faults: [], chained: 40, unchained: 0 });
+    });
+
+    const tricks: [name: string, statement: string, fault: object][] = [
+      ['a changed row', "update audit_logs set username = 'eve' where id = 2", { id: 2, fault: 'changed' }],
+      ['a changed detail', "update audit_logs set detail = '{}' where id = 2", { id: 2, fault: 'changed' }],
+      ['a row that was removed', 'delete from audit_logs where id = 2', { id: 3, fault: 'missing' }],
+      ['the first row removed', 'delete from audit_logs where id = 1', { id: 2, fault: 'missing' }],
+      ['the last row removed', 'delete from audit_logs where id = 4', { id: 3, fault: 'missing' }],
+      ['all rows removed', 'delete from audit_logs', { id: 0, fault: 'missing' }],
+    ];
+    test.each(tricks)('%s shows', async (_name, statement, fault) => {
+      const { store } = opened();
+      for (let i = 0; i < 4; i += 1) await store.logs.addAudit(row('channel.update'));
+      await runRaw(opened(), statement);
+      expect((await store.logs.verifyAudit()).faults).toMatchObject([{ chain: 'change', ...fault }]);
+    });
+
+    test('rows from before the chains are in none, and later ones without a hash are told of', async () => {
+      const { store } = opened();
+      const without = `insert into audit_logs (username, auth_method, ip, action, target, detail, created_at)
+        values ('ada', 'session', '', 'channel.create', 'channel:1', '{}', 1)`;
+      await runRaw(opened(), without);
+      await store.logs.addAudit(row('channel.update'));
+      expect(await store.logs.verifyAudit()).toEqual({ faults: [], chained: 1, unchained: 0 });
+      await runRaw(opened(), without);
+      await store.logs.addAudit(row('channel.update'));
+      expect(await store.logs.verifyAudit()).toEqual({ faults: [], chained: 2, unchained: 1 });
+    });
+
+    test('retention takes the oldest sign-ins, leaves changes alone, and the chain holds', async () => {
+      const { store } = opened();
+      for (const at of [10, 20, 30, 40]) {
+        await store.logs.addAudit(row('auth.login', at));
+        await store.logs.addAudit(row('channel.update', at));
+      }
+      expect(await store.logs.deleteAudit('sign_in', 30, 2)).toBe(2);
+      expect(await store.logs.deleteAudit('sign_in', 30, 2)).toBe(1);
+      expect(await store.logs.deleteAudit('sign_in', 30, 2)).toBe(0);
+      expect(await store.logs.verifyAudit()).toEqual({ faults: [], chained: 5, unchained: 0 });
+      const raw = openRaw(opened());
+      const [left] = await raw.rows("select count(*) as rows from audit_logs where action = 'channel.update'");
+      await raw.close();
+      expect(Number(left?.rows)).toBe(4);
+      expect(await store.logs.deleteAudit('sign_in', 40, 10)).toBe(1);
+      await store.logs.addAudit(row('auth.login', 50));
+      expect((await store.logs.verifyAudit()).faults).toEqual([]);
+      await runRaw(opened(), "delete from audit_logs where action = 'auth.login'");
+      expect((await store.logs.verifyAudit()).faults).toMatchObject([{ chain: 'sign_in', fault: 'missing' }]);
+    });
+  },
+  { fresh: 'test' },
+);
