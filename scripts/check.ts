@@ -8,8 +8,8 @@ import { root } from './hash-inputs.ts';
 type Check = { name: string; run(): Promise<string | null> };
 
 /**
- * npm run check: factory plugins, types, format and lint, unused code, the import table, file sizes, generated files. Runs them all, side by side, and
- * prints the findings of those that fail. A generator says with `--check` whether its output is current.
+ * npm run check: factory plugins, types, format and lint, unused code, the import table, file sizes, regular expressions, generated files.
+ * Runs them all, side by side, and prints the findings of those that fail. A generator says with `--check` whether its output is current.
  */
 async function main(): Promise<number> {
   ensurePanelManifest();
@@ -21,6 +21,10 @@ async function main(): Promise<number> {
     { name: 'unused code', run: () => runTool([process.execPath, binary('knip-bun'), '--no-progress']) },
     { name: 'layers', run: async () => findings(checkLayers(root)) },
     { name: 'file sizes', run: async () => findings(checkSizes(root)) },
+    {
+      name: 'regular expressions',
+      run: () => runTool([process.execPath, 'scripts/check-regular-expressions.ts']),
+    },
     ...generators.map((file) => ({ name: file, run: () => runTool([process.execPath, file, '--check']) })),
   ];
   // First, since the others read what it writes.

@@ -33,6 +33,7 @@ import { listOfferedModels } from './list-offered-models.ts';
 import { createLiveOptions } from './live-options.ts';
 import type { Secrets } from './load-secrets.ts';
 import { marketSources } from './market-sources.ts';
+import { measureLag } from './measure-lag.ts';
 import { describeRisks } from './options/describe-risks.ts';
 import { describeStatus } from './options/describe-status.ts';
 import { createOptionDesk } from './options/option-desk.ts';
@@ -204,6 +205,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
     onPoll: measurePolls(metrics.registry),
   });
   registerMetrics(metrics.registry, { tasks, sandbox });
+  stops.add('lag', measureLag(metrics.registry, clock));
 
   const optionDesk = createOptionDesk({
     store,

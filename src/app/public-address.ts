@@ -1,6 +1,7 @@
+import { trimTrailing } from '../kernel/index.ts';
 import type { OptionValues } from './options/read-options.ts';
 
-export const withoutSlash = (address: string): string => address.replace(/\/+$/, '');
+export const withoutSlash = (address: string): string => trimTrailing(address, '/');
 
 /** Where people reach the panel: `ServerAddress`, else where this node listens; without a trailing slash. */
 export const serverAddress = (options: OptionValues, listening: string): string =>

@@ -22,7 +22,7 @@ const SECRET_TEXT: readonly RegExp[] = [
   // The flow token that Telegram's return carries in its path, whatever is asked of it.
   /(\/api\/oauth\/telegram\/bind\/)(?!start\b|:)[^/?#\s"'<>]+/gi,
   // User info of a URL.
-  /(\b[a-z][a-z0-9+.-]{0,30}:\/\/)[^\s/@"']+(?=@)/gi,
+  /(:\/\/)[^\s/@"']+(?=@)/g,
   // Our own keys and access tokens wherever they stand.
   /\b((?:sk-|tgp_))[A-Za-z0-9_-]{20,}/g,
   /(?<![A-Za-z0-9_-])(ey)[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}/g,

@@ -17,7 +17,7 @@ const UNARY = new Set(['-', '+', '!']);
 const NAMES = new Set(['model', 'action']);
 
 /** Longer texts are refused: a price is a formula, not a program. */
-const MAX_SOURCE = 4096;
+export const MAX_SOURCE = 4096;
 /** Nesting beyond this is refused, so that walking the tree cannot exhaust the stack. */
 const MAX_DEPTH = 64;
 

@@ -1,4 +1,4 @@
-import { HIDDEN_CHARACTERS_RULE, hasHiddenCharacters, type JsonObject } from '../kernel/index.ts';
+import { HIDDEN_CHARACTERS_RULE, hasHiddenCharacters, type JsonObject, trimTrailing } from '../kernel/index.ts';
 import type { EnabledStatus } from '../store/ports/index.ts';
 import { channelErrors } from './errors.ts';
 
@@ -35,6 +35,8 @@ const MAX_KEY = 16 * 1024;
 const MAX_MODELS = 1000;
 /** `baseUrl` of a manifest is at most 191 characters; a channel's own address obeys the same rule. */
 const MAX_BASE_URL = 191;
+/** Longest base URL as it is typed: an escaped path and trailing slashes make it shorter or longer than it is stored. */
+export const MAX_TYPED_BASE_URL = 1000;
 
 const invalid = (param: string, message: string) => channelErrors.invalid({ param, message });
 
@@ -61,6 +63,8 @@ export function checkKey(key: string): string {
 
 /** Lower-case host, no credentials, query or fragment, no trailing slash. Private and plain-http addresses are allowed. */
 export function checkBaseUrl(baseUrl: string): string {
+  if (baseUrl.length > MAX_TYPED_BASE_URL)
+    throw invalid('base_url', `base_url must have at most ${MAX_BASE_URL} characters.`);
   let url: URL;
   try {
     url = new URL(baseUrl.trim());
@@ -72,7 +76,7 @@ export function checkBaseUrl(baseUrl: string): string {
   if (url.username || url.password)
     throw invalid('base_url', 'base_url must not contain credentials; put them into key.');
   if (url.search || url.hash) throw invalid('base_url', 'base_url must not contain a query or a fragment.');
-  const normal = `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
+  const normal = `${url.origin}${trimTrailing(url.pathname, '/')}`;
   if (normal.length > MAX_BASE_URL) throw invalid('base_url', `base_url must have at most ${MAX_BASE_URL} characters.`);
   return normal;
 }

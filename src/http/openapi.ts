@@ -124,7 +124,7 @@ function mergeShapes(paths: OpenApiDocument['paths']): OpenApiDocument['paths'] 
   const firstOfShape = new Map<string, string>();
   for (const [routed, operations] of Object.entries(paths)) {
     const path = Object.values(operations).find((operation) => operation['x-path'])?.['x-path'] ?? routed;
-    const shape = path.replaceAll(/\{[^}]+\}/g, '{}');
+    const shape = path.replaceAll(/\{[^{}]+\}/g, '{}');
     const first = firstOfShape.get(shape) ?? path;
     firstOfShape.set(shape, first);
     const names = namesOf(routed).map((name, i): [string, string] => [name, namesOf(first)[i] ?? name]);
@@ -134,7 +134,7 @@ function mergeShapes(paths: OpenApiDocument['paths']): OpenApiDocument['paths'] 
   return merged;
 }
 
-const namesOf = (path: string): string[] => [...path.matchAll(/\{([^}]+)\}/g)].map((match) => match[1] ?? '');
+const namesOf = (path: string): string[] => [...path.matchAll(/\{([^{}]+)\}/g)].map((match) => match[1] ?? '');
 
 function renameParameters(operation: Operation, names: ReadonlyMap<string, string>): void {
   if (!Array.isArray(operation.parameters)) return;

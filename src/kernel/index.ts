@@ -41,3 +41,4 @@ export { ANONYMOUS_OWNER, SYSTEM_OWNER, userOwner } from './owner.ts';
 export { redactSecrets, sanitizeMessage } from './redact.ts';
 export { err, ok, type Result } from './result.ts';
 export { createJsonScanner, type JsonBounds, type JsonScanner, sliceChunks } from './scan-json.ts';
+export { trimTrailing } from './trim-trailing.ts';

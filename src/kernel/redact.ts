@@ -35,7 +35,8 @@ function withoutCut(text: string, secret: string): string {
 
 /** A message from a plugin or a vendor made fit for a caller: without hidden characters, at most `max` code points. */
 export function sanitizeMessage(text: string, max = 512): string {
-  const clean = removeHiddenCharacters(text).trim();
+  // Of a text of megabytes no more is looked at than can be shown: a code point has two units, and some go.
+  const clean = removeHiddenCharacters(text.trimStart().slice(0, 4 * max)).trim();
   const points = [...clean];
   return points.length > max ? points.slice(0, max).join('') : clean;
 }

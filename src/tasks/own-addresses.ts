@@ -1,3 +1,5 @@
+import { trimTrailing } from '../kernel/index.ts';
+
 /**
  * Whether a URL leads back to this gateway, where a download would ask for itself until something breaks. `own` are the addresses
  * that the gateway knows of itself, each with the path below which it serves. http and https are the same place behind a proxy, all
@@ -8,7 +10,7 @@ export function leadsHere(own: readonly string[], target: URL): boolean {
   return own.some((address) => {
     const base = URL.canParse(address) ? new URL(address) : undefined;
     if (!base || placeOf(base) !== placeOf(target)) return false;
-    return path.startsWith(`${base.pathname.replace(/\/+$/, '')}/v1/`);
+    return path.startsWith(`${trimTrailing(base.pathname, '/')}/v1/`);
   });
 }
 

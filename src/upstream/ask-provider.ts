@@ -22,10 +22,10 @@ export type AskProvider = (request: ProviderRequest) => Promise<Result<ProviderA
 const PATIENCE_MS = 10_000;
 const CONNECT_MS = 5000;
 /** Profiles, keys and discovery documents take a few KiB. */
-const MAX_BYTES = 1024 * 1024;
+export const MAX_PROVIDER_ANSWER_BYTES = 512 * 1024;
 
 /**
- * One conversation with a provider: everything that is asked in it takes at most `patienceMs` together, each answer has at most 1 MiB, and
+ * One conversation with a provider: everything that is asked in it takes at most `patienceMs` together, each answer has at most 512 KiB, and
  * redirects are not followed. `configured` are the addresses that an administrator wrote down: their hosts alone may be private.
  */
 export function openProvider(
@@ -51,7 +51,7 @@ export function openProvider(
       connectTimeoutMs: CONNECT_MS,
       headersTimeoutMs: patienceMs,
       idleTimeoutMs: patienceMs,
-      maxResponseBytes: MAX_BYTES,
+      maxResponseBytes: MAX_PROVIDER_ANSWER_BYTES,
       signal,
     });
     if (!answer.ok) return signal.aborted ? late() : answer;

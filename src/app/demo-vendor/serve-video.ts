@@ -24,13 +24,8 @@ export function serveVideo(job: Job, request: Request): Response {
   const headers = { 'content-type': 'video/mp4', 'accept-ranges': 'bytes', etag, 'cache-control': 'private' };
   const body = (bytes: Uint8Array) => (request.method === 'HEAD' ? null : new Uint8Array(bytes));
 
-  if (
-    request.headers
-      .get('if-none-match')
-      ?.split(/\s*,\s*/)
-      .includes(etag)
-  )
-    return new Response(null, { status: 304, headers });
+  const knownTags = (request.headers.get('if-none-match') ?? '').split(',').map((tag) => tag.trim());
+  if (knownTags.includes(etag)) return new Response(null, { status: 304, headers });
   const ifRange = request.headers.get('if-range');
   const range =
     ifRange === null || ifRange === etag ? readRange(request.headers.get('range'), video.length) : undefined;

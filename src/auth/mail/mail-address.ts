@@ -2,7 +2,7 @@ import type { AuthSettings } from '../config.ts';
 import { invalidField } from '../errors.ts';
 
 /** As long as the subject of an identity. */
-const MAX_ADDRESS = 128;
+export const MAX_ADDRESS = 128;
 /**
  * RFC 5321 4.1.2 without quoted local parts, RFC 1035 2.3.1 for the labels of the domain. ASCII only: two spellings of one mailbox must not
  * look different to the database, nor two mailboxes alike to people.

@@ -1,4 +1,4 @@
-import { type Clock, isObject, parseJson } from '../../kernel/index.ts';
+import { type Clock, isObject, parseJson, trimTrailing } from '../../kernel/index.ts';
 import type { AskProvider } from '../../upstream/index.ts';
 import { providerFailed } from './identity-provider.ts';
 import { askOrFail } from './speak-oauth.ts';
@@ -29,6 +29,8 @@ export type UseMetadata = <T>(
 ) => Promise<T>;
 
 const KEPT_SECONDS = 3600;
+/** Longest address that a discovery document may name. */
+export const MAX_NAMED_ADDRESS = 2048;
 
 export function createUseMetadata(clock: Clock): UseMetadata {
   const known = new Map<string, { metadata: ProviderMetadata; until: number }>();
@@ -60,7 +62,7 @@ export async function discover(wellKnown: string, ask: AskProvider): Promise<Pro
   const document = parseJson(answer.text);
   if (!isObject(document)) throw providerFailed('The discovery document of the provider is no JSON object.');
   const { issuer } = document;
-  if (typeof issuer !== 'string' || !URL.canParse(issuer) || !mayIssue(new URL(wellKnown), new URL(issuer))) {
+  if (!isAddress(issuer) || !mayIssue(new URL(wellKnown), new URL(issuer))) {
     throw providerFailed('The discovery document names another issuer than the one whose address it has.');
   }
   // A document that came over TLS hands nobody on to a connection without.
@@ -68,8 +70,8 @@ export async function discover(wellKnown: string, ask: AskProvider): Promise<Pro
   const endpoint = (name: string): string => {
     const value = document[name];
     if (value === undefined || value === null) return '';
-    const usable = typeof value === 'string' && URL.canParse(value) && scheme.test(new URL(value).protocol);
-    if (!usable) throw providerFailed(`The discovery document has an unusable ${name}.`);
+    if (!isAddress(value) || !scheme.test(new URL(value).protocol))
+      throw providerFailed(`The discovery document has an unusable ${name}.`);
     return value;
   };
   return {
@@ -85,6 +87,9 @@ export async function discover(wellKnown: string, ask: AskProvider): Promise<Pro
   };
 }
 
+const isAddress = (value: unknown): value is string =>
+  typeof value === 'string' && value.length <= MAX_NAMED_ADDRESS && URL.canParse(value);
+
 const OIDC_SUFFIX = '/.well-known/openid-configuration';
 const OAUTH_PREFIX = '/.well-known/oauth-authorization-server';
 
@@ -92,14 +97,14 @@ const OAUTH_PREFIX = '/.well-known/oauth-authorization-server';
 function mayIssue(wellKnown: URL, issuer: URL): boolean {
   if (issuer.origin !== wellKnown.origin) return false;
   const { pathname } = wellKnown;
-  const path = issuer.pathname.replace(/\/+$/, '');
+  const path = trimTrailing(issuer.pathname, '/');
   if (pathname.endsWith(OIDC_SUFFIX)) return path === pathname.slice(0, -OIDC_SUFFIX.length);
-  if (pathname.startsWith(OAUTH_PREFIX)) return path === pathname.slice(OAUTH_PREFIX.length).replace(/\/+$/, '');
+  if (pathname.startsWith(OAUTH_PREFIX)) return path === trimTrailing(pathname.slice(OAUTH_PREFIX.length), '/');
   return true;
 }
 
 /** Where the discovery document of an issuer is (OpenID Connect Discovery 4). */
-export const wellKnownOf = (issuer: string): string => `${issuer.replace(/\/+$/, '')}${OIDC_SUFFIX}`;
+export const wellKnownOf = (issuer: string): string => `${trimTrailing(issuer, '/')}${OIDC_SUFFIX}`;
 
 const readTexts = (value: unknown): string[] | undefined =>
   Array.isArray(value) ? value.filter((entry) => typeof entry === 'string') : undefined;

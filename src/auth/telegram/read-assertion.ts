@@ -16,7 +16,7 @@ const MAX_AHEAD_SECONDS = 120;
 
 /** Telegram sends seven parameters; what is far from that is not looked at. */
 const MAX_PARAMETERS = 16;
-const MAX_CHARACTERS = 4096;
+export const MAX_CHARACTERS = 4096;
 const NAME = /^[a-z_]{1,32}$/;
 const ID = /^[1-9]\d{0,18}$/;
 const AUTH_DATE = /^\d{1,12}$/;

@@ -16,7 +16,7 @@ const MAX_CONTENT_TYPE = 255;
 export const MAX_PART_HEADER_BYTES = 8 * 1024;
 
 const FORM_DATA = /^\s*form-data\s*/iy;
-const PARAMETER = /;\s*([^\s=;"]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]*))\s*/y;
+const PARAMETER = /;\s*([^\s=;"]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"\s*|([^\s;"]+)\s*)?/y;
 const PRINTABLE = /^[\t\x20-\x7e]*$/;
 const PLAIN_ENCODINGS = ['', '7bit', '8bit', 'binary'];
 

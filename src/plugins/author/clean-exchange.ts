@@ -6,14 +6,18 @@ const GONE = '[redacted]';
 const SECRET_NAME =
   /^(?:proxy-)?authorization$|cookie|^auth_?header$|(?:api|access|private|subscription)[-_]?key|secret|passw|credential|^sign?$|signature|session[-_]?id|tokens?$/i;
 /** Parameters of signed and authorised addresses: `X-Amz-Signature=…`, `sig=…`, `access_token=…`, `key=…`. */
-const SECRET_PARAMETER =
-  /([?&][^=&#\s"']*(?:token|sign|sig|secret|key|credential|auth|policy|passw|access|expires)[^=&#\s"']*=)[^&#\s"'<>]+/gi;
+const PARAMETER = /([?&]([^=?&#\s"']*)=)[^&#\s"'<>]+/g;
+const SECRET_PARAMETER = /token|sign|sig|secret|key|credential|auth|policy|passw|access|expires/i;
 const BEARER = /\b(Bearer|Basic)\s+[\w.~+/=-]{4,}/g;
-const JWT = /\beyJ[\w-]{6,}\.[\w-]{6,}\.[\w-]*/g;
+const JWT = /(?<![\w-])eyJ[\w-]{6,}\.[\w-]{6,}\.[\w-]*/g;
 const API_KEY = /\bsk-[\w-]{16,}/g;
 
 const cleanText = (text: string): string =>
-  text.replace(SECRET_PARAMETER, `$1${GONE}`).replace(BEARER, `$1 ${GONE}`).replace(JWT, GONE).replace(API_KEY, GONE);
+  text
+    .replace(PARAMETER, (whole, start: string, name: string) => (SECRET_PARAMETER.test(name) ? start + GONE : whole))
+    .replace(BEARER, `$1 ${GONE}`)
+    .replace(JWT, GONE)
+    .replace(API_KEY, GONE);
 
 const hide = (value: Json): Json => {
   if (typeof value === 'string') return value === '' ? '' : GONE;

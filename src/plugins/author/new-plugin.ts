@@ -1,4 +1,4 @@
-import { err, hasHiddenCharacters, ok, type Result } from '../../kernel/index.ts';
+import { err, hasHiddenCharacters, ok, type Result, trimTrailing } from '../../kernel/index.ts';
 import { embedText } from './embed-text.ts' with { type: 'macro' };
 
 const PLUGIN = embedText('template/plugin.js');
@@ -36,12 +36,13 @@ export function newPlugin(given: string): Result<NewPlugin, string> {
   if (name === '' || [...name].length > MAX_NAME_LENGTH || hasHiddenCharacters(name)) {
     return err(`a name is one line of 1 to ${MAX_NAME_LENGTH} characters that a reader sees`);
   }
-  const key = name
+  const written = name
     .normalize('NFKD')
     .replace(/\p{M}/gu, '')
     .toLowerCase()
     .replace(/[^a-z0-9_]+/g, '-')
-    .replace(/^[-_]+|-+$/g, '');
+    .replace(/^[-_]+/, '');
+  const key = trimTrailing(written, '-');
   if (!KEY.test(key)) {
     return err(
       `${JSON.stringify(name)} gives the key ${JSON.stringify(key)}; a key has 1 to 30 of a-z, 0-9, "_" and "-" and begins with a letter or ` +

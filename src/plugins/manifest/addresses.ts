@@ -1,5 +1,5 @@
 import { isIPv6 } from 'node:net';
-import { err, ok, type Result } from '../../kernel/index.ts';
+import { err, ok, type Result, trimTrailing } from '../../kernel/index.ts';
 import type { RuleId } from './rules.ts';
 
 /** Labels of letters, digits and inner hyphens, at most 63 characters each and 253 together (RFC 1123). */
@@ -58,7 +58,7 @@ export function normalizeBaseUrl(text: string): Result<string, { rule: RuleId; m
   if (!url || canonicalHost(writtenHost(text)) === undefined) {
     return err({ rule: 'baseUrl.format', message: 'must have a valid ASCII host and a port of at most 65535' });
   }
-  const path = url.pathname.replace(/\/+$/, '');
+  const path = trimTrailing(url.pathname, '/');
   const normalized = `${url.protocol}//${url.host}${path}`;
   return normalized.length > MAX_BASE_URL
     ? err({ rule: 'baseUrl.length', message: `must have at most ${MAX_BASE_URL} characters` })

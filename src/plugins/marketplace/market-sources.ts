@@ -1,4 +1,4 @@
-import { err, isObject, type Json, ok, type Result } from '../../kernel/index.ts';
+import { err, isObject, type Json, ok, type Result, trimTrailing } from '../../kernel/index.ts';
 import type { MarketSource } from './types.ts';
 
 /** The public marketplaces of the plugin contract's first gateway. */
@@ -63,7 +63,7 @@ export const writeMarketSources = (sources: readonly MarketSource[]): string =>
 export function indexLocation({ indexUrl }: MarketSource): URL {
   const url = new URL(indexUrl);
   if (url.protocol === 'file:' && !url.pathname.endsWith('.json')) {
-    url.pathname = `${url.pathname.replace(/\/+$/, '')}/index.json`;
+    url.pathname = `${trimTrailing(url.pathname, '/')}/index.json`;
   }
   return url;
 }

@@ -25,7 +25,7 @@ export function releaseProgram(): void {
 function untouchedMappings(smaps: string): { start: bigint; length: bigint }[] {
   const found: { start: bigint; length: bigint }[] = [];
   for (const block of smaps.split(/\n(?=[0-9a-f]+-[0-9a-f]+ )/)) {
-    const match = /^([0-9a-f]+)-([0-9a-f]+) r-[-x]p .* \/.*\n/.exec(block);
+    const match = /^([0-9a-f]+)-([0-9a-f]+) r-[-x]p [^/\n]*\/.*\n/.exec(block);
     if (!match || !/^Anonymous: +0 kB$/m.test(block)) continue;
     const [start, end] = [BigInt(`0x${match[1]}`), BigInt(`0x${match[2]}`)];
     found.push({ start, length: end - start });

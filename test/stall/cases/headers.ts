@@ -1,0 +1,155 @@
+import { redactText } from '../../../src/app/redact-fields.ts';
+import { pickLanguage } from '../../../src/auth/mail/pick-language.ts';
+import { parseAuthorization } from '../../../src/auth/parse-authorization.ts';
+import { MAX_CHARACTERS, readAssertion } from '../../../src/auth/telegram/read-assertion.ts';
+import { MAX_SOURCE, parsePriceExpression } from '../../../src/billing/price-expression.ts';
+import { createClientIp } from '../../../src/http/client-ip.ts';
+import { guardOrigin } from '../../../src/http/guard-origin.ts';
+import { MAX_PART_HEADER_BYTES, readPartHeader } from '../../../src/http/v1/read-part-header.ts';
+import { sanitizeMessage } from '../../../src/kernel/index.ts';
+import { fill, stallCase } from '../measure-block.ts';
+
+const KIB = 1024;
+/** All headers of a request together, as the runtime takes them. */
+const HEADER_BYTES = 16 * KIB;
+const BY_RUNTIME = 'the runtime, which takes 16 KiB of headers';
+
+const clientIp = createClientIp(['127.0.0.1', '10.0.0.0/8', '::1']);
+
+export const headerCases = [
+  stallCase({
+    name: 'X-Forwarded-For',
+    limit: HEADER_BYTES,
+    worst: (size) => ({
+      'trusted proxies': fill('10.0.0.1,', size),
+      'mapped addresses': fill('::ffff:10.0.0.1,', size),
+      colons: fill(':', size),
+      groups: fill('1:', size),
+      dots: fill('1.', size),
+      brackets: fill('[', size),
+      commas: fill(',', size),
+    }),
+    call: (text: string) => clientIp('127.0.0.1', text),
+    limitedBy: BY_RUNTIME,
+  }),
+  stallCase({
+    name: 'Authorization',
+    limit: HEADER_BYTES,
+    worst: (size) => ({
+      spaces: fill(' ', size, 'Bearer', 'x'),
+      words: fill('a ', size),
+      tabs: fill('\t', size, 'a', 'b'),
+    }),
+    call: parseAuthorization,
+    limitedBy: BY_RUNTIME,
+  }),
+  stallCase({
+    name: 'Accept-Language',
+    limit: HEADER_BYTES,
+    worst: (size) => ({
+      spaces: fill(' ', size),
+      tags: fill('aa,', size),
+      spaced: fill(' a,', size),
+      long: fill('a', size),
+    }),
+    call: pickLanguage,
+    limitedBy: BY_RUNTIME,
+  }),
+  stallCase({
+    name: 'Referer',
+    limit: HEADER_BYTES,
+    worst: (size) => ({
+      commas: fill(',http', size, 'http://a'),
+      slashes: fill('/', size, 'http://a'),
+      dots: fill('.', size, 'http://'),
+    }),
+    call: (referer: string) =>
+      guardOrigin(new Headers({ host: 'a', referer }), { trustedOrigins: ['https://b'], secure: true, tls: false }),
+    limitedBy: BY_RUNTIME,
+  }),
+  stallCase({
+    name: 'header of a part of a form',
+    limit: MAX_PART_HEADER_BYTES / 2,
+    worst: (size) => ({
+      spaces: fill(' ', size - 40, 'form-data; name="a"', ';'),
+      'spaces behind a sign': fill('\t', size - 40, 'form-data; name=', '"'),
+      parameters: fill(';a=', size - 40, 'form-data'),
+      backslashes: fill('\\', size - 40, 'form-data; name="'),
+      quotes: fill('"', size - 40, 'form-data; name='),
+      escapes: fill('%22', size - 40, 'form-data; name="', '"'),
+      'extended name': fill("'", size - 60, "form-data; name=a; filename*=utf-8''"),
+    }),
+    call: (text: string) => readPartHeader({ 'content-disposition': [text] }),
+    refuses: (answer) => answer instanceof Error && answer.message.includes('too long'),
+  }),
+  stallCase({
+    name: 'signed parameters of Telegram',
+    limit: MAX_CHARACTERS,
+    worst: (size) => ({
+      parameters: fill('a=&', size),
+      'one long': fill('a', size, 'hash='),
+      names: Array.from({ length: size / 8 }, (_, i) => `a${i}=b`).join('&'),
+    }),
+    call: (text: string) => readAssertion(new URLSearchParams(text), '1:token', 0),
+    refuses: (answer) => (answer as { ok: boolean }).ok === false,
+  }),
+  stallCase({
+    name: 'price expression',
+    limit: MAX_SOURCE,
+    worst: (size) => ({
+      sum: fill('1+', size, '', '1'),
+      parentheses: fill('(', size),
+      arrows: fill('a=>', size, '', 'a'),
+      'arrows or parentheses': fill('(a=(', size),
+      templates: fill('`${', size),
+      choices: fill('1?1:', size, '', '1'),
+      arguments: fill('1,', size, 'min(', '1)'),
+      'named groups': `/${Array.from({ length: size / 10 }, (_, i) => `(?<a${i}>)`)
+        .join('')
+        .slice(0, size - 2)}/`,
+      labels: fill('a:', size),
+      calls: fill('min(', size),
+      classes: fill('class extends ', size),
+    }),
+    call: (text: string) => {
+      const price = parsePriceExpression(text);
+      return price.ok ? price.value.evaluate({ facts: {}, model: 'm', action: 'a' } as never) : price;
+    },
+    refuses: (answer) => JSON.stringify(answer).includes('longer than'),
+  }),
+  stallCase({
+    name: 'text of a log line',
+    limit: 512 * KIB,
+    worst: (size) => ({
+      ...Object.fromEntries(
+        [
+          'a',
+          '://a',
+          'a://',
+          'eyJ0000000000.',
+          'sk-',
+          'Bearer ',
+          'access=',
+          '?token=',
+          ' ',
+          '_token',
+          '\nparams: ',
+        ].map((unit) => [JSON.stringify(unit), fill(unit, size)]),
+      ),
+    }),
+    call: redactText,
+    limitedBy: 'the texts that rooms log, of which bodies are no part',
+  }),
+  stallCase({
+    name: 'message of a plugin or a vendor',
+    limit: 512 * KIB,
+    worst: (size) => ({
+      controls: fill('\u0001', size),
+      mixed: fill('a\u0001', size),
+      spaces: fill(' ', size),
+      pairs: fill('😀', size),
+    }),
+    call: sanitizeMessage,
+    limitedBy: 'the size of the answer that it stands in',
+  }),
+];

@@ -1,0 +1,69 @@
+import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { addressCases } from './cases/addresses.ts';
+import { headerCases } from './cases/headers.ts';
+import { longestBlock, MAX_BLOCK_MS, type StallCase } from './measure-block.ts';
+
+const cases: readonly StallCase[] = [...addressCases, ...headerCases];
+
+/** Inputs that fast-check makes for each parser; more find more, and take longer. */
+const MIXES = 10;
+/** So many times its limit is what a parser must refuse without a look. */
+const BEYOND = 8;
+
+async function answer(row: StallCase, input: unknown): Promise<unknown> {
+  try {
+    return await row.call(input);
+  } catch (error) {
+    return error;
+  }
+}
+
+describe.each(cases.map((row): [string, StallCase] => [row.name, row]))('%s', (_name, row) => {
+  test.each(Object.keys(row.worst(row.limit)))('%s, at the limit and beyond it', async (kind) => {
+    for (const size of row.refuses ? [row.limit, row.limit * BEYOND] : [row.limit]) {
+      const input = row.worst(size)[kind];
+      expect(await longestBlock(() => row.call(input))).toBeLessThanOrEqual(MAX_BLOCK_MS);
+    }
+  });
+
+  test('pieces of the worst inputs in any order', async () => {
+    const texts = Object.values(row.worst(row.limit)).filter((input) => typeof input === 'string');
+    if (texts.length === 0) return;
+    const piece = fc.tuple(fc.constantFrom(...texts), fc.nat(64), fc.integer({ min: 1, max: 64 }));
+    const mixes = fc.sample(fc.array(piece, { minLength: 1, maxLength: 4 }), { numRuns: MIXES, seed: 1 });
+    for (const mix of mixes) {
+      const units = mix.map(([text, start, length]) => text.slice(start, start + length));
+      const each = Math.ceil(row.limit / units.length);
+      const input = units.map((unit) => unit.repeat(Math.ceil(each / (unit.length || 1)))).join('');
+      const block = await longestBlock(() => row.call(input.slice(0, row.limit)));
+      expect({ units, slow: block > MAX_BLOCK_MS }).toEqual({ units, slow: false });
+    }
+  });
+
+  test('the limit is the one that holds', async () => {
+    if (row.refuses === undefined) return expect(row.limitedBy).toBeString();
+    for (const [kind, input] of Object.entries(row.worst(row.limit * BEYOND))) {
+      expect([kind, row.refuses(await answer(row, input))]).toEqual([kind, true]);
+    }
+  });
+});
+
+test('a call that holds the loop is found out, and one that lets go of it is not', async () => {
+  const work = (ms: number) => {
+    const { user, system } = process.threadCpuUsage();
+    const used = () => {
+      const now = process.threadCpuUsage();
+      return (now.user - user + now.system - system) / 1000;
+    };
+    while (used() < ms);
+  };
+  expect(await longestBlock(() => work(2 * MAX_BLOCK_MS))).toBeGreaterThan(MAX_BLOCK_MS);
+  const inTurns = async () => {
+    for (let turn = 0; turn < 8; turn += 1) {
+      work(MAX_BLOCK_MS / 4);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  };
+  expect(await longestBlock(inTurns)).toBeLessThanOrEqual(MAX_BLOCK_MS);
+});
