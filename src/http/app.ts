@@ -131,6 +131,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
         const { turnstile_check: turnstile, telegram_oauth: telegram } = deps.publicSettings();
         return { turnstile, telegram };
       },
+      files: v1,
       findNative: createNativeRoutes({ ...v1, auth: deps.auth, limits: deps.auth.limits }),
       metrics: deps.metrics,
       clock,

@@ -6,7 +6,7 @@ import { describeValidation } from './describe-validation.ts';
 import { errorResponse, httpErrors, logFailure, toAppError } from './errors.ts';
 import { createHostGuard, type HostGuardConfig } from './guard-host.ts';
 import { createRequestHandler, envelopeOf, type Peer, type RequestLimits } from './handle-request.ts';
-import { createKit, type Kit } from './kit.ts';
+import { createKit, type FileRoom, type Kit } from './kit.ts';
 import { createMetricsGuard, type Metrics } from './metrics.ts';
 import type { PanelManifest } from './panel-manifest.ts';
 import { createRequestScopes, type RequestScopes } from './request-scope.ts';
@@ -39,6 +39,7 @@ export type HttpFoundation = {
   /** Asked for every page: what of other sites it may use now. */
   foreignParts: () => ForeignParts;
   findNative: FindNative;
+  files: FileRoom;
   metrics: Metrics;
   clock: Clock;
   logger: Logger;
@@ -57,7 +58,7 @@ export function assemble<App extends AnyElysia>(
   const { config, logger, clock } = foundation;
   const addresses = createClientAddresses({ ...config, clock });
   const scopes = createRequestScopes();
-  const app = build(createKit(scopes));
+  const app = build(createKit(scopes, foundation.files));
   const routes = indexRoutes(app);
   // Around the controllers, not among them: their types are the panel's typed client, their errors are answered here.
   const guarded = new Elysia({ normalize: false })
@@ -73,6 +74,7 @@ export function assemble<App extends AnyElysia>(
     guardMetrics: createMetricsGuard(config.metricsToken),
     guardHost: config.hostGuard ? createHostGuard(config.hostGuard, logger) : () => {},
     limits: foundation.limits,
+    maxFileBytes: foundation.files.maxFileBytes,
     servePanel: createPanelServer(foundation.panel, foundation.foreignParts),
     findNative: foundation.findNative,
     observe: foundation.metrics.observe,

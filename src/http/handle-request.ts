@@ -4,6 +4,7 @@ import { type AppError, type Clock, type Logger, newUuid } from '../kernel/index
 import { isOpenToOtherSites, type UserLimitScope } from './access-levels.ts';
 import type { Authenticators } from './authorize-request.ts';
 import { authorizeRequest } from './authorize-request.ts';
+import { assertDeclaredSize } from './body-limits.ts';
 import type { ClientAddresses } from './client-ip.ts';
 import { errorResponse, httpErrors, logFailure, statusOf, toAppError } from './errors.ts';
 import type { OriginGuardConfig } from './guard-origin.ts';
@@ -26,6 +27,7 @@ export type FrontDoor = {
   /** Throws where the panel is not known by the name under which it is asked for. */
   guardHost: (request: Request) => void;
   limits: RequestLimits;
+  maxFileBytes: number;
   servePanel: (request: Request, path: string) => Response | undefined;
   /** The routes of plugins, for paths that no route of the gateway has. */
   findNative: FindNative;
@@ -53,6 +55,7 @@ const NOWHERE: DeclaredRoute = {
   pattern: '',
   access: 'public',
   takesBody: false,
+  bodyLimit: 'usual',
   critical: false,
   modelRequest: false,
 };
@@ -112,6 +115,7 @@ export function createRequestHandler(door: FrontDoor): (request: Request, peer: 
         : refuse(error, { path, requestId, methods: way.methods });
     } finally {
       way.native?.release();
+      await scope.body?.release();
     }
     const { native, route } = way;
     putHeaders(response.headers, {
@@ -159,6 +163,7 @@ export function createRequestHandler(door: FrontDoor): (request: Request, peer: 
     peer: Peer,
     run: (request: Request) => Promise<Response>,
   ): Promise<Response> {
+    assertDeclaredSize(request, route.bodyLimit, door.maxFileBytes);
     if (route.critical) await door.limits.critical(scope.origin.decidingIp);
     const guardMetrics = (asked: Request) => door.guardMetrics(asked, peer.address);
     await authorizeRequest(

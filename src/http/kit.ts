@@ -1,19 +1,25 @@
 import { Elysia, t } from 'elysia';
 import type { ApiPrincipal, PanelPrincipal } from '../auth/index.ts';
-import { isAnonymous, type UserLimitScope } from './access-levels.ts';
+import type { UserLimitScope } from './access-levels.ts';
+import { BODY_LIMITS, type BodyLimit, type BodyLimitName } from './body-limits.ts';
 import { httpErrors } from './errors.ts';
-import { BODY_CAPS, readJson } from './read-body.ts';
+import type { UploadFolder } from './open-uploads.ts';
+import { assertJsonType } from './read-body.ts';
+import { readJsonBody } from './read-json.ts';
 import type { RequestScope, RequestScopes } from './request-scope.ts';
 import type { ProofNeed } from './security-proof.ts';
 
+/** Where files of bodies go, and how large one may be. */
+export type FileRoom = { uploads: UploadFolder; maxFileBytes: number };
+
 /**
- * What every controller begins with: `new Elysia().use(kit)`. It gives each handler `requestId`, `origin`, `log`, `keepOpen`, `headersOnly`, and
- * by the access that the route declares (`{ user: true }`, `{ apiKey: true }`, …) `panel` or `api`, fully typed.
+ * What every controller begins with: `new Elysia().use(kit)`. It gives each handler `requestId`, `origin`, `log`, `keepOpen`, `headersOnly`,
+ * `files` (what was taken out of a panel body, where the route lets it), and by the access that the route declares (`{ user: true }`, `{ apiKey: true }`, …) `panel` or `api`, fully typed.
  *
  * Authentication itself happens at the front door, before a body is read; here a route only says what it needs. Panel routes
  * get their JSON parsed under a cap and checked against `body`; API-key routes get the request unread.
  */
-export function createKit(scopes: RequestScopes) {
+export function createKit(scopes: RequestScopes, room: FileRoom) {
   const panelOf = (request: Request): { panel: PanelPrincipal } => {
     const { panel } = scopes.of(request);
     if (!panel) throw new Error('A panel route was reached without a panel user.');
@@ -25,14 +31,15 @@ export function createKit(scopes: RequestScopes) {
     return { api };
   };
 
-  const parse = ({ request }: { request: Request }) => readPanelJson(request, scopes.of(request));
+  const parse = ({ request }: { request: Request }) => readPanelJson(request, scopes.of(request), room);
 
   return new Elysia({ name: 'kit', normalize: false })
     .derive({ as: 'global' }, ({ request, route }) => {
-      const { requestId, origin, log, keepOpen, headersOnly, route: entered } = scopes.of(request);
+      const { requestId, origin, log, keepOpen, headersOnly, body, route: entered } = scopes.of(request);
       // Two readings of one address must not let a caller in by one route and serve him another (a `#` in the request line does).
       if (route !== entered.pattern) throw httpErrors.not_found();
-      return { requestId, origin, log, keepOpen, headersOnly };
+      const files = body?.extracted && { extracted: body.extracted, bodySha256: body.sha256 };
+      return { requestId, origin, log, keepOpen, headersOnly, files };
     })
     .macro({
       public: { parse, detail: access('public') },
@@ -53,6 +60,8 @@ export function createKit(scopes: RequestScopes) {
       critical: { detail: { 'x-limit': 'critical' } as object },
       /** Counted by a Critical limiter of the signed-in user's own, besides the one per address; each scope counts apart. */
       perUser: (scope: UserLimitScope) => ({ detail: { 'x-limit-per-user': scope } as object }),
+      /** Which bounds the body has, where it needs more than `usual`. */
+      bodyLimit: (name: BodyLimitName) => ({ detail: { 'x-body-limit': name } as object }),
       /** Takes a Security Proof in a header; the handler reads and checks it. */
       proof: (need: ProofNeed) => ({ detail: { 'x-security-proof': need } as object }),
       /** Counted by the user's limit of model requests, on every route by which a task is submitted. */
@@ -75,9 +84,15 @@ const access = (level: string) => ({ 'x-access': level }) as object;
 const leaveUnread = () => null;
 
 /** `null` where the route takes no body: what is sent there stays unread. */
-async function readPanelJson(request: Request, scope: RequestScope) {
-  if (!scope.route.takesBody) return null;
-  return readJson(request, isAnonymous(scope.route.access) ? BODY_CAPS.anonymous : BODY_CAPS.json);
+async function readPanelJson(request: Request, scope: RequestScope, { uploads, maxFileBytes }: FileRoom) {
+  const { route, panel } = scope;
+  if (!route.takesBody) return null;
+  assertJsonType(request);
+  const limit: BodyLimit = BODY_LIMITS[route.bodyLimit];
+  const storage =
+    limit.maxWireBytes === undefined || !panel ? undefined : { uploads: uploads.of(panel.user.id), maxFileBytes };
+  scope.body = await readJsonBody(request, limit, storage);
+  return scope.body.value;
 }
 
 /** A body that names every field it takes; others are refused by name. */

@@ -15,10 +15,10 @@ const SUFFIX = '.part';
 export type Upload = {
   size: number;
   /**
-   * Its bytes from the beginning, as often as they are asked for; throws when the disk cannot give them. A chunk is good until the next is asked
-   * for.
+   * Its bytes, or those of a part of it, as often as they are asked for; throws when the disk cannot give them. A chunk is good until the next is
+   * asked for.
    */
-  stream(): AsyncIterable<Uint8Array>;
+  stream(part?: { start: number; end: number }): AsyncIterable<Uint8Array>;
 };
 
 /** A file of a client that is still arriving. */
@@ -109,11 +109,11 @@ function createWriter(folder: string, take: (bytes: number) => void, give: () =>
       memory = undefined;
       if (!file) {
         const whole = rest?.slice(0, filled) ?? new Uint8Array();
-        return { size, stream: () => once(whole) };
+        return { size, stream: (part) => once(part ? whole.subarray(part.start, part.end) : whole) };
       }
       if (rest) await flush(rest);
       const { read } = file;
-      return { size, stream: () => read(size) };
+      return { size, stream: ({ start, end } = { start: 0, end: size }) => read(start, end) };
     },
     async remove() {
       await file?.remove().catch(() => undefined);
@@ -128,7 +128,7 @@ async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, undefi
 
 type TemporaryFile = {
   append(bytes: Uint8Array): Promise<void>;
-  read(size: number): AsyncIterable<Uint8Array>;
+  read(start: number, end: number): AsyncIterable<Uint8Array>;
   remove(): Promise<void>;
 };
 
@@ -167,7 +167,7 @@ async function createFile(folder: string): Promise<TemporaryFile> {
         at += bytesWritten;
       }
     },
-    read: (size) => readPieces(readOpen, size),
+    read: (start, end) => readPieces(readOpen, start, end),
     async remove() {
       if (isClosed) return;
       isClosed = true;
@@ -181,11 +181,12 @@ async function createFile(folder: string): Promise<TemporaryFile> {
 /** At positions of its own, so that several can read at once; always into the same memory. */
 async function* readPieces(
   read: (memory: Uint8Array, length: number, at: number) => Promise<number>,
-  size: number,
+  start: number,
+  end: number,
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  const memory = new Uint8Array(Math.min(READ_BYTES, size));
-  for (let at = 0; at < size; ) {
-    const bytesRead = await read(memory, Math.min(memory.byteLength, size - at), at);
+  const memory = new Uint8Array(Math.min(READ_BYTES, end - start));
+  for (let at = start; at < end; ) {
+    const bytesRead = await read(memory, Math.min(memory.byteLength, end - at), at);
     if (bytesRead === 0) throw new Error('a file of the request has become shorter');
     at += bytesRead;
     yield memory.subarray(0, bytesRead);

@@ -1,19 +1,5 @@
-import { type Json, MAX_JSON_DEPTH, nestsTooDeep } from '../kernel/index.ts';
+import { tooLarge } from './body-limits.ts';
 import { httpErrors } from './errors.ts';
-
-/** Bytes. Anonymous callers get the smallest share of memory; multipart is bound by MAX_FILE_DOWNLOAD_MB instead. */
-export const BODY_CAPS = { anonymous: 512 * 1024, json: 16 * 1024 * 1024 } as const;
-
-const tooLarge = (cap: number) =>
-  httpErrors.too_large({
-    message: `The body is too large: at most ${formatBytes(cap)} are taken here.`,
-    details: { limit_bytes: cap },
-  });
-
-function formatBytes(bytes: number): string {
-  const mib = bytes / (1024 * 1024);
-  return mib >= 1 ? `${Math.round(mib * 10) / 10} MiB` : `${Math.round(bytes / 1024)} KiB`;
-}
 
 /** How slowly a body may come: at least so many bytes in each window, and all of it within `totalMs`. */
 type BodyPace = { windowMs: number; leastBytes: number; totalMs: number };
@@ -118,31 +104,11 @@ function assertPlain(request: Request): void {
   throw httpErrors.unsupported_media({ message: 'Compressed bodies are not taken: send it without Content-Encoding.' });
 }
 
-/** @throws http.unsupported_media naming what is taken */
-function assertMediaType(request: Request, accepted: readonly string[]): void {
-  const type = mediaType(request.headers);
-  if (accepted.includes(type)) return;
+/** @throws http.unsupported_media */
+export function assertJsonType({ headers }: Request): void {
+  const type = mediaType(headers);
+  if (type === 'application/json') return;
   throw httpErrors.unsupported_media({
-    message: `The body's content type is ${type === '' ? 'missing' : 'not taken here'}: send ${accepted.join(' or ')}.`,
+    message: `The body's content type is ${type === '' ? 'missing' : 'not taken here'}: send application/json.`,
   });
-}
-
-/**
- * A JSON body. @throws http.unsupported_media, http.too_large, http.bad_json
- */
-export async function readJson(request: Request, cap: number = BODY_CAPS.json): Promise<Json> {
-  assertMediaType(request, ['application/json']);
-  return parseJsonBody(await readBody(request, cap));
-}
-
-/** Strict UTF-8, then JSON of at most `MAX_JSON_DEPTH` levels. @throws http.bad_json */
-export function parseJsonBody(bytes: Uint8Array): Json {
-  if (bytes.byteLength === 0) throw httpErrors.bad_json({ message: 'The body is empty: send a JSON object.' });
-  try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-    if (!nestsTooDeep(text)) return JSON.parse(text) as Json;
-  } catch (cause) {
-    throw httpErrors.bad_json({ message: 'The body is no valid JSON in UTF-8.', cause });
-  }
-  throw httpErrors.bad_json({ message: `The body nests too deep: at most ${MAX_JSON_DEPTH} levels are taken.` });
 }

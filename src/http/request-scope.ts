@@ -1,5 +1,6 @@
 import type { ApiPrincipal, PanelPrincipal, RequestOrigin } from '../auth/index.ts';
 import type { Logger } from '../kernel/index.ts';
+import type { JsonBody } from './read-json.ts';
 import type { DeclaredRoute } from './route-index.ts';
 
 /** What the front door knows of one request before a controller sees it. */
@@ -15,6 +16,8 @@ export type RequestScope = {
   readonly headersOnly: boolean;
   panel?: PanelPrincipal;
   api?: ApiPrincipal;
+  /** Of a panel request, once it is read. Its files are released when the request is answered. */
+  body?: JsonBody;
 };
 
 /** Scopes by request object, so that nothing of a request outlives it. */

@@ -7,6 +7,7 @@ import {
   USER_LIMIT_SCOPES,
   type UserLimitScope,
 } from './access-levels.ts';
+import { type BodyLimitName, readBodyLimit } from './body-limits.ts';
 
 export type DeclaredRoute = {
   readonly method: string;
@@ -14,6 +15,7 @@ export type DeclaredRoute = {
   readonly pattern: string;
   readonly access: AccessLevel;
   readonly takesBody: boolean;
+  readonly bodyLimit: BodyLimitName;
   /** Counted by the Critical limiter: guessing or flooding here does harm. */
   readonly critical: boolean;
   /** Counted by a Critical limiter of the signed-in user's own, in this scope. */
@@ -35,15 +37,45 @@ export type RouteIndex = {
   match(method: string, path: string): RouteMatch;
 };
 
-type BodySchema = { additionalProperties?: unknown; items?: BodySchema };
+type BodySchema = {
+  type?: string;
+  additionalProperties?: unknown;
+  properties?: Record<string, BodySchema>;
+  patternProperties?: Record<string, BodySchema>;
+  items?: BodySchema;
+  anyOf?: BodySchema[];
+  maxItems?: number;
+  maxProperties?: number;
+  maxLength?: number;
+  const?: unknown;
+};
 
 /** An object that names every field it takes, or a list of such. */
 const isClosed = ({ additionalProperties, items }: BodySchema): boolean =>
   items ? isClosed(items) : additionalProperties === false;
 
+/** The path of a list, map or text in a body whose size nothing bounds: sizes are checked before what they hold is. */
+function findUnbounded(schema: BodySchema, path: string): string | undefined {
+  const { type, properties = {}, patternProperties, items, anyOf = [] } = schema;
+  if (type === 'string' && schema.maxLength === undefined && schema.const === undefined) return path;
+  if (type === 'array' && schema.maxItems === undefined) return path;
+  if (patternProperties && schema.maxProperties === undefined) return path;
+  const inner: [string, BodySchema][] = [
+    ...Object.entries(properties),
+    ...Object.entries(patternProperties ?? {}),
+    ...(items ? [['items', items] as [string, BodySchema]] : []),
+    ...anyOf.map((each): [string, BodySchema] => ['', each]),
+  ];
+  for (const [name, each] of inner) {
+    const found = findUnbounded(each, `${path}/${name}`);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
 /**
  * Reads every route of the application with the access that it declares.
- * @throws Error naming the route that declares none, or whose body schema would let unknown fields pass: silence means closed.
+ * @throws Error naming the route that declares none, or whose body schema would let unknown fields or endless lists pass: silence means closed.
  */
 export function indexRoutes(app: AnyElysia): RouteIndex {
   const routes = app.routes.map(({ method, path, hooks }): DeclaredRoute => {
@@ -52,6 +84,10 @@ export function indexRoutes(app: AnyElysia): RouteIndex {
     if (/[*?]/.test(path)) throw new Error(`The route ${method} ${path} must name its segments: no wildcards.`);
     if (hooks.body && !isClosed(hooks.body)) {
       throw new Error(`The body of ${method} ${path} would accept unknown fields.`);
+    }
+    const unbounded = hooks.body && findUnbounded(hooks.body, '');
+    if (unbounded !== undefined) {
+      throw new Error(`The body of ${method} ${path} needs maxItems, maxProperties or maxLength at "${unbounded}".`);
     }
     const scope = readDetail(hooks.detail, 'x-limit-per-user');
     const perUser = USER_LIMIT_SCOPES.find((known) => known === scope);
@@ -67,6 +103,7 @@ export function indexRoutes(app: AnyElysia): RouteIndex {
       pattern: path,
       access,
       takesBody: Boolean(hooks.body),
+      bodyLimit: readDeclaredLimit(hooks.detail, `${method} ${path}`),
       critical: readDetail(hooks.detail, 'x-limit') === 'critical',
       ...(perUser ? { perUser } : {}),
       modelRequest,
@@ -124,6 +161,13 @@ const trimSlash = (path: string): string => (path.length > 1 && path.endsWith('/
 function readAccess(detail: unknown): AccessLevel | undefined {
   const value = readDetail(detail, 'x-access');
   return ACCESS_LEVELS.find((level) => level === value);
+}
+
+function readDeclaredLimit(detail: unknown, route: string): BodyLimitName {
+  const declared = readDetail(detail, 'x-body-limit') ?? 'usual';
+  const name = readBodyLimit(declared);
+  if (!name) throw new Error(`The route ${route} declares no known limit of its body.`);
+  return name;
 }
 
 const readDetail = (detail: unknown, key: string): unknown => (isObject(detail) ? detail[key] : undefined);

@@ -1,9 +1,10 @@
-import { ok, type Result } from '../kernel/index.ts';
+import { err, ok, type Result } from '../kernel/index.ts';
 import { allowsHost, type LoadedPlugin, type PluginRequest } from '../plugins/index.ts';
 import type { ChannelRecord } from '../store/ports/index.ts';
 import { canonicalHost, type MultipartPart, type UpstreamBody, type UpstreamRequest } from '../upstream/index.ts';
 import { inlineFiles } from './inline-files.ts';
-import type { RequestFile } from './types.ts';
+import { hasFileToken, restoreFiles } from './restore-files.ts';
+import type { ExtractedFiles, RequestFile } from './types.ts';
 
 /** A vendor that does not accept the connection within this time counts as unreachable. */
 export const CONNECT_TIMEOUT_MS = 10_000;
@@ -14,7 +15,12 @@ const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 /** Redirects of queries and content. */
 export const MAX_REDIRECTS = 5;
 
-type Submit = { files: readonly RequestFile[]; maxFileBytes: number; timeoutMs: number };
+type Submit = {
+  files: readonly RequestFile[];
+  extracted?: ExtractedFiles | undefined;
+  maxFileBytes: number;
+  timeoutMs: number;
+};
 
 /** The upstream request of a checked descriptor; an error names what is wrong with a file. `submit` is absent for queries. */
 export function buildUpstreamRequest(
@@ -23,7 +29,10 @@ export function buildUpstreamRequest(
   described: PluginRequest,
   submit?: Submit,
 ): Result<UpstreamRequest, { message: string }> {
-  const body = buildBody(described.body, submit);
+  if (hasFileToken([described.url, ...Object.values(described.headers)], submit?.extracted)) {
+    return err({ message: 'a file of the request cannot be put into an address or a header' });
+  }
+  const body = buildBody(described, submit);
   if (!body.ok) return body;
   return ok({
     url: described.url,
@@ -41,30 +50,57 @@ export function buildUpstreamRequest(
   });
 }
 
-function buildBody(body: PluginRequest['body'], submit: Submit | undefined): Result<UpstreamBody, { message: string }> {
-  switch (body.kind) {
-    case 'multipart':
-      return ok({ kind: 'multipart', parts: body.parts.flatMap((part) => buildPart(part, submit?.files ?? [])) });
-    case 'json': {
-      if (!submit) return ok({ kind: 'text', text: JSON.stringify(body.value) });
-      const inlined = inlineFiles(body.value, submit.files, submit.maxFileBytes);
-      if (!inlined.ok) return inlined;
-      const [text = '', ...others] = inlined.value;
-      return ok(
-        others.length === 0 && typeof text === 'string'
-          ? { kind: 'text', text }
-          : { kind: 'pieces', pieces: inlined.value },
-      );
-    }
-    default:
-      return ok(body);
+type Built = Result<UpstreamBody, { message: string }>;
+
+function buildBody({ body, headers }: PluginRequest, submit: Submit | undefined): Built {
+  if (body.kind === 'none') return ok(body);
+  if (body.kind === 'multipart') return buildParts(body.parts, submit);
+  if (!submit) return ok(body.kind === 'text' ? body : { kind: 'text', text: JSON.stringify(body.value) });
+  const { files, extracted, maxFileBytes: maxBytes } = submit;
+  if (body.kind === 'text' && isUrlencoded(headers) && hasFileToken([body.text], extracted)) {
+    return err({ message: 'a file that came in JSON cannot be put into an urlencoded form' });
   }
+  const inlined = body.kind === 'text' ? ok([body.text]) : inlineFiles(body.value, files, maxBytes);
+  if (!inlined.ok) return inlined;
+  const restored = restoreFiles(inlined.value, { extracted, maxBytes, inJson: true });
+  if (!restored.ok) return restored;
+  const [text = '', ...others] = restored.value;
+  return ok(
+    others.length === 0 && typeof text === 'string'
+      ? { kind: 'text', text }
+      : { kind: 'pieces', pieces: restored.value },
+  );
 }
+
+const isUrlencoded = (headers: Record<string, string>): boolean =>
+  Object.entries(headers).some(
+    ([name, value]) =>
+      name.toLowerCase() === 'content-type' && value.toLowerCase().startsWith('application/x-www-form-urlencoded'),
+  );
 
 type Part = Extract<PluginRequest['body'], { kind: 'multipart' }>['parts'][number];
 
-function buildPart(part: Part, files: readonly RequestFile[]): MultipartPart[] {
-  if ('value' in part) return [part];
+function buildParts(parts: readonly Part[], submit: Submit | undefined): Built {
+  const built: MultipartPart[] = [];
+  for (const part of parts) {
+    if (!('value' in part)) {
+      built.push(...buildFile(part, submit?.files ?? []));
+      continue;
+    }
+    const { name, value } = part;
+    if (!submit?.extracted || !hasFileToken([value], submit.extracted)) {
+      built.push(part);
+      continue;
+    }
+    const { extracted, maxFileBytes: maxBytes } = submit;
+    const restored = restoreFiles([value], { extracted, maxBytes, inJson: false });
+    if (!restored.ok) return restored;
+    built.push({ name, pieces: restored.value });
+  }
+  return ok({ kind: 'multipart', parts: built });
+}
+
+function buildFile(part: Exclude<Part, { value: string }>, files: readonly RequestFile[]): MultipartPart[] {
   const file = files.find(({ ref }) => ref === part.fileRef);
   // The descriptor was checked against these files; a reference to none of them cannot get here.
   if (!file) return [];

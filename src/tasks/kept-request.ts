@@ -6,7 +6,9 @@ const MAX_KEPT = 32 * 1024;
 
 /** What a task needs to be asked for again; undefined where its request cannot be repeated from what is here. */
 export function keptRequest({ request, intent, originTasks }: Submission): TaskExecution['request'] {
-  const hasFiles = request.body.kind === 'multipart' && request.body.files.length > 0;
+  const { body } = request;
+  const hasFiles =
+    body.kind === 'multipart' ? body.files.length > 0 : body.kind === 'json' && body.extracted !== undefined;
   const { model, action, requestBody = null } = intent;
   if (hasFiles || originTasks || JSON.stringify(requestBody).length > MAX_KEPT) return undefined;
   return { model, action, body: requestBody };

@@ -56,8 +56,9 @@ export async function prepareSubmission(
   const model = descriptor.model ?? intent.model;
   assertAllowed(submission, descriptor);
   const files = client.body.kind === 'multipart' ? client.body.files : [];
+  const extracted = client.body.kind === 'json' ? client.body.extracted : undefined;
   const { maxFileBytes, submitTimeoutMs: timeoutMs } = deps.limits;
-  const request = buildUpstreamRequest(plugin, channel, descriptor, { files, maxFileBytes, timeoutMs });
+  const request = buildUpstreamRequest(plugin, channel, descriptor, { files, extracted, maxFileBytes, timeoutMs });
   if (!request.ok) throw taskErrors.plugin_request_invalid({ message: request.error.message });
   const action = (descriptor.action || intent.action || DEFAULT_ACTION).slice(0, MAX_ACTION);
   const upstreamModel = descriptor.rewriteModel || mapped;

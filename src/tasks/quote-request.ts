@@ -1,13 +1,19 @@
 import type { Quote } from '../billing/index.ts';
 import { type JsonObject, newTaskId } from '../kernel/index.ts';
 import { taskErrors } from './errors.ts';
-import { jsonRequest } from './json-request.ts';
+import { jsonRequest, type RequestManner } from './json-request.ts';
 import { prepareSubmission } from './prepare-submission.ts';
 import { localCredential } from './resolve-credential.ts';
 import type { Caller, Submission, TaskDeps } from './types.ts';
 
 /** `request`: the body of `POST /v1/tasks/:pluginKey`; its `model` is the one named here. */
-export type RequestToQuote = { pluginKey: string; model: string; action: string; request: JsonObject };
+export type RequestToQuote = {
+  pluginKey: string;
+  model: string;
+  action: string;
+  request: JsonObject;
+  files?: RequestManner['files'];
+};
 
 /**
  * What a request would be reserved for: the plugin's hooks are run as for a submission, and nothing is sent, written or charged. Throws
@@ -17,7 +23,7 @@ export async function quoteRequest(
   deps: TaskDeps,
   caller: Caller,
   requestId: string,
-  { pluginKey, model, action, request }: RequestToQuote,
+  { pluginKey, model, action, request, files }: RequestToQuote,
 ): Promise<Quote> {
   const pin = deps.pin();
   try {
@@ -33,7 +39,7 @@ export async function quoteRequest(
       requestId,
       plugin,
       generation: pin.generation.number,
-      request: jsonRequest(`/v1/tasks/${pluginKey}`, value),
+      request: jsonRequest(`/v1/tasks/${pluginKey}`, value, { files }),
       intent: { model, action, requestBody: value },
     };
     return (await prepareSubmission(deps, submission, channel, newTaskId(), localCredential)).quote;

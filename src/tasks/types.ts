@@ -92,8 +92,25 @@ export type RequestFile = {
   stream: () => AsyncIterable<Uint8Array>;
 };
 
+/**
+ * Long Base64 texts of a JSON body, which stay out of memory and out of plugins. In the place of each stands a token (`fileToken`), which begins
+ * with `prefix`, and which nobody can guess.
+ */
+export type ExtractedFiles = { prefix: string; files: readonly ExtractedFile[] };
+
+export type ExtractedFile = {
+  /** Of what stood between the quotes of the JSON text. */
+  size: number;
+  /** Of the file that it stands for. */
+  decodedSize: number;
+  /** Ends of lines stand in it, escaped as in JSON. */
+  hasLineEnds: boolean;
+  /** What stood between the quotes, from the beginning each time, until the request is released. A chunk is good until the next is asked for. */
+  stream: () => AsyncIterable<Uint8Array>;
+};
+
 export type RequestBody =
-  | { kind: 'json'; value: Json }
+  | { kind: 'json'; value: Json; extracted?: ExtractedFiles }
   | { kind: 'form'; fields: Record<string, string[]> }
   | { kind: 'multipart'; fields: Record<string, string[]>; files: RequestFile[] }
   | { kind: 'none' };

@@ -5,6 +5,8 @@ export type StreamedBytes = { size: number; stream: () => AsyncIterable<Uint8Arr
 
 export type MultipartPart =
   | { name: string; value: string }
+  /** A value of which parts are streamed. */
+  | { name: string; pieces: (string | StreamedBytes)[] }
   | ({ name: string; filename: string; contentType: string } & StreamedBytes);
 
 export type UpstreamBody =

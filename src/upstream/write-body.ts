@@ -16,10 +16,12 @@ export type PreparedBody = {
 
 type Piece = Uint8Array | StreamedBytes;
 
+const encodePiece = (piece: string | StreamedBytes): Piece => (typeof piece === 'string' ? Buffer.from(piece) : piece);
+
 export function prepareBody(body: UpstreamBody): Result<PreparedBody, UpstreamFailure> {
   if (body.kind === 'multipart') return prepareMultipart(body.parts);
   if (body.kind === 'pieces') {
-    return preparePieces(body.pieces.map((piece) => (typeof piece === 'string' ? Buffer.from(piece) : piece)));
+    return preparePieces(body.pieces.map(encodePiece));
   }
   const text = body.kind === 'text' ? body.text : '';
   return ok({
@@ -38,6 +40,10 @@ function prepareMultipart(parts: readonly MultipartPart[]): Result<PreparedBody,
     const head = `--${boundary}\r\nContent-Disposition: form-data; name="${escapeName(part.name)}"`;
     if ('value' in part) {
       pieces.push(Buffer.from(`${head}\r\n\r\n${part.value}\r\n`));
+      continue;
+    }
+    if ('pieces' in part) {
+      pieces.push(Buffer.from(`${head}\r\n\r\n`), ...part.pieces.map(encodePiece), CRLF);
       continue;
     }
     if (!isFieldValue(part.contentType)) return err(refused('The content type of a file is not valid.'));

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { Elysia, t } from 'elysia';
-import { ok } from '../../src/http/kit.ts';
+import { ok, strictObject } from '../../src/http/kit.ts';
 import { call, openKit } from './kit-harness.ts';
 
 describe('a route without access is refused at the start', () => {
@@ -34,6 +34,51 @@ describe('a route without access is refused at the start', () => {
           new Elysia()
             .use(kit)
             .post('/api/loose', () => ok(1), { root: true, body: t.Object({ a: t.String() }) }) as never,
+      },
+    ],
+    [
+      'takes an endless list',
+      'The body of POST /api/loose needs maxItems, maxProperties or maxLength at "/a/".',
+      {
+        routes: (kit) =>
+          new Elysia().use(kit).post('/api/loose', () => ok(1), {
+            root: true,
+            body: strictObject({ a: t.Union([t.Null(), t.Array(t.Boolean())]) }),
+          }) as never,
+      },
+    ],
+    [
+      'takes an endless map',
+      'The body of POST /api/loose needs maxItems, maxProperties or maxLength at "/a".',
+      {
+        routes: (kit) =>
+          new Elysia().use(kit).post('/api/loose', () => ok(1), {
+            root: true,
+            body: strictObject({ a: t.Record(t.String(), t.Boolean()) }),
+          }) as never,
+      },
+    ],
+    [
+      'takes an endless text',
+      'The body of POST /api/loose needs maxItems, maxProperties or maxLength at "/a/items".',
+      {
+        routes: (kit) =>
+          new Elysia().use(kit).post('/api/loose', () => ok(1), {
+            root: true,
+            body: strictObject({ a: t.Array(t.String(), { maxItems: 3 }) }),
+          }) as never,
+      },
+    ],
+    [
+      'declares a limit of its body that nobody knows',
+      'The route POST /api/loose declares no known limit of its body.',
+      {
+        routes: (kit) =>
+          new Elysia().use(kit).post('/api/loose', () => ok(1), {
+            root: true,
+            bodyLimit: 'endless' as 'usual',
+            body: strictObject({ a: t.Boolean() }),
+          }) as never,
       },
     ],
     [
@@ -88,6 +133,43 @@ describe('who may pass', () => {
     const answer = await call(app, { method: 'PUT', path: '/api/thing', body: { nonsense: true } });
     expect(answer.status).toBe(401);
     expect(answer.text).not.toContain('nonsense');
+  });
+
+  test('a length above the limit is refused before anybody is asked who it is', async () => {
+    let asked = 0;
+    const auth = {
+      authenticatePanel: async () => {
+        asked += 1;
+        throw new Error('asked');
+      },
+      authenticateApiKey: async () => {
+        asked += 1;
+        throw new Error('asked');
+      },
+    };
+    const door = openKit({ auth, limits: { critical: () => auth.authenticatePanel() } });
+    const declared = (path: string, bytes: number, type = 'application/json') =>
+      call(door, {
+        method: 'POST',
+        path,
+        body: 'x',
+        headers: { 'content-type': type, 'content-length': String(bytes) },
+      });
+    const limits: [path: string, limit: number][] = [
+      ['/api/guess', 64 * 1024],
+      ['/v1/jobs', 64 * 1024],
+      ['/v1/things', 16 * 1024 * 1024],
+    ];
+    for (const [path, limit] of limits) {
+      const { status, json } = await declared(path, limit + 1);
+      expect([path, status]).toEqual([path, 413]);
+      expect(json.message ?? json.error.message).toContain(limit > 1e6 ? '16 MiB' : '64 KiB');
+    }
+    // Files of forms: four of the largest, and a mebibyte for the rest.
+    expect((await declared('/v1/things', 257 * 1024 * 1024 + 1, 'multipart/form-data; boundary=b')).status).toBe(413);
+    expect(asked).toBe(0);
+    expect((await declared('/v1/things', 257 * 1024 * 1024, 'multipart/form-data; boundary=b')).status).toBe(500);
+    expect(asked).toBe(1);
   });
 
   test('an anonymous caller’s large body is not read before the refusal', async () => {

@@ -1,4 +1,5 @@
 /** The front door with a few routes of every access behind it, and an auth room that knows four callers. */
+import { join } from 'node:path';
 import { Elysia, t } from 'elysia';
 import type { ApiPrincipal, PanelPrincipal } from '../../src/auth/index.ts';
 import { assemble, type HttpConfig, type HttpFoundation } from '../../src/http/assemble.ts';
@@ -7,11 +8,14 @@ import type { RequestLimits } from '../../src/http/handle-request.ts';
 import { createHealth, type ReadinessChecks } from '../../src/http/health.ts';
 import { type Kit, ok, strictObject, whole } from '../../src/http/kit.ts';
 import { createMetrics, createMetricsRoute } from '../../src/http/metrics.ts';
+import { openUploads } from '../../src/http/open-uploads.ts';
 import type { PanelManifest } from '../../src/http/panel-manifest.ts';
 import { readBody } from '../../src/http/read-body.ts';
 import { createSessionCookies } from '../../src/http/session-cookies.ts';
+import { createUploadRoom } from '../../src/http/share-upload-room.ts';
 import { AppError, type Logger, systemClock } from '../../src/kernel/index.ts';
 import type { UserRecord } from '../../src/store/ports/index.ts';
+import { temporaryFolder } from '../support/gateway.ts';
 
 export const SECRET_CAUSE = 'SELECT password FROM users -- /home/secret/file.ts:1';
 export const V1_CAP = 2 * 1024 * 1024;
@@ -88,6 +92,14 @@ export function openKit(options: KitOptions = {}) {
       panel: options.panel ?? { files: [], indexHtml: '' },
       foreignParts: options.foreignParts ?? (() => ({ turnstile: false, telegram: false })),
       findNative: options.findNative ?? (() => undefined),
+      files: {
+        maxFileBytes: 64 * 1024 * 1024,
+        uploads: openUploads({
+          folder: join(temporaryFolder(), 'uploads'),
+          room: createUploadRoom({ nodeBytes: Number.POSITIVE_INFINITY, userBytes: Number.POSITIVE_INFINITY }),
+          logger,
+        }),
+      },
       clock: systemClock,
       logger,
       limits: {
@@ -128,7 +140,10 @@ function sampleRoutes(kit: Kit, config: HttpConfig) {
     .get('/api/open', ({ origin }) => ok({ ip: origin.ip, decides: origin.decidingIp, agent: origin.userAgent }), {
       public: true,
     })
-    .post('/api/open', ({ body }) => ok(body), { public: true, body: strictObject({ text: t.String() }) })
+    .post('/api/open', ({ body }) => ok(body), {
+      public: true,
+      body: strictObject({ text: t.String({ maxLength: 100_000 }) }),
+    })
     .post('/api/guess', () => ok(null), { public: true, critical: true })
     .post('/api/scoped', () => ok(null), { user: true, critical: true, perUser: 'access-token' })
     .get('/api/self', ({ panel, requestId }) => ok({ id: panel.user.id, requestId }), { user: true })
@@ -141,7 +156,7 @@ function sampleRoutes(kit: Kit, config: HttpConfig) {
       body: strictObject({
         name: t.String({ minLength: 2, maxLength: 5 }),
         count: t.Optional(whole({ minimum: 1 })),
-        tags: t.Optional(t.Array(t.String())),
+        tags: t.Optional(t.Array(t.String({ maxLength: 100 }), { maxItems: 10 })),
         mode: t.Optional(t.Union([t.Literal('a'), t.Literal('b')])),
       }),
     })
@@ -188,6 +203,7 @@ function sampleRoutes(kit: Kit, config: HttpConfig) {
     })
     .post('/v1/things', async ({ request }) => ({ bytes: (await readBody(request, V1_CAP)).byteLength }), {
       apiKey: true,
+      bodyLimit: 'submission',
     })
     .get('/v1/files/:id', ({ api }) => ({ user: api?.user.id ?? null }), { apiKeyOrCapability: true })
     .get(

@@ -51,7 +51,7 @@ beforeAll(() => {
             await client.release();
           }
         },
-        { apiKey: true },
+        { apiKey: true, bodyLimit: 'submission' },
       ) as never,
   });
   server = listen(app.handle, { host: '127.0.0.1', port: 0 });

@@ -8,12 +8,14 @@ import type { RecordAudit } from '../record-audit.ts';
 const fields = {
   unlimited_quota: t.Optional(t.Boolean({ description: 'The key draws on the account without a budget of its own.' })),
   quota: t.Optional(whole({ minimum: 0, description: 'The budget; 500,000 = 1 USD.' })),
-  models: t.Optional(t.Array(t.String(), { description: 'Empty: every model.' })),
-  allow_ips: t.Optional(t.Array(t.String(), { description: 'Addresses or CIDRs; empty: every address.' })),
+  models: t.Optional(t.Array(t.String({ maxLength: 191 }), { maxItems: 500, description: 'Empty: every model.' })),
+  allow_ips: t.Optional(
+    t.Array(t.String({ maxLength: 64 }), { maxItems: 500, description: 'Addresses or CIDRs; empty: every address.' }),
+  ),
   expires_at: t.Optional(whole({ minimum: 0, description: 'Unix seconds; 0: never.' })),
-  group: t.Optional(t.Union([t.String(), t.Null()])),
+  group: t.Optional(t.Union([t.String({ maxLength: 200 }), t.Null()])),
   webhook_url: t.Optional(
-    t.Union([t.String(), t.Null()], {
+    t.Union([t.String({ maxLength: 8192 }), t.Null()], {
       description: 'Where notices of the tasks go that name no address of their own (X-Callback-Url); null: nowhere.',
     }),
   ),
@@ -42,7 +44,7 @@ export function apiKeyRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: Rec
       },
       {
         user: true,
-        body: strictObject({ name: t.String(), ...fields }),
+        body: strictObject({ name: t.String({ maxLength: 500 }), ...fields }),
         detail: {
           summary: 'Make an API key; the answer alone shows it, and with a webhook_url the secret of its notices',
         },
@@ -66,7 +68,7 @@ export function apiKeyRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: Rec
       {
         user: true,
         body: strictObject({
-          name: t.Optional(t.String()),
+          name: t.Optional(t.String({ maxLength: 500 })),
           ...fields,
           status: t.Optional(whole({ minimum: 1, maximum: 2 })),
         }),

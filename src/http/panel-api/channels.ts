@@ -16,22 +16,25 @@ import type { OptionDesk } from './options.ts';
 type Channel = SavedChannel['channel'];
 
 const optional = {
-  base_url: t.Optional(t.String({ description: "Empty: the plugin's default address." })),
-  groups: t.Optional(t.Array(t.String())),
+  base_url: t.Optional(t.String({ maxLength: 2048, description: "Empty: the plugin's default address." })),
+  groups: t.Optional(t.Array(t.String({ maxLength: 64 }), { maxItems: 1000 })),
   priority: t.Optional(whole({ minimum: -1_000_000, maximum: 1_000_000, description: 'The highest is asked first.' })),
   weight: t.Optional(whole({ minimum: 0, maximum: 1_000_000, description: 'The share among equal priorities.' })),
   model_mapping: t.Optional(
-    t.Record(t.String(), t.String(), { description: "A client's model name to the vendor's." }),
+    t.Record(t.String(), t.String({ maxLength: 191 }), {
+      maxProperties: 1000,
+      description: "A client's model name to the vendor's.",
+    }),
   ),
-  task_plugin_key: t.Optional(t.String({ description: 'The plugin of a channel of type 61.' })),
-  settings: t.Optional(t.Record(t.String(), t.Unknown())),
+  task_plugin_key: t.Optional(t.String({ maxLength: 200, description: 'The plugin of a channel of type 61.' })),
+  settings: t.Optional(t.Record(t.String(), t.Unknown(), { maxProperties: 100 })),
   status: t.Optional(t.Union([t.Literal(1), t.Literal(2)], { description: '1 enabled, 2 disabled.' })),
 };
 const required = {
-  name: t.String(),
+  name: t.String({ maxLength: 500 }),
   type: whole({ minimum: 1, maximum: 1_000_000 }),
-  key: t.String({ description: "The vendor's credential. No answer shows it." }),
-  models: t.Array(t.String()),
+  key: t.String({ maxLength: 32 * 1024, description: "The vendor's credential. No answer shows it." }),
+  models: t.Array(t.String({ maxLength: 191 }), { maxItems: 1000 }),
 };
 const createBody = strictObject({ ...required, ...optional });
 const updateBody = strictObject({
@@ -124,7 +127,7 @@ export function channelRoutes(
         );
         return ok(after);
       },
-      { admin: true, body: createBody, detail: { summary: 'Make a channel' } },
+      { admin: true, bodyLimit: 'configuration', body: createBody, detail: { summary: 'Make a channel' } },
     )
     .put(
       '/api/channel/:id',
@@ -156,6 +159,7 @@ export function channelRoutes(
           scope: 'channel.key.read',
           when: 'of root, where base_url, type or task_plugin_key changes and key is not given again',
         },
+        bodyLimit: 'configuration',
         body: updateBody,
         detail: { summary: 'Change the given fields of a channel' },
       },

@@ -69,7 +69,9 @@ export function marketplaceRoutes(kit: Kit, { marketplace, options, audit }: Mar
       },
       {
         root: true,
-        body: t.Array(strictObject({ name: t.String(), index_url: t.String() })),
+        body: t.Array(strictObject({ name: t.String({ maxLength: 200 }), index_url: t.String({ maxLength: 2048 }) }), {
+          maxItems: 20,
+        }),
         detail: { summary: 'Set the sources', description: `The same as the option ${SOURCES}.` },
       },
     )
@@ -114,7 +116,9 @@ export function marketplaceRoutes(kit: Kit, { marketplace, options, audit }: Mar
           source,
           key,
           version,
-          sha256: t.Optional(t.String({ description: 'The hash that was shown; another one by now is refused.' })),
+          sha256: t.Optional(
+            t.String({ maxLength: 200, description: 'The hash that was shown; another one by now is refused.' }),
+          ),
           force: t.Optional(t.Boolean({ description: 'Install although another plugin has what this one claims.' })),
           enabled: t.Optional(t.Boolean({ description: 'false stores without serving.' })),
         }),

@@ -94,6 +94,7 @@ export function optionRoutes(kit: Kit, { options, optionTests, audit }: OptionRo
       },
       {
         root: true,
+        bodyLimit: 'configuration',
         body: strictObject({
           key: t.Optional(change.key),
           value: t.Optional(change.value),

@@ -13,6 +13,7 @@ import { createTaskReader } from './read-task.ts';
 const submitBody = strictObject({
   plugin_key: t.String({ minLength: 1, maxLength: 30 }),
   body: t.Record(t.String(), t.Unknown(), {
+    maxProperties: 1000,
     description: 'As POST /v1/tasks/{plugin_key} takes it; model stands in it.',
   }),
 });
@@ -27,9 +28,10 @@ type PlaygroundDeps = {
 /** Tasks of a signed-in user's own making, without an API key: what can be asked for, at what price, and how it goes. */
 export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs }: PlaygroundDeps) {
   const { readDetail } = createTaskReader(tasks);
-  const mannerOf = (request: Request): RequestManner => ({
+  const mannerOf = (request: Request, files?: RequestManner['files']): RequestManner => ({
     idempotencyKey: request.headers.get('idempotency-key'),
     signal: request.signal,
+    files,
   });
 
   return new Elysia({ normalize: false, tags: ['Tasks in the panel'] })
@@ -44,7 +46,7 @@ export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs }: Playgr
     })
     .post(
       '/api/task',
-      async ({ body, panel, origin, requestId, request, keepOpen, set }) => {
+      async ({ body, panel, origin, requestId, request, keepOpen, files, set }) => {
         keepOpen();
         const { plugin_key: pluginKey, body: asked } = body;
         const { replayed, taskId } = await tasks.submitBody(
@@ -52,7 +54,7 @@ export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs }: Playgr
           requestId,
           pluginKey,
           asked as JsonObject,
-          mannerOf(request),
+          mannerOf(request, files),
         );
         if (replayed) set.headers[REPLAYED] = 'true';
         else {
@@ -64,16 +66,18 @@ export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs }: Playgr
       {
         user: true,
         modelRequest: true,
+        bodyLimit: 'request',
         body: submitBody,
         detail: {
           summary: "Submit a task on one's own account",
-          description: 'Files go as data URLs within the body.',
+          description:
+            'Files go as data URLs within the body, which may have 16 MiB with them and 1 MiB, 20,000 values and 64 levels without them.',
         },
       },
     )
     .post(
       '/api/task/quote',
-      async ({ body, panel, requestId }) => {
+      async ({ body, panel, requestId, files }) => {
         const { plugin_key: pluginKey, body: request } = body;
         const { model } = request;
         if (typeof model !== 'string' || model.trim() === '')
@@ -83,6 +87,7 @@ export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs }: Playgr
           model,
           action: '',
           request: request as JsonObject,
+          files,
         });
         const { expression, groupRatio, facts } = snapshot;
         return ok({ usd, quota, group_ratio: groupRatio, expression, facts, steps, balance: panel.user.quota });
@@ -90,6 +95,7 @@ export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs }: Playgr
       {
         user: true,
         perUser: 'quote',
+        bodyLimit: 'request',
         body: submitBody,
         detail: {
           summary: 'What this submission would cost',

@@ -61,13 +61,19 @@ export function pluginReviewRoutes(kit: Kit, { plugins, billing }: ReviewDeps) {
       },
       {
         root: true,
+        bodyLimit: 'arguments',
         body: strictObject({
           hook: t.String({ minLength: 1, maxLength: 200, description: 'The name of an export.' }),
           member: t.Optional(t.String({ maxLength: 200, description: 'A member of it; the same as a path of one.' })),
           path: t.Optional(
             t.Array(t.String({ maxLength: 200 }), { maxItems: 8, description: 'From the export to the function.' }),
           ),
-          args: t.Optional(t.Array(t.Unknown(), { description: 'At most 16 MiB of JSON with the rest of the body.' })),
+          args: t.Optional(
+            t.Array(t.Unknown(), {
+              maxItems: 64,
+              description: 'At most 1 MiB of JSON with the rest of the body.',
+            }),
+          ),
           version: t.Optional(version('A stored version or factory; without it the active one, else factory.')),
         }),
         detail: {

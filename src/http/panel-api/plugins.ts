@@ -12,8 +12,9 @@ const wanted = t.Optional(t.String({ minLength: 1, maxLength: 200, description: 
 
 const uploadOptions = {
   root: true,
+  bodyLimit: 'source',
   body: strictObject({
-    source: t.String({ minLength: 1, description: 'The whole module, at most 1 MiB.' }),
+    source: t.String({ minLength: 1, maxLength: 2 * 1024 * 1024, description: 'The whole module, at most 1 MiB.' }),
     remark: t.Optional(t.String({ maxLength: 2000, description: 'A note for administrators.' })),
     enabled: t.Optional(
       t.Boolean({ description: 'Default true; false stores without serving. A stored version keeps what it has.' }),
@@ -23,8 +24,15 @@ const uploadOptions = {
         description: 'Store although another plugin has what this one claims, or switch off what is in use.',
       }),
     ),
-    icon: t.Optional(t.String({ description: 'A base64 data URL of a PNG or SVG image of at most 512 KiB, decoded.' })),
-    sourceSha256: t.Optional(t.String({ description: 'The SHA-256 that the source must have, in hex.' })),
+    icon: t.Optional(
+      t.String({
+        maxLength: 1024 * 1024,
+        description: 'A base64 data URL of a PNG or SVG image of at most 512 KiB, decoded.',
+      }),
+    ),
+    sourceSha256: t.Optional(
+      t.String({ maxLength: 200, description: 'The SHA-256 that the source must have, in hex.' }),
+    ),
   }),
   detail: {
     summary: 'Upload a plugin version',

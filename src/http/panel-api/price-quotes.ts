@@ -2,7 +2,7 @@ import { Elysia, t } from 'elysia';
 import type { PanelPrincipal } from '../../auth/index.ts';
 import type { Billing } from '../../billing/index.ts';
 import type { JsonObject } from '../../kernel/index.ts';
-import type { Tasks } from '../../tasks/index.ts';
+import type { RequestManner, Tasks } from '../../tasks/index.ts';
 import { isAdmin, isRoot } from '../authorize-request.ts';
 import { httpErrors } from '../errors.ts';
 import { type Kit, ok, strictObject } from '../kit.ts';
@@ -14,9 +14,12 @@ const quoteBody = strictObject({
   ),
   model: t.String({ minLength: 1, maxLength: 191 }),
   action: t.Optional(t.String({ maxLength: 40 })),
-  facts: t.Optional(t.Record(t.String(), t.Unknown(), { description: 'Usage facts as the plugin declares them.' })),
+  facts: t.Optional(
+    t.Record(t.String(), t.Unknown(), { maxProperties: 100, description: 'Usage facts as the plugin declares them.' }),
+  ),
   request: t.Optional(
     t.Record(t.String(), t.Unknown(), {
+      maxProperties: 1000,
       description:
         'Instead of facts: a body as POST /v1/tasks/{plugin_key} takes it, from which the plugin reads them.',
     }),
@@ -31,6 +34,7 @@ const quoteBody = strictObject({
   group: t.Optional(t.String({ minLength: 1, maxLength: 64, description: "Administrators only. Default: one's own." })),
 });
 type QuoteBody = typeof quoteBody.static;
+type Asked = { requestId: string; body: QuoteBody; files: RequestManner['files'] };
 
 /** What a task would cost, for whoever asks: nothing is sent, written or charged. */
 export function priceQuoteRoutes(kit: Kit, { billing, tasks }: { billing: Billing; tasks: Tasks }) {
@@ -52,7 +56,7 @@ export function priceQuoteRoutes(kit: Kit, { billing, tasks }: { billing: Billin
     });
   }
 
-  async function quote(panel: PanelPrincipal, requestId: string, body: QuoteBody) {
+  async function quote(panel: PanelPrincipal, { requestId, body, files }: Asked) {
     const group = groupOf(panel, body.group);
     if (body.expression !== undefined && !isRoot(panel)) throw httpErrors.insufficient_privilege();
     const { request, plugin_key: pluginKey, model, action = '' } = body;
@@ -63,19 +67,26 @@ export function priceQuoteRoutes(kit: Kit, { billing, tasks }: { billing: Billin
     if (pluginKey === undefined)
       throw wrongField('plugin_key', 'required', '"plugin_key" is needed with "request": the plugin reads it.');
     const caller = { user: panel.user, key: null, group };
-    return tasks.quote(caller, requestId, { pluginKey, model, action, request: request as JsonObject });
+    return tasks.quote(caller, requestId, {
+      pluginKey,
+      model,
+      action,
+      request: request as JsonObject,
+      files,
+    });
   }
 
   return new Elysia({ normalize: false, tags: ['Prices'] }).use(kit).post(
     '/api/price/quote',
-    async ({ body, panel, requestId }) => {
-      const { usd, quota, steps, snapshot } = await quote(panel, requestId, body);
+    async ({ body, panel, requestId, files }) => {
+      const { usd, quota, steps, snapshot } = await quote(panel, { requestId, body, files });
       const { expression, groupRatio, facts } = snapshot;
       return ok({ usd, quota, group_ratio: groupRatio, expression, facts, steps });
     },
     {
       user: true,
       perUser: 'quote',
+      bodyLimit: 'request',
       body: quoteBody,
       detail: {
         summary: 'What a task would cost',

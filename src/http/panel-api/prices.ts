@@ -79,6 +79,7 @@ export function priceRoutes(
       },
       {
         root: true,
+        bodyLimit: 'configuration',
         body: strictObject({
           plugin_key: t.Optional(t.String({ minLength: 1, maxLength: 30 })),
           model: t.String({ minLength: 1, maxLength: 191 }),

@@ -1,13 +1,15 @@
 import type { RequestFile } from '../../tasks/index.ts';
+import { BODY_LIMITS, formatBytes } from '../body-limits.ts';
 import { httpErrors } from '../errors.ts';
 import type { Upload, Uploads, UploadWriter } from '../open-uploads.ts';
-import { BODY_CAPS } from '../read-body.ts';
+
 import { checkFieldName, decodeUtf8, type PartHeader } from './read-part-header.ts';
 
 /** Limits of form and multipart bodies (as in new-api). */
 const MAX_FIELDS = 256;
 const MAX_FILES = 32;
-const MAX_VALUE_BYTES = 1024 * 1024;
+/** Of one text, and of all together: what JSON may have. */
+const MAX_TEXT_BYTES = BODY_LIMITS.submission.maxBytes;
 
 export type FormLimits = { uploads: Uploads; maxFileBytes: number };
 
@@ -46,8 +48,11 @@ export function collectForm({ uploads, maxFileBytes }: FormLimits): FormCollecto
         size += bytes.byteLength;
         textBytes += bytes.byteLength;
         checkValueSize(name, size);
-        if (textBytes > BODY_CAPS.json) {
-          throw httpErrors.too_large({ message: 'The texts of the form are together larger than 16 MiB.' });
+        if (textBytes > MAX_TEXT_BYTES) {
+          throw httpErrors.too_large({
+            message: `The texts of the form are together larger than ${formatBytes(MAX_TEXT_BYTES)}.`,
+            details: { limit_bytes: MAX_TEXT_BYTES },
+          });
         }
         chunks.push(new Uint8Array(bytes));
       },
@@ -104,8 +109,9 @@ const tooMany = (limit: number, what: string) =>
   httpErrors.bad_body({ message: `The form has more than ${limit} ${what}.` });
 
 function checkValueSize(name: string, bytes: number): void {
-  if (bytes <= MAX_VALUE_BYTES) return;
-  throw httpErrors.too_large({ message: `The form field "${name}" is larger than 1 MiB.`, param: name });
+  if (bytes <= MAX_TEXT_BYTES) return;
+  const message = `The form field "${name}" is larger than ${formatBytes(MAX_TEXT_BYTES)}.`;
+  throw httpErrors.too_large({ message, param: name, details: { limit_bytes: MAX_TEXT_BYTES } });
 }
 
 /** The fields of an urlencoded body. @throws http.bad_body, http.too_large */

@@ -61,6 +61,7 @@ export function createNativeRoutes(deps: NativeDeps): FindNative {
         pattern: opened.pattern,
         access: 'apiKey',
         takesBody: false,
+        bodyLimit: opened.type === 'query' ? 'usual' : 'submission',
         critical: false,
         modelRequest: opened.type === 'submit',
         // What a dynamic route is asked for is known once it is decoded.

@@ -1,17 +1,16 @@
 import { createHash } from 'node:crypto';
-import { isObject, type JsonObject, sha256Hex } from '../../kernel/index.ts';
+import { isObject, type JsonObject, type JsonScanner, sha256Hex } from '../../kernel/index.ts';
 import type { ClientRequest } from '../../tasks/index.ts';
+import { BODY_LIMITS, type BodyLimit, beyondLimit, multipartBytes } from '../body-limits.ts';
 import { httpErrors } from '../errors.ts';
-import { BODY_CAPS, isJsonType, mediaType, parseJsonBody, readBody, streamBody } from '../read-body.ts';
+import { isJsonType, mediaType, readBody, streamBody } from '../read-body.ts';
+import { readJsonBody } from '../read-json.ts';
 import { addValue, type FormLimits, readUrlencoded } from './collect-form.ts';
 import { readMultipart } from './read-multipart.ts';
 
-/** A multipart body may be so many times as large as its largest file. */
-const MAX_FILES_TOTAL = 4;
-/** Room for the fields and the framing around the files. */
-const MULTIPART_OVERHEAD = 1024 * 1024;
+type TakenBody = Pick<ClientRequest, 'body' | 'bodySha256' | 'release'> & { counts?: JsonScanner['counts'] };
 
-type TakenBody = Pick<ClientRequest, 'body' | 'bodySha256' | 'release'>;
+const { submission: SUBMISSION, relay: RELAY } = BODY_LIMITS;
 
 /**
  * The request as the task engine takes it, with its body read under the cap of its kind. Its files stay until `release`, which whoever called
@@ -23,17 +22,39 @@ export async function readClientRequest(
   params: Record<string, string>,
   limits: FormLimits,
 ): Promise<ClientRequest> {
+  const { counts: _, ...body } = await takeBody(request, limits, SUBMISSION);
+  return { ...describeRequest(request, params), ...body };
+}
+
+/** The same where the relay may take the request, which has wider bounds. `assertForPlugin` throws where the body is too large for a plugin. */
+export async function readRelayableRequest(
+  request: Request,
+  limits: FormLimits,
+): Promise<{ client: ClientRequest; assertForPlugin: () => void }> {
+  const { counts, ...body } = await takeBody(request, limits, RELAY);
   return {
-    ...readAddress(request),
-    params,
-    contentType: request.headers.get('content-type') ?? '',
-    accept: request.headers.get('accept') ?? '',
-    idempotencyKey: request.headers.get('idempotency-key'),
-    callbackUrl: request.headers.get('x-callback-url'),
-    signal: request.signal,
-    ...(await takeBody(request, limits)),
+    client: { ...describeRequest(request, {}), ...body },
+    assertForPlugin() {
+      if (!counts) return;
+      if (counts.values > SUBMISSION.maxValues) throw beyondLimit('maxValues', SUBMISSION);
+      if (counts.depth > SUBMISSION.maxDepth) throw beyondLimit('maxDepth', SUBMISSION);
+      if (counts.bytes > SUBMISSION.maxBytes) throw beyondLimit('maxBytes', SUBMISSION);
+    },
   };
 }
+
+const describeRequest = (
+  request: Request,
+  params: Record<string, string>,
+): Omit<ClientRequest, 'body' | 'bodySha256' | 'release'> => ({
+  ...readAddress(request),
+  params,
+  contentType: request.headers.get('content-type') ?? '',
+  accept: request.headers.get('accept') ?? '',
+  idempotencyKey: request.headers.get('idempotency-key'),
+  callbackUrl: request.headers.get('x-callback-url'),
+  signal: request.signal,
+});
 
 /** What is asked for: the path percent-encoded as it came, each query value by its name. */
 export function readAddress({ method, url }: Request): Pick<ClientRequest, 'method' | 'path' | 'query'> {
@@ -43,7 +64,7 @@ export function readAddress({ method, url }: Request): Pick<ClientRequest, 'meth
   return { method, path: pathname, query: Object.fromEntries(query) };
 }
 
-async function takeBody(request: Request, limits: FormLimits): Promise<TakenBody> {
+async function takeBody(request: Request, limits: FormLimits, limit: BodyLimit): Promise<TakenBody> {
   const type = mediaType(request.headers);
   if (
     type === '' ||
@@ -54,16 +75,16 @@ async function takeBody(request: Request, limits: FormLimits): Promise<TakenBody
     return inMemory({ kind: 'none' }, new Uint8Array());
   }
   if (isJsonType(type)) {
-    const bytes = await readBody(request, BODY_CAPS.json);
-    return inMemory({ kind: 'json', value: parseJsonBody(bytes) }, bytes);
+    const { value, extracted, sha256, counts, release } = await readJsonBody(request, limit, limits);
+    return { body: { kind: 'json', value, ...(extracted ? { extracted } : {}) }, bodySha256: sha256, counts, release };
   }
   if (type === 'application/x-www-form-urlencoded') {
-    const bytes = await readBody(request, BODY_CAPS.json);
+    const bytes = await readBody(request, SUBMISSION.maxBytes);
     return inMemory({ kind: 'form', fields: readUrlencoded(bytes) }, bytes);
   }
   if (type === 'multipart/form-data') {
     const hash = createHash('sha256');
-    const body = hashing(streamBody(request, MAX_FILES_TOTAL * limits.maxFileBytes + MULTIPART_OVERHEAD), hash);
+    const body = hashing(streamBody(request, multipartBytes(limits.maxFileBytes)), hash);
     const { fields, files, release } = await readMultipart(body, request.headers.get('content-type') ?? '', limits);
     return { body: { kind: 'multipart', fields, files }, bodySha256: hash.digest('hex'), release };
   }

@@ -4,7 +4,7 @@ import type { Kit } from '../kit.ts';
 import { isJsonType, mediaType } from '../read-body.ts';
 import { REPLAYED } from '../response-headers.ts';
 import { createRelayed, forwardRelayed, orRelayed } from './answer-relayed.ts';
-import { readClientRequest, requestedModel } from './read-client-request.ts';
+import { readClientRequest, readRelayableRequest, requestedModel } from './read-client-request.ts';
 import { type ServerEvent, sendEvents } from './send-events.ts';
 import { callerOf, formLimits, type V1Deps } from './task-routes.ts';
 
@@ -33,12 +33,13 @@ export function responseRoutes(kit: Kit, deps: V1Deps) {
         if (type !== '' && !isJsonType(type)) {
           throw httpErrors.unsupported_media({ message: 'This route requires a JSON body.' });
         }
-        const client = await readClientRequest(request, {}, formLimits(deps, api));
+        const { client, assertForPlugin } = await readRelayableRequest(request, formLimits(deps, api));
         try {
           deps.assertKeyAllows({ key: api.key, model: requestedModel(client), ip: origin.decidingIp });
           const onEnd = keepOpen();
           const relayed = await createRelayed(tasks, 'response', { request, api, requestId }, client);
           if (relayed) return relayed;
+          assertForPlugin();
           const answer = await tasks.createResponse(callerOf(api), requestId, client);
           if (answer.replayed) set.headers[REPLAYED] = 'true';
           if (answer.kind === 'object') return answer.response;
@@ -54,6 +55,7 @@ export function responseRoutes(kit: Kit, deps: V1Deps) {
       {
         apiKey: true,
         modelRequest: true,
+        bodyLimit: 'relay',
         detail: {
           summary: 'Create a response: waited for, streamed ("stream") or in the background ("background")',
           requestBody: { required: true, content: { 'application/json': { schema: REQUEST } } },

@@ -51,7 +51,7 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
           await client.release();
         }
       },
-      { apiKey: true, modelRequest: true, detail: { summary: 'Submit a task to a plugin' } },
+      { apiKey: true, modelRequest: true, bodyLimit: 'submission', detail: { summary: 'Submit a task to a plugin' } },
     )
     .get('/v1/tasks/:taskId', async ({ params, api }) => taskObject(await tasks.own(api.user.id, params.taskId)), {
       apiKey: true,

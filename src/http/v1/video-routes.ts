@@ -6,7 +6,7 @@ import { httpErrors } from '../errors.ts';
 import type { Kit } from '../kit.ts';
 import { REPLAYED } from '../response-headers.ts';
 import { createRelayed, forwardRelayed, orRelayed } from './answer-relayed.ts';
-import { readClientRequest, requestedModel } from './read-client-request.ts';
+import { readClientRequest, readRelayableRequest, requestedModel } from './read-client-request.ts';
 import { CONTENT_ANSWERS, type ContentScope, contentResponse, sendContent } from './send-content.ts';
 import { callerOf, formLimits, type V1Deps } from './task-routes.ts';
 
@@ -34,12 +34,13 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
     .post(
       '/v1/videos',
       async ({ request, api, origin, requestId, keepOpen, set }) => {
-        const client = await readClientRequest(request, {}, formLimits(deps, api));
+        const { client, assertForPlugin } = await readRelayableRequest(request, formLimits(deps, api));
         try {
           deps.assertKeyAllows({ key: api.key, model: requestedModel(client), ip: origin.decidingIp });
           keepOpen();
           const relayed = await createRelayed(tasks, 'video', { request, api, requestId }, client);
           if (relayed) return relayed;
+          assertForPlugin();
           const submitted = await tasks.submitVideo(callerOf(api), requestId, client);
           if (submitted.replayed) set.headers[REPLAYED] = 'true';
           return videoObject(submitted);
@@ -47,7 +48,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
           await client.release();
         }
       },
-      { apiKey: true, modelRequest: true, detail: { summary: 'Create a video' } },
+      { apiKey: true, modelRequest: true, bodyLimit: 'relay', detail: { summary: 'Create a video' } },
     )
     .get(
       '/v1/videos/:task_id',

@@ -3,6 +3,8 @@ import type { ChannelRecord, RelayKind } from '../../store/ports/index.ts';
 import { canonicalHost, type MultipartPart, type UpstreamBody, type UpstreamRequest } from '../../upstream/index.ts';
 import { asksForRanges } from '../asks-for-ranges.ts';
 import { CONNECT_TIMEOUT_MS, MAX_REDIRECTS } from '../build-upstream-request.ts';
+import { taskErrors } from '../errors.ts';
+import { restoreFiles } from '../restore-files.ts';
 import type { ClientRequest } from '../types.ts';
 
 const PATHS: Record<RelayKind, string> = { response: '/v1/responses', video: '/v1/videos' };
@@ -62,7 +64,18 @@ export const pickHeaders = (headers: Record<string, string>, names: readonly str
 
 /** The client's body with the vendor's name of the model in the place of the client's. */
 export function buildRelayBody({ body }: ClientRequest, model: string): UpstreamBody {
-  if (body.kind === 'json') return { kind: 'text', text: JSON.stringify({ ...(body.value as JsonObject), model }) };
+  if (body.kind === 'json') {
+    const text = JSON.stringify({ ...(body.value as JsonObject), model });
+    if (!body.extracted) return { kind: 'text', text };
+    // The body comes as it was sent, so its files need no other bound.
+    const restored = restoreFiles([text], {
+      extracted: body.extracted,
+      maxBytes: Number.POSITIVE_INFINITY,
+      inJson: true,
+    });
+    if (!restored.ok) throw taskErrors.relay_request_invalid({ message: restored.error.message });
+    return { kind: 'pieces', pieces: restored.value };
+  }
   if (body.kind !== 'multipart') return { kind: 'none' };
   const fields = Object.entries({ ...body.fields, model: [model] });
   const parts: MultipartPart[] = fields.flatMap(([name, values]) => values.map((value) => ({ name, value })));

@@ -26,7 +26,7 @@ export function readResponseRequest(request: ClientRequest): ResponseRequest {
   return {
     model,
     form: { stream: readFlag(body.value, 'stream'), background: readFlag(body.value, 'background') },
-    request: { ...request, body: { kind: 'json', value: visible } },
+    request: { ...request, body: { ...body, value: visible } },
   };
 }
 
