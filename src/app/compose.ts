@@ -5,7 +5,7 @@ import { type Auth, createAuth, createCleanUp, rootHasOtherWayIn } from '../auth
 import { createBilling } from '../billing/index.ts';
 import { type Channels, createChannels } from '../channels/index.ts';
 import { createHttpApp, createMetrics, type OptionDesk } from '../http/index.ts';
-import type { Clock, Logger, SecretBox } from '../kernel/index.ts';
+import type { Clock, Logger, SecretBox, WatchCache } from '../kernel/index.ts';
 import { createMarketplace, createPluginService, type HookCall, type PluginService } from '../plugins/index.ts';
 import type { Sandbox } from '../sandbox/index.ts';
 import {
@@ -43,7 +43,7 @@ import { createRiskWarning } from './options/warn-of-risks.ts';
 import { panelNames } from './panel-names.ts';
 import { createPluginFacts } from './plugin-facts.ts';
 import { serverAddress, taskPublicAddress } from './public-address.ts';
-import { measurePolls, registerMetrics } from './register-metrics.ts';
+import { measureCaches, measurePolls, registerMetrics } from './register-metrics.ts';
 import { startCleanUp } from './run-clean-up.ts';
 import type { StopList } from './stop-list.ts';
 import { VERSION } from './version.ts';
@@ -137,12 +137,15 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
   const started = Promise.all([plugins.start(), channels.start(), billing.start(), options.start()]);
 
   const settings = () => authSettings(options, address);
-  const shared = openShared(foundation);
+  const metrics = createMetrics();
+  const watchCache = measureCaches(metrics.registry);
+  const shared = openShared(foundation, watchCache);
   const auth = createAuth({
     upstream,
     sendMail: createSendMail(),
     store,
     ...shared,
+    watchCache,
     clock,
     logger,
     secretBox,
@@ -152,7 +155,6 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
   });
   // After the listener has closed, before what it works with does.
   stops.add('mail', () => auth.mail.stop(MAIL_GRACE_MS));
-  const metrics = createMetrics();
   const tasks = createTasks({
     store,
     clock,
@@ -327,16 +329,21 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
 }
 
 /** What nodes share through Redis; without it limits count for this node alone, and sessions are read from the database. */
-function openShared(foundation: Foundation): {
+function openShared(
+  foundation: Foundation,
+  watchCache: WatchCache,
+): {
   counters: Counters;
   successLists: SuccessLists;
   sessionCache: SessionCache;
 } {
   const { config, clock, logger, secrets, stops } = foundation;
+  const own = createMemoryCounters(clock);
+  watchCache('counters', own.size);
   if (config.redisUrl === '') {
     return {
-      counters: createMemoryCounters(),
-      successLists: createMemorySuccessLists(clock),
+      counters: own,
+      successLists: createMemorySuccessLists(clock, watchCache),
       sessionCache: createNoSessionCache(),
     };
   }
@@ -345,8 +352,8 @@ function openShared(foundation: Foundation): {
   // A use of a session is noted when the database is read: where sessions end for want of use, that has to happen every minute.
   const ttlSeconds = config.sessionIdleMinutes > 0 ? Math.min(config.syncFrequency, 60) : config.syncFrequency;
   return {
-    counters: createRedisCounters(redis),
-    successLists: createRedisSuccessLists(redis, clock),
+    counters: createRedisCounters(redis, own),
+    successLists: createRedisSuccessLists(redis, clock, watchCache),
     sessionCache: createRedisSessionCache({ redis, clock, logger, ttlSeconds, cryptoSecrets: secrets.crypto }),
   };
 }

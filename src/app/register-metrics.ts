@@ -1,4 +1,5 @@
 import { Gauge, Histogram, type Registry } from 'prom-client';
+import type { WatchCache } from '../kernel/index.ts';
 import type { Sandbox } from '../sandbox/index.ts';
 import type { Tasks } from '../tasks/index.ts';
 
@@ -14,6 +15,21 @@ export function measurePolls(registry: Registry): (latenessMs: number) => void {
     registers: [registry],
   });
   return (latenessMs) => lateness.observe(latenessMs / 1000);
+}
+
+/** Adds the sizes of the caches in memory to `/metrics`; gives the function that takes each cache. */
+export function measureCaches(registry: Registry): WatchCache {
+  const caches = new Map<string, () => number>();
+  new Gauge({
+    name: 'taskgate_cache_entries',
+    help: 'Entries of each cache and table of counters in the memory of this node; each has an upper limit.',
+    labelNames: ['cache'],
+    registers: [registry],
+    collect() {
+      for (const [cache, size] of caches) this.set({ cache }, size());
+    },
+  });
+  return (cache, size) => void caches.set(cache, size);
 }
 
 /** Adds the figures of polling and of the sandbox to `/metrics`; they are read whenever somebody asks. */

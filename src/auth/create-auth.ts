@@ -1,4 +1,4 @@
-import type { Clock, Logger, SecretBox } from '../kernel/index.ts';
+import type { Clock, Logger, SecretBox, WatchCache } from '../kernel/index.ts';
 import type { Counters, Page, Paged, SessionCache, Store, SuccessLists } from '../store/ports/index.ts';
 import type { SendMail, Upstream } from '../upstream/index.ts';
 import { type Administration, createAdministration } from './administration/administration.ts';
@@ -95,6 +95,7 @@ export type AuthDeps = {
   config: AuthConfig;
   settings: () => AuthSettings;
   settingsIn: SettingsIn;
+  watchCache?: WatchCache;
 };
 
 /**
@@ -198,7 +199,7 @@ export function createAuth(deps: AuthDeps): Auth {
   const basics = {
     ...deps,
     allowedProofMethods,
-    accessTokens: createAccessTokens(keys.access, clock),
+    accessTokens: createAccessTokens(keys.access, clock, deps.watchCache),
     refreshTokens: createRefreshTokens(keys),
     proofs: createSecurityProofs(keys.proof, clock, allowedProofMethods),
     flows: createFlows(keys.flow, clock),

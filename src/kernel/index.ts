@@ -42,3 +42,4 @@ export { redactSecrets, sanitizeMessage } from './redact.ts';
 export { err, ok, type Result } from './result.ts';
 export { createJsonScanner, type JsonBounds, type JsonScanner, sliceChunks } from './scan-json.ts';
 export { trimTrailing } from './trim-trailing.ts';
+export type { WatchCache } from './watch-cache.ts';

@@ -1,4 +1,4 @@
-import { type Clock, isObject, parseJson, trimTrailing } from '../../kernel/index.ts';
+import { type Clock, isObject, parseJson, trimTrailing, type WatchCache } from '../../kernel/index.ts';
 import type { AskProvider } from '../../upstream/index.ts';
 import { providerFailed } from './identity-provider.ts';
 import { askOrFail } from './speak-oauth.ts';
@@ -29,17 +29,23 @@ export type UseMetadata = <T>(
 ) => Promise<T>;
 
 const KEPT_SECONDS = 3600;
+/** Documents kept at once: as many as providers, and some whose address has changed since. */
+const MAX_KEPT = 100;
 /** Longest address that a discovery document may name. */
 export const MAX_NAMED_ADDRESS = 2048;
 
-export function createUseMetadata(clock: Clock): UseMetadata {
+export function createUseMetadata(clock: Clock, watchCache?: WatchCache): UseMetadata {
   const known = new Map<string, { metadata: ProviderMetadata; until: number }>();
+  watchCache?.('discovery_documents', () => known.size);
 
   async function read(wellKnown: string, ask: AskProvider): Promise<ProviderMetadata> {
     const kept = known.get(wellKnown);
     if (kept && kept.until > clock.unix()) return kept.metadata;
     const metadata = await discover(wellKnown, ask);
+    known.delete(wellKnown);
     known.set(wellKnown, { metadata, until: clock.unix() + KEPT_SECONDS });
+    const [oldest] = known.keys();
+    if (known.size > MAX_KEPT && oldest !== undefined) known.delete(oldest);
     return metadata;
   }
 

@@ -1,4 +1,4 @@
-import type { Clock, SecretBox } from '../../kernel/index.ts';
+import type { Clock, SecretBox, WatchCache } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import { openProvider, type Upstream } from '../../upstream/index.ts';
 import type { AuthSettings } from '../config.ts';
@@ -23,10 +23,11 @@ export function createFindProvider(deps: {
   upstream: Upstream;
   secretBox: SecretBox;
   settings: () => AuthSettings;
+  watchCache?: WatchCache;
 }): FindProvider {
   const { store, clock, upstream, secretBox, settings } = deps;
   const open: OpenProvider = (configured) => openProvider(upstream, configured);
-  const useMetadata = createUseMetadata(clock);
+  const useMetadata = createUseMetadata(clock, deps.watchCache);
 
   const builtIn: Record<string, (providers: AuthSettings['providers']) => IdentityProvider | undefined> = {
     github: ({ github }) => github && githubProvider(github, open),

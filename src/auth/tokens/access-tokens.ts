@@ -1,4 +1,4 @@
-import type { Clock } from '../../kernel/index.ts';
+import type { Clock, WatchCache } from '../../kernel/index.ts';
 import type { PurposeKeys } from '../derive-keys.ts';
 import { authErrors } from '../errors.ts';
 import { createPanelJwt, LEEWAY_SECONDS, type TokenClaims, type TokenSubject } from './panel-jwt.ts';
@@ -22,9 +22,10 @@ const LIFETIME_SECONDS = 15 * 60;
 /** About 4 MB when full. */
 const REMEMBERED_TOKENS = 10_000;
 
-export function createAccessTokens(keys: PurposeKeys, clock: Clock): AccessTokens {
+export function createAccessTokens(keys: PurposeKeys, clock: Clock, watchCache?: WatchCache): AccessTokens {
   const jwt = createPanelJwt('access', keys, clock);
   const remembered = createVerifiedMemory(REMEMBERED_TOKENS);
+  watchCache?.('verified_tokens', remembered.size);
 
   return {
     async sign(subject, notAfter) {

@@ -8,6 +8,7 @@ import type { AccessClaims } from './access-tokens.ts';
 export function createVerifiedMemory(capacity: number): {
   get(token: string): AccessClaims | undefined;
   put(token: string, claims: AccessClaims): void;
+  size(): number;
 } {
   const byDigest = new Map<string, AccessClaims>();
   return {
@@ -28,5 +29,6 @@ export function createVerifiedMemory(capacity: number): {
         if (oldest !== undefined) byDigest.delete(oldest);
       }
     },
+    size: () => byDigest.size,
   };
 }

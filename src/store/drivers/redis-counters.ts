@@ -1,27 +1,40 @@
-import { RateLimiterMemory, RateLimiterRedis, type RateLimiterRes } from 'rate-limiter-flexible';
+import { RateLimiterRedis, type RateLimiterRes } from 'rate-limiter-flexible';
 import type { Count, Counters } from '../ports/counters.ts';
+import { createMemoryCounters, type MemoryCounters } from './memory-counters.ts';
 import type { Redis } from './redis.ts';
-
-/** Counters in this process. */
-export function createMemoryCounters(): Counters {
-  return countWith(new RateLimiterMemory(SETTINGS));
-}
 
 /**
  * Counters shared through Redis, each addition one atomic script. While the server is away or does not answer in time, counting
- * goes on in this process: a limit then holds per node.
+ * goes on in `own`, those of this process: a limit then holds per node.
  */
-export function createRedisCounters(redis: Redis): Counters {
-  return countWith(
-    new RateLimiterRedis({
-      ...SETTINGS,
-      keyPrefix: 'taskgate:count',
-      customIncrTtlLuaScript: ADD,
-      storeClient: redis,
-      rejectIfRedisNotReady: true,
-      insuranceLimiter: new RateLimiterMemory(SETTINGS),
-    }),
-  );
+export function createRedisCounters(redis: Redis, own: MemoryCounters = createMemoryCounters()): Counters {
+  const limiter = new RateLimiterRedis({
+    ...SETTINGS,
+    keyPrefix: 'taskgate:count',
+    customIncrTtlLuaScript: ADD,
+    storeClient: redis,
+    rejectIfRedisNotReady: true,
+  });
+  return {
+    async add(key, amount, windowSeconds) {
+      const options = { customDuration: windowSeconds };
+      try {
+        if (amount >= 0) return read(await limiter.penalty(key, amount, options));
+        const left = await limiter.reward(key, -amount, options);
+        return read(left.consumedPoints < 0 ? await limiter.penalty(key, -left.consumedPoints, options) : left);
+      } catch {
+        return own.add(key, amount, windowSeconds);
+      }
+    },
+    async peek(key) {
+      try {
+        const result = await limiter.get(key);
+        return result && result.msBeforeNext > 0 ? read(result) : undefined;
+      } catch {
+        return own.peek(key);
+      }
+    },
+  };
 }
 
 /**
@@ -45,21 +58,6 @@ return {count, ttl}
 
 /** The limiter only counts: what is too much, and the length of each window, are said with every addition. */
 const SETTINGS = { points: Number.MAX_SAFE_INTEGER, duration: 1 };
-
-function countWith(limiter: RateLimiterMemory | RateLimiterRedis): Counters {
-  return {
-    async add(key, amount, windowSeconds) {
-      const options = { customDuration: windowSeconds };
-      if (amount >= 0) return read(await limiter.penalty(key, amount, options));
-      const left = await limiter.reward(key, -amount, options);
-      return read(left.consumedPoints < 0 ? await limiter.penalty(key, -left.consumedPoints, options) : left);
-    },
-    async peek(key) {
-      const result = await limiter.get(key);
-      return result && result.msBeforeNext > 0 ? read(result) : undefined;
-    },
-  };
-}
 
 const read = ({ consumedPoints, msBeforeNext }: RateLimiterRes): Count => ({
   count: Math.max(0, consumedPoints),

@@ -1,4 +1,4 @@
-import type { Clock } from '../../kernel/index.ts';
+import type { Clock, WatchCache } from '../../kernel/index.ts';
 import type { SuccessLists } from '../ports/success-lists.ts';
 import type { Redis } from './redis.ts';
 
@@ -14,8 +14,8 @@ const LAYOUT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
  * Lists shared through Redis. While the server is away or does not answer in time, lists of this process take their place: a limit
  * then holds per node.
  */
-export function createRedisSuccessLists(redis: Redis, clock: Clock): SuccessLists {
-  const own = createMemorySuccessLists(clock);
+export function createRedisSuccessLists(redis: Redis, clock: Clock, watchCache?: WatchCache): SuccessLists {
+  const own = createMemorySuccessLists(clock, watchCache);
   return {
     async at(key, index) {
       try {
@@ -46,10 +46,14 @@ export function createRedisSuccessLists(redis: Redis, clock: Clock): SuccessList
 /** What is no time counts as one long past: it holds nobody up. */
 const readTime = (text: string): number => (LAYOUT.test(text) && Date.parse(text)) || 0;
 
+/** Users' lists kept at once; beyond, the one that was pushed to longest ago goes. */
+const MAX_LISTS = 100_000;
+
 /** Lists in this process. */
-export function createMemorySuccessLists(clock: Clock): SuccessLists {
+export function createMemorySuccessLists(clock: Clock, watchCache?: WatchCache): SuccessLists {
   type List = { /** Oldest first. */ times: number[]; goneAtMs: number };
   const lists = new Map<string, List>();
+  watchCache?.('success_lists', () => lists.size);
 
   const living = (key: string): List | undefined => {
     const list = lists.get(key);
@@ -59,7 +63,7 @@ export function createMemorySuccessLists(clock: Clock): SuccessLists {
   /** The list that was pushed to longest ago comes first: what is gone at the front is forgotten, so that no key stays for ever. */
   function forgetGone(): void {
     for (const key of lists.keys()) {
-      if (living(key)) return;
+      if (living(key) && lists.size <= MAX_LISTS) return;
       lists.delete(key);
     }
   }

@@ -11,6 +11,8 @@ const MAX_LINE = 16 * 1024 * 1024;
 const LINE_END = /\r\n|\r|\n/;
 /** Events that name nothing come by the thousand, and are not read. */
 const NAMES_SOMETHING = /"(?:id|container_id)"\s*:/;
+/** Names that one stream may give: what answers of a vendor have by far. */
+const MAX_NAMES = 10_000;
 const STORE_TRIES = 4;
 const STORE_PAUSE_MS = 250;
 
@@ -68,7 +70,7 @@ export function createNameFinder(kind: RelayKind): (chunk: Uint8Array) => Named[
       const { response, item } = event;
       for (const named of [...(isObject(response) ? namesIn(kind, response) : []), ...partsOf(item)]) {
         const name = `${named.kind} ${named.objectId}`;
-        if (known.has(name)) continue;
+        if (known.has(name) || known.size >= MAX_NAMES) continue;
         known.add(name);
         found.push(named);
       }
