@@ -21,13 +21,15 @@ export {
   type PluginRequest,
   type SubmitRequest,
 } from './hooks/build-requests.ts';
-export { type HookOptions, isHostFailure } from './hooks/call-hook.ts';
+export { describeHookFailure, type HookOptions, isHostFailure } from './hooks/call-hook.ts';
 export { allowsHost, checkRequestUrl } from './hooks/check-request-url.ts';
 export {
   type DecodedQuery,
   type DecodedSubmit,
   decodeNativeRequest,
   decodeProtocolRequest,
+  findUnservedModel,
+  readOriginTaskIds,
 } from './hooks/decode-requests.ts';
 export { extractUsage, extractUsageOnComplete, extractUsageOnSubmit } from './hooks/extract-usage.ts';
 export {

@@ -8,10 +8,7 @@ export const taskErrors = defineErrors('tasks', {
   model_not_found: ['not_found', 'No plugin serves this model here.'],
   model_not_allowed: ['forbidden', 'The API key may not use this model.'],
   model_not_served: ['invalid', 'This model is not served by the plugin.'],
-  invalid_origin_task_ids: [
-    'invalid',
-    'The earlier tasks to build on must be a list of at most 16 task ids, each of 1 to 128 characters.',
-  ],
+  invalid_origin_task_ids: ['invalid', 'The earlier tasks to build on are no valid list of task ids.'],
   origin_task_not_found: ['invalid', 'An earlier task to build on was not found.'],
   origin_task_platform_mismatch: ['invalid', 'An earlier task to build on was made by another plugin.'],
   origin_task_channel_conflict: ['invalid', 'The earlier tasks to build on were made by different channels.'],

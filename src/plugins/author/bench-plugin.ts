@@ -1,7 +1,7 @@
 import { type Clock, err, ok, type Result } from '../../kernel/index.ts';
-import type { Sandbox, SandboxFailure } from '../../sandbox/index.ts';
+import type { Sandbox } from '../../sandbox/index.ts';
 import type { PluginFault } from '../types.ts';
-import { type OpenPlugin, openPlugin } from './open-plugin.ts';
+import { type OpenPlugin, openPlugin, type TrialFailure } from './open-plugin.ts';
 import { type FixtureCase, readFixture } from './read-fixture.ts';
 
 /** Times in ms, as the sandbox measures them: from the arguments' arrival in its process to the result's departure. */
@@ -45,8 +45,8 @@ const FEWEST_ROUNDS = 5;
 type Measured = { ms: number; bytesOut: number };
 type CaseFailure = { name: string; message: string };
 
-/** Ends that say nothing against a case: it may be about an error. */
-const isThrow = ({ kind }: SandboxFailure): boolean => kind === 'thrown';
+/** Ends that say nothing against a case: it may be about an error or a refusal. */
+const isRefusal = ({ kind }: TrialFailure): boolean => kind === 'thrown' || kind === 'invalid_result';
 
 /**
  * Measures every hook that the cases of a fixture (the parsed JSON of its file) call, in equal shares of the time. Results are not judged: that
@@ -98,7 +98,7 @@ async function benchHook(
     const began = clock.monotonicMs();
     const outcome = await plugin.call(one.path, one.args, unixNow);
     const elapsed = clock.monotonicMs() - began;
-    if (!outcome.ok) return isThrow(outcome.error) ? ok({ ms: elapsed, bytesOut: 0 }) : err(outcome.error.message);
+    if (!outcome.ok) return isRefusal(outcome.error) ? ok({ ms: elapsed, bytesOut: 0 }) : err(outcome.error.message);
     const { ms, value } = outcome.value;
     if (ms > limitMs) return err(`took ${Math.round(ms)} ms; the limit is ${limitMs} ms`);
     return ok({ ms, bytesOut: value === undefined ? 0 : Buffer.byteLength(JSON.stringify(value)) });

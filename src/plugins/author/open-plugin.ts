@@ -1,19 +1,25 @@
 import { err, type Json, ok, type Result, SYSTEM_OWNER } from '../../kernel/index.ts';
-import type { ExportShape, HookOutcome, Sandbox, SandboxFailure } from '../../sandbox/index.ts';
+import type { ExportShape, HookOutcome, Sandbox } from '../../sandbox/index.ts';
+import { checkHookResult } from '../hooks/check-hook-result.ts';
 import { modulePath } from '../registry/load-plugin.ts';
 import { type Compiler, createCompiler } from '../source/compile-plugin.ts';
 import { findHiddenNames } from '../source/find-hidden-names.ts';
-import type { Manifest, PluginFault } from '../types.ts';
+import type { HookFailure, Manifest, PluginFault } from '../types.ts';
 
 /** Arguments and result of a call, in bytes: as for a hook that carries bodies. */
 const MAX_BYTES = 16 * 1024 * 1024;
+
+export type TrialFailure = Omit<HookFailure, 'hook'>;
 
 /** A source that has passed every check, with its functions callable one by one, outside a gateway. */
 export type OpenPlugin = {
   manifest: Manifest;
   exports: Record<string, ExportShape>;
-  /** `path` leads from the export to the function; `unixNow` freezes clock and random seed. */
-  call(path: readonly string[], args: readonly Json[], unixNow?: number): Promise<Result<HookOutcome, SandboxFailure>>;
+  /**
+   * `path` leads from the export to the function; `unixNow` freezes clock and random seed. A result that the gateway would refuse fails with
+   * its words as `invalid_result`.
+   */
+  call(path: readonly string[], args: readonly Json[], unixNow?: number): Promise<Result<HookOutcome, TrialFailure>>;
 };
 
 /**
@@ -37,14 +43,19 @@ export async function openPlugin(
   return ok({
     manifest,
     exports,
-    call: (path, args, unixNow) =>
-      sandbox.call(module, {
+    async call(path, args, unixNow) {
+      const outcome = await sandbox.call(module, {
         path: modulePath(path, exports),
         args,
         owner: SYSTEM_OWNER,
         maxArgsBytes: MAX_BYTES,
         maxResultBytes: MAX_BYTES,
         ...(unixNow === undefined ? {} : { unixNow }),
-      }),
+      });
+      if (!outcome.ok) return outcome;
+      const { value, console } = outcome.value;
+      const checked = checkHookResult({ manifest, path, args }, value);
+      return checked.ok ? outcome : err({ kind: 'invalid_result', message: checked.error, console });
+    },
   });
 }

@@ -40,6 +40,9 @@ export async function recordCall(
 
   const again = await plugin.call(path, args, fixture.unixNow);
   if (!again.ok) {
+    if (again.error.kind === 'invalid_result') {
+      return { note: `${call.hook} not recorded: the gateway refuses its result: ${again.error.message}` };
+    }
     const isThrow = again.error.kind === 'thrown';
     if (!isThrow || call.outcome.ok) return { note: `${call.hook} not recorded: without credentials it fails` };
     return { case: { ...base, expectedError: again.error.message } };

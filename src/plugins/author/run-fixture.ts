@@ -49,7 +49,8 @@ const failed = (faults: PluginFault[]): FixtureReport => ({
 
 /**
  * Runs the cases of a fixture (the parsed JSON of its file) against a source. `expected` compares as JSON, `expectedError` is a part of the message;
- * a case with neither must only not fail. Nothing returned counts as null. With `filter` only cases run whose name contains it, in any case.
+ * a case with neither must only not fail. Nothing returned counts as null. A hook's result that the gateway would refuse is an error with its words.
+ * With `filter` only cases run whose name contains it, in any case.
  */
 export async function runFixture(
   source: string,

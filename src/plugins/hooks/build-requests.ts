@@ -1,9 +1,16 @@
-import type { BatchQueryContext, DriverContext, FileReference, TaskQueryContext } from '../../../contracts/v1.d.ts';
+import type { BatchQueryContext, DriverContext, TaskQueryContext } from '../../../contracts/v1.d.ts';
 import { err, isObject, type Json, ok, type Result } from '../../kernel/index.ts';
 import type { HookFailure, LoadedPlugin, Manifest } from '../types.ts';
 import { callHook, type HookOptions } from './call-hook.ts';
 import { checkRequestUrl } from './check-request-url.ts';
-import { type DescriptorBody, readBody, readHeaders, readMethod, readText } from './read-descriptor.ts';
+import {
+  type DescriptorBody,
+  type KnownFiles,
+  readBody,
+  readHeaders,
+  readMethod,
+  readText,
+} from './read-descriptor.ts';
 
 /** A request to the vendor that has passed every rule. */
 export type PluginRequest = { url: string; method: string; headers: Record<string, string>; body: DescriptorBody };
@@ -12,12 +19,18 @@ export type SubmitRequest = PluginRequest & { action?: string; model?: string; r
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 
+/** What a described request is held against. `files`: those of the client's request, for submissions alone. */
+type RequestRules = {
+  manifest: Pick<Manifest, 'allowedHosts'>;
+  /** The channel's. */
+  baseUrl: string;
+  files?: KnownFiles;
+};
+
 function readRequest(
   value: Json | undefined,
-  manifest: Manifest,
-  baseUrl: string,
+  { manifest, baseUrl, files = [] }: RequestRules,
   defaultMethod: string,
-  files: readonly FileReference[],
 ): Result<{ request: PluginRequest; descriptor: Record<string, unknown> }, string> {
   if (!isObject(value)) return err('the plugin returned no request');
   if (typeof value.url !== 'string' || value.url === '') return err('url is required');
@@ -35,6 +48,31 @@ function readRequest(
   });
 }
 
+/** Reads what buildSubmitRequest returned; an error says which rule it breaks. */
+export function readSubmitRequest(
+  value: Json | undefined,
+  { pinnedModel, ...rules }: RequestRules & { pinnedModel?: string | undefined },
+): Result<SubmitRequest, string> {
+  const read = readRequest(value, rules, 'POST');
+  if (!read.ok) return read;
+  const submit: SubmitRequest = { ...read.value.request };
+  for (const name of ['action', 'model', 'rewriteModel'] as const) {
+    const text = readText(read.value.descriptor, name);
+    if (!text.ok) return text;
+    if (text.value !== undefined) submit[name] = text.value;
+  }
+  if (pinnedModel !== undefined && submit.model !== undefined && submit.model !== pinnedModel) {
+    return err('plugin submit model does not match the pinned endpoint model');
+  }
+  return ok(submit);
+}
+
+/** Reads what buildQueryRequest or buildBatchQueryRequest returned. */
+export function readQueryRequest(value: Json | undefined, rules: RequestRules): Result<PluginRequest, string> {
+  const read = readRequest(value, rules, 'GET');
+  return read.ok ? ok(read.value.request) : read;
+}
+
 /**
  * The request that submits a task. `pinnedModel` is the client's model on a protocol: the descriptor may repeat it, not replace it.
  * The URL is checked against `ctx.baseUrl`, file references against `ctx.files`.
@@ -45,20 +83,11 @@ export function buildSubmitRequest(
   options: HookOptions & { pinnedModel?: string },
 ): Promise<Result<SubmitRequest, HookFailure>> {
   const { pinnedModel, ...callOptions } = options;
-  return callHook(plugin, 'buildSubmitRequest', [ctx], callOptions, (value) => {
-    const read = readRequest(value, plugin.manifest, ctx.baseUrl, 'POST', ctx.files);
-    if (!read.ok) return read;
-    const submit: SubmitRequest = { ...read.value.request };
-    for (const name of ['action', 'model', 'rewriteModel'] as const) {
-      const text = readText(read.value.descriptor, name);
-      if (!text.ok) return text;
-      if (text.value !== undefined) submit[name] = text.value;
-    }
-    if (pinnedModel !== undefined && submit.model !== undefined && submit.model !== pinnedModel) {
-      return err('plugin submit model does not match the pinned endpoint model');
-    }
-    return ok(submit);
-  });
+  const { manifest } = plugin;
+  const { baseUrl, files } = ctx;
+  return callHook(plugin, 'buildSubmitRequest', [ctx], callOptions, (value) =>
+    readSubmitRequest(value, { manifest, baseUrl, files, pinnedModel }),
+  );
 }
 
 /** The request that asks for one task. */
@@ -67,10 +96,9 @@ export function buildQueryRequest(
   ctx: TaskQueryContext,
   options: HookOptions,
 ): Promise<Result<PluginRequest, HookFailure>> {
-  return callHook(plugin, 'buildQueryRequest', [ctx], options, (value) => {
-    const read = readRequest(value, plugin.manifest, ctx.baseUrl, 'GET', []);
-    return read.ok ? ok(read.value.request) : read;
-  });
+  return callHook(plugin, 'buildQueryRequest', [ctx], options, (value) =>
+    readQueryRequest(value, { manifest: plugin.manifest, baseUrl: ctx.baseUrl }),
+  );
 }
 
 /** The request that asks for all tasks of `ctx` at once. */
@@ -79,8 +107,7 @@ export function buildBatchQueryRequest(
   ctx: BatchQueryContext,
   options: HookOptions,
 ): Promise<Result<PluginRequest, HookFailure>> {
-  return callHook(plugin, 'buildBatchQueryRequest', [ctx, ctx.tasks], options, (value) => {
-    const read = readRequest(value, plugin.manifest, ctx.baseUrl, 'GET', []);
-    return read.ok ? ok(read.value.request) : read;
-  });
+  return callHook(plugin, 'buildBatchQueryRequest', [ctx, ctx.tasks], options, (value) =>
+    readQueryRequest(value, { manifest: plugin.manifest, baseUrl: ctx.baseUrl }),
+  );
 }

@@ -10,6 +10,10 @@ const invalidResult = (hook: string, message: string): HookFailure => ({
   hook,
 });
 
+/** For logs and administrators: with the hook's name, which says nothing to clients. */
+export const describeHookFailure = ({ hook, message }: Pick<HookFailure, 'hook' | 'message'>): string =>
+  `${hook}: ${message}`;
+
 /**
  * Calls a hook and reads what it returned. Nearly every hook carries a body or stored task data, hence the large limit.
  * `read` gives the checked value, or what is wrong with it.
@@ -24,9 +28,7 @@ export async function callHook<T>(
   const outcome = await plugin.call(hook, args, { large: true, ...options });
   if (!outcome.ok) return outcome;
   const value = read(outcome.value);
-  return value.ok
-    ? ok(value.value)
-    : err(invalidResult(hook, `${hook}: ${redactSecrets(value.error, options.secrets ?? [])}`));
+  return value.ok ? ok(value.value) : err(invalidResult(hook, redactSecrets(value.error, options.secrets ?? [])));
 }
 
 const HOST_FAILURES: ReadonlySet<HookFailure['kind']> = new Set(['overloaded', 'closed', 'suspended', 'owner_refused']);

@@ -1,6 +1,6 @@
 import type { ProtocolContext, RouteContext } from '../../../contracts/v1.d.ts';
 import { err, isObject, type Json, ok, type Result } from '../../kernel/index.ts';
-import type { HookFailure, LoadedPlugin, PluginRoute, ProtocolName } from '../types.ts';
+import type { HookFailure, LoadedPlugin, Manifest, PluginRoute, ProtocolName } from '../types.ts';
 import { callHook, type HookOptions } from './call-hook.ts';
 import { CONTROL } from './read-descriptor.ts';
 
@@ -44,6 +44,54 @@ function readQuery(value: Record<string, unknown>): Result<DecodedQuery, string>
   return ok({ kind: 'query', taskIds: taskIds as string[] });
 }
 
+/** Reads what a protocol's decodeRequest returned; `model` is the client's. */
+export function readProtocolIntent(value: Json | undefined, model: unknown): Result<DecodedSubmit, string> {
+  if (!isObject(value) || value.kind !== 'submit' || Object.hasOwn(value, 'renderer')) return err(INVALID);
+  const submit = readSubmit(value);
+  if (submit.ok && submit.value.model !== model) return err('the decoded model is not the requested one');
+  return submit;
+}
+
+/** Reads what a native decoder returned. */
+export function readNativeIntent(
+  value: Json | undefined,
+  route: PluginRoute,
+): Result<DecodedSubmit | DecodedQuery, string> {
+  if (!isObject(value) || Object.hasOwn(value, 'renderer')) return err(INVALID);
+  if (value.kind === 'query' && route.type === 'dynamic') return readQuery(value);
+  if (value.kind !== 'submit') return err(INVALID);
+  const submit = readSubmit(value);
+  if (!submit.ok) return submit;
+  const { action } = submit.value;
+  return ok(action === undefined && route.action ? { ...submit.value, action: route.action } : submit.value);
+}
+
+/** Why a decoded model cannot be submitted; undefined where the plugin serves it, on this route too. */
+export function findUnservedModel(
+  { models }: Pick<Manifest, 'models'>,
+  route: Pick<PluginRoute, 'models'>,
+  model: string,
+): string | undefined {
+  if (models.includes(model) && route.models?.includes(model) !== false) return undefined;
+  return `The model ${JSON.stringify(model.slice(0, 120))} is not served by this plugin.`;
+}
+
+/** Limits of the reference gateway for the earlier tasks that a submission builds on. */
+const MAX_ORIGIN_TASKS = 16;
+const MAX_ORIGIN_ID_CODE_POINTS = 128;
+
+/** The ids that a decoder named as `originTaskIds`: trimmed, each once; none where it named none. */
+export function readOriginTaskIds(named: Json | undefined): Result<string[], string> {
+  if (named === undefined || named === null) return ok([]);
+  const ids = new Set(Array.isArray(named) ? named.map((id) => (typeof id === 'string' ? id.trim() : '')) : ['']);
+  const isId = (id: string): boolean => id !== '' && [...id].length <= MAX_ORIGIN_ID_CODE_POINTS;
+  if (ids.size <= MAX_ORIGIN_TASKS && [...ids].every(isId)) return ok([...ids]);
+  return err(
+    `The earlier tasks to build on must be a list of at most ${MAX_ORIGIN_TASKS} task ids, ` +
+      `each of 1 to ${MAX_ORIGIN_ID_CODE_POINTS} characters.`,
+  );
+}
+
 /** Decodes a request to a host protocol. The plugin must echo the client's model. */
 export function decodeProtocolRequest(
   plugin: LoadedPlugin,
@@ -51,12 +99,9 @@ export function decodeProtocolRequest(
   ctx: ProtocolContext,
   options: HookOptions,
 ): Promise<Result<DecodedSubmit, HookFailure>> {
-  return callHook(plugin, `protocols.${protocol}.decodeRequest`, [ctx], options, (value) => {
-    if (!isObject(value) || value.kind !== 'submit' || Object.hasOwn(value, 'renderer')) return err(INVALID);
-    const submit = readSubmit(value);
-    if (submit.ok && submit.value.model !== ctx.model) return err('the decoded model is not the requested one');
-    return submit;
-  });
+  return callHook(plugin, `protocols.${protocol}.decodeRequest`, [ctx], options, (value) =>
+    readProtocolIntent(value, ctx.model),
+  );
 }
 
 /**
@@ -69,13 +114,5 @@ export function decodeNativeRequest(
   ctx: RouteContext,
   options: HookOptions,
 ): Promise<Result<DecodedSubmit | DecodedQuery, HookFailure>> {
-  return callHook<DecodedSubmit | DecodedQuery>(plugin, `native.${route.decode ?? ''}`, [ctx], options, (value) => {
-    if (!isObject(value) || Object.hasOwn(value, 'renderer')) return err(INVALID);
-    if (value.kind === 'query' && route.type === 'dynamic') return readQuery(value);
-    if (value.kind !== 'submit') return err(INVALID);
-    const submit = readSubmit(value);
-    if (!submit.ok) return submit;
-    const { action } = submit.value;
-    return ok(action === undefined && route.action ? { ...submit.value, action: route.action } : submit.value);
-  });
+  return callHook(plugin, `native.${route.decode ?? ''}`, [ctx], options, (value) => readNativeIntent(value, route));
 }

@@ -23,29 +23,37 @@ export type ParsedSubmission = {
   state: StateChange;
 };
 
-/** Reads the vendor's 2xx answer to a submission. A `clientResponse` is refused: what clients see is the host's and the presenters' affair. */
+/** Secrets are replaced in the texts of a result. */
+type Secrets = readonly (string | undefined)[];
+
+/** Reads what parseSubmitResponse returned. A `clientResponse` is refused: what clients see is the host's and the presenters' affair. */
+export function readSubmission(value: Json | undefined, secrets: Secrets = []): Result<ParsedSubmission, string> {
+  if (!isObject(value)) return err('the plugin returned no submit result');
+  if (Object.hasOwn(value, 'clientResponse')) return err('clientResponse is not allowed');
+  const { taskId, taskData, immediate } = value;
+  if (typeof taskId !== 'string' || taskId.trim() === '') return err('taskId must be a string that is not blank');
+  if (taskId.length > MAX_TASK_ID) return err(`taskId must have at most ${MAX_TASK_ID} characters`);
+  if (CONTROL.test(taskId)) return err('taskId must not contain control characters');
+  const submission: ParsedSubmission = { taskId, state: readState(value) };
+  if (taskData !== undefined) submission.taskData = taskData as Json;
+  if (immediate !== undefined && immediate !== null) {
+    const result = readTaskResult(immediate, secrets);
+    if (!result.ok) return err('immediate must be a task result');
+    submission.immediate = result.value;
+  }
+  return ok(submission);
+}
+
+/** Asks the plugin what the vendor's 2xx answer to a submission means. */
 export function parseSubmitResponse(
   plugin: LoadedPlugin,
   ctx: DriverContext,
   response: SubmitResponse,
   options: HookOptions,
 ): Promise<Result<ParsedSubmission, HookFailure>> {
-  return callHook(plugin, 'parseSubmitResponse', [ctx, response], options, (value) => {
-    if (!isObject(value)) return err('the plugin returned no submit result');
-    if (Object.hasOwn(value, 'clientResponse')) return err('clientResponse is not allowed');
-    const { taskId, taskData, immediate } = value;
-    if (typeof taskId !== 'string' || taskId.trim() === '') return err('taskId must be a string that is not blank');
-    if (taskId.length > MAX_TASK_ID) return err(`taskId must have at most ${MAX_TASK_ID} characters`);
-    if (CONTROL.test(taskId)) return err('taskId must not contain control characters');
-    const submission: ParsedSubmission = { taskId, state: readState(value) };
-    if (taskData !== undefined) submission.taskData = taskData as Json;
-    if (immediate !== undefined && immediate !== null) {
-      const result = readTaskResult(immediate, options.secrets);
-      if (!result.ok) return err('immediate must be a task result');
-      submission.immediate = result.value;
-    }
-    return ok(submission);
-  });
+  return callHook(plugin, 'parseSubmitResponse', [ctx, response], options, (value) =>
+    readSubmission(value, options.secrets),
+  );
 }
 
 /** Reads the answer to one task's query. `body` is parsed JSON, else text. */
@@ -75,7 +83,29 @@ export type ParsedBatchItem = ParsedTask & {
   raw: Json;
 };
 
-/** Reads the answer to a batch query: items by the vendor's id. Items without an id are skipped; of two with one id the last counts. */
+/** Reads what parseBatchResult returned: items by the vendor's id. Items without an id are skipped; of two with one id the last counts. */
+export function readBatchItems(
+  value: Json | undefined,
+  secrets: Secrets = [],
+): Result<Map<string, ParsedBatchItem>, string> {
+  if (!Array.isArray(value)) return err('the plugin returned no list of task results');
+  const items = new Map<string, ParsedBatchItem>();
+  for (const entry of value) {
+    const result = readTaskResult(entry, secrets);
+    if (!result.ok || !isObject(entry) || typeof entry.taskId !== 'string' || entry.taskId.trim() === '') continue;
+    const item: ParsedBatchItem = { ...result.value, taskId: entry.taskId, raw: entry };
+    if (typeof entry.action === 'string' && entry.action !== '') item.action = entry.action;
+    for (const name of ['submitTime', 'startTime', 'finishTime'] as const) {
+      const time = entry[name];
+      if (typeof time === 'number' && time > 0) item[name] = Math.floor(time);
+    }
+    if (entry.data !== undefined && entry.data !== null) item.data = entry.data;
+    items.set(item.taskId, item);
+  }
+  return ok(items);
+}
+
+/** Asks the plugin what the answer to a batch query means. */
 export function parseBatchResult(
   plugin: LoadedPlugin,
   ctx: BatchQueryContext,
@@ -83,21 +113,7 @@ export function parseBatchResult(
   response: ResponseInfo,
   options: HookOptions,
 ): Promise<Result<Map<string, ParsedBatchItem>, HookFailure>> {
-  return callHook(plugin, 'parseBatchResult', [ctx, body, response], options, (value) => {
-    if (!Array.isArray(value)) return err('the plugin returned no list of task results');
-    const items = new Map<string, ParsedBatchItem>();
-    for (const entry of value) {
-      const result = readTaskResult(entry, options.secrets);
-      if (!result.ok || !isObject(entry) || typeof entry.taskId !== 'string' || entry.taskId.trim() === '') continue;
-      const item: ParsedBatchItem = { ...result.value, taskId: entry.taskId, raw: entry };
-      if (typeof entry.action === 'string' && entry.action !== '') item.action = entry.action;
-      for (const name of ['submitTime', 'startTime', 'finishTime'] as const) {
-        const time = entry[name];
-        if (typeof time === 'number' && time > 0) item[name] = Math.floor(time);
-      }
-      if (entry.data !== undefined && entry.data !== null) item.data = entry.data;
-      items.set(item.taskId, item);
-    }
-    return ok(items);
-  });
+  return callHook(plugin, 'parseBatchResult', [ctx, body, response], options, (value) =>
+    readBatchItems(value, options.secrets),
+  );
 }

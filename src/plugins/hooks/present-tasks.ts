@@ -3,6 +3,10 @@ import { err, isObject, type Json, type JsonObject, ok, type Result } from '../.
 import type { HookFailure, LoadedPlugin, PluginRoute } from '../types.ts';
 import { callHook, type HookOptions } from './call-hook.ts';
 
+/** Reads what a video's renderer returned. */
+export const readVideo = (value: Json | undefined): Result<JsonObject, string> =>
+  isObject(value) ? ok(value as JsonObject) : err('the plugin rendered no object');
+
 /** The plugin's video object; the host then overwrites identity, lifecycle and times. */
 export function renderVideo(
   plugin: LoadedPlugin,
@@ -10,9 +14,7 @@ export function renderVideo(
   task: TaskView,
   options: HookOptions,
 ): Promise<Result<JsonObject, HookFailure>> {
-  return callHook(plugin, 'protocols.proto_video.render', [ctx, task], options, (value) =>
-    isObject(value) ? ok(value as JsonObject) : err('the plugin rendered no object'),
-  );
+  return callHook(plugin, 'protocols.proto_video.render', [ctx, task], options, readVideo);
 }
 
 /** The body of a native route's answer: any JSON. Dynamic queries hand over a list of tasks. */

@@ -44,10 +44,10 @@ export function readText(descriptor: Record<string, unknown>, name: string): Res
   return ok(value.trim() === '' ? undefined : value);
 }
 
-export function readBody(
-  descriptor: Record<string, unknown>,
-  files: readonly FileReference[],
-): Result<DescriptorBody, string> {
+/** The files of the client's request. `unknown`: a trial that does not say; a reference is then judged by its form. */
+export type KnownFiles = readonly FileReference[] | 'unknown';
+
+export function readBody(descriptor: Record<string, unknown>, files: KnownFiles): Result<DescriptorBody, string> {
   const { body, bodyType, parts } = descriptor;
   if (bodyType === 'multipart') return readParts(parts, files);
   if (bodyType !== undefined && bodyType !== null && bodyType !== 'json')
@@ -58,9 +58,17 @@ export function readBody(
   return problem ? err(problem) : ok({ kind: 'json', value: body as Json });
 }
 
-const unknownFile = (ref: unknown): string => `unknown file reference ${JSON.stringify(ref)}`;
+const FILE_PREFIX = 'request_file:';
 
-function readParts(parts: unknown, files: readonly FileReference[]): Result<DescriptorBody, string> {
+/** Why there is no such file, or why it is too large. */
+function findBadReference(ref: unknown, files: KnownFiles, maxBytes = Number.POSITIVE_INFINITY): string | undefined {
+  const file = files === 'unknown' ? undefined : files.find((candidate) => candidate.ref === ref);
+  if (file) return file.size > maxBytes ? `the file "${file.filename}" is larger than ${maxBytes} bytes` : undefined;
+  const maybe = files === 'unknown' && typeof ref === 'string' && ref.startsWith(FILE_PREFIX);
+  return maybe ? undefined : `unknown file reference ${JSON.stringify(ref)}`;
+}
+
+function readParts(parts: unknown, files: KnownFiles): Result<DescriptorBody, string> {
   if (!Array.isArray(parts)) return err('a multipart request needs parts');
   const read: DescriptorPart[] = [];
   for (const part of parts) {
@@ -73,14 +81,15 @@ function readParts(parts: unknown, files: readonly FileReference[]): Result<Desc
       read.push({ name, value: String(value) });
       continue;
     }
-    if (!files.some((file) => file.ref === fileRef)) return err(unknownFile(fileRef));
+    const problem = findBadReference(fileRef, files);
+    if (problem !== undefined) return err(problem);
     read.push({ name, fileRef: String(fileRef), ...(typeof filename === 'string' && filename ? { filename } : {}) });
   }
   return ok({ kind: 'multipart', parts: read });
 }
 
 /** Looks at every object of a body; a list instead of recursion, since a plugin chooses the depth. */
-function findBadPlaceholder(body: Json, files: readonly FileReference[]): string | undefined {
+function findBadPlaceholder(body: Json, files: KnownFiles): string | undefined {
   const pending: unknown[] = [body];
   while (pending.length > 0) {
     const value = pending.pop();
@@ -90,8 +99,8 @@ function findBadPlaceholder(body: Json, files: readonly FileReference[]): string
       if (isPlaceholder(value)) {
         const read = readPlaceholder(value);
         if (!read.ok) return read.error;
-        const { ref } = read.value;
-        if (!files.some((file) => file.ref === ref)) return unknownFile(ref);
+        const problem = findBadReference(read.value.ref, files, read.value.maxBytes);
+        if (problem !== undefined) return problem;
       } else {
         for (const member of Object.values(value)) pending.push(member);
       }

@@ -30,24 +30,27 @@ function readArtifact(entry: unknown): Result<Artifact, string> {
   return ok({ key, type: type as Artifact['type'], mimeType });
 }
 
-/** The artifacts of a task: at most 64, keys unique. */
+/** Reads what listArtifacts returned: at most 64, keys unique. */
+export function readArtifacts(value: Json | undefined): Result<Artifact[], string> {
+  if (!Array.isArray(value)) return err('the plugin returned no list of artifacts');
+  if (value.length > MAX_ARTIFACTS) return err(`at most ${MAX_ARTIFACTS} artifacts are allowed`);
+  const artifacts = new Map<string, Artifact>();
+  for (const entry of value) {
+    const artifact = readArtifact(entry);
+    if (!artifact.ok) return artifact;
+    if (artifacts.has(artifact.value.key)) return err(`artifact key "${artifact.value.key}" is used twice`);
+    artifacts.set(artifact.value.key, artifact.value);
+  }
+  return ok([...artifacts.values()]);
+}
+
+/** The artifacts of a task. */
 export function listArtifacts(
   plugin: LoadedPlugin,
   ctx: ArtifactContext,
   options: HookOptions,
 ): Promise<Result<Artifact[], HookFailure>> {
-  return callHook(plugin, 'listArtifacts', [ctx], options, (value) => {
-    if (!Array.isArray(value)) return err('the plugin returned no list of artifacts');
-    if (value.length > MAX_ARTIFACTS) return err(`at most ${MAX_ARTIFACTS} artifacts are allowed`);
-    const artifacts = new Map<string, Artifact>();
-    for (const entry of value) {
-      const artifact = readArtifact(entry);
-      if (!artifact.ok) return artifact;
-      if (artifacts.has(artifact.value.key)) return err(`artifact key "${artifact.value.key}" is used twice`);
-      artifacts.set(artifact.value.key, artifact.value);
-    }
-    return ok([...artifacts.values()]);
-  });
+  return callHook(plugin, 'listArtifacts', [ctx], options, readArtifacts);
 }
 
 /** How to get an artifact's bytes. Lives for one proxy request: never stored, never logged. */
@@ -77,19 +80,20 @@ function readDataUrl(url: string): Result<ContentRequest, string> {
   return ok({ kind: 'data', mimeType: header[1] || 'video/mp4', base64 });
 }
 
-function readContent(value: Json | undefined, manifest: Manifest, ctx: ContentContext): Result<ContentRequest, string> {
+/** What a content request is held against: the channel's base URL, and the method that stands where the plugin names none. */
+type ContentRules = { manifest: Pick<Manifest, 'allowedHosts'>; baseUrl: string; method: string };
+
+/** Reads what buildContentRequest returned. */
+export function readContentRequest(value: Json | undefined, rules: ContentRules): Result<ContentRequest, string> {
   if (!isObject(value) || typeof value.url !== 'string' || value.url === '')
     return err('the plugin returned no content request');
   const { url, body } = value;
   if (/^data:/i.test(url)) return readDataUrl(url);
   const credentialless = value.credentialless === true;
-  const checked = checkRequestUrl(manifest, ctx.baseUrl, url, credentialless);
+  const checked = checkRequestUrl(rules.manifest, rules.baseUrl, url, credentialless);
   if (!checked.ok) return checked;
-  const method = readMethod(
-    value.method,
-    ctx.clientRequest.method,
-    credentialless ? ['GET', 'HEAD'] : ['GET', 'HEAD', 'POST'],
-  );
+  const allowed = credentialless ? ['GET', 'HEAD'] : ['GET', 'HEAD', 'POST'];
+  const method = readMethod(value.method, rules.method, allowed);
   if (!method.ok) return method;
   const headers = readHeaders(value.headers);
   if (!headers.ok) return headers;
@@ -114,5 +118,6 @@ export function buildContentRequest(
   ctx: ContentContext,
   options: HookOptions,
 ): Promise<Result<ContentRequest, HookFailure>> {
-  return callHook(plugin, 'buildContentRequest', [ctx], options, (value) => readContent(value, plugin.manifest, ctx));
+  const rules = { manifest: plugin.manifest, baseUrl: ctx.baseUrl, method: ctx.clientRequest.method };
+  return callHook(plugin, 'buildContentRequest', [ctx], options, (value) => readContentRequest(value, rules));
 }

@@ -1,5 +1,5 @@
 import { type Clock, err, type Json, type Logger, ok, type Result, redactSecrets } from '../../kernel/index.ts';
-import type { ExportShape, Sandbox, SandboxModule } from '../../sandbox/index.ts';
+import type { ExportShape, Sandbox, SandboxFailure, SandboxModule } from '../../sandbox/index.ts';
 import { exportedSpelling } from '../manifest/check-exports.ts';
 import { canonicalProtocol } from '../manifest/protocol-aliases.ts';
 import type { CompiledPlugin } from '../source/compile-plugin.ts';
@@ -47,6 +47,10 @@ function findShape(path: readonly string[], exports: Record<string, ExportShape>
   }
   return shape;
 }
+
+/** Clients read the message, so the hook's name is not in it. A plugin's own words stay as they are. */
+const withoutPath = ({ kind, message }: SandboxFailure, path: readonly string[]): string =>
+  kind === 'thrown' ? message : message.replaceAll(path.join('.'), 'the hook');
 
 /**
  * The name under which the sandbox counts trials of a version: a hook that has to be killed in one suspends neither the plugin that serves nor
@@ -106,7 +110,7 @@ export function loadPlugin(deps: {
       forward(hook, console);
       const result: Result<Json | undefined, HookFailure> = outcome.ok
         ? ok(outcome.value.value)
-        : err({ ...outcome.error, message: clean(outcome.error.message), console, hook });
+        : err({ ...outcome.error, message: clean(withoutPath(outcome.error, pathOf(hook))), console, hook });
       onHookCall?.({
         ...{ key, version, hook, console, ms: clock.monotonicMs() - began },
         args: args.map((value) => redactJson(value, secrets) ?? null),

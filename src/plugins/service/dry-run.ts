@@ -1,6 +1,7 @@
 import type { Json } from '../../kernel/index.ts';
 import { pluginErrors } from '../errors.ts';
 import { isHostFailure } from '../hooks/call-hook.ts';
+import { checkHookResult } from '../hooks/check-hook-result.ts';
 import { modulePath, trialName } from '../registry/load-plugin.ts';
 import { compileFound, findSource, type ServiceContext } from './context.ts';
 
@@ -24,15 +25,15 @@ const ADMISSION_MS = 5000;
 
 /**
  * Calls one function and nothing more: no request is made. What the hook does wrong is `plugins.hook_failed` with its message, console and
- * position; a sandbox without a free place is `plugins.unavailable`.
+ * position, and so is a result that the gateway would refuse, with its words; a sandbox without a free place is `plugins.unavailable`.
  */
 export async function dryRunHook(ctx: ServiceContext, key: string, run: DryRun): Promise<DryRunOutcome> {
   const { source, sourceHash, manifest, exports } = await compileFound(ctx, await findSource(ctx, key, run.version));
-  const members = run.path ?? (run.member === undefined ? [] : [run.member]);
+  const path = [run.hook, ...(run.path ?? (run.member === undefined ? [] : [run.member]))];
   const outcome = await ctx.sandbox.call(
     { key: trialName(manifest), version: manifest.version, source, sourceHash },
     {
-      path: modulePath([run.hook, ...members], exports),
+      path: modulePath(path, exports),
       args: run.args,
       owner: ctx.owner,
       maxArgsBytes: MAX_BYTES,
@@ -53,5 +54,9 @@ export async function dryRunHook(ctx: ServiceContext, key: string, run: DryRun):
     });
   }
   const { value, console, ms } = outcome.value;
+  const checked = checkHookResult({ manifest, path, args: run.args }, value);
+  if (!checked.ok) {
+    throw pluginErrors.hook_failed({ message: checked.error, details: { kind: 'invalid_result', console } });
+  }
   return { result: value ?? null, console, ms };
 }

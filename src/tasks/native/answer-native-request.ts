@@ -2,6 +2,7 @@ import { isObject, type Json, userOwner } from '../../kernel/index.ts';
 import {
   type DecodedSubmit,
   decodeNativeRequest,
+  findUnservedModel,
   type HookFailure,
   isHostFailure,
   type LoadedPlugin,
@@ -62,12 +63,8 @@ async function submit(deps: TaskDeps, owned: Owned, call: NativeCall, decoded: D
   const { plugin, route, generation } = owned;
   const { caller, requestId, request } = call;
   const { model, action = '', requestBody } = decoded;
-  if (!plugin.manifest.models.includes(model) || route.models?.includes(model) === false) {
-    throw taskErrors.model_not_served({
-      message: `The model ${JSON.stringify(model.slice(0, 120))} is not served by this plugin.`,
-      param: 'model',
-    });
-  }
+  const unserved = findUnservedModel(plugin.manifest, route, model);
+  if (unserved !== undefined) throw taskErrors.model_not_served({ message: unserved, param: 'model' });
   await call.admit(model);
   const { replayed, ...task } = await submitOnce(deps, caller, request, async (idempotency) =>
     submitTask(deps, {

@@ -1,0 +1,132 @@
+import type { FileReference } from '../../../contracts/v1.d.ts';
+import { err, isObject, type Json, ok, type Result, sanitizeMessage } from '../../kernel/index.ts';
+import { canonicalProtocol } from '../manifest/protocol-aliases.ts';
+import type { Manifest } from '../types.ts';
+import { checkRequestQuantities, checkUsageFacts } from '../usage/check-facts.ts';
+import { readQueryRequest, readSubmitRequest } from './build-requests.ts';
+import {
+  type DecodedQuery,
+  type DecodedSubmit,
+  findUnservedModel,
+  readNativeIntent,
+  readOriginTaskIds,
+  readProtocolIntent,
+} from './decode-requests.ts';
+import { readBatchItems, readSubmission } from './parse-answers.ts';
+import { readVideo } from './present-tasks.ts';
+import type { KnownFiles } from './read-descriptor.ts';
+import { readTaskResult } from './read-task-result.ts';
+import { readRenderedEvents } from './render-events.ts';
+import { readRenderedFinal } from './render-final.ts';
+import { readArtifacts, readContentRequest } from './serve-artifacts.ts';
+
+/** A call that was made outside a task. `path` leads from the export to the function, `args` are what the hook was given. */
+type HookTrial = { manifest: Manifest; path: readonly string[]; args: readonly Json[] };
+
+type Trial = { manifest: Manifest; context: Record<string, unknown>; value: Json | undefined };
+type Check = (trial: Trial) => Result<unknown, string>;
+
+/** The addresses whose requests are pinned to the client's model. */
+const PROTOCOL_PATHS: ReadonlySet<unknown> = new Set(['/v1/videos', '/v1/responses']);
+
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
+
+/** The channel's address; a call that names none is judged by the manifest's. */
+const baseUrlOf = ({ context, manifest }: Trial): string => textOf(context.baseUrl) ?? manifest.baseUrl ?? '';
+
+/** The gateway always names the files of a request; cases that are written by hand often do not. */
+const filesOf = ({ context: { files } }: Trial): KnownFiles =>
+  Array.isArray(files) ? files.filter((file: FileReference) => isObject(file)) : 'unknown';
+
+/** A driver hook must not know where a request came from, so one without a path is held to what protocols ask. */
+function pinnedModelOf({ context: { path, model }, manifest }: Trial): string | undefined {
+  if (manifest.protocols.length === 0) return undefined;
+  return path === undefined || PROTOCOL_PATHS.has(path) ? textOf(model) : undefined;
+}
+
+const checkSubmitRequest: Check = (trial) =>
+  readSubmitRequest(trial.value, {
+    manifest: trial.manifest,
+    baseUrl: baseUrlOf(trial),
+    files: filesOf(trial),
+    pinnedModel: pinnedModelOf(trial),
+  });
+
+const checkQueryRequest: Check = (trial) =>
+  readQueryRequest(trial.value, { manifest: trial.manifest, baseUrl: baseUrlOf(trial) });
+
+const checkUsage: Check = ({ manifest, value }) => checkUsageFacts(manifest.usageSchema, value);
+
+const checkProtocolIntent: Check = ({ manifest, context, value }) => {
+  const intent = readProtocolIntent(value, context.model);
+  return intent.ok ? checkSubmitIntent(manifest, intent.value) : intent;
+};
+
+const CHECKS: Readonly<Record<string, Check>> = {
+  buildSubmitRequest: checkSubmitRequest,
+  parseSubmitResponse: ({ value }) => readSubmission(value),
+  buildQueryRequest: checkQueryRequest,
+  buildBatchQueryRequest: checkQueryRequest,
+  parseTaskResult: ({ value }) => readTaskResult(value),
+  parseBatchResult: ({ value }) => readBatchItems(value),
+  extractUsage: checkUsage,
+  extractUsageOnSubmit: checkUsage,
+  extractUsageOnComplete: checkUsage,
+  listArtifacts: ({ value }) => readArtifacts(value),
+  buildContentRequest: (trial) =>
+    readContentRequest(trial.value, { manifest: trial.manifest, baseUrl: baseUrlOf(trial), method: 'GET' }),
+  'protocols.proto_video.decodeRequest': checkProtocolIntent,
+  'protocols.proto_video.render': ({ value }) => readVideo(value),
+  'protocols.proto_responses.decodeRequest': checkProtocolIntent,
+  'protocols.proto_responses.renderEvents': ({ value }) => readRenderedEvents(value),
+  'protocols.proto_responses.renderFinal': ({ value }) => readRenderedFinal(value),
+};
+
+/**
+ * Holds a hook's result against the rules of a real call, by the same functions: what passes here the gateway takes, and what it
+ * refuses is refused here in the same words. Functions that are no hooks may return anything.
+ */
+export function checkHookResult(
+  { manifest, path, args }: HookTrial,
+  value: Json | undefined,
+): Result<Json | undefined, string> {
+  const [context] = args;
+  const trial: Trial = { manifest, context: isObject(context) ? context : {}, value };
+  const [first = '', second = '', ...rest] = path;
+  const checked =
+    first === 'native'
+      ? checkDecoder([second, ...rest].join('.'), trial)
+      : checkNamed([first, ...(first === 'protocols' ? [canonicalProtocol(second)] : [second]), ...rest], trial);
+  return checked.ok ? ok(value) : err(sanitizeMessage(checked.error));
+}
+
+function checkNamed(path: readonly string[], trial: Trial): Result<unknown, string> {
+  const name = path.filter((part) => part !== '').join('.');
+  return Object.hasOwn(CHECKS, name) ? (CHECKS[name] as Check)(trial) : ok(null);
+}
+
+/** A decoder may serve several routes: one that takes the result is enough. Presenters may return any JSON. */
+function checkDecoder(member: string, { manifest, value }: Trial): Result<unknown, string> {
+  const { routes } = manifest;
+  if (routes.some(({ render }) => render === member)) return ok(null);
+  let refusal: Result<unknown, string> = ok(null);
+  for (const route of routes.filter(({ decode }) => decode === member)) {
+    const intent = readNativeIntent(value, route);
+    if (!intent.ok) refusal = intent;
+    else {
+      const unserved =
+        intent.value.kind === 'submit' ? findUnservedModel(manifest, route, intent.value.model) : undefined;
+      const checked = unserved === undefined ? checkSubmitIntent(manifest, intent.value) : err(unserved);
+      if (checked.ok) return checked;
+      refusal = checked;
+    }
+  }
+  return refusal;
+}
+
+/** What the gateway asks of a decoded submission before any other hook runs. */
+function checkSubmitIntent(manifest: Manifest, intent: DecodedSubmit | DecodedQuery): Result<unknown, string> {
+  if (intent.kind === 'query') return ok(intent);
+  const origins = readOriginTaskIds(intent.originTaskIds);
+  return origins.ok ? checkRequestQuantities(manifest.usageSchema, intent.requestBody ?? null) : origins;
+}
