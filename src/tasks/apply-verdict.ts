@@ -154,8 +154,10 @@ async function countFailure(
 function describeVerdict({ taskId, platform, channelId }: TaskRecord, verdict: Verdict) {
   const told = { task_id: taskId, plugin: platform, channel_id: channelId, result: verdict.kind };
   if (verdict.kind === 'running') return { ...told, status: verdict.status, progress: verdict.progress };
-  if (verdict.kind === 'counted' || verdict.kind === 'failed')
-    return { ...told, class: verdict.class, http_status: verdict.httpStatus };
+  if (verdict.kind === 'counted' || verdict.kind === 'failed') {
+    const hook = verdict.kind === 'counted' && verdict.hook !== undefined ? { hook: verdict.hook } : {};
+    return { ...told, class: verdict.class, http_status: verdict.httpStatus, ...hook };
+  }
   return told;
 }
 

@@ -32,9 +32,11 @@ export type Verdict =
   /** `usageTrouble`: the facts for the final price could not be had, and why. */
   | { kind: 'succeeded'; snapshot: Snapshot; usageTrouble?: string }
   | { kind: 'failed'; reason: string; snapshot: Snapshot; class: FailureClass | ''; httpStatus: number }
-  | { kind: 'counted'; class: FailureClass; httpStatus: number; detail: string; retryAfterMs: number }
+  | { kind: 'counted'; class: FailureClass; httpStatus: number; detail: string; retryAfterMs: number; hook?: string }
   /** Neither the vendor's nor the plugin's fault: asked again later, nothing is counted. */
   | { kind: 'uncounted'; why: string };
+
+type Counted = Extract<Verdict, { kind: 'counted' }>;
 
 /** What a valid answer leaves behind; absent members keep what is stored. */
 export type Snapshot = Pick<TaskChange, 'data' | 'state' | 'billing'>;
@@ -195,11 +197,11 @@ function readSnapshot(deps: TaskDeps, task: TaskRecord, data: Json | undefined, 
 
 function hookVerdict(failure: HookFailure, answer?: Answer): Verdict {
   if (isHostFailure(failure)) return uncounted(failure.message);
-  return counted('hook_error', answer?.status ?? 0, failure.message);
+  return { ...counted('hook_error', answer?.status ?? 0, failure.message), hook: failure.hook };
 }
 
 const uncounted = (why: string): Verdict => ({ kind: 'uncounted', why });
-const counted = (cls: FailureClass, httpStatus: number, detail: string, wait = 0): Verdict => ({
+const counted = (cls: FailureClass, httpStatus: number, detail: string, wait = 0): Counted => ({
   kind: 'counted',
   class: cls,
   httpStatus,

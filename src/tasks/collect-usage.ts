@@ -2,6 +2,7 @@ import type { Json, JsonObject } from '../kernel/index.ts';
 import {
   type CompletedResult,
   type DriverContext,
+  describeHookFailure,
   extractUsageOnComplete,
   extractUsageOnSubmit,
   type HookOptions,
@@ -36,7 +37,7 @@ export async function usageOnSubmit(
   const facts = await extractUsageOnSubmit(plugin, context, taskData, options);
   if (facts.ok) return facts.value === null ? billing : { ...billing, submissionFacts: facts.value };
   deps.logger.warn(
-    { task_id: task.taskId, reason: facts.error.message },
+    { task_id: task.taskId, reason: describeHookFailure(facts.error) },
     'usage facts of an accepted submission were not usable; those of the request stay in force',
   );
   return billing;
@@ -56,7 +57,8 @@ export async function usageOnComplete(
   const facts = await extractUsageOnComplete(plugin, context, completedResult(result), body, options);
   if (!facts.ok) {
     const { message } = facts.error;
-    const fields = { task_id: task.taskId, status: result.status, reason: message };
+    const reason = describeHookFailure(facts.error);
+    const fields = { task_id: task.taskId, status: result.status, reason };
     deps.logger[result.status === 'SUCCESS' ? 'warn' : 'debug'](fields, 'usage facts of an answer were not usable');
     return { trouble: { message, host: isHostFailure(facts.error) } };
   }

@@ -20,10 +20,7 @@ export const taskErrors = defineErrors('tasks', {
   plugin_usage_invalid: ['invalid', 'The request asks for quantities that cannot be billed.'],
   plugin_unavailable: ['unavailable', 'The plugin cannot take requests at the moment. Try again shortly.'],
   plugin_busy_for_you: ['rate_limited', 'The plugin takes none of your requests at the moment. Try again later.'],
-  plugin_submit_response_failed: [
-    'upstream_failed',
-    'The vendor accepted the request but its answer could not be understood.',
-  ],
+  plugin_submit_response_failed: ['invalid', 'The vendor accepted the request but its answer could not be understood.'],
   plugin_submit_response_invalid: ['upstream_failed', 'The plugin returned an invalid submission result.'],
   vendor_rejected: ['invalid', 'The vendor refused the request.'],
   vendor_busy: ['rate_limited', 'The vendor is busy. Try again later.'],

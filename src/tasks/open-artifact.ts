@@ -14,6 +14,7 @@ import { taskErrors } from './errors.ts';
 import { judgeRedirects } from './judge-redirects.ts';
 import { leadsHere } from './own-addresses.ts';
 import { retryAfterMs } from './poll-schedule.ts';
+import { hookCause } from './prepare-submission.ts';
 import { artifactHookError, projectArtifacts } from './read-artifacts.ts';
 import { type Credential, resolveCredential } from './resolve-credential.ts';
 import { traceEvent } from './trace-event.ts';
@@ -110,7 +111,7 @@ async function describe(
     throw taskErrors.artifact_not_found();
   }
   if (built.error.kind === 'invalid_result') {
-    throw taskErrors.artifact_request_rejected({ cause: new Error(built.error.message) });
+    throw taskErrors.artifact_request_rejected({ cause: hookCause(built.error) });
   }
   throw artifactHookError(built.error);
 }

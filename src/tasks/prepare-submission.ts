@@ -5,6 +5,7 @@ import {
   buildSubmitRequest,
   checkRequestQuantities,
   type DriverContext,
+  describeHookFailure,
   extractUsage,
   type HookFailure,
   type HookOptions,
@@ -114,6 +115,7 @@ async function usageFacts(
 /** A hook's own message reaches the caller with 400; trouble of the sandbox is ours and says so. */
 export function hookError(failure: HookFailure): AppError {
   const { message } = failure;
+  const cause = hookCause(failure);
   switch (failure.kind) {
     case 'owner_refused':
       return busyForYou(failure);
@@ -121,9 +123,9 @@ export function hookError(failure: HookFailure): AppError {
     case 'suspended':
     case 'closed':
     case 'killed':
-      return taskErrors.plugin_unavailable({ message, retryAfterSeconds: secondsUntil(failure) });
+      return taskErrors.plugin_unavailable({ message, retryAfterSeconds: secondsUntil(failure), cause });
     default:
-      return taskErrors.plugin_request_invalid({ message });
+      return taskErrors.plugin_request_invalid({ message, cause });
   }
 }
 
@@ -138,6 +140,9 @@ export function busyForYou(failure: Pick<HookFailure, 'retryAfterMs'>): AppError
 
 const secondsUntil = ({ retryAfterMs }: Pick<HookFailure, 'retryAfterMs'>): number =>
   retryAfterMs === undefined ? 5 : Math.max(1, Math.ceil(retryAfterMs / 1000));
+
+/** For the log: with the hook's name, and without what the plugin printed. */
+export const hookCause = (failure: HookFailure): Error => new Error(describeHookFailure(failure));
 
 /** A short human-readable input for lists: the prompt, where the body has one. */
 export function inputOf(body: Json | undefined): string {

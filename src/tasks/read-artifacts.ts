@@ -4,7 +4,7 @@ import type { TaskRecord } from '../store/ports/index.ts';
 import { artifactContext } from './build-contexts.ts';
 import { taskErrors } from './errors.ts';
 import { issueArtifactLinks } from './issue-artifact-links.ts';
-import { busyForYou } from './prepare-submission.ts';
+import { hookCause, hookError } from './prepare-submission.ts';
 import type { TaskDeps } from './types.ts';
 
 /** Artifacts are projected from the stored answer at each read, never stored: the plugin that serves now decides. */
@@ -17,10 +17,10 @@ export async function projectArtifacts(plugin: LoadedPlugin | undefined, task: T
   throw artifactHookError(listed.error);
 }
 
-/** A hook that could not be called at the moment is no fault of the plugin. Of the failure goes into the log what it says, not what the plugin printed. */
+/** What the plugin itself says reaches the client. A hook that could not be called at the moment is no fault of the plugin. */
 export function artifactHookError(failure: HookFailure): Error {
-  if (failure.kind === 'owner_refused') return busyForYou(failure);
-  const cause = new Error(failure.message);
+  if (failure.kind === 'thrown' || failure.kind === 'owner_refused') return hookError(failure);
+  const cause = hookCause(failure);
   return isHostFailure(failure)
     ? taskErrors.artifact_plugin_unavailable({ cause })
     : taskErrors.artifact_plugin_error({ cause });

@@ -2,7 +2,7 @@ import { type AppError, parseJson, redactSecrets, sanitizeMessage, userOwner } f
 import { type ParsedSubmission, parseSubmitResponse } from '../plugins/index.ts';
 import { taskErrors } from './errors.ts';
 import { retryAfterMs } from './poll-schedule.ts';
-import type { Prepared } from './prepare-submission.ts';
+import { hookCause, type Prepared } from './prepare-submission.ts';
 import { traceEvent } from './trace-event.ts';
 import type { Submission, TaskDeps } from './types.ts';
 
@@ -59,7 +59,7 @@ export async function sendSubmission(deps: TaskDeps, submission: Submission, pre
     parsed.error.kind === 'thrown'
       ? taskErrors.plugin_submit_response_failed
       : taskErrors.plugin_submit_response_invalid;
-  const error = make({ message: parsed.error.message, doNotRetry: true });
+  const error = make({ message: parsed.error.message, doNotRetry: true, cause: hookCause(parsed.error) });
   return { kind: 'failed', error, mayTryAnother: false, mayComeAgain: false };
 }
 

@@ -1,6 +1,6 @@
 import type { Quote } from '../billing/index.ts';
 import { type JsonObject, userOwner } from '../kernel/index.ts';
-import { renderVideo } from '../plugins/index.ts';
+import { describeHookFailure, renderVideo } from '../plugins/index.ts';
 import type {
   ChannelRecord,
   LedgerEntryRecord,
@@ -189,7 +189,7 @@ export function createTasks(services: TaskServices): Tasks {
         if (rendered.ok) return renderedVideo(task, rendered.value);
         // Retrieval always works: a plugin that renders badly costs its additions, not the answer.
         deps.logger.warn(
-          { task_id: task.taskId, reason: rendered.error.message },
+          { task_id: task.taskId, reason: describeHookFailure(rendered.error) },
           'a video could not be rendered by its plugin',
         );
         return videoObject(task);

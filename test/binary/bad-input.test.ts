@@ -528,7 +528,7 @@ for (const dialect of ['SQLite', 'PostgreSQL'] as const) {
 
     describe('a vendor that refuses or fails the submission', () => {
       const table: [directive: string, Refusal & { sent: number; retry?: boolean; retryAfter?: string }][] = [
-        ['[submit=garbage]', { status: 502, code: 'plugin_submit_response_failed', sent: 1, retry: false }],
+        ['[submit=garbage]', { status: 400, code: 'plugin_submit_response_failed', sent: 1, retry: false }],
         ['[submit=400]', { status: 400, code: 'vendor_rejected', says: /not allowed/, sent: 1 }],
         ['[submit=429]', { status: 429, code: 'vendor_busy', sent: 1, retryAfter: '1' }],
         ['[submit=500]', { status: 502, code: 'vendor_failed', says: /500/, sent: 1 }],
@@ -577,15 +577,15 @@ for (const dialect of ['SQLite', 'PostgreSQL'] as const) {
       });
 
       const hostileTable: [kind: string, Refusal & { retry: string | null }][] = [
-        ['empty', { status: 502, code: 'plugin_submit_response_failed', retry: 'false' }],
-        ['binary', { status: 502, code: 'plugin_submit_response_failed', retry: 'false' }],
-        ['array', { status: 502, code: 'plugin_submit_response_failed', retry: 'false' }],
+        ['empty', { status: 400, code: 'plugin_submit_response_failed', retry: 'false' }],
+        ['binary', { status: 400, code: 'plugin_submit_response_failed', retry: 'false' }],
+        ['array', { status: 400, code: 'plugin_submit_response_failed', retry: 'false' }],
         ['cut-off', { status: 502, code: 'vendor_failed', retry: 'false' }],
         ['no-length-cut', { status: 502, code: 'vendor_unreachable', retry: 'false' }],
         ['not-http', { status: 502, code: 'vendor_unreachable', retry: 'false' }],
         ['redirect', { status: 502, code: 'vendor_failed', retry: null }],
         ['echoes-key', { status: 400, code: 'vendor_rejected', retry: null }],
-        ['deep', { status: 502, code: 'plugin_submit_response_failed', retry: 'false' }],
+        ['deep', { status: 400, code: 'plugin_submit_response_failed', retry: 'false' }],
         ['huge-header', { status: 502, code: 'vendor_unreachable', retry: 'false' }],
         ['long-id', { status: 502, code: 'plugin_submit_response_invalid', retry: 'false' }],
       ];

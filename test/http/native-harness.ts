@@ -35,7 +35,7 @@ export const native = {
     return { kind: 'submit', model: 'acme-1', requestBody: { seen: ctx.body } };
   },
   present: (ctx, given) => ({ ctx, given }),
-  fail() { throw new Error('secret of the presenter'); },
+  fail() { throw new Error('words of the presenter'); },
   ERRORS
 };`;
 

@@ -256,14 +256,14 @@ for (const dialect of RULE_DATABASES) {
         expect(detail.ledger.map(({ amount }) => amount)).toEqual([-5000]);
       });
 
-      test('of a query: 500 without a word of it', async () => {
+      test('of a query: 400 in its own words', async () => {
         const { status, body } = await at.send(`/acme/unpresentable/${task.id}`);
-        expect(status).toBe(500);
+        expect(status).toBe(400);
         expect(vendorError(body)).toEqual({
-          code: 'server_error',
-          message: 'Task request failed',
-          httpStatus: 500,
-          retryable: true,
+          code: 'invalid_request',
+          message: 'words of the presenter',
+          httpStatus: 400,
+          retryable: false,
           requestId: expect.any(String),
         });
       });

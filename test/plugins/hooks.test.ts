@@ -466,13 +466,8 @@ describe('queries', () => {
     expect([...outcome.value.keys()]).toEqual(['a', 'b']);
     expect(outcome.value.get('a')).toMatchObject({ status: 'SUCCESS', data: { x: 1 }, finishTime: 5 });
     expect(outcome.value.get('b')).toMatchObject({ status: 'UNKNOWN', reason: 'r' });
-<<<<<<< HEAD
     expect(brief(await parseBatchResult(echo, ctx, { items }, response, { owner: 'user:1' }))).toBe(
-      'invalid_result: parseBatchResult: the plugin returned no list of task results',
-=======
-    expect(brief(await parseBatchResult(echo, ctx, { items }, response))).toBe(
       'invalid_result: the plugin returned no list of task results',
->>>>>>> e7d14b2 (plugin test and dry runs hold results against the gateway's own checks)
     );
   });
 });
@@ -522,13 +517,8 @@ describe('usage', () => {
     ['8', 'usage must be an object or null'],
   ];
   test.each(facts)('extractUsage %j', async (returned, outcome) => {
-<<<<<<< HEAD
-    const expected = typeof outcome === 'string' ? `invalid_result: extractUsage: ${outcome}` : outcome;
-    expect(brief(await extractUsage(echo, driver(returned), { owner: 'user:1' }))).toEqual(expected as object);
-=======
     const expected = typeof outcome === 'string' ? `invalid_result: ${outcome}` : outcome;
-    expect(brief(await extractUsage(echo, driver(returned)))).toEqual(expected as object);
->>>>>>> e7d14b2 (plugin test and dry runs hold results against the gateway's own checks)
+    expect(brief(await extractUsage(echo, driver(returned), { owner: 'user:1' }))).toEqual(expected as object);
   });
   test('completion may count tokens, and a plugin without the hook reports nothing', async () => {
     const done = { status: 'SUCCESS' };
@@ -573,13 +563,8 @@ describe('artifacts', () => {
     [Array.from({ length: 65 }, (_, i) => ({ key: `k${i}`, type: 'file' })), 'at most 64 artifacts are allowed'],
   ];
   test.each(lists)('listArtifacts %#', async (returned, error) => {
-<<<<<<< HEAD
     const outcome = await listArtifacts(echo, content(returned), { owner: 'user:1' });
-    expect(brief(outcome)).toEqual(error === null ? returned : `invalid_result: listArtifacts: ${error}`);
-=======
-    const outcome = await listArtifacts(echo, content(returned));
     expect(brief(outcome)).toEqual(error === null ? returned : `invalid_result: ${error}`);
->>>>>>> e7d14b2 (plugin test and dry runs hold results against the gateway's own checks)
   });
 
   const requests: [name: string, returned: unknown, outcome: unknown][] = [
@@ -630,13 +615,8 @@ describe('artifacts', () => {
     ],
   ];
   test.each(requests)('buildContentRequest: %s', async (_name, returned, outcome) => {
-<<<<<<< HEAD
-    const expected = typeof outcome === 'string' ? `invalid_result: buildContentRequest: ${outcome}` : outcome;
-    expect(brief(await buildContentRequest(echo, content(returned), { owner: 'user:1' }))).toEqual(expected);
-=======
     const expected = typeof outcome === 'string' ? `invalid_result: ${outcome}` : outcome;
-    expect(brief(await buildContentRequest(echo, content(returned)))).toEqual(expected);
->>>>>>> e7d14b2 (plugin test and dry runs hold results against the gateway's own checks)
+    expect(brief(await buildContentRequest(echo, content(returned), { owner: 'user:1' }))).toEqual(expected);
   });
 });
 
@@ -659,18 +639,10 @@ describe('decoders and presenters', () => {
   test.each(decoded)(
     'decodeProtocolRequest %#: hooks under the alias are found by the canonical name',
     async (returned, outcome) => {
-<<<<<<< HEAD
-      const expected =
-        typeof outcome === 'string' ? `invalid_result: protocols.proto_video.decodeRequest: ${outcome}` : outcome;
+      const expected = typeof outcome === 'string' ? `invalid_result: ${outcome}` : outcome;
       expect(
         brief(await decodeProtocolRequest(echo, 'proto_video', protocolContext(returned), { owner: 'user:1' })),
       ).toEqual(expected as object);
-=======
-      const expected = typeof outcome === 'string' ? `invalid_result: ${outcome}` : outcome;
-      expect(brief(await decodeProtocolRequest(echo, 'proto_video', protocolContext(returned)))).toEqual(
-        expected as object,
-      );
->>>>>>> e7d14b2 (plugin test and dry runs hold results against the gateway's own checks)
     },
   );
 

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
-import type { Json } from '../../src/kernel/index.ts';
+import { type Json, SYSTEM_OWNER } from '../../src/kernel/index.ts';
 import {
   buildContentRequest,
   buildQueryRequest,
@@ -65,22 +65,23 @@ afterAll(async () => {
 
 type Context = { [name: string]: Json };
 type Failed = { ok: boolean; error?: { message: string } };
+const call = { owner: SYSTEM_OWNER };
 /** The gateway's own call of each hook. */
 const GATEWAY: Record<string, (ctx: never) => Promise<unknown>> = {
   buildSubmitRequest: (ctx: Context) =>
-    buildSubmitRequest(plugin, { files: [], ...ctx } as never, ctx.path ? {} : { pinnedModel: String(ctx.model) }),
-  parseSubmitResponse: (ctx) => parseSubmitResponse(plugin, ctx, {} as never),
-  buildQueryRequest: (ctx) => buildQueryRequest(plugin, ctx),
-  parseTaskResult: (ctx) => parseTaskResult(plugin, ctx, null, {} as never),
-  parseBatchResult: (ctx) => parseBatchResult(plugin, ctx, null, {} as never),
-  extractUsage: (ctx) => extractUsage(plugin, ctx),
-  listArtifacts: (ctx) => listArtifacts(plugin, ctx),
-  buildContentRequest: (ctx) => buildContentRequest(plugin, ctx),
-  'protocols.proto_video.decodeRequest': (ctx) => decodeProtocolRequest(plugin, 'proto_video', ctx),
-  'protocols.proto_video.render': (ctx) => renderVideo(plugin, ctx, {} as never),
-  'protocols.proto_responses.renderEvents': (ctx) => renderEvents(plugin, ctx, {} as never, undefined),
-  'protocols.proto_responses.renderFinal': (ctx) => renderFinal(plugin, ctx, {} as never),
-  'native.take': (ctx) => decodeNativeRequest(plugin, plugin.manifest.routes[0] as never, ctx),
+    buildSubmitRequest(plugin, { files: [], ...ctx } as never, { ...call, pinnedModel: String(ctx.model) }),
+  parseSubmitResponse: (ctx) => parseSubmitResponse(plugin, ctx, {} as never, call),
+  buildQueryRequest: (ctx) => buildQueryRequest(plugin, ctx, call),
+  parseTaskResult: (ctx) => parseTaskResult(plugin, ctx, null, {} as never, call),
+  parseBatchResult: (ctx) => parseBatchResult(plugin, ctx, null, {} as never, call),
+  extractUsage: (ctx) => extractUsage(plugin, ctx, call),
+  listArtifacts: (ctx) => listArtifacts(plugin, ctx, call),
+  buildContentRequest: (ctx) => buildContentRequest(plugin, ctx, call),
+  'protocols.proto_video.decodeRequest': (ctx) => decodeProtocolRequest(plugin, 'proto_video', ctx, call),
+  'protocols.proto_video.render': (ctx) => renderVideo(plugin, ctx, {} as never, call),
+  'protocols.proto_responses.renderEvents': (ctx) => renderEvents(plugin, ctx, {} as never, undefined, call),
+  'protocols.proto_responses.renderFinal': (ctx) => renderFinal(plugin, ctx, {} as never, call),
+  'native.take': (ctx) => decodeNativeRequest(plugin, plugin.manifest.routes[0] as never, ctx, call),
 };
 
 const url = 'https://api.example/jobs';

@@ -1,4 +1,13 @@
-import { type Clock, err, type Json, type Logger, ok, type Result, redactSecrets } from '../../kernel/index.ts';
+import {
+  type Clock,
+  err,
+  type Json,
+  type Logger,
+  ok,
+  type Result,
+  redactSecrets,
+  sanitizeMessage,
+} from '../../kernel/index.ts';
 import type { ExportShape, Sandbox, SandboxFailure, SandboxModule } from '../../sandbox/index.ts';
 import { exportedSpelling } from '../manifest/check-exports.ts';
 import { canonicalProtocol } from '../manifest/protocol-aliases.ts';
@@ -110,7 +119,12 @@ export function loadPlugin(deps: {
       forward(hook, console);
       const result: Result<Json | undefined, HookFailure> = outcome.ok
         ? ok(outcome.value.value)
-        : err({ ...outcome.error, message: clean(withoutPath(outcome.error, pathOf(hook))), console, hook });
+        : err({
+            ...outcome.error,
+            message: sanitizeMessage(clean(withoutPath(outcome.error, pathOf(hook)))),
+            console,
+            hook,
+          });
       onHookCall?.({
         ...{ key, version, hook, console, ms: clock.monotonicMs() - began },
         args: args.map((value) => redactJson(value, secrets) ?? null),

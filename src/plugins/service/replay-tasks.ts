@@ -1,5 +1,6 @@
 import { err, type Json, ok, type Result } from '../../kernel/index.ts';
 import type { ChannelRecord, TaskRecord, TaskStatus } from '../../store/ports/index.ts';
+import { describeHookFailure } from '../hooks/call-hook.ts';
 import { parseBatchResult, parseTaskResult } from '../hooks/parse-answers.ts';
 import type { ParsedTask } from '../hooks/read-task-result.ts';
 import type { HookFailure, LoadedPlugin } from '../types.ts';
@@ -60,11 +61,11 @@ function createReader(plugin: LoadedPlugin, baseUrls: ReadonlyMap<number, string
       return { status, progress: progress ?? null, reason };
     }
     stopped = parsed.error.kind === 'timeout' || parsed.error.kind === 'killed';
-    return { error: parsed.error.message };
+    return { error: describeFailure(parsed.error) };
   };
 }
 
-type Failure = Pick<HookFailure, 'message'> & { kind: HookFailure['kind'] | 'absent' };
+type Failure = Pick<HookFailure, 'message'> & { kind: HookFailure['kind'] | 'absent'; hook?: string };
 
 /** The context is that of a poll without its credential. */
 async function parseStored(
@@ -99,6 +100,10 @@ async function parseStored(
   }
   return err(first ?? NOT_FOUND);
 }
+
+/** A plugin's own words need no hook's name beside them. */
+const describeFailure = ({ kind, hook, message }: Failure): string =>
+  kind === 'invalid_result' && hook !== undefined ? describeHookFailure({ hook, message }) : message;
 
 const NOT_FOUND: Failure = { kind: 'absent', message: 'the plugin does not find this task in what is stored of it' };
 

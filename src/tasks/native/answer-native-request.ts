@@ -2,6 +2,7 @@ import { isObject, type Json, userOwner } from '../../kernel/index.ts';
 import {
   type DecodedSubmit,
   decodeNativeRequest,
+  describeHookFailure,
   findUnservedModel,
   type HookFailure,
   isHostFailure,
@@ -13,7 +14,7 @@ import { decodeContext } from '../build-contexts.ts';
 import { taskErrors } from '../errors.ts';
 import { submitOnce } from '../idempotency/submit-once.ts';
 import { ownTasks } from '../own-tasks.ts';
-import { busyForYou, hookError } from '../prepare-submission.ts';
+import { hookCause, hookError } from '../prepare-submission.ts';
 import { resolveOriginTasks } from '../resolve-origin-tasks.ts';
 import { submittedObject, taskView } from '../show-task.ts';
 import { submitTask } from '../submit-task.ts';
@@ -82,8 +83,8 @@ async function submit(deps: TaskDeps, owned: Owned, call: NativeCall, decoded: D
   const presented = await renderNative(plugin, route, decodeContext(request), taskView(task), optionsOf(call));
   if (presented.ok) return { body: presented.value, replayed };
   // The task is stored and billed: whoever submitted it must get its id, in whatever words.
-  const { message } = presented.error;
-  deps.logger.warn({ task_id: task.taskId, reason: message }, 'a submitted task could not be presented by its plugin');
+  const reason = describeHookFailure(presented.error);
+  deps.logger.warn({ task_id: task.taskId, reason }, 'a submitted task could not be presented by its plugin');
   return { body: submittedObject(task), replayed };
 }
 
@@ -103,9 +104,10 @@ async function present({ plugin, route }: Owned, call: NativeCall, view: View): 
 function presenterError(failure: HookFailure, view: View) {
   // A hundred tasks of a megabyte each are more than a hook takes: fewer can be had.
   if (failure.kind === 'too_large' && Array.isArray(view) && view.length > 1) return taskErrors.tasks_too_large();
-  if (failure.kind === 'owner_refused') return busyForYou(failure);
-  if (isHostFailure(failure)) return taskErrors.plugin_unavailable({ retryAfterSeconds: 5, cause: failure });
-  return taskErrors.plugin_presenter_failed({ cause: failure });
+  if (failure.kind === 'thrown' || failure.kind === 'owner_refused') return hookError(failure);
+  const cause = hookCause(failure);
+  if (isHostFailure(failure)) return taskErrors.plugin_unavailable({ retryAfterSeconds: 5, cause });
+  return taskErrors.plugin_presenter_failed({ cause });
 }
 
 /** Before any plugin code runs: the body's `model` must be one of the route's. */

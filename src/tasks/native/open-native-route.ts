@@ -1,5 +1,5 @@
 import type { Json } from '../../kernel/index.ts';
-import { type HookOptions, type NativeError, renderNativeError } from '../../plugins/index.ts';
+import { describeHookFailure, type HookOptions, type NativeError, renderNativeError } from '../../plugins/index.ts';
 import { decodeContext } from '../build-contexts.ts';
 import type { TaskDeps } from '../types.ts';
 import { answerNativeRequest, type NativeAnswer, type NativeCall } from './answer-native-request.ts';
@@ -49,7 +49,7 @@ export function openNativeRoute(deps: TaskDeps, method: string, path: string): O
           const presented = await renderNativeError(plugin, decodeContext(request), error, options);
           if (presented.ok) return presented.value ?? undefined;
           deps.logger.warn(
-            { plugin: plugin.key, reason: presented.error.message },
+            { plugin: plugin.key, reason: describeHookFailure(presented.error) },
             'a plugin could not present an error',
           );
           return undefined;

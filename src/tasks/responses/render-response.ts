@@ -1,5 +1,6 @@
 import type { JsonObject, Result } from '../../kernel/index.ts';
 import {
+  describeHookFailure,
   type HookFailure,
   type HookOptions,
   isHostFailure,
@@ -35,6 +36,9 @@ export type Rendering = {
   signal: AbortSignal;
 };
 
+/** `hook`: the one that failed, or that could not be called. */
+type Unrendered = Pick<HookFailure, 'kind' | 'message' | 'hook' | 'retryAfterMs'>;
+
 /**
  * Calls until the host has room for it: what is not the plugin's fault costs the client a tick, not the answer. Undefined: `signal` was
  * aborted before that.
@@ -42,13 +46,13 @@ export type Rendering = {
 async function patiently<T>(
   { clock, limits }: TaskDeps,
   { owner, signal, isRetrieval }: Rendering,
-  call: (options: HookOptions) => Promise<Result<T, RenderFailure>>,
+  call: (options: HookOptions) => Promise<Result<T, Unrendered>>,
 ): Promise<Result<T, string> | undefined> {
   while (!signal.aborted) {
     const result = await call({ owner, admissionTimeoutMs: ADMISSION_MS, signal });
     if (result.ok) return result;
     if (isRetrieval && result.error.kind === 'owner_refused') throw busyForYou(result.error);
-    if (!isHostFailure(result.error)) return { ok: false, error: result.error.message };
+    if (!isHostFailure(result.error)) return { ok: false, error: describeHookFailure(result.error) };
     await clock.sleep(limits.tickMs, signal);
   }
   return undefined;
@@ -112,9 +116,11 @@ export const reportUnrendered = ({ logger }: TaskDeps, task: TaskRecord, reason:
     'a response could not be rendered by its plugin',
   );
 
-type RenderFailure = Pick<HookFailure, 'kind' | 'message' | 'retryAfterMs'>;
-const failure = (message: string) => ({ ok: false as const, error: { kind: 'invalid_result' as const, message } });
-const gone = failure('the plugin of the task does not answer responses any longer');
+const failure = (hook: string, message: string) => ({
+  ok: false as const,
+  error: { kind: 'invalid_result' as const, hook, message },
+});
+const gone = failure('renderEvents', 'the plugin of the task does not answer responses any longer');
 
 /** The context, at success with the artifacts by their keys, each with a link that works without a key. */
 async function withArtifacts(
@@ -123,14 +129,14 @@ async function withArtifacts(
   context: ProtocolContext,
   task: TaskRecord,
   options: HookOptions,
-): Promise<Result<ProtocolContext, RenderFailure>> {
+): Promise<Result<ProtocolContext, Unrendered>> {
   if (task.status !== 'SUCCESS') return { ok: true, value: context };
   if (!plugin.manifest.hasArtifacts) return { ok: true, value: { ...context, artifacts: {} } };
   const listed = await listArtifacts(plugin, artifactContext(task), options);
   if (!listed.ok) return listed;
   const base = deps.publicAddress();
   if (base === undefined && listed.value.length > 0)
-    return failure('no public address is configured for artifact links');
+    return failure('listArtifacts', 'no public address is configured for artifact links');
   if (listed.value.length === 0) return { ok: true, value: { ...context, artifacts: {} } };
   const linkTo = await issueArtifactLinks(deps, task, base ?? '');
   const artifacts = listed.value.map((artifact) => [artifact.key, { ...artifact, url: linkTo(artifact.key).url }]);
