@@ -35,8 +35,7 @@ export async function announceNode(options: {
   const { store, clock, logger } = options;
   const startedAt = clock.unix();
   if (store.dialect === 'postgres') {
-    for (const other of await store.nodes.alive(startedAt - NODE_ALIVE_SECONDS))
-      refuseStranger(options.fingerprints, other);
+    await refuseStrangers(store, options.fingerprints, startedAt);
   }
   const { id, role, version, fingerprints } = options;
   const beat = () => store.nodes.heartbeat({ id, role, version, startedAt, fingerprints }, clock.unix());
@@ -68,6 +67,11 @@ export async function announceNode(options: {
       await store.nodes.remove(id).catch((error) => logger.warn({ err: error }, 'node row not removed'));
     },
   };
+}
+
+/** @throws CommandError when a live node of this database has other secrets */
+export async function refuseStrangers(store: Store, fingerprints: readonly string[], now: number): Promise<void> {
+  for (const other of await store.nodes.alive(now - NODE_ALIVE_SECONDS)) refuseStranger(fingerprints, other);
 }
 
 function refuseStranger(mine: readonly string[], other: NodeRecord): void {

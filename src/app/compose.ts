@@ -47,6 +47,7 @@ import { measureCaches, measurePolls, registerMetrics } from './register-metrics
 import { startCleanUp } from './run-clean-up.ts';
 import type { StopList } from './stop-list.ts';
 import { VERSION } from './version.ts';
+import { createDiskWatch } from './watch-disks.ts';
 
 const MIB = 1024 * 1024;
 /** In the data directory. */
@@ -155,6 +156,16 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
   });
   // After the listener has closed, before what it works with does.
   stops.add('mail', () => auth.mail.stop(MAIL_GRACE_MS));
+  const uploadsFolder = join(config.dataDir, UPLOADS_FOLDER);
+  const disks = createDiskWatch({
+    places: [
+      ...(store.dialect === 'sqlite' ? [{ name: 'data' as const, path: config.dataDir }] : []),
+      { name: 'uploads', path: uploadsFolder },
+    ],
+    databaseFault: () => store.writeFault(),
+    clock,
+    logger,
+  });
   const tasks = createTasks({
     store,
     clock,
@@ -204,9 +215,10 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
     publicAddress: () => taskPublicAddress(options, address),
     ownAddresses: () => [taskPublicAddress(options, address), serverAddress(options, address), address],
     counters: shared.counters,
+    canStore: () => disks.canStore(),
     onPoll: measurePolls(metrics.registry),
   });
-  registerMetrics(metrics.registry, { tasks, sandbox });
+  registerMetrics(metrics.registry, { tasks, sandbox, disks });
   stops.add('lag', measureLag(metrics.registry, clock));
 
   const optionDesk = createOptionDesk({
@@ -230,7 +242,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
       metricsToken: config.metricsToken,
       maxFileBytes: config.maxFileMb * MIB,
       heartbeatMs: config.protocolHeartbeatSeconds * 1000,
-      uploadsFolder: join(config.dataDir, UPLOADS_FOLDER),
+      uploadsFolder,
       hostGuard: isLoopback(config.host) ? { names: () => panelNames(config, options), port: () => port } : undefined,
     },
     auth,
@@ -265,7 +277,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
     demoChannel: () => demo.make(),
     attention: () =>
       listAttention({
-        ...{ store, clock, plugins, channels, billing, tasks, ledger, offeredModels },
+        ...{ store, clock, plugins, channels, billing, tasks, ledger, offeredModels, disks },
         risks: () => [...(foundation.warnings ?? []), ...describeRisks(settings())],
         taskTimeoutMinutes: config.taskTimeoutMinutes,
         unlistedProxy: http.unlistedProxy(),
@@ -274,6 +286,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
       // The store opens migrated or not at all, so its answer covers the migrations.
       database: () => store.ping(),
       sandbox: () => sandbox.ready(),
+      disk: () => disks.requireWritable(),
     },
     metrics,
     panel: panelManifest,
@@ -286,6 +299,8 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
   // Its port may have gone to another program; nothing else here shall fail with it.
   await demo.start().catch((error) => logger.warn({ err: error }, 'the demo vendor could not be started'));
   stops.add('demo vendor', () => demo.stop());
+  await disks.start();
+  stops.add('disks', () => disks.stop());
   // Stopped after polling, whose last transitions are told yet.
   await tasks.webhooks.start();
   stops.add('webhooks', () => tasks.webhooks.stop(WEBHOOK_GRACE_MS));

@@ -7,6 +7,7 @@ import type { Store } from '../store/ports/index.ts';
 import type { Tasks } from '../tasks/index.ts';
 import { NODE_ALIVE_SECONDS, ONLY_WORKERS, onlyWorkers } from './announce-node.ts';
 import type { LedgerCheck } from './check-ledger.ts';
+import type { DiskWatch } from './watch-disks.ts';
 
 /** A poll this late means that no node polls, or that they cannot keep up. */
 export const LATE_MS = 60_000;
@@ -28,6 +29,8 @@ export type AttentionDeps = {
   ledger: () => LedgerCheck | undefined;
   /** Unsafe settings in force, each as a sentence. */
   risks: () => string[];
+  /** The folders that this node writes to. */
+  disks: Pick<DiskWatch, 'faults' | 'low'>;
   /** TASK_TIMEOUT_MINUTES; 0 or less: never. */
   taskTimeoutMinutes: number;
   /** The address of a proxy that TRUSTED_PROXIES should list. */
@@ -43,6 +46,7 @@ export async function listAttention(deps: AttentionDeps): Promise<AttentionItem[
     unpricedModels(deps),
     settingTrouble(deps),
     proxyTrouble(deps),
+    diskTrouble(deps),
     ledgerTrouble(deps),
     nodeTrouble(deps),
   ]);
@@ -149,6 +153,18 @@ function proxyTrouble({ unlistedProxy: peer }: AttentionDeps): AttentionItem[] {
   return [
     { code: 'proxy_not_listed', severity: 'warning', target: { kind: 'setting', id: 'TRUSTED_PROXIES' }, message },
   ];
+}
+
+function diskTrouble({ disks }: AttentionDeps): AttentionItem[] {
+  const target = { kind: 'system' as const, id: null };
+  const faults = disks.faults();
+  if (faults.length > 0) {
+    return faults.map((message) => ({ code: 'disk_unwritable', severity: 'error', target, message }));
+  }
+  return disks.low().map(({ path, freeBytes = 0 }) => ({
+    ...{ code: 'disk_low', severity: 'warning', target },
+    message: `Only ${Math.floor(freeBytes / 1024 / 1024)} MB are free in ${path}.`,
+  }));
 }
 
 function ledgerTrouble({ ledger }: AttentionDeps): AttentionItem[] {

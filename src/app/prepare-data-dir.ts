@@ -1,8 +1,22 @@
-import { closeSync, fsyncSync, mkdirSync, openSync, statfsSync, statSync, unlinkSync, writeSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  statfsSync,
+  statSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { randomToken } from '../kernel/index.ts';
 import { CommandError } from './cli/command.ts';
 
+/** A full disk accepts an empty file. */
+const PROBE_BYTES = 64 * 1024;
 /** Below this much free space the start warns: a database that cannot grow refuses every write. */
 const LOW_SPACE_BYTES = 100 * 1024 * 1024;
 
@@ -17,11 +31,37 @@ export function prepareDataDir(path: string): { path: string; created: boolean; 
     probe(folder);
     return { path: folder, created, warnings: describeFolder(folder) };
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? '';
-    throw new CommandError(
-      `the data directory ${folder} cannot be used: ${REASONS[code] ?? `error ${code || String(error)}`}`,
-    );
+    throw unusable(folder, error);
   }
+}
+
+/** The same rules, as far as they can be told without writing. */
+export function requireUsableDataDir(path: string): void {
+  const folder = resolve(path);
+  try {
+    const existing = nearestExisting(folder);
+    if (!statSync(existing).isDirectory()) throw codeOf(existing === folder ? 'EEXIST' : 'ENOTDIR');
+    accessSync(existing, constants.R_OK | constants.W_OK | constants.X_OK);
+    const { bavail, bsize } = statfsSync(existing);
+    if (bavail * bsize < PROBE_BYTES) throw codeOf('ENOSPC');
+  } catch (error) {
+    throw unusable(folder, error);
+  }
+}
+
+function nearestExisting(path: string): string {
+  let folder = path;
+  while (!existsSync(folder) && dirname(folder) !== folder) folder = dirname(folder);
+  return folder;
+}
+
+const codeOf = (code: string): Error => Object.assign(new Error(code), { code });
+
+function unusable(folder: string, error: unknown): CommandError {
+  const code = (error as NodeJS.ErrnoException).code ?? '';
+  return new CommandError(
+    `the data directory ${folder} cannot be used: ${REASONS[code] ?? `error ${code || String(error)}`}`,
+  );
 }
 
 const REASONS: Readonly<Record<string, string>> = {
@@ -41,7 +81,7 @@ function probe(folder: string): void {
   const path = join(folder, `.probe-${randomToken(6)}`);
   const descriptor = openSync(path, 'wx', 0o600);
   try {
-    const bytes = Buffer.alloc(64 * 1024);
+    const bytes = Buffer.alloc(PROBE_BYTES);
     if (writeSync(descriptor, bytes) < bytes.length) {
       throw Object.assign(new Error('short write'), { code: 'ENOSPC' });
     }

@@ -2,6 +2,7 @@ import { Gauge, Histogram, type Registry } from 'prom-client';
 import type { WatchCache } from '../kernel/index.ts';
 import type { Sandbox } from '../sandbox/index.ts';
 import type { Tasks } from '../tasks/index.ts';
+import type { DiskWatch } from './watch-disks.ts';
 
 /** Seconds; fine where the aim lies (99 of 100 polls within a second of their due time). */
 const LATENESS_BUCKETS = [0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.25, 1.5, 2, 3, 5, 10, 30, 60];
@@ -33,8 +34,21 @@ export function measureCaches(registry: Registry): WatchCache {
 }
 
 /** Adds the figures of polling and of the sandbox to `/metrics`; they are read whenever somebody asks. */
-export function registerMetrics(registry: Registry, rooms: { tasks: Tasks; sandbox: Sandbox }): void {
-  const { tasks, sandbox } = rooms;
+export function registerMetrics(
+  registry: Registry,
+  rooms: { tasks: Tasks; sandbox: Sandbox; disks: Pick<DiskWatch, 'states'> },
+): void {
+  const { tasks, sandbox, disks } = rooms;
+  new Gauge({
+    name: 'taskgate_disk_free_bytes',
+    help: 'Free bytes of the file systems of this node: of the data directory and of the folder of uploads.',
+    labelNames: ['place'],
+    registers: [registry],
+    collect() {
+      for (const { name, freeBytes } of disks.states())
+        if (freeBytes !== undefined) this.set({ place: name }, freeBytes);
+    },
+  });
   new Gauge({
     name: 'taskgate_tasks_unfinished',
     help: 'Tasks that have not ended, on all nodes: all of them, and those that are due to be asked.',

@@ -4,6 +4,7 @@
  * money, tasks or accounts.
  */
 export { createHttpApp, type HttpApp, type HttpDeps, type Routes } from './app.ts';
+export { NotReady } from './health.ts';
 export { createMetrics, type Metrics } from './metrics.ts';
 export type { AttentionItem } from './panel-api/attention.ts';
 export type { PublicSettings } from './panel-api/operation.ts';

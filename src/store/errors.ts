@@ -1,5 +1,5 @@
 import { DrizzleQueryError } from 'drizzle-orm';
-import { defineErrors } from '../kernel/index.ts';
+import { AppError, defineErrors } from '../kernel/index.ts';
 
 export const storeErrors = defineErrors('store', {
   unavailable: ['unavailable', 'The database does not answer. Try again later.'],
@@ -61,6 +61,18 @@ export function toStoreError(thrown: unknown): unknown {
     return translate(textField(error, 'errno') || code, names, POSTGRES_OUR_FAULT, POSTGRES_ADVICE);
   }
   return error;
+}
+
+/** SQLite's codes for a file that cannot be written. */
+const UNWRITABLE = /^SQLITE_(?:FULL|READONLY|IOERR|CANTOPEN|PERM)/;
+
+/** What to do about a file that cannot be written, where that is why a statement failed. */
+export function writeFaultOf(thrown: unknown): string | undefined {
+  const error = toStoreError(thrown);
+  const cause = error instanceof AppError ? error.cause : undefined;
+  return error instanceof AppError && cause instanceof Error && UNWRITABLE.test(cause.message)
+    ? error.message
+    : undefined;
 }
 
 function translate(code: string, names: string[], ourFault: RegExp, advice: Advice): Error {

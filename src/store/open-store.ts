@@ -1,6 +1,6 @@
 import type { Clock, Logger } from '../kernel/index.ts';
 import type { BindRepositories, Driver } from './drivers/connection.ts';
-import { lockDataDir } from './drivers/lock-data-dir.ts';
+import { lockDataDir, requireFreeDataDir } from './drivers/lock-data-dir.ts';
 import { openPostgres } from './drivers/postgres.ts';
 import { openSqlite, prepareDataDir } from './drivers/sqlite.ts';
 import { storeErrors, toStoreError } from './errors.ts';
@@ -48,10 +48,17 @@ export async function openStore(options: StoreOptions): Promise<Store> {
 
 /**
  * Brings the database up to date and gives the names of the migrations that it ran, or with `dryRun` those that it would run. A
- * SQLite database that a gateway is serving is refused. Errors as `openStore`.
+ * SQLite database that a gateway is serving is refused. Errors as `openStore`, with `dryRun` too.
  */
 export async function migrateStore(options: StoreOptions & { dryRun?: boolean }): Promise<string[]> {
-  if (options.dryRun) return pending(options);
+  if (options.dryRun) {
+    try {
+      if (options.databaseUrl === '') requireFreeDataDir(options.dataDir);
+      return await pending(options, true);
+    } catch (error) {
+      throw toStoreError(error);
+    }
+  }
   if (options.databaseUrl !== '') return migrate(options);
   const release = takeDataDir(options.dataDir);
   try {
@@ -70,8 +77,8 @@ function takeDataDir(dataDir: string): () => void {
   }
 }
 
-const pending = async ({ databaseUrl, dataDir }: StoreOptions): Promise<string[]> =>
-  databaseUrl === '' ? pendingSqlite(dataDir) : pendingPostgres(databaseUrl);
+const pending = ({ databaseUrl, dataDir }: StoreOptions, look = false): Promise<string[]> =>
+  databaseUrl === '' ? pendingSqlite(dataDir, look) : pendingPostgres(databaseUrl, look);
 
 async function migrate(options: StoreOptions): Promise<string[]> {
   const names = options.databaseUrl === '' ? migrateSqlite(options) : await migratePostgres(options);
@@ -146,6 +153,7 @@ function assemble(dialect: Store['dialect'], driver: Driver): Store {
     exclusively: driver.exclusively,
     publish: driver.publish,
     subscribe: driver.subscribe,
+    writeFault: () => driver.writeFault?.(),
     ping: driver.ping,
     close: driver.close,
   };

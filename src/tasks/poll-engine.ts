@@ -83,7 +83,8 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
     enter: (stage: PollStage) => void,
   ): Promise<void> {
     const [first] = group;
-    if (!first) return;
+    // The claim runs out; until the answer could be stored nobody is asked.
+    if (!first || !deps.canStore()) return;
     const now = clock.nowMs();
     for (const { task } of group) deps.onPoll(Math.max(0, now - task.nextPollAtMs));
     const channel = deps.channels.find(channelId) ?? (await store.channels.byId(channelId));
@@ -180,6 +181,10 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
   async function claimLoop(): Promise<void> {
     while (!stopping.signal.aborted) {
       let claimed = 0;
+      if (!deps.canStore()) {
+        await pause();
+        continue;
+      }
       try {
         const tasks = await store.tasks.claimDue({
           owner: deps.nodeId,

@@ -64,6 +64,8 @@ export type TaskServices = {
   /** This process's name in leases; unique a start. */
   nodeId: string;
   limits: TaskLimits;
+  /** False while what a vendor answers could not be stored: then none is asked. */
+  canStore: () => boolean;
   /** Hears how far behind its due time each poll was sent, in ms. */
   onPoll: (latenessMs: number) => void;
   /** CRYPTO_SECRET and its predecessors: sign and verify artifact links. */

@@ -1,8 +1,8 @@
 import { Database } from 'bun:sqlite';
 import { describe, expect, setDefaultTimeout, test } from 'bun:test';
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { runTaskgate, spawnTaskgate, temporaryFolder } from './run-taskgate.ts';
+import { runTaskgate, spawnTaskgate, startTaskgate, temporaryFolder } from './run-taskgate.ts';
 
 // Each case starts processes of its own, several at once on a busy machine.
 setDefaultTimeout(120_000);
@@ -97,6 +97,69 @@ describe('migrate', () => {
     const done = await migrate();
     expect(JSON.parse(done.out)).toEqual({ ok: true, dry_run: false, migrations: listed.migrations });
     expect((await runTaskgate(['migrate', '--data-dir', dataDir])).out).toBe('the database is up to date\n');
+  });
+
+  describe('--dry-run names what would stop the start, changes nothing and exits 1', () => {
+    const dryRun = async (dataDir: string, environment: Record<string, string> = {}) => {
+      const { code, out, err } = await runTaskgate(['migrate', '--dry-run', '--data-dir', dataDir], { environment });
+      return { code, text: `${out}${err}` };
+    };
+    const refused = async (dataDir: string, says: string, environment: Record<string, string> = {}) => {
+      const { code, text } = await dryRun(dataDir, environment);
+      expect(text).toContain(says);
+      expect(code).toBe(1);
+    };
+
+    test('several at once: damaged secrets and a newer database', async () => {
+      const dataDir = temporaryFolder();
+      await createRoot(dataDir);
+      const database = new Database(databaseOf(dataDir));
+      database.run("insert into schema_migrations (number, name, applied_at) values (9999, 'later', 1)");
+      database.close();
+      writeFileSync(join(dataDir, 'secrets.json'), '{');
+      const before = readdirSync(dataDir).sort();
+      await refused(dataDir, 'The database is at version 9999');
+      await refused(dataDir, 'secrets.json is damaged');
+      expect(readdirSync(dataDir).sort()).toEqual(before);
+    });
+
+    test('a data directory that another gateway has', async () => {
+      const dataDir = temporaryFolder();
+      const gateway = await startTaskgate({}, dataDir);
+      await refused(dataDir, 'Another gateway is running on the data directory');
+      gateway.signal('SIGTERM');
+      await gateway.exited;
+      expect((await dryRun(dataDir)).code).toBe(0);
+    });
+
+    test('a file in place of the data directory, a file in its path, a file system that takes no folder', async () => {
+      const file = join(temporaryFolder(), 'file');
+      writeFileSync(file, '');
+      await refused(file, 'there is a file of that name');
+      await refused(join(file, 'data'), 'a part of the path is a file');
+      await refused('/proc/taskgate-data', 'cannot be used');
+    });
+
+    test('settings that are not valid, a database that is none, the tables of another program', async () => {
+      const dataDir = temporaryFolder();
+      await refused(dataDir, 'PORT: read "abc"', { PORT: 'abc' });
+      await createRoot(dataDir);
+      const path = databaseOf(dataDir);
+      writeFileSync(path, 'no database '.repeat(100));
+      await refused(dataDir, 'no database');
+      rmSync(path);
+      const foreign = new Database(path);
+      foreign.run('create table users (id integer)');
+      foreign.close();
+      await refused(dataDir, 'tables of another program');
+    });
+
+    test('PostgreSQL that is not there', () =>
+      refused(temporaryFolder(), 'PostgreSQL cannot be reached', {
+        DATABASE_URL: 'postgres://taskgate:x@127.0.0.1:9/none',
+        SESSION_SECRET: 'a-session-secret-of-the-tests',
+        CRYPTO_SECRET: 'a-crypto-secret-of-the-tests',
+      }));
   });
 });
 

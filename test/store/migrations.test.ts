@@ -201,6 +201,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
     ]);
     const message = expect.stringMatching(/nothing was changed.*: 42 \(users anna, bert\)\. Clear telegram_id/);
     const refusal = { code: 'store.migration_refused', message };
+    await expect(migrateStore({ ...setup, dryRun: true })).rejects.toMatchObject(refusal);
     await expect(openStore(setup)).rejects.toMatchObject(refusal);
     await expect(migrateStore(setup)).rejects.toMatchObject(refusal);
     // However often a start is refused, one copy is kept.

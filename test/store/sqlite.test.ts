@@ -94,7 +94,16 @@ test('a disk without room: works are refused with advice, nothing of them stays,
   const limited = `trap '' XFSZ; ulimit -S -f 2048; exec "$@"`;
   const { child, lines } = run(['bash', '-c', limited, 'bash', ...writeUntilFull(dataDir)]);
   const events = () =>
-    lines.map((line) => JSON.parse(line) as { event: string; keys?: string[]; told?: string[][]; reads?: number });
+    lines.map(
+      (line) =>
+        JSON.parse(line) as {
+          event: string;
+          keys?: string[];
+          told?: string[][];
+          reads?: number;
+          fault?: string | null;
+        },
+    );
   await until(() => events().some(({ event }) => event === 'refused'));
   const refused = events().find(({ event }) => event === 'refused');
   for (const [code, message] of refused?.told ?? []) {
@@ -103,10 +112,12 @@ test('a disk without room: works are refused with advice, nothing of them stays,
   }
   const durable = events().flatMap(({ keys }) => keys ?? []);
   expect(refused?.reads).toBeGreaterThan(0);
+  expect(refused?.fault).toMatch(/free space|Free some space/);
   expect(child.exitCode).toBeNull();
 
   Bun.spawnSync(['prlimit', `--pid=${child.pid}`, '--fsize=unlimited']);
   await until(() => events().some(({ event }) => event === 'done'));
+  expect(events().find(({ event }) => event === 'done')?.fault).toBeNull();
   const store = await openStore(setup(dataDir));
   const kept = (await store.options.all()).map(({ key }) => key).sort();
   const written = events().flatMap(({ keys }) => keys ?? []);

@@ -33,7 +33,7 @@ for (;;) {
   say({ event: 'wrote', keys });
   if (errors.length > 0) {
     const told = errors.map((error) => (error instanceof AppError ? [error.code, error.message] : [String(error)]));
-    say({ event: 'refused', told, reads: (await store.options.all()).length });
+    say({ event: 'refused', told, reads: (await store.options.all()).length, fault: store.writeFault() });
     break;
   }
 }
@@ -43,5 +43,5 @@ for (;;) {
   if (errors.length === 0) break;
   await Bun.sleep(50);
 }
+say({ event: 'done', fault: store.writeFault() ?? null });
 await store.close();
-say({ event: 'done' });

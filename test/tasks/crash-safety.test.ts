@@ -2,7 +2,6 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { AppError, type Clock, systemClock } from '../../src/kernel/index.ts';
 import type { Repositories, Store, TaskRecord } from '../../src/store/ports/index.ts';
-import type { TaskLimits } from '../../src/tasks/index.ts';
 import { addRunningTask, describeEachStore, leaseOf, newTask, type OpenedStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
 import { until } from '../support/gateway.ts';
@@ -27,7 +26,11 @@ const doneJob = () => Response.json({ id: 'job_1', status: 'succeeded', progress
 const describeCrashes = (opened: () => OpenedStore) => {
   let store: Store;
   const engines: Engine[] = [];
-  const start = async (limits: Partial<TaskLimits> = {}, over = store, clock?: Clock): Promise<Engine> => {
+  const start = async (
+    limits: Parameters<typeof startEngine>[2] = {},
+    over = store,
+    clock?: Clock,
+  ): Promise<Engine> => {
     const engine = await startEngine(over, sandbox, limits, clock);
     engines.push(engine);
     return engine;
@@ -75,6 +78,32 @@ const describeCrashes = (opened: () => OpenedStore) => {
     expect((await ended(store, (await sent).taskId)).status).toBe('SUCCESS');
     expect(asked).toBe(1);
     expect(await balance()).toBe(BALANCE - billFor(5));
+    await sound();
+  });
+
+  test('while no answer could be stored no vendor is asked and nothing counts as failed; then polling goes on', async () => {
+    let looks = 0;
+    let isWritable = false;
+    const canStore = () => {
+      looks += 1;
+      return isWritable;
+    };
+    let asked = 0;
+    const vendor = serveVendor((request) => {
+      if (request.method === 'POST') return accepted();
+      asked += 1;
+      return doneJob();
+    });
+    const engine = await start({ canStore });
+    await engine.addChannel({ baseUrl: vendor.url });
+    const { sent } = await submit(engine);
+    const { taskId } = await sent;
+    await engine.tasks.start();
+    await until('the engine has looked again and again', () => looks > 10);
+    expect(asked).toBe(0);
+    expect(await store.tasks.byTaskId(taskId)).toMatchObject({ status: 'SUBMITTED', polls: 0, pollFailures: 0 });
+    isWritable = true;
+    expect((await ended(store, taskId)).status).toBe('SUCCESS');
     await sound();
   });
 

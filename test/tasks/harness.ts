@@ -43,7 +43,7 @@ export type Engine = Awaited<ReturnType<typeof startEngine>>;
 export async function startEngine(
   store: Store,
   sandbox: Sandbox,
-  limits: Partial<TaskLimits> = {},
+  { canStore = () => true, ...limits }: Partial<TaskLimits> & { canStore?: () => boolean } = {},
   clock: Clock = systemClock,
 ) {
   const warnings: string[] = [];
@@ -102,6 +102,7 @@ export async function startEngine(
       maxFileBytes: 1024 * 1024,
       ...limits,
     },
+    canStore,
     onPoll: () => {},
     cryptoSecrets: ['crypto-secret-of-the-tests'],
     publicAddress: () => 'http://gateway.example',

@@ -173,7 +173,10 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'migrate',
     summary: 'bring the database to this version',
     positionals: [],
-    options: { 'dry-run': { type: 'boolean', doc: 'only list what would be done' }, 'data-dir': dataDir },
+    options: {
+      'dry-run': { type: 'boolean', doc: 'only list what would be done, and what would stop a start' },
+      'data-dir': dataDir,
+    },
     load: () => import('./migrate.ts'),
   },
   {

@@ -18,7 +18,9 @@ export type AttentionItem = {
     | 'ledger_mismatch'
     | 'node_gone'
     | 'node_versions_differ'
-    | 'no_master';
+    | 'no_master'
+    | 'disk_unwritable'
+    | 'disk_low';
   severity: 'error' | 'warning';
   /** Where to look: a page of the panel, and what on it. */
   target: {

@@ -37,6 +37,8 @@ export interface Driver {
   exclusively<T>(name: string, work: () => Promise<T>): Promise<T | undefined>;
   publish(topic: ChangeTopic): Promise<void>;
   subscribe(listener: (topic: ChangeTopic) => void): () => void;
+  /** As in `Store`; a driver without a file of its own has none. */
+  writeFault?(): string | undefined;
   ping(): Promise<void>;
   close(): Promise<void>;
 }

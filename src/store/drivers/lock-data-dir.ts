@@ -1,13 +1,16 @@
 import { Database as SqliteFile } from 'bun:sqlite';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { storeErrors } from '../errors.ts';
+
+const LOCK_FILE = 'taskgate.lock';
 
 /**
  * Takes the data directory for this process alone and gives a function that lets go of it. The lock is SQLite's own file lock on
  * a file of its own: the system frees it when the process dies, however it dies. Throws `store.in_use` when another has it.
  */
 export function lockDataDir(dataDir: string): () => void {
-  const file = new SqliteFile(join(dataDir, 'taskgate.lock'), { create: true });
+  const file = new SqliteFile(join(dataDir, LOCK_FILE), { create: true });
   try {
     file.run('pragma journal_mode = off');
     file.run('begin exclusive');
@@ -21,4 +24,9 @@ export function lockDataDir(dataDir: string): () => void {
     throw error;
   }
   return () => file.close();
+}
+
+/** Makes nothing. @throws `store.in_use` when another process has the data directory */
+export function requireFreeDataDir(dataDir: string): void {
+  if (existsSync(join(dataDir, LOCK_FILE))) lockDataDir(dataDir)();
 }

@@ -146,6 +146,7 @@ export function openSqlite(options: {
       changes.deliver(topic);
     },
     subscribe: changes.subscribe,
+    writeFault: writer.fault,
     async ping() {
       try {
         read('select 1', []);

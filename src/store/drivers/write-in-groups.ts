@@ -1,5 +1,5 @@
 import type { Database as SqliteFile } from 'bun:sqlite';
-import { storeErrors, toStoreError } from '../errors.ts';
+import { storeErrors, toStoreError, writeFaultOf } from '../errors.ts';
 
 /** Works that share one commit at most; bounds how long the event loop is held and how much one failed commit undoes. */
 const MAX_GROUP = 64;
@@ -17,6 +17,8 @@ export function createGroupWriter(file: SqliteFile) {
   const queue: Job[] = [];
   let draining: Promise<void> | undefined;
   let closed = false;
+  let fault: string | undefined;
+  let changesBefore = 0;
 
   async function drain(): Promise<void> {
     while (queue.length > 0) {
@@ -46,8 +48,27 @@ export function createGroupWriter(file: SqliteFile) {
       // Not even begun: those who wait would only meet the same fault, one busy timeout each.
       if (done.length === 0) for (const job of queue.splice(0)) done.push({ job, outcome: { ok: true } });
     }
+    noteFault([broken, ...done.map(({ outcome }) => (outcome.ok ? undefined : outcome.error))]);
     for (const { job, outcome } of done)
       job.settle(broken !== undefined && outcome.ok ? { ok: false, error: broken } : outcome);
+  }
+
+  /** A fault is over when something has been written: a group may have had nothing to write. */
+  function noteFault(errors: readonly unknown[]): void {
+    const found = errors.map(writeFaultOf).find((each) => each !== undefined);
+    if (found === undefined && fault === undefined) return;
+    const changes = countChanges();
+    if (found === undefined && changes === changesBefore) return;
+    fault = found;
+    changesBefore = changes;
+  }
+
+  function countChanges(): number {
+    try {
+      return Number(file.query('select total_changes()').values()[0]?.[0]);
+    } catch {
+      return changesBefore;
+    }
   }
 
   async function runJob(job: Job): Promise<Outcome> {
@@ -98,6 +119,9 @@ export function createGroupWriter(file: SqliteFile) {
         draining ??= drain();
       });
     },
+
+    /** Why the latest write failed, if the file could not be written; undefined once one has gone through. */
+    fault: () => fault,
 
     /** Takes no more works and resolves when the queued ones have ended. */
     async close(): Promise<void> {

@@ -3,14 +3,19 @@ import { type Migration, migrations } from '../../../migrations/index.ts';
 import type { Clock } from '../../kernel/index.ts';
 import { connectPostgres } from '../drivers/postgres.ts';
 import { toStoreError } from '../errors.ts';
-import { CREATE_HISTORY, pendingMigrations, READ_HISTORY, refused } from './plan.ts';
+import { CREATE_HISTORY, lookAhead, pendingMigrations, READ_HISTORY, requireNone } from './plan.ts';
 
 /** Any number that nobody else locks: the letters `taskgate` as one. Nodes that start together migrate one after the other. */
 const LOCK = 'select pg_advisory_xact_lock(8386109827411731557)';
 
-/** Names of the migrations that the database lacks; changes nothing. */
-export const pendingPostgres = (databaseUrl: string): Promise<string[]> =>
-  withConnection(databaseUrl, async (sql) => pendingMigrations(migrations, await history(sql)).map(({ name }) => name));
+/** Names of the migrations that the database lacks; changes nothing. `look`: rejects where one of them would be refused. */
+export const pendingPostgres = (databaseUrl: string, look = false): Promise<string[]> =>
+  withConnection(databaseUrl, async (sql) => {
+    const applied = await history(sql);
+    const pending = pendingMigrations(migrations, applied);
+    if (look) await lookAhead(pending, applied.length === 0 && (await hasUsers(sql)), (query) => values(sql, query));
+    return pending.map(({ name }) => name);
+  });
 
 /** Brings the database up to date, each migration in a transaction under an advisory lock. Gives the names of those run. */
 export const migratePostgres = (options: { databaseUrl: string; clock: Clock }): Promise<string[]> =>
@@ -38,6 +43,9 @@ async function history(sql: SQL): Promise<number[]> {
   return exists[0]?.[0] === true ? (await values(sql, READ_HISTORY)).map(([number]) => Number(number)) : [];
 }
 
+const hasUsers = async (sql: SQL): Promise<boolean> =>
+  (await values(sql, "select to_regclass('users') is not null"))[0]?.[0] === true;
+
 const runOne = (sql: SQL, migration: Migration, now: number): Promise<boolean> =>
   sql.begin(async (tx) => {
     await tx.unsafe(LOCK);
@@ -46,10 +54,7 @@ const runOne = (sql: SQL, migration: Migration, now: number): Promise<boolean> =
     await tx.unsafe(CREATE_HISTORY);
     // Another node may have been faster while this one waited for the lock.
     if ((await history(tx)).includes(migration.number)) return false;
-    for (const { query, refusal } of migration.checks) {
-      const found = await values(tx, query);
-      if (found.length > 0) throw refused(migration, refusal(found.map(([text]) => String(text))));
-    }
+    for (const check of migration.checks) requireNone(migration, check, await values(tx, check.query));
     await tx.unsafe(migration.sql.postgres);
     await tx.unsafe('insert into schema_migrations (number, name, applied_at) values ($1, $2, $3)', [
       migration.number,

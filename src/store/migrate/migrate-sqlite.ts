@@ -4,14 +4,18 @@ import { type Migration, migrations } from '../../../migrations/index.ts';
 import { type Clock, type Logger, sha256Hex } from '../../kernel/index.ts';
 import { copySqliteFile, openSqliteFile, prepareDataDir, sqlitePath } from '../drivers/sqlite.ts';
 import { toStoreError } from '../errors.ts';
-import { CREATE_HISTORY, pendingMigrations, READ_HISTORY, refused } from './plan.ts';
+import { CREATE_HISTORY, lookAhead, pendingMigrations, READ_HISTORY, requireNone } from './plan.ts';
 
-/** Names of the migrations that the database in `dataDir` lacks; creates nothing. */
-export function pendingSqlite(dataDir: string): string[] {
+/** Names of the migrations that the database in `dataDir` lacks; creates nothing. `look`: rejects where one would be refused. */
+export async function pendingSqlite(dataDir: string, look = false): Promise<string[]> {
   if (!existsSync(sqlitePath(dataDir))) return pendingMigrations(migrations, []).map(({ name }) => name);
   const file = new SqliteFile(sqlitePath(dataDir), { readwrite: true });
   try {
-    return pendingMigrations(migrations, history(file)).map(({ name }) => name);
+    const applied = history(file);
+    const pending = pendingMigrations(migrations, applied);
+    const isForeign = applied.length === 0 && hasTable(file, 'users');
+    if (look) await lookAhead(pending, isForeign, (query) => file.query(query).values());
+    return pending.map(({ name }) => name);
   } catch (error) {
     throw toStoreError(error);
   } finally {
@@ -44,14 +48,15 @@ export function migrateSqlite(options: { dataDir: string; clock: Clock; logger: 
 }
 
 function history(file: SqliteFile): number[] {
-  const exists = file.query("select 1 from sqlite_master where type = 'table' and name = 'schema_migrations'").values();
-  return exists.length === 0
-    ? []
-    : file
-        .query(READ_HISTORY)
-        .values()
-        .map(([number]) => Number(number));
+  if (!hasTable(file, 'schema_migrations')) return [];
+  return file
+    .query(READ_HISTORY)
+    .values()
+    .map(([number]) => Number(number));
 }
+
+const hasTable = (file: SqliteFile, name: string): boolean =>
+  file.query("select 1 from sqlite_master where type = 'table' and name = ?").values(name).length > 0;
 
 function runOne(file: SqliteFile, migration: Migration, now: number): void {
   file.run('begin immediate');
@@ -59,10 +64,7 @@ function runOne(file: SqliteFile, migration: Migration, now: number): void {
     file.run(CREATE_HISTORY);
     // Another process may have been faster.
     if (!history(file).includes(migration.number)) {
-      for (const { query, refusal } of migration.checks) {
-        const found = file.query(query).values();
-        if (found.length > 0) throw refused(migration, refusal(found.map(([text]) => String(text))));
-      }
+      for (const check of migration.checks) requireNone(migration, check, file.query(check.query).values());
       file.run(migration.sql.sqlite);
       file
         .query('insert into schema_migrations (number, name, applied_at) values (?, ?, ?)')

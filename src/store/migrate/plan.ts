@@ -1,4 +1,5 @@
-import type { Migration } from '../../../migrations/index.ts';
+import type { Migration, MigrationCheck } from '../../../migrations/index.ts';
+import { AppError } from '../../kernel/index.ts';
 import { storeErrors } from '../errors.ts';
 
 export const CREATE_HISTORY =
@@ -17,7 +18,35 @@ export function pendingMigrations(known: readonly Migration[], applied: readonly
   return known.filter((migration) => !applied.includes(migration.number));
 }
 
-export const refused = (migration: Migration, reason: string) =>
+/** @throws `store.migration_refused` when a check of the migration has found something */
+export function requireNone(migration: Migration, { refusal }: MigrationCheck, found: readonly unknown[][]): void {
+  if (found.length > 0) throw refused(migration, refusal(found.map(([text]) => String(text))));
+}
+
+/**
+ * The checks of all that is pending, for a look ahead. One that reads what an earlier pending migration makes cannot run yet and is
+ * passed over. Of a database without our history no table may be there.
+ * @throws `store.migration_refused`
+ */
+export async function lookAhead(
+  pending: readonly Migration[],
+  isForeign: boolean,
+  find: (query: string) => unknown[][] | Promise<unknown[][]>,
+): Promise<void> {
+  const [first] = pending;
+  if (first && isForeign) throw refused(first, FOREIGN);
+  for (const migration of pending) {
+    try {
+      for (const check of migration.checks) requireNone(migration, check, await find(check.query));
+    } catch (error) {
+      if (migration === first || error instanceof AppError) throw error;
+    }
+  }
+}
+
+const FOREIGN = 'The database holds tables of another program: give the gateway an empty one.';
+
+const refused = (migration: Migration, reason: string) =>
   storeErrors.migration_refused({
     message: `Migration ${migration.name} was not run and nothing was changed. ${reason}`,
   });

@@ -391,6 +391,8 @@ export interface Store extends Repositories {
   publish(topic: ChangeTopic): Promise<void>;
   /** Gives a function that ends the subscription. */
   subscribe(listener: (topic: ChangeTopic) => void): () => void;
+  /** Why the latest write to the database's file failed, as a sentence; undefined once one has gone through, and on PostgreSQL. */
+  writeFault(): string | undefined;
   /** Rejects when the database does not answer. */
   ping(): Promise<void>;
   close(): Promise<void>;

@@ -31,6 +31,8 @@ const words: Readonly<Record<AttentionItem['code'], { title: TextKey; remedy: Te
     title: 'home.attention.node_versions_differ',
     remedy: 'home.attention.node_versions_differ.remedy',
   },
+  disk_unwritable: { title: 'home.attention.disk_unwritable', remedy: 'home.attention.disk_unwritable.remedy' },
+  disk_low: { title: 'home.attention.disk_low', remedy: 'home.attention.disk_low.remedy' },
   no_master: { title: 'home.attention.no_master', remedy: 'home.attention.no_master.remedy' },
 };
 
