@@ -98,9 +98,28 @@ export function checkMapping(mapping: Record<string, string>): Record<string, st
       throw invalid('model_mapping', 'model_mapping must map model names to model names.');
     }
   }
-  for (const from of Object.keys(mapping)) mapModel(mapping, from);
+  refuseCircles(mapping);
   return mapping;
 }
+
+/** Each name is followed once: a long chain costs no square of its length. */
+function refuseCircles(mapping: Record<string, string>): void {
+  const ended = new Set<string>();
+  for (const from of Object.keys(mapping)) {
+    const walk = new Set<string>();
+    let name = from;
+    while (Object.hasOwn(mapping, name) && !ended.has(name)) {
+      walk.add(name);
+      const next = mapping[name] as string;
+      if (next === name) break;
+      if (walk.has(next)) throw circleAt(next);
+      name = next;
+    }
+    for (const each of walk) ended.add(each);
+  }
+}
+
+const circleAt = (name: string) => invalid('model_mapping', `model_mapping goes round in a circle at "${name}".`);
 
 /** Follows a mapping to its end, so that a → b → c gives c. A circle is refused. */
 export function mapModel(mapping: Record<string, string>, model: string): string {
@@ -109,7 +128,7 @@ export function mapModel(mapping: Record<string, string>, model: string): string
   while (Object.hasOwn(mapping, name)) {
     const next = mapping[name] as string;
     if (next === name) break;
-    if (seen.has(name)) throw invalid('model_mapping', `model_mapping goes round in a circle at "${name}".`);
+    if (seen.has(name)) throw circleAt(name);
     seen.add(name);
     name = next;
   }

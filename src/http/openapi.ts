@@ -2,6 +2,7 @@ import { toOpenAPISchema } from '@elysiajs/openapi/openapi';
 import { type AnyElysia, Elysia } from 'elysia';
 import { isObject } from '../kernel/index.ts';
 import type { AccessLevel } from './access-levels.ts';
+import { BODY_LIMITS, type BodyLimit, type BodyLimitName, formatBytes } from './body-limits.ts';
 import { describeCodes, type PublishedCode } from './describe-codes.ts';
 import { CALLBACK_URL, WEBHOOKS } from './describe-webhooks.ts';
 import { renderDocs } from './docs-page.ts';
@@ -23,6 +24,7 @@ export type Operation = {
   'x-limit'?: string;
   'x-limit-per-user'?: string;
   'x-limit-model-requests'?: boolean;
+  'x-body-limit'?: BodyLimitName;
   'x-security-proof'?: ProofNeed;
 };
 export type OpenApiDocument = {
@@ -51,6 +53,7 @@ const SECURITY: Record<AccessLevel, object[]> = {
 const DESCRIPTION = [
   'Panel routes (/api) answer {success, message, data}; a failure carries its real status and {success: false, code, message, details?, request_id}.',
   'Routes for API clients (/v1) answer in OpenAI shapes; a failure is {error: {message, type, code, param}}.',
+  'JSON bodies have at most 64 KiB, 20,000 values and 64 levels where an operation says nothing else.',
   'Every answer carries x-request-id. Times are Unix seconds; quota is an integer, 500,000 of it are one US dollar.',
 ].join('\n\n');
 
@@ -185,17 +188,24 @@ const describeProof = ({ scope, when }: ProofNeed): object => ({
   description: `A Security Proof of the scope ${scope}${when === undefined ? '' : `, ${when}`}: from POST /api/verify, or from /api/user/passkey/verify/begin and finish.`,
 });
 
-/** What counts a call besides the limit of all of `/api`; empty when nothing does. */
+/** What counts a call besides the limit of all of `/api`, and bounds its body. */
 const describeLimits = (operation: Operation): string =>
   [
     operation['x-limit'] === undefined ? '' : 'Counted with all critical routes for each address.',
     operation['x-limit-per-user'] === undefined
       ? ''
       : `Counted for each user (${operation['x-limit-per-user']}) up to the same number.`,
+    operation['x-body-limit'] === undefined ? '' : describeBodyLimit(BODY_LIMITS[operation['x-body-limit']]),
     operation['x-limit-model-requests'] ? 'Counted for each user by the options ModelRequestRateLimit….' : '',
   ]
     .filter(Boolean)
     .join(' ');
+
+/** Other bodies have the limit that the document's description tells. */
+const describeBodyLimit = ({ maxBytes, maxValues, maxDepth, maxWireBytes }: BodyLimit): string => {
+  const wire = maxWireBytes === undefined ? '' : `, with files in Base64 ${formatBytes(maxWireBytes)}`;
+  return `JSON has at most ${formatBytes(maxBytes)}${wire}, ${maxValues.toLocaleString('en')} values and ${maxDepth} levels.`;
+};
 
 const failure = (description: string, properties: object) => ({
   description,

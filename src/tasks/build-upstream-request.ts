@@ -57,8 +57,9 @@ function buildBody({ body, headers }: PluginRequest, submit: Submit | undefined)
   if (body.kind === 'multipart') return buildParts(body.parts, submit);
   if (!submit) return ok(body.kind === 'text' ? body : { kind: 'text', text: JSON.stringify(body.value) });
   const { files, extracted, maxFileBytes: maxBytes } = submit;
-  if (body.kind === 'text' && isUrlencoded(headers) && hasFileToken([body.text], extracted)) {
-    return err({ message: 'a file that came in JSON cannot be put into an urlencoded form' });
+  if (body.kind === 'text' && hasFileToken([body.text], extracted)) {
+    const fault = findUnfit(headers);
+    if (fault) return err({ message: fault });
   }
   const inlined = body.kind === 'text' ? ok([body.text]) : inlineFiles(body.value, files, maxBytes);
   if (!inlined.ok) return inlined;
@@ -72,11 +73,17 @@ function buildBody({ body, headers }: PluginRequest, submit: Submit | undefined)
   );
 }
 
-const isUrlencoded = (headers: Record<string, string>): boolean =>
-  Object.entries(headers).some(
-    ([name, value]) =>
-      name.toLowerCase() === 'content-type' && value.toLowerCase().startsWith('application/x-www-form-urlencoded'),
-  );
+/** Why no file can be put into a text that goes with these headers. */
+function findUnfit(headers: Record<string, string>): string | undefined {
+  const names = new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value.toLowerCase()]));
+  if (names.get('content-type')?.startsWith('application/x-www-form-urlencoded')) {
+    return 'a file that came in JSON cannot be put into an urlencoded form';
+  }
+  // The signature is over the text with tokens: the vendor would refuse what it gets.
+  return names.has('x-content-sha256')
+    ? "this vendor's requests are signed with their content: the JSON of the request may have at most 1 MiB with its files; give larger images as addresses"
+    : undefined;
+}
 
 type Part = Extract<PluginRequest['body'], { kind: 'multipart' }>['parts'][number];
 

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { checkMapping } from '../../src/channels/check-channel.ts';
 import {
   type ChannelInput,
   type Channels,
@@ -301,3 +302,11 @@ describeEachStore(
   },
   { fresh: 'test' },
 );
+
+test('a chain of 50,000 names in a mapping is followed once, not once for each name', () => {
+  const chain = Object.fromEntries(Array.from({ length: 50_000 }, (_, i) => [`m${i}`, `m${i + 1}`]));
+  const before = process.cpuUsage();
+  expect(checkMapping(chain)).toBe(chain);
+  expect(() => checkMapping({ ...chain, m50000: 'm7' })).toThrow('circle');
+  expect(process.cpuUsage(before).user / 1000).toBeLessThan(2000);
+});

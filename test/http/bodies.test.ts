@@ -169,6 +169,12 @@ describe('bad input has a clear answer', () => {
     expect(answer.text.length).toBeLessThan(20_000);
   });
 
+  test('a list is measured before its entries are checked', async () => {
+    const { json } = await call(app, { ...put, body: { name: 'ab', tags: Array(15_000).fill(0) } });
+    expect(json.message).toBe('The field "tags" must be a list of at most 10 entries.');
+    expect(json.details.errors.length).toBeLessThanOrEqual(20);
+  });
+
   test('a right body passes, whatever the case and parameters of its type', async () => {
     const answer = await call(app, {
       ...put,
@@ -209,6 +215,12 @@ describe('large bodies over a real connection', () => {
     });
     const answer = (await response.json()) as { code?: string; error?: { code: string } };
     expect([response.status, answer.code ?? answer.error?.code]).toEqual([status, code]);
+  });
+
+  test('an address or a header of more than 16 KiB comes no further than the listener', async () => {
+    const long = 'x'.repeat(20_000);
+    const requests = [fetch(`${server.url}/api/open?a=${long}`), fetch(server.url, { headers: { cookie: long } })];
+    for (const { status } of await Promise.all(requests)) expect(status).toBe(431);
   });
 
   test('what fits passes, in chunks too', async () => {

@@ -31,6 +31,7 @@ beforeAll(async () => {
   const channels = [
     { name: 'kling', task_plugin_key: 'kling', key: 'access|secret', models: ['kling-v2-1'] },
     { name: 'ali', task_plugin_key: 'ali', key: 'secret', models: ['wan2.2-i2v-plus'] },
+    { name: 'jimeng', task_plugin_key: 'jimeng', key: 'access|secret', models: ['jimeng-video-3.0'] },
     { name: 'relay', type: 1, key: 'secret', models: ['any-llm'] },
   ];
   for (const each of channels)
@@ -79,6 +80,13 @@ test('an image of 5 MB as a data URL reaches the vendor byte for byte, with its 
   expect((await send('/v1/tasks/ali', { ...order, model: 'wan2.2-i2v-plus' })).status).toBe(200);
   const ali = JSON.parse(bodies.at(-1)?.text ?? '') as { input: { img_url: string } };
   expect(ali.input.img_url === dataUrl).toBe(true);
+});
+
+test('a vendor whose requests are signed with their content is not sent what it would refuse', async () => {
+  const count = bodies.length;
+  const order = { model: 'jimeng-video-3.0', prompt: 'a cat', image: dataUrl };
+  const { status, body } = await send('/v1/tasks/jimeng', order);
+  expect([status, JSON.stringify(body), bodies.length]).toEqual([400, expect.stringContaining('signed'), count]);
 });
 
 test('the playground takes the same image, quotes it, and answers a repeat with the first task', async () => {

@@ -604,6 +604,7 @@ const describeRelay = (opened: () => OpenedStore) => {
     ['two lengths', { model: ['vid-x'], seconds: ['1', '60'] }, [], 'seconds'],
     ['a length as a file', { model: ['vid-x'], seconds: ['1'] }, ['seconds'], 'seconds'],
     ['a member of another’s video', { model: ['vid-x'], seconds: ['1'], 'video[id]': ['v'] }, [], 'video[id]'],
+    ['a field of 300,000 JSON values', { model: ['vid-x'], seconds: ['1'], x: [`[${'{},'.repeat(3e5)}{}]`] }, [], 'x'],
   ];
   for (const [name, fields, files, param] of forms) {
     test(`a form that means one thing here and may mean another at the vendor: ${name}`, async () => {

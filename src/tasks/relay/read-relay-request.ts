@@ -1,4 +1,4 @@
-import { type Json, type JsonObject, parseJson } from '../../kernel/index.ts';
+import { createJsonScanner, type Json, type JsonObject, parseJson } from '../../kernel/index.ts';
 import type { RelayKind, RelayPartKind } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { modelOf } from '../submit-surfaces.ts';
@@ -25,6 +25,9 @@ const FACTS = ['seconds', 'n'] as const;
 /** What clients write for a quantity, as a number or, as OpenAI's videos want it, as text. */
 const QUANTITY = /^\d{1,9}(\.\d{1,6})?$/;
 const MAX_QUANTITY = 999_999_999;
+
+/** Bounds of JSON that a form holds as a text; its bytes are bounded with those of all texts. */
+const FORM_JSON = { maxBytes: Number.POSITIVE_INFINITY, maxValues: 20_000, maxDepth: 64 };
 
 type Multipart = Extract<ClientRequest['body'], { kind: 'multipart' }>;
 
@@ -75,9 +78,15 @@ const namesVideoObject = (name: string): boolean => namesObject('video', name);
 
 /** Text that is JSON could be read as such by the vendor; a prompt is text whatever it looks like. */
 function formValue(name: string, values: readonly string[]): Json {
-  const read = values.map((value) =>
-    name !== 'prompt' && /^\s*[[{]/.test(value) ? (parseJson(value) ?? value) : value,
-  );
+  const read = values.map((value) => {
+    if (name === 'prompt' || !/^\s*[[{]/.test(value)) return value;
+    if (createJsonScanner(FORM_JSON).scan(Buffer.from(value))) {
+      const { maxValues, maxDepth } = FORM_JSON;
+      const message = `The JSON in ${name} may have at most ${maxValues} values and ${maxDepth} levels.`;
+      throw taskErrors.relay_request_invalid({ message, param: name });
+    }
+    return parseJson(value) ?? value;
+  });
   return read.length === 1 ? (read[0] ?? '') : read;
 }
 
