@@ -66,7 +66,9 @@ async function compile(path: string, target: string | undefined): Promise<void> 
       ...(target === undefined ? [] : [`--target=${target}`]),
       '--outfile',
       temporary,
+      // The program first, then what its worker threads run.
       'src/main.ts',
+      'src/plugins/worker/run-tasks.ts',
     ],
     { cwd: root, stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' },
   );

@@ -10,7 +10,6 @@ import {
   sanitizeMessage,
 } from '../kernel/index.ts';
 import { createKillCounter } from './count-kills.ts';
-import { findDynamicImport } from './find-dynamic-import.ts';
 import type { Reply } from './frames.ts';
 import type { Job, PoolFailure } from './pool-types.ts';
 import { createPool } from './run-pool.ts';
@@ -29,8 +28,8 @@ type Answered = Result<{ reply: Reply; body: string }, SandboxFailure>;
 
 const CLOSED: PoolFailure = { kind: 'closed', message: 'the gateway is stopping' };
 
-/** The inspection's answer holds names and `meta`, which together are no longer than their source by much. */
-const MAX_INSPECT_BYTES = 4 * 1024 * 1024;
+/** The inspection's answer holds names and `meta`; it is parsed here, on the gateway's thread. */
+export const MAX_INSPECT_BYTES = 256 * 1024;
 
 /** Starts the first child at once. Every failure of a plugin is a returned `SandboxFailure`; nothing here throws. */
 export function createSandbox({ limits, command, clock, logger }: SandboxOptions): Sandbox {
@@ -139,9 +138,6 @@ export function createSandbox({ limits, command, clock, logger }: SandboxOptions
     async inspect(module, owner) {
       const refused = refusal(module);
       if (refused) return err(toFailure(refused));
-      const found = findDynamicImport(module.source);
-      if (found)
-        return err({ kind: 'compile', message: 'import() is not available to plugins', ...found, console: [] });
       const answered = await run(module, { maxResultBytes: MAX_INSPECT_BYTES }, '', { owner });
       if (!answered.ok) return answered;
       const info = parseJson(answered.value.body) as { exports: ModuleInfo['exports']; meta?: Json } | undefined;

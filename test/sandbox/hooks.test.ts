@@ -265,6 +265,7 @@ describe('what is asynchronous is refused', () => {
       'Promise.resolve().then(() => 1)',
       'export const a = new Promise(() => {})',
       'eval(\'import("x")\')',
+      "const x = 'a'; import(x + 1)",
     ]) {
       expect((await refused(source)).kind).toBe('async');
     }
@@ -278,19 +279,14 @@ describe('what is asynchronous is refused', () => {
       export function e() { Promise.resolve().then(() => 1); return 1 }
       export function f() { (async () => { await 1 })(); return 1 }
       export function g() { eval('import("x")'); return 1 }
+      export function h() { return import('a') }
       let hidden = async () => 1; Object.setPrototypeOf(hidden, null); export { hidden }`);
-    for (const name of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'hidden']) {
+    for (const name of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'hidden']) {
       expect((await failureOf(sandbox.call(module, hook(name)))).kind).toBe('async');
     }
   });
   test('imports do not compile', async () => {
-    for (const source of [
-      "import a from 'a'",
-      "import 'node:fs'",
-      "export * from 'a'",
-      "export function a() { return import('a') }",
-      "const x = 'a'; import(x + 1)",
-    ]) {
+    for (const source of ["import a from 'a'", "import 'node:fs'", "export * from 'a'"]) {
       expect((await refused(source)).kind).toBe('compile');
     }
     expect(

@@ -2,9 +2,10 @@ import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { addressCases } from './cases/addresses.ts';
 import { headerCases } from './cases/headers.ts';
+import { pluginCases } from './cases/plugins.ts';
 import { longestBlock, MAX_BLOCK_MS, type StallCase } from './measure-block.ts';
 
-const cases: readonly StallCase[] = [...addressCases, ...headerCases];
+const cases: readonly StallCase[] = [...addressCases, ...headerCases, ...pluginCases];
 
 /** Inputs that fast-check makes for each parser; more find more, and take longer. */
 const MIXES = 10;

@@ -3,10 +3,11 @@ import { AppError, type Clock, type Logger, sha256Hex } from '../../kernel/index
 import type { Upstream } from '../../upstream/index.ts';
 import { pluginErrors } from '../errors.ts';
 import { publishMeta } from '../manifest/normalize-meta.ts';
-import { type IconImage, readIcon } from '../service/check-icon.ts';
+import type { IconImage } from '../service/check-icon.ts';
 import type { PluginService } from '../service/create-plugin-service.ts';
 import type { UploadedPlugin } from '../service/upload-plugin.ts';
 import type { Manifest, PluginFault } from '../types.ts';
+import { createPluginWorker } from '../worker/create-worker.ts';
 import { compareEntry, isAnnounced } from './compare-entry.ts';
 import { createMarketReader, decodeText } from './fetch-file.ts';
 import { keepListings } from './keep-listings.ts';
@@ -82,7 +83,8 @@ type Entry = { source: MarketSource; plugin: MarketPlugin };
 export function createMarketplace(deps: Deps): Marketplace {
   const { plugins } = deps;
   const readFile = createMarketReader(deps);
-  const listings = keepListings({ readFile, clock: deps.clock });
+  const worker = createPluginWorker();
+  const listings = keepListings({ readFile, worker, clock: deps.clock });
 
   async function find({ source: name, key }: { source: string; key: string }): Promise<Entry> {
     const source = deps.sources().find((each) => each.name === name);
@@ -126,7 +128,7 @@ export function createMarketplace(deps: Deps): Marketplace {
   async function fetchIcon(entry: Entry, icon: MarketIcon): Promise<{ image: IconImage; dataUrl: string }> {
     const bytes = await fetchFile(entry, icon, 'icon');
     const dataUrl = `data:${icon.mimeType};base64,${Buffer.from(bytes).toString('base64')}`;
-    const image = readIcon(dataUrl);
+    const image = await worker.run('readIcon', dataUrl);
     if (image.ok) return { image: image.value, dataUrl };
     throw pluginErrors.icon_invalid({ message: `The icon of "${entry.plugin.key}" ${image.error}.` });
   }

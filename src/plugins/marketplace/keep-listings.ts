@@ -1,7 +1,7 @@
 import { type Clock, err, type Result } from '../../kernel/index.ts';
+import type { PluginWorker } from '../worker/create-worker.ts';
 import { decodeText } from './fetch-file.ts';
 import { indexLocation } from './market-sources.ts';
-import { readIndex } from './read-index.ts';
 import type { MarketIndex, MarketSource, ReadMarketFile } from './types.ts';
 
 /** An index as it was fetched, or why there is none. Times are unix seconds. */
@@ -18,15 +18,19 @@ export interface Listings {
   retain(sources: readonly MarketSource[]): void;
 }
 
-export function keepListings({ readFile, clock }: { readFile: ReadMarketFile; clock: Clock }): Listings {
+export function keepListings(deps: { readFile: ReadMarketFile; worker: PluginWorker; clock: Clock }): Listings {
+  const { readFile, worker, clock } = deps;
   const known = new Map<string, { listing: Listing; until: number }>();
   const underWay = new Map<string, Promise<Listing>>();
+
+  const readText = (text: string, base: string): Promise<Result<MarketIndex, string>> =>
+    worker.run('readIndex', text, base).catch(() => err('The index could not be read in time.'));
 
   async function fetchIndex(source: MarketSource): Promise<Listing> {
     const base = indexLocation(source);
     const bytes = await readFile(source, base.href, 'index');
     const text = bytes.ok ? decodeText(bytes.value) : bytes;
-    const index = text.ok ? readIndex(text.value.replace(/^\uFEFF/, ''), base) : err(text.error);
+    const index = text.ok ? await readText(text.value.replace(/^\uFEFF/, ''), base.href) : err(text.error);
     const listing = { index, fetchedAt: clock.unix() };
     known.set(source.indexUrl, { listing, until: clock.monotonicMs() + (index.ok ? FRESH_MS : FAILED_MS) });
     return listing;

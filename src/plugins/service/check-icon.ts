@@ -2,7 +2,7 @@ import { err, ok, type Result } from '../../kernel/index.ts';
 import { checkSvg } from './check-svg.ts';
 
 /** Largest icon, decoded. */
-const MAX_ICON_BYTES = 512 * 1024;
+export const MAX_ICON_BYTES = 512 * 1024;
 const MAX_BASE64 = Math.ceil(MAX_ICON_BYTES / 3) * 4;
 /** Wider or higher, a file of 512 KiB would take gigabytes to draw. */
 const MAX_PIXELS = 4096;

@@ -8,6 +8,7 @@ import { loadPlugin } from '../registry/load-plugin.ts';
 import type { CompiledPlugin, Compiler } from '../source/compile-plugin.ts';
 import { findHiddenNames } from '../source/find-hidden-names.ts';
 import type { Layer, PluginFault } from '../types.ts';
+import type { PluginWorker } from '../worker/create-worker.ts';
 
 export type ServiceContext = {
   store: Store;
@@ -15,6 +16,7 @@ export type ServiceContext = {
   clock: Clock;
   logger: Logger;
   compiler: Compiler;
+  worker: PluginWorker;
   registry: Registry;
   /** On whose behalf plugin code is run. */
   owner: string;

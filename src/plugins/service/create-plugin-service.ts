@@ -5,6 +5,7 @@ import { createRegistry, type RuntimeStatus } from '../registry/create-registry.
 import { createDevelopment, type Development } from '../registry/develop-plugin.ts';
 import { type CompiledPlugin, createCompiler } from '../source/compile-plugin.ts';
 import type { Generation, HookCall, Manifest, Pin } from '../types.ts';
+import { createPluginWorker } from '../worker/create-worker.ts';
 import { type Activation, activateVersion } from './activate-version.ts';
 import type { IconImage } from './check-icon.ts';
 import { compileOrThrow, refuseHiddenNames, type ServiceContext } from './context.ts';
@@ -70,10 +71,11 @@ type Deps = {
 
 export function createPluginService(deps: Deps): PluginService {
   const { store, clock } = deps;
-  const compiler = createCompiler(deps.sandbox);
+  const worker = createPluginWorker();
+  const compiler = createCompiler(deps.sandbox, worker);
   const registry = createRegistry({ ...deps, compiler });
   const development = createDevelopment({ compiler, registry });
-  const ctx: ServiceContext = { ...deps, compiler, registry, owner: SYSTEM_OWNER };
+  const ctx: ServiceContext = { ...deps, compiler, worker, registry, owner: SYSTEM_OWNER };
   const of = (owner = SYSTEM_OWNER): ServiceContext => ({ ...ctx, owner });
   const inTurn = createTurns({ store, clock, registry });
   const stopping = new AbortController();

@@ -5,7 +5,7 @@ import { pluginErrors } from '../errors.ts';
 import { publishMeta } from '../manifest/normalize-meta.ts';
 import type { CompiledPlugin } from '../source/compile-plugin.ts';
 import type { Layer, Manifest, PluginFault } from '../types.ts';
-import { type IconImage, readIcon } from './check-icon.ts';
+import type { IconImage } from './check-icon.ts';
 import { activeRow, findSource, rowOf, type ServiceContext } from './context.ts';
 
 /** A stored version without its source. */
@@ -103,7 +103,7 @@ export async function listVersions(ctx: ServiceContext, key: string): Promise<Pl
 /** The stored image of a version, or of the active one; `undefined` when it has none. */
 export async function findIcon(ctx: ServiceContext, key: string, version?: string): Promise<IconImage | undefined> {
   const row = version === undefined ? await activeRow(ctx.store, key) : await rowOf(ctx, key, version);
-  const icon = row?.icon ? readIcon(row.icon) : undefined;
+  const icon = row?.icon ? await ctx.worker.run('readIcon', row.icon) : undefined;
   return icon?.ok ? icon.value : undefined;
 }
 

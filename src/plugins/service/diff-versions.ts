@@ -1,7 +1,6 @@
 import type { StructuredPatchHunk } from 'diff';
 import { publishMeta } from '../manifest/normalize-meta.ts';
-import { compareJson, type ValueChange } from './compare-json.ts';
-import { compareSources } from './compare-sources.ts';
+import type { ValueChange } from './compare-json.ts';
 import { type FoundSource, findSource, type ServiceContext } from './context.ts';
 
 export type VersionDiff = {
@@ -18,14 +17,14 @@ export type VersionDiff = {
 /** Compares two stored versions of a key; either may be `factory`. Throws `plugins.not_found`. */
 export async function diffVersions(ctx: ServiceContext, key: string, from: string, to: string): Promise<VersionDiff> {
   const [before, after] = await Promise.all([read(ctx, key, from), read(ctx, key, to)]);
-  const { text, hunks } = compareSources(before, after);
+  const { text, hunks, manifest } = await ctx.worker.run('compareVersions', before, after);
   return {
     from: { version: before.version, sourceHash: before.sourceHash },
     to: { version: after.version, sourceHash: after.sourceHash },
     identical: before.sourceHash === after.sourceHash,
     source: text,
     hunks,
-    manifest: before.meta && after.meta ? compareJson(before.meta, after.meta) : null,
+    manifest,
   };
 }
 

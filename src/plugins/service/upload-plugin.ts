@@ -1,10 +1,8 @@
 import { constantTimeEqual } from '../../kernel/index.ts';
 import type { PluginRecord } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
-import { checkSource } from '../source/check-source.ts';
 import type { CompiledPlugin } from '../source/compile-plugin.ts';
 import { narrowingOf } from './activate-version.ts';
-import { readIcon } from './check-icon.ts';
 import {
   activeRow,
   applyChange,
@@ -45,7 +43,7 @@ export async function uploadPlugin(ctx: ServiceContext, upload: PluginUpload): P
   const sourceHash = hashOf(upload.source);
   if (upload.sourceSha256 !== undefined && !constantTimeEqual(upload.sourceSha256.toLowerCase(), sourceHash)) {
     // A text beside the announced one is not run; what its size alone says comes first.
-    const size = checkSource(upload.source).faults.filter(({ rule }) => rule === 'source.size');
+    const size = (await ctx.worker.run('checkSource', upload.source)).filter(({ rule }) => rule === 'source.size');
     throw invalidPlugin([
       ...size,
       {
@@ -58,7 +56,7 @@ export async function uploadPlugin(ctx: ServiceContext, upload: PluginUpload): P
   }
   const compiled = await compileOrThrow(ctx, upload.source);
   if (upload.icon !== undefined) {
-    const icon = readIcon(upload.icon);
+    const icon = await ctx.worker.run('readIcon', upload.icon);
     if (!icon.ok) throw pluginErrors.icon_invalid({ message: `The icon ${icon.error}.`, param: 'icon' });
   }
   const { key, version } = compiled.manifest;

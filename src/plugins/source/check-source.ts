@@ -4,7 +4,7 @@ import type { RuleId } from '../manifest/rules.ts';
 import type { PluginFault } from '../types.ts';
 
 /** Largest source of a plugin, in bytes of UTF-8 (as in new-api). */
-const MAX_SOURCE_BYTES = 1_048_576;
+export const MAX_SOURCE_BYTES = 1_048_576;
 
 /** `program` is there when the source could be parsed. */
 export type SourceCheck = { faults: PluginFault[]; program?: Node };

@@ -1,14 +1,9 @@
 import { err, ok, type Result, SYSTEM_OWNER, sha256Hex } from '../../kernel/index.ts';
 import type { ExportShape, Sandbox, SandboxFailure } from '../../sandbox/index.ts';
-import { checkBaseExports, checkModeExports } from '../manifest/check-exports.ts';
-import { checkManifest } from '../manifest/check-manifest.ts';
-import { createSchemaCheck } from '../manifest/compile-schema.ts';
 import { makeFault } from '../manifest/faults.ts';
 import type { RuleId } from '../manifest/rules.ts';
-import { soundParts } from '../manifest/sound-parts.ts';
 import type { Manifest, PluginFault } from '../types.ts';
-import { checkSource } from './check-source.ts';
-import { createLocator } from './locate-fault.ts';
+import { createPluginWorker, type PluginWorker } from '../worker/create-worker.ts';
 
 /** A source that has passed every check. */
 export type CompiledPlugin = {
@@ -42,9 +37,8 @@ const HOST_TROUBLE: ReadonlySet<SandboxFailure['kind']> = new Set([
 /** Ends that may have been an accident of the process: not remembered as a verdict on the source. */
 const UNCERTAIN: ReadonlySet<SandboxFailure['kind']> = new Set(['killed', 'timeout', 'memory']);
 
-export function createCompiler(sandbox: Sandbox): Compiler {
+export function createCompiler(sandbox: Sandbox, worker: PluginWorker = createPluginWorker()): Compiler {
   const known = new Map<string, Promise<Result<CompiledPlugin, CompileFailure>>>();
-  const checkSchema = createSchemaCheck();
 
   async function examine(
     source: string,
@@ -52,12 +46,12 @@ export function createCompiler(sandbox: Sandbox): Compiler {
     name: { key: string; version: string } | undefined,
     owner: string,
   ): Promise<Result<CompiledPlugin, CompileFailure>> {
-    const { faults, program } = checkSource(source);
-    if (faults.length > 0 || !program) return err({ kind: 'faults', faults });
+    const faults = await worker.run('checkSource', source);
+    if (faults.length > 0) return err({ kind: 'faults', faults });
     const { key, version } = name ?? { key: `upload:${sourceHash.slice(0, 12)}`, version: '' };
     const inspecting = sandbox.inspect({ key, version, source, sourceHash }, owner);
     // The schema is compiled while the sandbox evaluates the first module, not after it.
-    checkSchema({});
+    void worker.run('prepare').catch(() => undefined);
     const inspected = await inspecting;
     if (!inspected.ok) {
       const { kind, message, line, column } = inspected.error;
@@ -69,11 +63,8 @@ export function createCompiler(sandbox: Sandbox): Compiler {
       return err({ kind: 'faults', faults: [{ ...fault, ...position }] });
     }
     const { exports, meta } = inspected.value;
-    const manifest = checkManifest(meta, exports, checkSchema);
-    const demands = manifest.ok ? manifest.value : soundParts(meta, exports, manifest.error);
-    const missing = [...checkBaseExports(exports), ...checkModeExports(demands, exports)];
-    const all = manifest.ok ? missing : [...manifest.error, ...missing];
-    if (!manifest.ok || all.length > 0) return err({ kind: 'faults', faults: all.map(createLocator(program)) });
+    const manifest = await worker.run('checkManifest', { source, meta, exports });
+    if (!manifest.ok) return err({ kind: 'faults', faults: manifest.error });
     return ok({ source, sourceHash, manifest: manifest.value, exports });
   }
 
@@ -81,7 +72,10 @@ export function createCompiler(sandbox: Sandbox): Compiler {
     const sourceHash = sha256Hex(source);
     const earlier = known.get(sourceHash);
     if (earlier) return earlier;
-    const result = examine(source, sourceHash, name, owner).then((verdict) => {
+    const examined = examine(source, sourceHash, name, owner).catch((error: unknown) =>
+      err<CompileFailure>({ kind: 'unavailable', message: error instanceof Error ? error.message : String(error) }),
+    );
+    const result = examined.then((verdict) => {
       if (!verdict.ok && verdict.error.kind === 'unavailable') known.delete(sourceHash);
       return verdict;
     });

@@ -1,0 +1,13 @@
+/** What the worker thread runs: one task after the other. Started by `create-worker.ts`, and an entry of the executable. */
+import { TASKS } from './tasks.ts';
+
+declare const self: Worker;
+
+self.onmessage = ({ data }: MessageEvent<{ task: keyof typeof TASKS; args: unknown[] }>) => {
+  try {
+    const work = TASKS[data.task] as (...args: unknown[]) => unknown;
+    self.postMessage({ value: work(...data.args) });
+  } catch (error) {
+    self.postMessage({ error: error instanceof Error ? error.message : String(error) });
+  }
+};

@@ -1,0 +1,57 @@
+import type { Node } from 'acorn';
+import { err, type Json, ok, type Result } from '../../kernel/index.ts';
+import type { ExportShape } from '../../sandbox/index.ts';
+import { checkBaseExports, checkModeExports } from '../manifest/check-exports.ts';
+import { checkManifest } from '../manifest/check-manifest.ts';
+import { createSchemaCheck } from '../manifest/compile-schema.ts';
+import { soundParts } from '../manifest/sound-parts.ts';
+import { readIndex } from '../marketplace/read-index.ts';
+import { readIcon } from '../service/check-icon.ts';
+import { compareJson } from '../service/compare-json.ts';
+import { compareSources } from '../service/compare-sources.ts';
+import { checkSource } from '../source/check-source.ts';
+import { createLocator } from '../source/locate-fault.ts';
+import type { Manifest, PluginFault } from '../types.ts';
+
+const checkSchema = createSchemaCheck();
+/** The source that was parsed last: its manifest is usually judged next. */
+let parsed: { source: string; program: Node | undefined } | undefined;
+
+/**
+ * Work on foreign text that takes longer than the event loop may be held, by name. Arguments and results are copied between the
+ * threads: plain data only.
+ */
+export const TASKS = {
+  checkSource(source: string): PluginFault[] {
+    const { faults, program } = checkSource(source);
+    parsed = { source, program };
+    return faults;
+  },
+  /** Makes the schema ready, while the sandbox evaluates the module. */
+  prepare(): void {
+    checkSchema({});
+  },
+  checkManifest(input: {
+    source: string;
+    meta: Json | undefined;
+    exports: Record<string, ExportShape>;
+  }): Result<Manifest, PluginFault[]> {
+    const { source, meta, exports } = input;
+    const manifest = checkManifest(meta, exports, checkSchema);
+    const demands = manifest.ok ? manifest.value : soundParts(meta, exports, manifest.error);
+    const missing = [...checkBaseExports(exports), ...checkModeExports(demands, exports)];
+    const all = manifest.ok ? missing : [...manifest.error, ...missing];
+    if (manifest.ok && all.length === 0) return ok(manifest.value);
+    const program = parsed?.source === source ? parsed.program : checkSource(source).program;
+    return err(program ? all.map(createLocator(program)) : all);
+  },
+  compareVersions: (from: Compared, to: Compared) => ({
+    ...compareSources(from, to),
+    manifest: from.meta && to.meta ? compareJson(from.meta, to.meta) : null,
+  }),
+  readIcon,
+  readIndex: (text: string, base: string) => readIndex(text, new URL(base)),
+};
+
+type Compared = { name: string; source: string; meta: object | undefined };
+export type Tasks = typeof TASKS;

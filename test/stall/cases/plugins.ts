@@ -1,0 +1,94 @@
+import { parseJson } from '../../../src/kernel/index.ts';
+import { MARKET_FILE_BYTES } from '../../../src/plugins/marketplace/fetch-file.ts';
+import { MAX_ICON_BYTES } from '../../../src/plugins/service/check-icon.ts';
+import { MAX_SOURCE_BYTES } from '../../../src/plugins/source/check-source.ts';
+import { createPluginWorker } from '../../../src/plugins/worker/create-worker.ts';
+import { MAX_INSPECT_BYTES } from '../../../src/sandbox/create-sandbox.ts';
+import { fill, stallCase } from '../measure-block.ts';
+
+// What takes long is done in another thread: the loop only hands it over and takes the result.
+const worker = createPluginWorker();
+const svg = (body: string) =>
+  `data:image/svg+xml;base64,${Buffer.from(`<svg xmlns="http://www.w3.org/2000/svg">${body}</svg>`).toString('base64')}`;
+const each = (count: number, make: (index: number) => string) =>
+  Array.from({ length: count }, (_, i) => make(i)).join();
+const HASH = 'a'.repeat(64);
+
+export const pluginCases = [
+  stallCase({
+    name: 'source of a plugin',
+    limit: MAX_SOURCE_BYTES,
+    worst: (size) => ({
+      statements: fill(';', size),
+      calls: fill('a();', size),
+      members: fill('a:{},', size, 'x={', '}'),
+      names: fill('a,', size, '', 'a'),
+      'async functions': fill('async()=>{};', size),
+      parentheses: fill('(', size),
+    }),
+    call: (source: string) => worker.run('checkSource', source),
+    refuses: (faults) => (faults as { rule: string }[])[0]?.rule === 'source.size',
+  }),
+  stallCase({
+    name: 'manifest of a plugin',
+    limit: MAX_INSPECT_BYTES,
+    worst: (size) => ({
+      'same models': fill('"a",', size, '{"models":[', '"a"]}'),
+      'models of other types': fill('1,', size, '{"models":[', '1]}'),
+      routes: fill('{},', size, '{"routes":[', '{}]}'),
+      'unknown names': `{${each(size / 12, (i) => `"k${i}":1`)}}`,
+      'usage fields': `{"usageSchema":{${each(size / 40, (i) => `"k${i}":{"type":"enum","enum":["a"]}`)}}}`,
+      hosts: `{"allowedHosts":[${each(size / 14, (i) => `"h${i}.com"`)}]}`,
+    }),
+    call: (text: string) => worker.run('checkManifest', { source: '', meta: parseJson(text), exports: {} }),
+    limitedBy: 'the sandbox, which answers an inspection with so much',
+  }),
+  stallCase({
+    name: 'difference of two versions',
+    limit: MAX_SOURCE_BYTES,
+    worst: (size) => ({
+      'empty lines': fill('\n', size),
+      'short lines': fill('a\nb\n', size),
+      'one line': fill('a', size),
+    }),
+    call: (source: string) => {
+      const [from, to] = [source, source.replaceAll('a', 'c')].map((text) => ({
+        name: '',
+        source: text,
+        meta: undefined,
+      }));
+      return from && to && worker.run('compareVersions', from, to);
+    },
+    limitedBy: 'the size of a source',
+  }),
+  stallCase({
+    name: 'icon',
+    limit: MAX_ICON_BYTES,
+    worst: (size) => ({
+      elements: svg(fill('<g/>', size - 60)),
+      attributes: svg(fill(`<g ${each(100, (i) => ` a${i}=""`).replaceAll(',', '')}/>`, size - 60)),
+      style: svg(fill('url(', size - 90, '<style>', '</style>')),
+      addresses: svg(fill('url(#a)', size - 90, '<g a="', '"/>')),
+      references: svg(fill('&#65;', size - 60)),
+      colons: svg(fill(':', size - 120, '<animate attributeName="', '"/>')),
+    }),
+    call: (dataUrl: string) => worker.run('readIcon', dataUrl),
+    refuses: (answer) => (answer as { ok: boolean; error?: string }).error?.includes('is larger than') === true,
+  }),
+  stallCase({
+    name: 'index of a marketplace',
+    limit: MARKET_FILE_BYTES.index,
+    worst: (size) => ({
+      'empty objects': fill('{},', size, '{"indexVersion":1,"plugins":[', '{}]}'),
+      numbers: fill('0,', size, '[', '0]'),
+      nesting: fill('[', size),
+      'plugins with many versions': `{"indexVersion":1,"plugins":[${each(
+        Math.min(2000, Math.floor(size / 13_000)),
+        (key) =>
+          `{"key":"p${key}","name":"n","versions":[${each(100, (i) => `{"version":"1.0.${i}","kind":"task","path":"p${key}-${i}.js","sha256":"${HASH}"}`)}]}`,
+      )}]}`,
+    }),
+    call: (text: string) => worker.run('readIndex', text, 'https://market.example/index.json'),
+    limitedBy: 'the size of a fetched file',
+  }),
+];
