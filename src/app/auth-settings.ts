@@ -4,7 +4,7 @@ import type { Config } from './config-variables.ts';
 import type { Secrets } from './load-secrets.ts';
 import type { OptionValues } from './options/read-options.ts';
 import { canMail, type Feature, isUsable } from './options/requirements.ts';
-import { serverAddress, withoutSlash } from './public-address.ts';
+import { type NodeAddress, serverAddress, withoutSlash } from './public-address.ts';
 
 /** A refresh token is valid at most 30 days, as in new-api. */
 const REFRESH_DAYS = 30;
@@ -30,8 +30,8 @@ export const cleanUpConfig = (config: Config): CleanUpConfig => ({
   hourlyAlertThreshold: config.sessionHourlyAlert,
 });
 
-/** The options of the auth room as they stand now. `listening` is where this node itself is reached. */
-export function authSettings(options: OptionValues, listening: string): AuthSettings {
+/** The options of the auth room as they stand now. */
+export function authSettings(options: OptionValues, node: NodeAddress): AuthSettings {
   const systemName = options.text('SystemName').trim();
   const mail = mailSettings(options);
   const challenge = challengeSettings(options);
@@ -40,7 +40,7 @@ export function authSettings(options: OptionValues, listening: string): AuthSett
   const canChallenge = challenge !== 'unusable';
   return {
     systemName,
-    serverAddress: serverAddress(options, listening),
+    serverAddress: serverAddress(options, node),
     passkeys: {
       enabled: options.flag('passkey.enabled'),
       rpDisplayName: options.text('passkey.rp_display_name').trim(),

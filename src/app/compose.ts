@@ -42,7 +42,15 @@ import { readOptions } from './options/read-options.ts';
 import { createRiskWarning } from './options/warn-of-risks.ts';
 import { panelNames } from './panel-names.ts';
 import { createPluginFacts } from './plugin-facts.ts';
-import { serverAddress, taskPublicAddress } from './public-address.ts';
+import {
+  configuredAddress,
+  configuredNode,
+  describeMissingAddress,
+  listeningAddress,
+  type NodeAddress,
+  serverAddress,
+  taskPublicAddress,
+} from './public-address.ts';
 import { measureCaches, measurePolls, registerMetrics } from './register-metrics.ts';
 import { startCleanUp } from './run-clean-up.ts';
 import type { StopList } from './stop-list.ts';
@@ -82,7 +90,7 @@ export type Development = { onHookCall: (call: HookCall) => void };
 export type Rooms = {
   /** Opens the listener. `address` is for a browser on this machine. Throws the platform's error, for instance `EADDRINUSE`. */
   listen(): { address: string; port: number };
-  /** The one-time set-up token of this start, undefined once there is an administrator. */
+  /** The one-time set-up link of this start, undefined once there is an administrator. */
   openSetupLink(): Promise<string | undefined>;
   auth: Auth;
   channels: Channels;
@@ -129,7 +137,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
     declaredFacts: facts.declaredFacts,
     settings: () => billingSettings(options),
   });
-  let address = '';
+  const node: NodeAddress = { ...configuredNode(config), listening: '' };
   let { port } = config;
   for (const [name, room] of Object.entries({ plugins, channels, billing, options })) {
     stops.add(name, () => room.stop());
@@ -137,7 +145,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
   // Stored plugins are judged in the first sandbox process; what follows is built meanwhile.
   const started = Promise.all([plugins.start(), channels.start(), billing.start(), options.start()]);
 
-  const settings = () => authSettings(options, address);
+  const settings = () => authSettings(options, node);
   const metrics = createMetrics();
   const watchCache = measureCaches(metrics.registry);
   const shared = openShared(foundation, watchCache);
@@ -152,7 +160,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
     secretBox,
     config: authConfig(config, secrets),
     settings,
-    settingsIn: async (tx) => authSettings(readOptions(await tx.options.all(), secretBox), address),
+    settingsIn: async (tx) => authSettings(readOptions(await tx.options.all(), secretBox), node),
   });
   // After the listener has closed, before what it works with does.
   stops.add('mail', () => auth.mail.stop(MAIL_GRACE_MS));
@@ -212,8 +220,11 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
       maxFileBytes: config.maxFileMb * MIB,
     },
     cryptoSecrets: secrets.crypto,
-    publicAddress: () => taskPublicAddress(options, address),
-    ownAddresses: () => [taskPublicAddress(options, address), serverAddress(options, address), address],
+    publicAddress: () => taskPublicAddress(options, node),
+    ownAddresses: () => [
+      ...[taskPublicAddress(options, node) ?? '', serverAddress(options, node), node.listening],
+      ...config.cookieTrustedUrls,
+    ],
     counters: shared.counters,
     canStore: () => disks.canStore(),
     onPoll: measurePolls(metrics.registry),
@@ -226,7 +237,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
     secretBox,
     clock,
     reload: () => options.reload(),
-    rootHasOtherWayIn: (tx, changed) => rootHasOtherWayIn(tx, authSettings(changed, address)),
+    rootHasOtherWayIn: (tx, changed) => rootHasOtherWayIn(tx, authSettings(changed, node)),
   });
 
   const offeredModels = () => listOfferedModels(plugins, channels);
@@ -265,7 +276,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
       serverAddress: () => settings().serverAddress,
       tryMail: (to, language) => auth.mail.test(to, language),
     }),
-    publicSettings: () => describeStatus(options, settings()),
+    publicSettings: () => describeStatus(options, settings(), configuredAddress(options, node)),
     publicProviders: () => auth.oauth.providers.listPublic(),
     legalTexts: () => ({
       user_agreement: options.text('legal.user_agreement'),
@@ -278,6 +289,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
     attention: () =>
       listAttention({
         ...{ store, clock, plugins, channels, billing, tasks, ledger, offeredModels, disks },
+        missingAddress: () => describeMissingAddress(options, node),
         risks: () => [...(foundation.warnings ?? []), ...describeRisks(settings())],
         taskTimeoutMinutes: config.taskTimeoutMinutes,
         unlistedProxy: http.unlistedProxy(),
@@ -335,10 +347,13 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
         stops.add('clean-up', () => cleaning.stop());
       }
       ({ port } = listening);
-      address = `${tls ? 'https' : 'http'}://${browserHost(config.host)}:${port}`;
-      return { address, port };
+      node.listening = listeningAddress(config, port);
+      return { address: node.listening, port };
     },
-    openSetupLink: () => auth.setup.openLink(),
+    async openSetupLink() {
+      const token = await auth.setup.openLink();
+      return token === undefined ? undefined : `${settings().serverAddress}/setup#token=${token}`;
+    },
     ...{ auth, channels, plugins, options: optionDesk },
   };
 }
@@ -371,10 +386,4 @@ function openShared(
     successLists: createRedisSuccessLists(redis, clock, watchCache),
     sessionCache: createRedisSessionCache({ redis, clock, logger, ttlSeconds, cryptoSecrets: secrets.crypto }),
   };
-}
-
-/** The name to type: passkeys and cookies want `localhost` where loopback or every address is meant. */
-function browserHost(host: string): string {
-  if (['127.0.0.1', '::1', '0.0.0.0', '::', 'localhost'].includes(host)) return 'localhost';
-  return host.includes(':') ? `[${host}]` : host;
 }

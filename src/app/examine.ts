@@ -4,9 +4,20 @@ import { NODE_ALIVE_SECONDS, ONLY_WORKERS, onlyWorkers } from './announce-node.t
 import { LISTED } from './check-ledger.ts';
 import { LATE_MS } from './list-attention.ts';
 import { readOptions } from './options/read-options.ts';
+import { describeMissingAddress, type NodeAddress, taskPublicAddress } from './public-address.ts';
 
 export type Finding = {
-  check: 'configuration' | 'data_dir' | 'database' | 'ledger' | 'audit' | 'secrets' | 'tasks' | 'clock' | 'nodes';
+  check:
+    | 'configuration'
+    | 'address'
+    | 'data_dir'
+    | 'database'
+    | 'ledger'
+    | 'audit'
+    | 'secrets'
+    | 'tasks'
+    | 'clock'
+    | 'nodes';
   /** A warning deserves a look and changes no exit code; an error does. */
   level: 'ok' | 'warning' | 'error';
   message: string;
@@ -16,8 +27,10 @@ export type Finding = {
 /** Heartbeats ahead of our clock by more than this are no network delay. */
 const SKEW_SECONDS = 5;
 
+export type ExamineDeps = { store: Store; secretBox: SecretBox; clock: Clock; node: NodeAddress };
+
 /** What `doctor` checks in the database, without writing to it: safe beside a running gateway. */
-export async function examineStore(store: Store, secretBox: SecretBox, clock: Clock): Promise<Finding[]> {
+export async function examineStore({ store, secretBox, clock, node }: ExamineDeps): Promise<Finding[]> {
   await store.ping();
   const findings: Finding[] = [
     {
@@ -30,6 +43,7 @@ export async function examineStore(store: Store, secretBox: SecretBox, clock: Cl
   findings.push(await examineAudit(store));
   findings.push(await examineSecrets(store, secretBox));
   findings.push(await examineOptions(store, secretBox));
+  findings.push(await examineAddress(store, secretBox, node));
   findings.push(await examineProviders(store, secretBox));
   findings.push(await examineTwoFactor(store, secretBox));
   findings.push(await examineWebhooks(store, secretBox));
@@ -105,6 +119,14 @@ async function examineOptions(store: Store, secretBox: SecretBox): Promise<Findi
     message: `no CRYPTO_SECRET opens the options ${options.join(', ')}, which count as not set: enter them again, or name the former secret in CRYPTO_SECRET_PREVIOUS`,
     details: { options },
   };
+}
+
+async function examineAddress(store: Store, secretBox: SecretBox, node: NodeAddress): Promise<Finding> {
+  const options = readOptions(await store.options.all(), secretBox);
+  const missing = describeMissingAddress(options, node);
+  return missing === undefined
+    ? { check: 'address', level: 'ok', message: `links lead to ${taskPublicAddress(options, node)}` }
+    : { check: 'address', level: 'warning', message: missing };
 }
 
 async function examineProviders(store: Store, secretBox: SecretBox): Promise<Finding> {

@@ -27,6 +27,8 @@ export type AttentionDeps = {
   tasks: Tasks;
   offeredModels: () => OfferedModel[];
   ledger: () => LedgerCheck | undefined;
+  /** Links lead nowhere useful while no option names the gateway's address: a sentence that says what to set. */
+  missingAddress: () => string | undefined;
   /** Unsafe settings in force, each as a sentence. */
   risks: () => string[];
   /** The folders that this node writes to. */
@@ -44,6 +46,7 @@ export async function listAttention(deps: AttentionDeps): Promise<AttentionItem[
     channelTrouble(deps),
     taskTrouble(deps),
     unpricedModels(deps),
+    addressTrouble(deps),
     settingTrouble(deps),
     proxyTrouble(deps),
     diskTrouble(deps),
@@ -137,6 +140,13 @@ function unpricedModels({ billing, offeredModels }: AttentionDeps): AttentionIte
       message: `Models of "${pluginKey}" that channels offer have no price and ${refused}: ${offered.slice(0, 10).join(', ')}${offered.length > 10 ? ', …' : ''}`,
     };
   });
+}
+
+function addressTrouble({ missingAddress }: AttentionDeps): AttentionItem[] {
+  const message = missingAddress();
+  if (message === undefined) return [];
+  const target = { kind: 'setting' as const, id: 'ServerAddress' };
+  return [{ code: 'address_missing', severity: 'warning', target, message: `${message}.` }];
 }
 
 const settingTrouble = ({ risks }: AttentionDeps): AttentionItem[] =>

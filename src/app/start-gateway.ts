@@ -15,8 +15,8 @@ export type Gateway = {
   address: string;
   port: number;
   dataDir: string;
-  /** Opens the set-up page; undefined once there is an administrator. */
-  setupToken: string | undefined;
+  /** Opens the set-up page, once; undefined once there is an administrator. */
+  setupLink: string | undefined;
   /** What this start made, in words. */
   created: string[];
   /** What a command may do with a running gateway. */
@@ -103,10 +103,10 @@ export async function startGateway(deps: {
     passed('sandbox_ms');
 
     const { address, port } = await rooms.listen();
-    const setupToken = await rooms.openSetupLink();
+    const setupLink = await rooms.openSetupLink();
     passed('ready_ms');
     logger.info({ address, version: VERSION, node: nodeId, role: config.nodeRole, ...timings }, 'ready');
-    return { address, port, dataDir, setupToken, created, rooms, stop: () => stops.run() };
+    return { address, port, dataDir, setupLink, created, rooms, stop: () => stops.run() };
   } catch (error) {
     await stops.run();
     throw explainStart(error, config);

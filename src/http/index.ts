@@ -12,6 +12,7 @@ export type {
   OptionChanged,
   OptionDesk,
   OptionFault,
+  OptionProof,
   OptionTestResult,
   OptionTests,
   OptionView,

@@ -7,6 +7,7 @@ export const proofScope = t.Union([
   t.Literal('passkey.delete'),
   t.Literal('account.email'),
   t.Literal('account.delete'),
+  t.Literal('settings.security'),
 ]);
 
 /** For what a route takes a Security Proof, and when it does if not always; the interface's description says so. */

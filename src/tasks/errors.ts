@@ -74,7 +74,10 @@ export const taskErrors = defineErrors('tasks', {
   artifact_not_ready: ['conflict', 'The task has not succeeded, so it has no artifacts yet.'],
   artifact_plugin_unavailable: ['unavailable', 'The plugin of this task is not available.'],
   artifact_plugin_error: ['internal', 'The plugin could not list the artifacts of this task.'],
-  artifact_url_error: ['internal', 'No public address is configured for artifact links.'],
+  artifact_url_error: [
+    'internal',
+    'No public address is configured, so links to artifacts cannot be made: root sets the option ServerAddress or TaskPublicAddress.',
+  ],
   artifact_request_rejected: ['upstream_failed', 'The artifact request was rejected by the rules of this gateway.'],
   artifact_upstream_auth_failed: ['upstream_failed', 'The vendor refused to hand out the artifact.'],
   artifact_gone: ['gone', 'The vendor no longer has this artifact.'],

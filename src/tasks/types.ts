@@ -70,7 +70,7 @@ export type TaskServices = {
   onPoll: (latenessMs: number) => void;
   /** CRYPTO_SECRET and its predecessors: sign and verify artifact links. */
   cryptoSecrets: readonly [string, ...string[]];
-  /** TaskPublicAddress, else ServerAddress; without a trailing slash. */
+  /** TaskPublicAddress, else ServerAddress; without a trailing slash. Undefined: no link can be made. */
   publicAddress: () => string | undefined;
   /** Every address that is known to lead to this gateway. */
   ownAddresses: () => readonly string[];

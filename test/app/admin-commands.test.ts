@@ -130,11 +130,14 @@ describe('admin reset-password', () => {
     panel = opened;
     const { dataDir } = opened.gateway;
     opened.addUser('ada', 1);
-    const { token } = await opened.logIn('root');
     addFactors(opened, 1);
-    const body = { key: 'PasswordLoginEnabled', value: 'false' };
-    expect((await opened.send('/api/option', { method: 'PUT', token, body })).status).toBe(200);
+    // Below the gateway: nobody has the second factor that it would ask for.
+    opened.run("insert into options (key, value) values ('PasswordLoginEnabled', 'false')");
     const logIn = (username: string) => opened.send('/api/user/login', { body: { username, password: NEW_PASSWORD } });
+    await until('signing in with a password is off', async () => {
+      const { json } = await opened.send('/api/status');
+      return json.data.password_login_enabled === false;
+    });
     const shut = await logIn('root');
     expect([shut.status, shut.json.code]).toEqual([403, 'AUTH_METHOD_DISABLED']);
 

@@ -196,6 +196,9 @@ describe('doctor', () => {
     const { code, out } = await doctor(dataDir, { HOST: '0.0.0.0' });
     expect(code).toBe(0);
     expect(out).toContain('warning  configuration: HOST=0.0.0.0');
+    expect(out).toMatch(
+      /warning {2}address: ServerAddress is not set .*artifacts cannot be made.*set ServerAddress to/,
+    );
   });
 
   test('names users and providers whose secrets no CRYPTO_SECRET opens, and says when every node is a worker', async () => {

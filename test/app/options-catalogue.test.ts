@@ -1,5 +1,7 @@
 /** Every option with values that its rule takes and refuses, its type and its default. */
 import { describe, expect, test } from 'bun:test';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { isOptionKey, OPTION_KEYS, ruleOf } from '../../src/app/options/option-catalogue.ts';
 import type { OptionType } from '../../src/app/options/option-rule.ts';
 
@@ -80,8 +82,6 @@ const ROWS: Row[] = [
   ['SystemName', 'text', 'Taskgate', ['Our gate', '门', 'x'.repeat(200)], ['', '   ', ...LINES.refused]],
   base('ServerAddress', ''),
   base('TaskPublicAddress', ''),
-  flag('SelfUseModeEnabled', false),
-  flag('DemoSiteEnabled', false),
 
   flag('PasswordLoginEnabled', true),
   flag('RegisterEnabled', false),
@@ -266,6 +266,35 @@ describe('the catalogue of options', () => {
       expect(isOptionKey(key)).toBe(false);
     },
   );
+
+  test('only these decide neither who gets in nor where a secret or a link goes', () => {
+    expect(OPTION_KEYS.filter((key) => ruleOf(key).proof === 'none')).toEqual([
+      'SystemName',
+      'QuotaForNewUser',
+      'QuotaForInviter',
+      'QuotaForInvitee',
+      'ModelRequestRateLimitEnabled',
+      'ModelRequestRateLimitDurationMinutes',
+      'ModelRequestRateLimitCount',
+      'ModelRequestRateLimitSuccessCount',
+      'ModelRequestRateLimitGroup',
+      'billing.unpriced',
+      'groups',
+      'legal.user_agreement',
+      'legal.privacy_policy',
+    ]);
+  });
+
+  test('every option has an effect: the gateway reads it somewhere else than to show it', () => {
+    const source = new URL('../../src/app/', import.meta.url).pathname;
+    const text = [...new Bun.Glob('**/*.ts').scanSync(source)]
+      .filter((file) => !file.endsWith('describe-status.ts') && !file.includes('catalogue'))
+      .map((file) => readFileSync(join(source, file), 'utf8'))
+      .join('\n');
+    const reads = /(?:\.(?:text|choice|flag|number|list|json|secret)|usable|isUsable)\((?:options, )?'([\w.]+)'/g;
+    const read = new Set([...text.matchAll(reads)].map(([, key]) => key));
+    expect(OPTION_KEYS.filter((key) => !read.has(key))).toEqual([]);
+  });
 
   test('a rule says what it wants and gives none of the value back', () => {
     for (const key of OPTION_KEYS) {

@@ -9,6 +9,7 @@ import { describeStatus } from '../../src/app/options/describe-status.ts';
 import { OPTION_KEYS, type OptionKey, ruleOf } from '../../src/app/options/option-catalogue.ts';
 import { createOptionDesk } from '../../src/app/options/option-desk.ts';
 import { readOptions } from '../../src/app/options/read-options.ts';
+import { configuredAddress, type NodeAddress } from '../../src/app/public-address.ts';
 import { rootHasOtherWayIn } from '../../src/auth/index.ts';
 import type { OptionDesk, OptionView } from '../../src/http/index.ts';
 import { createSecretBox, type Logger, silentLogger, systemClock } from '../../src/kernel/index.ts';
@@ -20,6 +21,7 @@ import { until } from '../support/until.ts';
 
 const SECRET = 'a crypto secret of the tests';
 const HOURS = 3_600_000;
+const NODE: NodeAddress = { trustedOrigin: '', listening: 'http://localhost:3000', isLoopback: true };
 
 type Node = { desk: OptionDesk; live: LiveOptions; status(): ReturnType<typeof describeStatus> };
 type NodeOptions = { secrets?: [string, ...string[]]; syncFrequencyMs?: number; logger?: Logger };
@@ -35,16 +37,18 @@ async function startNode(store: Store, options: NodeOptions = {}): Promise<Node>
   const live = createLiveOptions({ store, logger, secretBox, syncFrequencyMs: options.syncFrequencyMs ?? HOURS });
   running.push(live);
   await live.start();
-  const address = 'http://localhost:3000';
   const desk = createOptionDesk({
     store,
     secretBox,
     clock: systemClock,
     reload: () => live.reload(),
-    rootHasOtherWayIn: (tx, changed) => rootHasOtherWayIn(tx, authSettings(changed, address)),
+    rootHasOtherWayIn: (tx, changed) => rootHasOtherWayIn(tx, authSettings(changed, NODE)),
   });
-  return { desk, live, status: () => describeStatus(live, authSettings(live, address)) };
+  return { desk, live, status: () => describeStatus(live, authSettings(live, NODE), configuredAddress(live, NODE)) };
 }
+
+const refusalOf = (secret: string, key: string) =>
+  `${secret} was entered for the former ${key} and is sent nowhere else: enter it again, or empty it, in the same change.`;
 
 type Changes = Partial<Record<OptionKey, string>>;
 const asList = (changes: Changes) => Object.entries(changes).map(([key, value]) => ({ key, value }));
@@ -261,7 +265,7 @@ describeEachStore(
       await put(desk, { SMTPAccount: 'gate', SMTPToken: 'key', SMTPSSLEnabled: 'true' });
       const [message] = await refused(desk, { SMTPStartTLSEnabled: 'true' });
       expect(message).toContain('exclude each other');
-      await put(desk, { SMTPSSLEnabled: 'false', SMTPStartTLSEnabled: 'true' });
+      await put(desk, { SMTPSSLEnabled: 'false', SMTPStartTLSEnabled: 'true', SMTPToken: 'again' });
     });
 
     test('registration is closed, not unchecked, when a check cannot take place', async () => {
@@ -273,12 +277,12 @@ describeEachStore(
       const after = await startNode(store, { secrets: ['another crypto secret'] });
       expect(after.status()).toMatchObject({ register_enabled: false, turnstile_check: true });
       // A forgotten password has a challenge before it too: it is not left out.
-      expect(authSettings(after.live, '').challenge).toBe('unusable');
+      expect(authSettings(after.live, NODE).challenge).toBe('unusable');
     });
 
     test('registration that programs can use without end is worth a word', async () => {
       const { desk, live } = await startNode(opened().store);
-      const risks = () => describeRisks(authSettings(live, 'http://localhost:3000'));
+      const risks = () => describeRisks(authSettings(live, NODE));
       expect(risks()).toEqual([]);
       await put(desk, { RegisterEnabled: 'true' });
       expect(risks()).toEqual([expect.stringContaining('neither TurnstileCheckEnabled nor EmailVerificationEnabled')]);
@@ -332,7 +336,7 @@ describeEachStore(
       const root = await addUser(store, 0, { role: 100 });
       const box = createSecretBox([SECRET]);
       const settingsOf = (stored: Awaited<ReturnType<Store['options']['all']>>) =>
-        authSettings(readOptions(stored, box), 'http://localhost:3000');
+        authSettings(readOptions(stored, box), NODE);
       // A node that no notice has reached yet.
       const { oauth } = openAuth(store, {
         settings: () => settingsOf([]),
@@ -374,17 +378,18 @@ describeEachStore(
       ['WeChatServerToken', 'WeChatServerAddress', 'https://wx.example', 'https://evil.example'],
     ];
     test.each(HOSTS)(
-      'exfiltration: %s goes to no host for which nobody entered it (%s)',
+      'exfiltration: %s goes to no address for which nobody entered it (%s)',
       async (secret, address, here, there) => {
         const { desk, live } = await startNode(opened().store);
         await put(desk, { [secret]: 'clear', [address]: here });
-        const refusal = `${secret} was entered for the former ${address} and is sent to no other host: give it anew, or empty, in the same change.`;
+        const refusal = refusalOf(secret, address);
         expect(await refused(desk, { [address]: there })).toEqual([refusal]);
         expect(await refused(desk, { [address]: there, [secret]: '***' })).toEqual([refusal]);
         // Not by way of none either.
         if (ruleOf(address).default === '') expect(await refused(desk, { [address]: '' })).toEqual([refusal]);
         expect(live.text(address as 'SMTPServer')).toBe(here);
-        if (here.startsWith('https')) await put(desk, { [address]: `${here}/more` });
+        // A path of its own may be somebody else's.
+        if (here.startsWith('https')) expect(await refused(desk, { [address]: `${here}/more` })).toEqual([refusal]);
         await put(desk, { [address]: there, [secret]: 'entered again' });
         await put(desk, { [address]: here, [secret]: '' });
       },
@@ -394,10 +399,39 @@ describeEachStore(
       const { desk } = await startNode(opened().store);
       await put(desk, { 'oidc.client_secret': 'clear', 'oidc.well_known': 'https://id.example/.well-known' });
       expect(await refused(desk, { 'oidc.token_endpoint': 'https://evil.example/token' })).toHaveLength(1);
-      await put(desk, { 'oidc.token_endpoint': 'https://id.example/token' });
-      // Only the endpoint is sent the secret.
-      await put(desk, { 'oidc.well_known': 'https://login.example/.well-known' });
+      await put(desk, { 'oidc.token_endpoint': 'https://id.example/token', 'oidc.client_secret': 'again' });
+      // The access token that the secret buys is sent to this one, and the document names the keys that vouch for people.
+      expect(await refused(desk, { 'oidc.user_info_endpoint': 'https://evil.example/me' })).toHaveLength(1);
+      expect(await refused(desk, { 'oidc.well_known': 'https://login.example/.well-known' })).toHaveLength(1);
       expect(await refused(desk, { 'oidc.token_endpoint': '' })).toHaveLength(1);
+    });
+
+    test.each<[OptionKey, string]>([
+      ['SMTPPort', '2525'],
+      ['SMTPSSLEnabled', 'true'],
+      ['SMTPStartTLSEnabled', 'false'],
+      ['SMTPInsecureSkipVerify', 'true'],
+    ])(
+      "exfiltration: %s %s does not send the mail server's password where nobody entered it for",
+      async (key, value) => {
+        const { desk, live } = await startNode(opened().store);
+        const server = { SMTPServer: 'mail.example', SMTPPort: '587', SMTPStartTLSEnabled: 'true' };
+        await put(desk, { ...server, SMTPToken: 'clear', SMTPAccount: 'gate' });
+        const change = { [key]: value, ...(key === 'SMTPSSLEnabled' ? { SMTPStartTLSEnabled: 'false' } : {}) };
+        expect(await refused(desk, change)).toEqual([refusalOf('SMTPToken', key)]);
+        expect(await refused(desk, { ...change, SMTPToken: '***' })).toHaveLength(1);
+        expect(authSettings(live, NODE).mail ?? null).toBeNull();
+        expect([live.text('SMTPServer'), live.number('SMTPPort')]).toEqual(['mail.example', 587]);
+        // The account and the sender name no other server.
+        await put(desk, { SMTPAccount: 'other', SMTPFrom: 'gate@mail.example' });
+        await put(desk, { ...change, SMTPToken: 'entered again' });
+      },
+    );
+
+    test('another spelling of an address is the same address', async () => {
+      const { desk } = await startNode(opened().store);
+      await put(desk, { WeChatServerToken: 'clear', WeChatServerAddress: 'https://wx.example/a' });
+      await put(desk, { WeChatServerAddress: 'https://WX.example:443/a/' });
     });
 
     test('account takeover: identities do not go to the people of another provider, unless root says so', async () => {
@@ -410,6 +444,9 @@ describeEachStore(
         ['discord.base_url', 'discord', 'https://evil.example'],
         ['LinuxDOBaseUrl', 'linuxdo', 'https://evil.example'],
         ['oidc.well_known', 'oidc', 'https://evil.example/.well-known'],
+        ['oidc.authorization_endpoint', 'oidc', 'https://evil.example/authorize'],
+        ['oidc.token_endpoint', 'oidc', 'https://evil.example/token'],
+        ['oidc.user_info_endpoint', 'oidc', 'https://evil.example/me'],
         ['WeChatServerAddress', 'wechat', 'https://evil.example'],
       ];
       for (const [key, provider, value] of moves) {

@@ -151,19 +151,20 @@ describe('providers that root adds', () => {
     expect((await update({ ...elsewhere, force: true })).after).toMatchObject(elsewhere);
   });
 
-  test('exfiltration: the stored secret is not sent to another host', async () => {
+  test('exfiltration: the stored secret is sent to no address for which nobody entered it', async () => {
     const { id } = await add();
     const update = (change: Parameters<Auth['oauth']['providers']['update']>[1]) =>
       auth.oauth.providers.update(id, change);
     for (const change of [
       { token_endpoint: 'https://evil.example/token' },
       { token_endpoint: `${idp.base.replace('http:', 'https:')}/custom/token`, client_secret: '***' },
+      // Another path of a host of many, and who is told the access token that the secret buys.
+      { token_endpoint: `${idp.base}/custom/token2` },
+      { user_info_endpoint: 'https://evil.example/me', force: true },
       { token_endpoint: '', well_known: 'https://evil.example/.well-known/openid-configuration', force: true },
     ]) {
       expect((await refusal(update(change), 'auth.validation_failed')).param).toBe('client_secret');
     }
-    const { after } = await update({ token_endpoint: `${idp.base}/custom/token2` });
-    expect(after.token_endpoint).toEndWith('/token2');
     await update({ token_endpoint: 'https://moved.example/token', client_secret: 'entered again' });
   });
 

@@ -282,7 +282,6 @@ async function openStage(): Promise<Stage> {
   const [vendor, gateway, fresh] = await Promise.all([startVendor(), startGateway({ env }), startGateway({ env })]);
   const { url } = gateway;
   const first = await setUp(gateway);
-  await first.call('PUT', '/api/option', { key: 'passkey.enabled', value: 'true' });
 
   const setup = await first.call<{ secret: string; backup_codes: string[] }>('POST', '/api/user/2fa/setup');
   const code = new TOTP({ secret: setup.secret }).generate();

@@ -9,12 +9,14 @@ import {
   ask,
   BINARY,
   type Gateway,
+  ROOT,
   setUp,
   startGateway,
   temporaryFolder,
   until,
 } from '../support/gateway.ts';
 import { type MarketServer, PNG, sha256, startMarket } from '../support/market-server.ts';
+import { proofHeader } from '../support/security-proof.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are compared field by field
 type Data = any;
@@ -122,7 +124,8 @@ describe('the sources', () => {
     ['a script', [{ name: 'a', index_url: 'javascript:alert(1)' }], '0.index_url', 'absolute http or https URL'],
     ['credentials', [{ name: 'a', index_url: 'https://u:p@a.example' }], '0.index_url', 'no credentials'],
   ])('%s is refused with the field', async (_name, body, field, message) => {
-    const refused = await call('PUT', `${ROOM}/sources`, body);
+    const headers = await proofHeader({ url: gateway.url, token: admin.token, password: ROOT.password });
+    const refused = await ask(`${gateway.url}${ROOM}/sources`, { method: 'PUT', token: admin.token, headers, body });
     expect([refused.status, refused.body.code]).toEqual([400, 'VALIDATION_FAILED']);
     expect(refused.body.details).toMatchObject({ errors: [{ field }] });
     expect(refused.body.message).toContain(message);

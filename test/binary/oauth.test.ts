@@ -4,6 +4,7 @@ import type { Browser, Page } from 'playwright-core';
 import { launchBrowser, openPage } from '../support/browser.ts';
 import { type Administrator, ask, type Gateway, ROOT, setUp, startGateway } from '../support/gateway.ts';
 import { ALICE, CLIENT, type IdentityProvider, startIdentityProvider } from '../support/identity-provider.ts';
+import { proofHeader } from '../support/security-proof.ts';
 
 setDefaultTimeout(120_000);
 
@@ -187,11 +188,19 @@ describe('over HTTP', () => {
   test('account takeover: a provider at which people are bound is not put elsewhere unasked', async () => {
     await logIn('github');
     await logIn('acme');
-    const put = async (path: string, body: object) => {
-      const { status, body: answer } = await ask(`${gateway.url}${path}`, { method: 'PUT', token: root.token, body });
+    const headers = await proofHeader({ url: gateway.url, token: root.token, password: ROOT.password });
+    const put = async (path: string, change: object) => {
+      const secrets = path === '/api/option' ? {} : { client_secret: CLIENT.secret };
+      const request = { method: 'PUT', token: root.token, headers, body: { ...change, ...secrets } };
+      const { status, body: answer } = await ask(`${gateway.url}${path}`, request);
       return [status, answer.code, answer.message];
     };
-    const option = { key: 'GitHubApiUrl', value: `${idp.base}/elsewhere` };
+    const option = {
+      options: [
+        { key: 'GitHubApiUrl', value: `${idp.base}/elsewhere` },
+        { key: 'GitHubClientSecret', value: CLIENT.secret },
+      ],
+    };
     expect(await put('/api/option', option)).toEqual([
       400,
       'VALIDATION_FAILED',

@@ -6,6 +6,7 @@ import {
   ask,
   type Gateway,
   type GatewayOptions,
+  ROOT,
   setUp,
   signIn,
   startGateway,
@@ -13,6 +14,7 @@ import {
   until,
 } from '../support/gateway.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
+import { proofHeader } from '../support/security-proof.ts';
 
 setDefaultTimeout(120_000);
 
@@ -72,9 +74,11 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         (await ask(`${node.url}/api/status`)).body.data as Record<string, unknown>;
       expect(await status(first)).toMatchObject({ oidc_enabled: false, register_enabled: false });
 
+      const headers = await proofHeader({ url: first.url, token: root.token, password: ROOT.password });
       const early = await ask(`${first.url}/api/option`, {
         method: 'PUT',
         token: root.token,
+        headers,
         body: { key: 'oidc.enabled', value: 'true' },
       });
       expect([early.status, early.body.code, early.body.message]).toEqual([
@@ -100,12 +104,13 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       const moved = await ask(`${last.url}/api/option`, {
         method: 'PUT',
         token: root.token,
+        headers,
         body: { key: 'oidc.well_known', value: 'https://evil.example/.well-known/openid-configuration', force: true },
       });
       expect([moved.status, moved.body.code, moved.body.message]).toEqual([
         400,
         'VALIDATION_FAILED',
-        'oidc.client_secret was entered for the former oidc.well_known and is sent to no other host: give it anew, or empty, in the same change.',
+        'oidc.client_secret was entered for the former oidc.well_known and is sent nowhere else: enter it again, or empty it, in the same change.',
       ]);
 
       await until('the other node follows', async () => (await status(last)).oidc_enabled === true);

@@ -4,6 +4,7 @@ import { TOTP } from 'otpauth';
 import type { Browser, CDPSession, Page } from 'playwright-core';
 import { launchBrowser, openPage, type WatchedPage } from '../support/browser.ts';
 import { ask, type Gateway, ROOT, setUp, startGateway, until } from '../support/gateway.ts';
+import { proofHeader } from '../support/security-proof.ts';
 
 // A wait that is in vain ends on its own (see `openPage`), well before the runner ends the test and the browser with it.
 setDefaultTimeout(120_000);
@@ -234,7 +235,10 @@ describe('passkeys in Chromium', () => {
       laptop.cdp.send('WebAuthn.setUserVerified', { authenticatorId: laptop.id, isUserVerified });
     let token = await register(page, await signIn(page));
     const verification = async (value: string) => {
-      await done(page, '/api/option', { method: 'PUT', token, body: { key: 'passkey.user_verification', value } });
+      await recognise(true);
+      const proof = await confirm(page, token, 'settings.security');
+      const body = { key: 'passkey.user_verification', value };
+      await done(page, '/api/option', { method: 'PUT', token, proof, body });
       await until(`user verification is ${value}`, async () => {
         const { options } = await done(page, '/api/user/passkey/login/begin');
         return (options as { publicKey: Json }).publicKey.userVerification === value;
@@ -407,8 +411,9 @@ describe('passkey routes', () => {
   test('options: typed, checked, and followed at once', async () => {
     await start();
     const token = await root();
+    const headers = await proofHeader({ url: gateway.url, token, password: ROOT.password });
     const set = (key: string, value: string) =>
-      ask(`${gateway.url}/api/option`, { method: 'PUT', token, body: { key: `passkey.${key}`, value } });
+      ask(`${gateway.url}/api/option`, { method: 'PUT', token, headers, body: { key: `passkey.${key}`, value } });
     const listed = await ask(`${gateway.url}/api/option`, { token });
     const options = (listed.body.data as { key: string; type: string; value: string }[])
       .filter(({ key }) => key.startsWith('passkey.'))

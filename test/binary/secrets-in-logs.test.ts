@@ -114,7 +114,6 @@ async function useEverything(node: Gateway, seen: Seen): Promise<void> {
   await post(keyPath, undefined, { 'x-security-proof': admin.token }, admin.token);
 
   // Passkeys.
-  await admin.call('PUT', '/api/option', { key: 'passkey.enabled', value: 'true' });
   const registerProof = await prove('passkey.register', setup.backup_codes[3]);
   const registration = data(
     await post('/api/user/passkey/register/begin', undefined, { 'x-security-proof': registerProof }, admin.token),

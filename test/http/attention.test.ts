@@ -88,6 +88,29 @@ describe('what needs attention', () => {
     expect(severities.lastIndexOf('error')).toBeLessThan(severities.indexOf('warning'));
     for (const item of items) expect(JSON.stringify(item)).not.toContain(VENDOR_KEY);
   });
+
+  test('links that would lead people astray are not made, and what to set is told', async () => {
+    const { id } = (await submit('demo-video')).json.data;
+    await until('the task has ended', async () => {
+      const { status } = await must(`/api/task/${id}`, { token: tokens.root });
+      return status === 'SUCCESS';
+    });
+    const links = () => panel.send(`/api/task/${id}/artifacts`, { token: tokens.root });
+    const missing = async () => (await attention()).filter(({ code }) => code === 'address_missing');
+    expect(await missing()).toEqual([
+      {
+        ...{ code: 'address_missing', severity: 'warning', target: { kind: 'setting', id: 'ServerAddress' } },
+        message: expect.stringMatching(/links to artifacts cannot be made.*set ServerAddress to the address/),
+      },
+    ]);
+    expect((await links()).json.message).toContain('root sets the option ServerAddress or TaskPublicAddress');
+
+    const headers = await panel.prove(tokens.root);
+    const body = { key: 'ServerAddress', value: 'https://gate.example.org' };
+    await must('/api/option', { method: 'PUT', token: tokens.root, headers, body });
+    expect(await missing()).toEqual([]);
+    expect((await links()).json.data.artifacts[0].content_url).toStartWith('https://gate.example.org/v1/tasks/');
+  });
 });
 
 describe('channels', () => {

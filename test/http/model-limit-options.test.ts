@@ -44,7 +44,8 @@ describe('options of the limit of model requests', () => {
 
   const settingsOf = (stored: Record<string, string>) => {
     const rows = Object.entries(stored).map(([key, value]) => ({ key, value }));
-    return authSettings(readOptions(rows, createSecretBox(['a secret'])), 'http://localhost:3000').modelRequests;
+    const node = { trustedOrigin: '', listening: 'http://localhost:3000', isLoopback: true };
+    return authSettings(readOptions(rows, createSecretBox(['a secret'])), node).modelRequests;
   };
 
   test('nothing stored: off, a thousand successes a minute', () => {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { type RunningGateway, runTaskgate, startTaskgate, temporaryFolder } from '../app/run-taskgate.ts';
 import { openRaw } from '../contract/open-raw.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
+import { proofHeader } from '../support/security-proof.ts';
 import { until } from '../support/until.ts';
 
 const PASSWORD = 'correct horse battery';
@@ -11,6 +12,7 @@ const CLEAR = 'never-to-be-seen-again';
 let databaseUrl: string;
 let nodes: RunningGateway[];
 let token: string;
+let proof: Record<string, string> = {};
 
 beforeAll(async () => {
   databaseUrl = await migratedDatabaseUrl();
@@ -27,6 +29,7 @@ beforeAll(async () => {
   nodes = await Promise.all([startTaskgate(environment), startTaskgate(environment)]);
   const login = await ask(0, '/api/user/login', 'POST', { username: 'root', password: PASSWORD });
   token = String(login.data.access_token);
+  proof = await proofHeader({ url: `http://127.0.0.1:${nodes[0]?.port}`, token, password: PASSWORD });
 }, 60_000);
 afterAll(async () => {
   for (const node of nodes ?? []) await node.stop();
@@ -35,7 +38,7 @@ afterAll(async () => {
 async function ask(node: number, path: string, method = 'GET', body?: unknown) {
   const response = await fetch(`http://127.0.0.1:${nodes[node]?.port}${path}`, {
     method,
-    headers: { 'content-type': 'application/json', ...(token ? { authorization: `Bearer ${token}` } : {}) },
+    headers: { 'content-type': 'application/json', ...proof, ...(token ? { authorization: `Bearer ${token}` } : {}) },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
   // biome-ignore lint/suspicious/noExplicitAny: answers are compared field by field

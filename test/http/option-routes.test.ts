@@ -10,13 +10,15 @@ const CLEAR = 'never-to-be-seen-again';
 
 let panel: PanelCaller;
 let root: string;
+let proof: Record<string, string>;
 beforeAll(async () => {
   panel = await openPanel({ LOG_LEVEL: 'debug', DEBUG: 'true' });
   root = (await panel.logIn('root')).token;
+  proof = await panel.prove(root);
 }, 60_000);
 afterAll(() => panel.gateway.stop());
 
-const put = (body: unknown, token = root) => panel.send('/api/option', { method: 'PUT', token, body });
+const put = (body: unknown) => panel.send('/api/option', { method: 'PUT', token: root, headers: proof, body });
 const status = async () => (await panel.send('/api/status')).json.data;
 const option = async (key: string) =>
   (await panel.send('/api/option', { token: root })).json.data.find((each: { key: string }) => each.key === key);
@@ -60,6 +62,7 @@ describe('a change', () => {
       [
         {
           ...{ key: 'SystemName', type: 'text', default: 'Taskgate', group: 'gateway', value: 'Ours' },
+          proof: 'none',
           ...{ live: true, max_length: 200 },
         },
       ],
@@ -150,6 +153,7 @@ describe('a secret', () => {
       200,
       {
         ...{ key: 'GitHubClientSecret', type: 'secret', default: '', group: 'github', value: '***', secret: true },
+        proof: 'settings.security',
         ...{ live: true, max_length: 1000 },
       },
     ]);
@@ -184,7 +188,6 @@ describe('before sign-in', () => {
     const answer = await panel.send('/api/status');
     expect(Object.keys(answer.json.data).sort()).toEqual([
       'custom_oauth_providers',
-      'demo_site_enabled',
       'discord_client_id',
       'discord_oauth',
       'email_verification',
@@ -209,7 +212,6 @@ describe('before sign-in', () => {
       'password_reset',
       'privacy_policy_enabled',
       'register_enabled',
-      'self_use_mode_enabled',
       'server_address',
       'setup',
       'start_time',
@@ -253,7 +255,7 @@ describe('before sign-in', () => {
 });
 
 describe('a trial', () => {
-  const attempt = (body: unknown, token = root) => panel.send('/api/option/test', { token, body });
+  const attempt = (body: unknown, token = root) => panel.send('/api/option/test', { token, headers: proof, body });
 
   test('is root’s, of what there is, and leaves a row', async () => {
     const { token } = await panel.logIn('admin');

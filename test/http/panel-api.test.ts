@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createDemoVendor } from '../../src/app/demo-vendor/index.ts';
 import { systemClock } from '../../src/kernel/index.ts';
 import { type RunningGateway, startTaskgate } from '../app/run-taskgate.ts';
+import { proofHeader } from '../support/security-proof.ts';
 
 const ROOT = { username: 'root', password: 'correct horse battery' };
 const VENDOR_KEY = 'vendor-key-0123456789';
@@ -488,15 +489,21 @@ describe('every route states who may call it', () => {
       }
     }
     expect(declared).toEqual({
+      'DELETE /api/custom-oauth-provider/{id}': 'settings.security',
       'DELETE /api/user/email': 'account.email, at times',
       'DELETE /api/user/passkey': 'passkey.delete',
       'DELETE /api/user/passkey/{id}': 'passkey.delete',
       'DELETE /api/user/self': 'account.delete',
       'POST /api/channel/{id}/key': 'channel.key.read',
+      'POST /api/custom-oauth-provider': 'settings.security',
       'POST /api/oauth/email/bind': 'account.email, at times',
+      'POST /api/option/test': 'settings.security',
       'POST /api/user/passkey/register/begin': 'passkey.register, at times',
       'POST /api/user/passkey/register/finish': 'passkey.register, at times',
       'PUT /api/channel/{id}': 'channel.key.read, at times',
+      'PUT /api/custom-oauth-provider/{id}': 'settings.security',
+      'PUT /api/option': 'settings.security, at times',
+      'PUT /api/plugin/task/marketplace/sources': 'settings.security',
     });
   });
 
@@ -725,8 +732,9 @@ describe('prices and options', () => {
 
   test('an option is checked, stored and audited', async () => {
     const token = await root();
+    const headers = await proofHeader({ url: base, token, password: ROOT.password });
     const set = (key: string, value: string) =>
-      send({ method: 'PUT', path: '/api/option', token, body: { key, value } });
+      send({ method: 'PUT', path: '/api/option', token, headers, body: { key, value } });
     expect((await set('groups', '{"default":1,"vip":0.8}')).status).toBe(200);
     const all = await send({ path: '/api/option', token });
     expect(all.json.data.find((option: { key: string }) => option.key === 'groups')).toEqual({
@@ -735,6 +743,7 @@ describe('prices and options', () => {
       type: 'json',
       default: '{"default":1}',
       group: 'billing',
+      proof: 'none',
       live: true,
     });
     const refused: [string, string][] = [

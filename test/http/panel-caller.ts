@@ -4,6 +4,7 @@ import { setDefaultTimeout } from 'bun:test';
 import { join } from 'node:path';
 import { type RunningGateway, runTaskgate, startTaskgate, temporaryFolder } from '../app/run-taskgate.ts';
 import { cheapHash } from '../support/cheap-hash.ts';
+import { proofHeader } from '../support/security-proof.ts';
 
 // The gateway is a process of its own, on a busy machine.
 setDefaultTimeout(60_000);
@@ -21,6 +22,8 @@ export type PanelCaller = {
   send(path: string, request?: Send): Promise<Answer>;
   /** Signs in; gives the access token, the session's id and the refresh cookie. */
   logIn(username: string): Promise<{ token: string; sid: string; cookie: string }>;
+  /** The header that confirms a change of security settings, made in the session of `token`. */
+  prove(token: string, scope?: string): Promise<{ 'x-security-proof': string }>;
   /** Rows of the audit trail with this action, the latest first. */
   audit(action: string): Promise<Record<string, unknown>[]>;
   /** Writes a user of this role below the gateway; gives the id. */
@@ -77,6 +80,8 @@ export async function openPanel(environment: Record<string, string> = {}): Promi
     password: PASSWORD,
     send,
     logIn,
+    prove: (token, scope) =>
+      proofHeader({ url: `http://127.0.0.1:${gateway.port}`, token, password: PASSWORD, ...(scope ? { scope } : {}) }),
     async audit(action) {
       const { token } = await logIn('root');
       const { json } = await send('/api/audit?page_size=100', { token });

@@ -16,7 +16,8 @@ test('bind CSRF: only the secure cookie of the browser that began the binding le
   const { token } = await panel.logIn('root');
   const options = { TelegramBotName: BOT.name, TelegramBotToken: BOT.token, TelegramOAuthEnabled: 'true' };
   const body = { options: Object.entries(options).map(([key, value]) => ({ key, value })) };
-  expect((await panel.send('/api/option', { method: 'PUT', token, body })).status).toBe(200);
+  const headers = await panel.prove(token);
+  expect((await panel.send('/api/option', { method: 'PUT', token, headers, body })).status).toBe(200);
 
   const started = await panel.send('/api/oauth/telegram/bind/start', { method: 'POST', token });
   const { flow_token, callback_url } = started.json.data;

@@ -236,6 +236,14 @@ export function useOnePanel(
 export const setOptions = (root: Administrator, options: Record<string, string>) =>
   root.call('PUT', '/api/option', { options: Object.entries(options).map(([key, value]) => ({ key, value })) });
 
+/** Answers the dialog that asks root for their password before something that needs a Security Proof. */
+export async function confirmByPassword(page: Page): Promise<void> {
+  const dialog = page.getByRole('dialog', { name: 'Confirm that it is you' });
+  await dialog.getByLabel('Password', { exact: true }).fill(password);
+  await dialog.getByRole('button', { name: 'Confirm' }).click();
+  await dialog.waitFor({ state: 'detached' });
+}
+
 /** The menu that carries the account's name: it is there once somebody is signed in. */
 export const accountMenu = (page: Page, name = ROOT.username) =>
   page.getByRole('button', { name: `Account of ${name}`, exact: true });

@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { ask, startVendor, type VendorProcess } from '../support/gateway.ts';
-import { heading, password, screens, see, told, useOnePanel } from './harness.ts';
+import { confirmByPassword, heading, password, screens, see, told, useOnePanel } from './harness.ts';
 import { holdAnswer } from './hold-answer.ts';
 
 let vendor: VendorProcess;
@@ -211,5 +211,6 @@ test('a list that was read a moment ago has no provider that is deleted', async 
   await heading(page, 'House login').waitFor();
   await button(page, 'Delete').click();
   await dialog(page).getByRole('button', { name: 'Delete provider' }).click();
+  await confirmByPassword(page);
   await see(page, 'No further providers');
 });

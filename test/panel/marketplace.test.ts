@@ -3,7 +3,7 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { pluginSource } from '../plugins/support.ts';
 import { type MarketServer, publish, startMarket } from '../support/market-server.ts';
-import { heading, see, told, useOnePanel } from './harness.ts';
+import { confirmByPassword, heading, see, told, useOnePanel } from './harness.ts';
 import { holdAnswer } from './hold-answer.ts';
 
 const source = (key: string, more: object = {}): string =>
@@ -87,6 +87,7 @@ describe('sources', () => {
     await one.root().call('PUT', path, [entry('good'), entry('other')]);
     await open(page);
     await dialog(page).getByRole('button', { name: 'Save' }).click();
+    await confirmByPassword(page);
     await told(page, 'Saved');
     expect(await names()).toEqual(['good', 'other']);
   });
@@ -96,6 +97,7 @@ describe('sources', () => {
     await open(page);
     const saving = await holdAnswer(page, `**${path}`, 'PUT');
     await dialog(page).getByRole('button', { name: 'Save' }).click();
+    await confirmByPassword(page);
     await saving.answered;
     expect(await dialog(page).getByRole('button', { name: 'Cancel' }).isDisabled()).toBe(true);
     await page.keyboard.press('Escape');
@@ -116,6 +118,7 @@ describe('sources', () => {
     await dialog(page).getByLabel('Name').fill('other');
     await dialog(page).getByLabel('Address of the index').fill(entry('other').index_url);
     await dialog(page).getByRole('button', { name: 'Save' }).click();
+    await confirmByPassword(page);
     await page.getByRole('link', { name: 'glue' }).waitFor();
     await refreshing.release();
     await page.getByRole('button', { name: 'Refresh' }).and(page.locator(':not([data-loading])')).waitFor();

@@ -6,7 +6,17 @@ import { groupTexts, optionTexts } from '../../src/panel/pages/settings/option-t
 import { ask, until } from '../support/gateway.ts';
 import { type IdentityProvider, startIdentityProvider } from '../support/identity-provider.ts';
 import { bindIdentity } from './bind-identity.ts';
-import { findFlaws, heading, holds, password, see, setOptions, told, useOnePanel } from './harness.ts';
+import {
+  confirmByPassword,
+  findFlaws,
+  heading,
+  holds,
+  password,
+  see,
+  setOptions,
+  told,
+  useOnePanel,
+} from './harness.ts';
 
 type Option = { key: string; value: string; group: string };
 
@@ -65,7 +75,7 @@ describe('changing settings', () => {
     const name = page.getByLabel('Name of the gateway');
     await name.fill('House of films');
     await see(page, 'One unsaved change');
-    await page.getByRole('switch', { name: 'Demonstration' }).click();
+    await page.getByLabel('Address for results').fill('https://files.example.org');
     await see(page, '2 unsaved changes');
     await page.getByRole('button', { name: 'Discard' }).click();
     expect(await name.inputValue()).toBe('Taskgate');
@@ -77,6 +87,7 @@ describe('changing settings', () => {
     expect(await stored('SystemName')).toBe('Taskgate');
     await page.getByLabel('Public address').fill('https://gate.example.org');
     await save(page);
+    await confirmByPassword(page);
     await told(page, 'Saved. It counts from now on.');
     expect([await stored('SystemName'), await stored('ServerAddress')]).toEqual([
       'House of films',
@@ -94,6 +105,7 @@ describe('changing settings', () => {
     await see(page, 'Enter a whole number from 1 to 65535.');
     await page.getByLabel('Port', { exact: true }).fill('2525');
     await save(page);
+    await confirmByPassword(page);
     await see(page, /The value of SMTPFrom must be/);
     expect(await page.getByLabel('Mail server').inputValue()).toBe('mail.example.org');
     expect(await stored('SMTPServer')).toBe('');
@@ -123,6 +135,7 @@ describe('changing settings', () => {
     expect(await stored('RegisterEnabled')).toBe('false');
     await save(page);
     await dialog.getByRole('button', { name: 'Save anyway' }).click();
+    await confirmByPassword(page);
     await told(page, 'Saved. It counts from now on.');
     expect(await stored('RegisterEnabled')).toBe('true');
   });
@@ -131,14 +144,30 @@ describe('changing settings', () => {
     const page = await visit('/settings/github');
     await page.getByLabel('Client secret').fill('a-secret-of-github');
     await save(page);
+    await confirmByPassword(page);
     await see(page, 'Stored. Type to replace it.');
     await holds(page.getByLabel('Client secret'), '');
     expect(await stored('GitHubClientSecret')).toBe('***');
     await page.getByRole('button', { name: 'Remove' }).click();
     await see(page, 'Will be removed when you save.');
+    // Confirmed a moment ago: it is not asked again.
     await save(page);
     await see(page, 'Nothing stored.');
     expect(await stored('GitHubClientSecret')).toBe('');
+  });
+
+  test('who gives up to confirm keeps what they have typed, and nothing is saved', async () => {
+    const page = await visit('/settings/passkey');
+    await page.getByLabel('Name in dialogs').fill('House');
+    await save(page);
+    const dialog = page.getByRole('dialog', { name: 'Confirm that it is you' });
+    await dialog.getByLabel('Password', { exact: true }).waitFor();
+    expect(await findFlaws(page)).toEqual([]);
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    expect(await page.getByLabel('Name in dialogs').inputValue()).toBe('House');
+    expect(await stored('passkey.rp_display_name')).toBe('');
+    await page.getByRole('button', { name: 'Discard' }).click();
   });
 
   test('groups are a table of names and ratios', async () => {
@@ -182,7 +211,9 @@ describe('what names people, while some are connected', () => {
     const bea = await connect('bea', 'github');
     const page = await visit('/settings/github');
     await page.getByLabel('Address of GitHub').fill(`${provider.base}/moved`);
+    await page.getByLabel('Client secret').fill('entered again for the new address');
     await save(page);
+    await confirmByPassword(page);
     await see(page, 'It is the same provider with the same people');
     await see(page, 'It says who is who, and people are connected: see the notice.');
     expect(await findFlaws(page)).toEqual([]);
@@ -206,6 +237,7 @@ describe('what names people, while some are connected', () => {
     await page.getByLabel('Number of the person').fill('data.user.login');
     const saveIt = page.getByRole('button', { name: 'Save' });
     await saveIt.click();
+    await confirmByPassword(page);
     const same = page.getByRole('switch', { name: 'It is the same provider with the same people' });
     await same.waitFor();
     await see(page, 'It says who is who, and people are connected: see the notice.');
@@ -244,6 +276,7 @@ describe('trying settings', () => {
     expect(await page.getByRole('button', { name: 'Run test' }).isDisabled()).toBe(true);
     await page.getByRole('button', { name: 'Discard' }).click();
     await page.getByRole('button', { name: 'Run test' }).click();
+    await confirmByPassword(page);
     await page.getByText(/It works|It does not work yet/).waitFor();
     expect(await page.getByRole('img', { name: 'Passed' }).count()).toBeGreaterThan(0);
   });
@@ -251,6 +284,7 @@ describe('trying settings', () => {
   test('mail without a server says what is missing', async () => {
     const page = await visit('/settings/mail');
     await page.getByRole('button', { name: 'Run test' }).click();
+    await confirmByPassword(page);
     await see(page, 'It does not work yet');
     await see(page, /Set SMTPServer and SMTPFrom first/);
     expect(await findFlaws(page)).toEqual([]);
@@ -277,6 +311,7 @@ describe('providers of one’s own', () => {
     await page.getByLabel('Client ID').fill('panel');
     await page.getByLabel('Client secret').fill('a-secret');
     await create.click();
+    await confirmByPassword(page);
     await see(page, 'this name belongs to another way to sign in.');
     await page.getByLabel('Short name').fill('house');
     await create.click();

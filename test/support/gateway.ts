@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from './free-port.ts';
+import { proofHeader } from './security-proof.ts';
 
 export const BINARY = process.env.TASKGATE_BINARY ?? new URL('../../dist/taskgate', import.meta.url).pathname;
 
@@ -192,18 +193,24 @@ export async function ask(
 export const ROOT = { username: 'root', password: 'correct horse battery' };
 
 export class Administrator {
+  /** Security settings alone: other proofs are what their tests are about. */
+  #proof: Record<string, string> | undefined;
+
   constructor(
     readonly url: string,
     readonly token: string,
   ) {}
 
-  /** A panel request that must succeed; gives `data`. */
+  /** A panel request that must succeed; gives `data`. Confirms with the password where the settings ask for it, once. */
   async call<T = Record<string, unknown>>(method: string, path: string, body?: unknown): Promise<T> {
-    const answer = await ask(`${this.url}${path}`, {
-      method,
-      token: this.token,
-      ...(body === undefined ? {} : { body }),
-    });
+    const send = (headers: Record<string, string> = {}) =>
+      ask(`${this.url}${path}`, { method, token: this.token, headers, ...(body === undefined ? {} : { body }) });
+    let answer = await send();
+    const { code, details } = answer.body as { code?: string; details?: { scope?: string } };
+    if (code === 'SECURITY_PROOF_REQUIRED' && details?.scope === 'settings.security') {
+      this.#proof ??= await proofHeader({ url: this.url, token: this.token, password: ROOT.password });
+      answer = await send(this.#proof);
+    }
     if (answer.status !== 200 || answer.body.success !== true) {
       throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
     }

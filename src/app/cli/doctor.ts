@@ -10,6 +10,7 @@ import { loadSecrets, SECRETS_FILE } from '../load-secrets.ts';
 import { readOptions } from '../options/read-options.ts';
 import { panelNames } from '../panel-names.ts';
 import { describeFolder } from '../prepare-data-dir.ts';
+import { configuredNode, listeningAddress } from '../public-address.ts';
 import { answer, CommandError, type CommandInput, EXIT, type ExitCode } from './command.ts';
 import { readSettings } from './read-settings.ts';
 
@@ -62,7 +63,10 @@ async function examineDatabase(config: Config): Promise<Finding[]> {
     try {
       const secrets = readSecrets(config);
       const box = createSecretBox(secrets.crypto);
-      const found = await examineStore(store, box, systemClock);
+      const found = await examineStore({
+        ...{ store, secretBox: box, clock: systemClock },
+        node: { ...configuredNode(config), listening: listeningAddress(config, config.port) },
+      });
       return [
         ...found,
         ...(await examineNames(config, store, box)),

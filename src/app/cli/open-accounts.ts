@@ -9,6 +9,7 @@ import { loadSecrets } from '../load-secrets.ts';
 import { createOptionDesk } from '../options/option-desk.ts';
 import { readOptions } from '../options/read-options.ts';
 import { prepareDataDir } from '../prepare-data-dir.ts';
+import { configuredNode } from '../public-address.ts';
 import { CommandError, type CommandInput } from './command.ts';
 import { readSettings } from './read-settings.ts';
 
@@ -38,6 +39,7 @@ export async function withAccounts<T>(input: CommandInput, work: (accounts: Acco
   try {
     const secrets = loadSecrets(config, dataDir);
     const secretBox = createSecretBox(secrets.crypto);
+    const node = { ...configuredNode(config), listening: '' };
     const options = readOptions(await store.options.all(), secretBox);
     const auth = createAuth({
       upstream,
@@ -51,15 +53,15 @@ export async function withAccounts<T>(input: CommandInput, work: (accounts: Acco
       logger: silentLogger,
       secretBox,
       config: authConfig(config, secrets),
-      settings: () => authSettings(options, ''),
-      settingsIn: async (tx) => authSettings(readOptions(await tx.options.all(), secretBox), ''),
+      settings: () => authSettings(options, node),
+      settingsIn: async (tx) => authSettings(readOptions(await tx.options.all(), secretBox), node),
     });
     const desk = createOptionDesk({
       store,
       secretBox,
       clock: systemClock,
       reload: async () => {},
-      rootHasOtherWayIn: (tx, changed) => rootHasOtherWayIn(tx, authSettings(changed, '')),
+      rootHasOtherWayIn: (tx, changed) => rootHasOtherWayIn(tx, authSettings(changed, node)),
     });
     return await work({ auth, options: desk, audit: (change) => enterAudit(store, input, change) });
   } finally {

@@ -50,10 +50,10 @@ const aborted = (signal: AbortSignal): Promise<void> =>
 /** What a person at the terminal needs. The set-up link is shown here and nowhere else: a log may be read by others. */
 function banner(config: Config, gateway: Gateway): string {
   const lines = ['', `  Taskgate ${VERSION} is ready at ${gateway.address}`, ''];
-  if (gateway.setupToken) {
+  if (gateway.setupLink) {
     lines.push(
       '  Create the administrator account with this link. It works once, until the next start:',
-      `  ${setupLink(gateway)}`,
+      `  ${gateway.setupLink}`,
       '',
     );
   }
@@ -69,7 +69,5 @@ const announcement = (gateway: Gateway) => ({
   port: gateway.port,
   data_dir: gateway.dataDir,
   created: gateway.created,
-  ...(gateway.setupToken ? { setup_url: setupLink(gateway) } : {}),
+  ...(gateway.setupLink ? { setup_url: gateway.setupLink } : {}),
 });
-
-const setupLink = (gateway: Gateway): string => `${gateway.address}/setup#token=${gateway.setupToken}`;

@@ -2,13 +2,16 @@ import { type AuthSettings, findRelyingParty } from '../../auth/index.ts';
 import type { PublicSettings } from '../../http/index.ts';
 import type { OptionValues } from './read-options.ts';
 
-/** What anybody may know of the options. `auth` are the settings that follow from them: there a broken provider is none. */
-export function describeStatus(options: OptionValues, auth: AuthSettings): PublicSettings {
+/**
+ * What anybody may know of the options. `auth` are the settings that follow from them: there a broken provider is none.
+ * `address` is the gateway's own as it is configured, empty where it is not.
+ */
+export function describeStatus(options: OptionValues, auth: AuthSettings, address: string): PublicSettings {
   const { providers, passkeys } = auth;
   const party = findRelyingParty(auth);
   return {
     system_name: auth.systemName,
-    server_address: options.text('ServerAddress'),
+    server_address: address,
     email_verification: auth.registration.verifyEmail,
     register_enabled: auth.registration.enabled,
     password_login_enabled: auth.passwordLogin,
@@ -40,7 +43,5 @@ export function describeStatus(options: OptionValues, auth: AuthSettings): Publi
     passkey_attachment: passkeys.attachment,
     user_agreement_enabled: options.text('legal.user_agreement').trim() !== '',
     privacy_policy_enabled: options.text('legal.privacy_policy').trim() !== '',
-    self_use_mode_enabled: options.flag('SelfUseModeEnabled'),
-    demo_site_enabled: options.flag('DemoSiteEnabled'),
   };
 }

@@ -62,6 +62,18 @@ export type ChoiceOf<Key extends KeyOf<'choice'>> =
 
 export const OPTION_KEYS = Object.keys(OPTION_CATALOGUE) as OptionKey[];
 
+/** Options of former versions, each with what to use instead. Rows of theirs in a database are passed over. */
+const REMOVED = new Map([
+  ['SelfUseModeEnabled', 'It had no effect. billing.unpriced says who may use models without a price.'],
+  ['DemoSiteEnabled', 'It had no effect. Leave it out.'],
+]);
+
+/** Why an option that once existed cannot be set; undefined for what never was one. */
+export const tellRemoved = (key: string): string | undefined => {
+  const instead = REMOVED.get(key);
+  return instead === undefined ? undefined : `The option ${key} was removed. ${instead}`;
+};
+
 export const isOptionKey = (key: string): key is OptionKey => Object.hasOwn(OPTION_CATALOGUE, key);
 
 export const ruleOf = (key: OptionKey): OptionRule => OPTION_CATALOGUE[key];

@@ -3,7 +3,7 @@ import { type Clock, err, ok, type Result, type SecretBox } from '../../kernel/i
 import type { Repositories, Store } from '../../store/ports/index.ts';
 import { checkChange } from './check-change.ts';
 import { otherPeople, refuseForeignSecrets } from './guard-addresses.ts';
-import { groupOf, isOptionKey, OPTION_KEYS, type OptionKey, ruleOf, trialOf } from './option-catalogue.ts';
+import { groupOf, isOptionKey, OPTION_KEYS, type OptionKey, ruleOf, tellRemoved, trialOf } from './option-catalogue.ts';
 import { type OptionSnapshot, type OptionValues, readOptions } from './read-options.ts';
 
 /** Stands for a secret that is set; sent back it changes nothing. */
@@ -73,6 +73,9 @@ export function createOptionDesk(deps: OptionDeskDeps): OptionDesk {
   }
 
   return {
+    proofFor: (keys) =>
+      keys.some((key) => isOptionKey(key) && ruleOf(key).proof !== 'none') ? 'settings.security' : 'none',
+
     async list() {
       const now = readOptions(await store.options.all(), secretBox);
       return OPTION_KEYS.map((key) => show(key, now));
@@ -128,7 +131,8 @@ function checkEach(changes: readonly { key: string; value: string }[]): Result<C
   changes.forEach(({ key, value }, index) => {
     if (!isOptionKey(key)) {
       const known = OPTION_KEYS.join(', ');
-      faults.push({ index, field: 'key', message: `There is no option "${key.slice(0, 100)}". Options: ${known}.` });
+      const message = tellRemoved(key) ?? `There is no option "${key.slice(0, 100)}". Options: ${known}.`;
+      faults.push({ index, field: 'key', message });
       return;
     }
     const rule = ruleOf(key);
@@ -144,7 +148,7 @@ function show(key: OptionKey, options: OptionSnapshot): OptionView {
   const rule = ruleOf(key);
   const trial = trialOf(key);
   const view = {
-    ...{ key, type: rule.type, default: rule.default, group: groupOf(key), live: true as const },
+    ...{ key, type: rule.type, default: rule.default, group: groupOf(key), proof: rule.proof, live: true as const },
     ...rule.bounds,
     ...(trial ? { trial } : {}),
   };

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import type { OptionProof } from '../../http/index.ts';
 
 /** What a value is; all are stored and sent as texts. A list is its entries with commas between them. */
 export type OptionType = 'text' | 'url' | 'choice' | 'boolean' | 'integer' | 'list' | 'json' | 'secret';
@@ -6,8 +7,15 @@ export type OptionType = 'text' | 'url' | 'choice' | 'boolean' | 'integer' | 'li
 /** `min` and `max` of an integer; characters of a text, entries of a list; a text of several lines. */
 export type OptionBounds = { min?: number; max?: number; max_length?: number; max_items?: number; multiline?: true };
 
-/** A setting that an administrator edits. */
-export type OptionRule<Type extends OptionType = OptionType, Choice extends string = string> = {
+/** An entry of the catalogue. Each says which proof it takes: there is no default that a new one could fall under. */
+export type OptionRule<Type extends OptionType = OptionType, Choice extends string = string> = OptionKind<
+  Type,
+  Choice
+> & { readonly proof: OptionProof };
+export type OptionRules = Readonly<Record<string, OptionRule>>;
+
+/** What values a setting takes. */
+export type OptionKind<Type extends OptionType = OptionType, Choice extends string = string> = {
   readonly type: Type;
   readonly default: string;
   /** The values of a `choice`. */
@@ -33,7 +41,7 @@ export const text = (
   initial: string,
   allows: (value: string) => boolean = () => true,
   wanted = `one line of at most ${MAX_TEXT} characters`,
-): OptionRule<'text'> => ({
+): OptionKind<'text'> => ({
   type: 'text',
   default: initial,
   bounds: { max_length: MAX_TEXT },
@@ -41,24 +49,24 @@ export const text = (
 });
 
 /** What a provider hands out to be copied: an id, a site key. */
-export const identifier = (what: string): OptionRule<'text'> =>
+export const identifier = (what: string): OptionKind<'text'> =>
   text('', (value) => /^[!-~]*$/.test(value), `${what}, without spaces and at most ${MAX_TEXT} characters, or nothing`);
 
 /** A text of many lines. */
-export const longText = (maximum: number): OptionRule<'text'> => ({
+export const longText = (maximum: number): OptionKind<'text'> => ({
   type: 'text',
   default: '',
   bounds: { max_length: maximum, multiline: true },
   check: (value) => unless(value.length <= maximum && !value.includes('\0'), `a text of at most ${maximum} characters`),
 });
 
-export const boolean = (initial: boolean): OptionRule<'boolean'> => ({
+export const boolean = (initial: boolean): OptionKind<'boolean'> => ({
   type: 'boolean',
   default: String(initial),
   check: (value) => unless(value === 'true' || value === 'false', 'true or false'),
 });
 
-export const integer = (initial: number, low: number, high: number): OptionRule<'integer'> => ({
+export const integer = (initial: number, low: number, high: number): OptionKind<'integer'> => ({
   type: 'integer',
   default: String(initial),
   bounds: { min: low, max: high },
@@ -73,7 +81,7 @@ export const integer = (initial: number, low: number, high: number): OptionRule<
 export const choice = <const Choice extends string>(
   choices: readonly [Choice, ...Choice[]],
   wanted: string,
-): OptionRule<'choice', Choice> => ({
+): OptionKind<'choice', Choice> => ({
   type: 'choice',
   default: choices[0],
   choices,
@@ -89,7 +97,7 @@ export const list = (
   maximum: number,
   allows: (entry: string) => boolean,
   wanted: string,
-): OptionRule<'list'> => ({
+): OptionKind<'list'> => ({
   type: 'list',
   default: initial.join(','),
   bounds: { max_items: maximum },
@@ -106,14 +114,14 @@ export const list = (
 export const splitList = (value: string): string[] =>
   value === '' ? [] : value.split(',').map((entry) => entry.trim());
 
-export const json = (initial: string, check: (value: string) => string | undefined): OptionRule<'json'> => ({
+export const json = (initial: string, check: (value: string) => string | undefined): OptionKind<'json'> => ({
   type: 'json',
   default: initial,
   check,
 });
 
 /** Sealed in the store and never shown again. */
-export const secret = (what: string): OptionRule<'secret'> => ({
+export const secret = (what: string): OptionKind<'secret'> => ({
   type: 'secret',
   default: '',
   bounds: { max_length: MAX_SECRET },
@@ -132,7 +140,7 @@ const isAddress = (value: string, mayAsk: boolean): boolean => {
 };
 
 /** An address that others are made from, by adding a path. */
-export const baseAddress = (initial: string): OptionRule<'url'> => ({
+export const baseAddress = (initial: string): OptionKind<'url'> => ({
   type: 'url',
   default: initial,
   bounds: { max_length: MAX_URL },
@@ -144,7 +152,7 @@ export const baseAddress = (initial: string): OptionRule<'url'> => ({
 });
 
 /** An address that is used as it stands. */
-export const endpoint = (initial: string): OptionRule<'url'> => ({
+export const endpoint = (initial: string): OptionKind<'url'> => ({
   type: 'url',
   default: initial,
   bounds: { max_length: MAX_URL },

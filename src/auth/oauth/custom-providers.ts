@@ -52,7 +52,7 @@ export interface CustomProviders {
   /**
    * `after` is the provider from now on. The slug stays: identities are kept under it. Rejects with `auth.provider_in_use` when they could
    * come to belong to other people (unless it is forced), with `auth.validation_failed` naming `client_secret` when that one would go to
-   * another host, and with `auth.last_way_in` when root could not sign in any more.
+   * another address, and with `auth.last_way_in` when root could not sign in any more.
    */
   update(id: number, change: Change & { force?: boolean }): Promise<{ before: ProviderView; after: ProviderView }>;
   /** Rejects with `auth.provider_in_use` while somebody is bound to it. */

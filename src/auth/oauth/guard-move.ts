@@ -28,16 +28,20 @@ export function refuseOtherPeople(
   });
 }
 
-/** Rejects with `auth.validation_failed` when the stored secret would be sent to a host for which nobody entered it. */
+/** Where the secret or the access token that it buys is sent, and the document that names what is not written down. */
+const ENTERED_FOR = ['token_endpoint', 'user_info_endpoint', 'well_known'] as const satisfies (keyof ProviderFields)[];
+
+/**
+ * Rejects with `auth.validation_failed` when the stored secret, or what it buys, would be sent to an address for which
+ * nobody entered it. Another path counts too: on a host of many it may belong to somebody else.
+ */
 export function refuseForeignSecret(before: ProviderFields, after: ProviderFields): void {
-  if (secretGoesTo(before) === secretGoesTo(after)) return;
-  const field = before.token_endpoint === after.token_endpoint ? 'well_known' : 'token_endpoint';
+  const field = ENTERED_FOR.find((name) => canonical(before[name]) !== canonical(after[name]));
+  if (field === undefined) return;
   throw invalidField(
     'client_secret',
-    `enter it again: ${field} leads to another host, and the stored secret is for the former one.`,
+    `enter it again: it was entered for the former ${field} and is sent nowhere else.`,
   );
 }
 
-/** The discovery document names the endpoint where none is written down. */
-const secretGoesTo = ({ token_endpoint: endpoint, well_known: wellKnown }: ProviderFields): string =>
-  new URL(endpoint || wellKnown).origin;
+const canonical = (address: string): string => (URL.canParse(address) ? new URL(address).href : address);

@@ -13,6 +13,7 @@ export const PROOF_SCOPES = [
   'passkey.delete',
   'account.email',
   'account.delete',
+  'settings.security',
 ] as const;
 export type ProofScope = (typeof PROOF_SCOPES)[number];
 
@@ -49,8 +50,8 @@ export function createSecurityProofs(
 
     async require(principal, proof, scope) {
       // A personal access token never holds a proof, so none that it presents can be its own.
-      if (principal.kind !== 'session') throw authErrors.session_required();
-      if (proof === undefined || proof === '') throw proofErrors.required();
+      if (principal.kind !== 'session') throw sessionRequired(scope);
+      if (proof === undefined || proof === '') throw proofRequired(scope);
       const result = await jwt.verify(proof);
       if (result.verdict === 'expired') throw proofErrors.expired();
       if (result.verdict === 'invalid') throw proofErrors.invalid();
@@ -68,3 +69,15 @@ export function createSecurityProofs(
     },
   };
 }
+
+const sessionRequired = (scope: ProofScope) =>
+  authErrors.session_required({
+    message: `This needs a signed-in browser session and a security proof of the scope ${scope}; a personal access token is not enough. Do it in the panel, or sign in with POST /api/user/login.`,
+    details: { scope },
+  });
+
+const proofRequired = (scope: ProofScope) =>
+  proofErrors.required({
+    message: `Confirm that it is you: POST /api/verify with the scope ${scope}, then send its proof_token in X-Security-Proof.`,
+    details: { scope },
+  });

@@ -13,6 +13,7 @@ export type AttentionItem = {
     | 'tasks_overdue'
     | 'webhooks_late'
     | 'model_unpriced'
+    | 'address_missing'
     | 'setting_unsafe'
     | 'proxy_not_listed'
     | 'ledger_mismatch'

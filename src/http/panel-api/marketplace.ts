@@ -1,4 +1,5 @@
 import { Elysia, t } from 'elysia';
+import type { Auth } from '../../auth/index.ts';
 import { type Json, userOwner } from '../../kernel/index.ts';
 import {
   type Marketplace,
@@ -12,6 +13,7 @@ import {
 import { answerIcon } from '../answer-icon.ts';
 import { type Kit, ok, strictObject } from '../kit.ts';
 import type { RecordAudit } from '../record-audit.ts';
+import { readProof } from '../security-proof.ts';
 import { wrongField } from '../wrong-field.ts';
 import { auditVersion } from './describe-plugin.ts';
 import type { OptionDesk } from './options.ts';
@@ -24,10 +26,10 @@ const source = t.String({ minLength: 1, maxLength: 60, description: 'The name of
 const key = t.String({ minLength: 1, maxLength: 30 });
 const version = t.String({ minLength: 1, maxLength: 200 });
 
-type MarketplaceRouteDeps = { marketplace: Marketplace; options: OptionDesk; audit: RecordAudit };
+type MarketplaceRouteDeps = { auth: Auth; marketplace: Marketplace; options: OptionDesk; audit: RecordAudit };
 
 /** Plugins that others publish. The gateway fetches; the browser talks to nobody else. */
-export function marketplaceRoutes(kit: Kit, { marketplace, options, audit }: MarketplaceRouteDeps) {
+export function marketplaceRoutes(kit: Kit, { auth, marketplace, options, audit }: MarketplaceRouteDeps) {
   async function readSources(): Promise<Json> {
     const view = (await options.list()).find((each) => each.key === SOURCES);
     return JSON.parse(view?.value ?? '[]') as Json;
@@ -54,7 +56,8 @@ export function marketplaceRoutes(kit: Kit, { marketplace, options, audit }: Mar
     })
     .put(
       '/api/plugin/task/marketplace/sources',
-      async ({ body, panel, origin }) => {
+      async ({ request, body, panel, origin }) => {
+        await auth.proofs.require(panel, readProof(request), 'settings.security');
         const sources = parseMarketSources(body);
         if (!sources.ok) throw wrongField(sources.error.field, 'wrong_value', sources.error.message);
         const done = await options.change([{ key: SOURCES, value: writeMarketSources(sources.value) }]);
@@ -69,6 +72,7 @@ export function marketplaceRoutes(kit: Kit, { marketplace, options, audit }: Mar
       },
       {
         root: true,
+        proof: { scope: 'settings.security' },
         body: t.Array(strictObject({ name: t.String({ maxLength: 200 }), index_url: t.String({ maxLength: 2048 }) }), {
           maxItems: 20,
         }),

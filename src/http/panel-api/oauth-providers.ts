@@ -1,9 +1,10 @@
 import { Elysia, t } from 'elysia';
-import type { Auth } from '../../auth/index.ts';
+import type { Auth, PanelPrincipal } from '../../auth/index.ts';
 import type { JsonObject } from '../../kernel/index.ts';
 import { type Kit, ok, strictObject } from '../kit.ts';
 import { readId } from '../paging.ts';
 import type { RecordAudit } from '../record-audit.ts';
+import { readProof } from '../security-proof.ts';
 
 const text = (maxLength: number, description?: string) =>
   t.Optional(t.String({ maxLength, ...(description ? { description } : {}) }));
@@ -38,6 +39,9 @@ const fields = {
 /** The providers of identities that root adds. */
 export function oauthProviderRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: RecordAudit }) {
   const { providers } = auth.oauth;
+  /** A provider decides who gets in. */
+  const requireProof = (panel: PanelPrincipal, request: Request): Promise<void> =>
+    auth.proofs.require(panel, readProof(request), 'settings.security');
 
   return new Elysia({ normalize: false, tags: ['Identities'] })
     .use(kit)
@@ -51,7 +55,8 @@ export function oauthProviderRoutes(kit: Kit, { auth, audit }: { auth: Auth; aud
     })
     .post(
       '/api/custom-oauth-provider',
-      async ({ panel, origin, body }) => {
+      async ({ request, panel, origin, body }) => {
+        await requireProof(panel, request);
         const made = await providers.create(body);
         const entry = {
           action: 'oauth_provider.create',
@@ -63,6 +68,7 @@ export function oauthProviderRoutes(kit: Kit, { auth, audit }: { auth: Auth; aud
       },
       {
         root: true,
+        proof: { scope: 'settings.security' },
         body: strictObject({
           slug: t.String({ maxLength: 64, description: 'Its name in addresses, for good.' }),
           ...fields,
@@ -72,7 +78,8 @@ export function oauthProviderRoutes(kit: Kit, { auth, audit }: { auth: Auth; aud
     )
     .put(
       '/api/custom-oauth-provider/:id',
-      async ({ panel, origin, params, body }) => {
+      async ({ request, panel, origin, params, body }) => {
+        await requireProof(panel, request);
         const id = readId(params.id);
         const { before, after } = await providers.update(id, body);
         const detail = { before: told(before), after: told(after) };
@@ -81,6 +88,7 @@ export function oauthProviderRoutes(kit: Kit, { auth, audit }: { auth: Auth; aud
       },
       {
         root: true,
+        proof: { scope: 'settings.security' },
         body: strictObject({
           ...fields,
           force: t.Optional(
@@ -89,19 +97,25 @@ export function oauthProviderRoutes(kit: Kit, { auth, audit }: { auth: Auth; aud
         }),
         detail: {
           summary: 'Change an added provider; the slug stays',
-          description: 'A token endpoint at another host takes the client secret again.',
+          description:
+            'Another address of its discovery document, token or user info endpoint takes the client secret again.',
         },
       },
     )
     .delete(
       '/api/custom-oauth-provider/:id',
-      async ({ panel, origin, params }) => {
+      async ({ request, panel, origin, params }) => {
+        await requireProof(panel, request);
         const id = readId(params.id);
         const detail = { before: told(await providers.delete(id)) };
         await audit({ panel, origin }, { action: 'oauth_provider.delete', target: `oauth_provider:${id}`, detail });
         return ok(null);
       },
-      { root: true, detail: { summary: 'Delete an added provider to which nobody is bound' } },
+      {
+        root: true,
+        proof: { scope: 'settings.security' },
+        detail: { summary: 'Delete an added provider to which nobody is bound' },
+      },
     )
     .post('/api/custom-oauth-provider/discovery', async ({ body }) => ok(await providers.discover(body)), {
       root: true,

@@ -52,8 +52,6 @@ export type PublicSettings = {
   passkey_attachment: '' | 'platform' | 'cross-platform';
   user_agreement_enabled: boolean;
   privacy_policy_enabled: boolean;
-  self_use_mode_enabled: boolean;
-  demo_site_enabled: boolean;
 };
 
 export type OperationDeps = {

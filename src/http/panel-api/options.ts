@@ -1,8 +1,10 @@
 import { Elysia, type Static, t } from 'elysia';
+import type { Auth } from '../../auth/index.ts';
 import type { Result } from '../../kernel/index.ts';
 import { httpErrors } from '../errors.ts';
 import { type Kit, ok, strictObject } from '../kit.ts';
 import type { RecordAudit } from '../record-audit.ts';
+import { readProof } from '../security-proof.ts';
 
 const Trial = t.Union([
   t.Literal('smtp'),
@@ -29,6 +31,8 @@ export type OptionView = {
   max_items?: number;
   /** A text of several lines. */
   multiline?: true;
+  /** The scope of the Security Proof that a change takes. */
+  proof: OptionProof;
   /** What POST /api/option/test calls the trial of its group; left out where there is none. */
   trial?: Static<typeof Trial>;
   /** A change counts at once, on every node; no option needs a restart. */
@@ -43,9 +47,14 @@ export type OptionChanged = { key: string; before: string; after: string };
 /** `index` is that of the change in the request; `needs_force`: `force` lets the change through. */
 export type OptionFault = { index: number; field: 'key' | 'value'; message: string; rule?: 'needs_force' };
 
+/** `settings.security`: the option decides who gets in, or where a secret or a link goes. */
+export type OptionProof = 'settings.security' | 'none';
+
 /** The options and their rules. A change counts on every node, here when it resolves. */
 export type OptionDesk = {
   list(): Promise<OptionView[]>;
+  /** The proof that a change of these options takes: of all that they take, the strictest. */
+  proofFor(keys: readonly string[]): OptionProof;
   /**
    * All of the changes or none. `views` are the named options, `changed` those that are another now. `force`: whoever is bound at a provider
    * stays so although its address changes.
@@ -63,13 +72,13 @@ export type OptionTest = (input: { to: string | undefined; language: string }) =
 
 export type OptionTests = Record<Static<typeof Trial>, OptionTest>;
 
-type OptionRouteDeps = { options: OptionDesk; optionTests: OptionTests; audit: RecordAudit };
+type OptionRouteDeps = { auth: Auth; options: OptionDesk; optionTests: OptionTests; audit: RecordAudit };
 
 /** Options in one request; more of them than exist. */
 const MAX_CHANGES = 200;
 const change = { key: t.String({ maxLength: 200 }), value: t.String({ maxLength: 100_000 }) };
 
-export function optionRoutes(kit: Kit, { options, optionTests, audit }: OptionRouteDeps) {
+export function optionRoutes(kit: Kit, { auth, options, optionTests, audit }: OptionRouteDeps) {
   return new Elysia({ normalize: false, tags: ['Options'] })
     .use(kit)
     .get('/api/option', async () => ok(await options.list()), {
@@ -82,8 +91,10 @@ export function optionRoutes(kit: Kit, { options, optionTests, audit }: OptionRo
     })
     .put(
       '/api/option',
-      async ({ body, panel, origin }) => {
+      async ({ request, body, panel, origin }) => {
         const { changes, fieldOf } = readChanges(body);
+        const proof = options.proofFor(changes.map(({ key }) => key));
+        if (proof !== 'none') await auth.proofs.require(panel, readProof(request), proof);
         const done = await options.change(changes, { force: body.force });
         if (!done.ok)
           throw refuse(done.error.map(({ index, field, ...fault }) => ({ ...fault, field: fieldOf(index, field) })));
@@ -95,6 +106,7 @@ export function optionRoutes(kit: Kit, { options, optionTests, audit }: OptionRo
       {
         root: true,
         bodyLimit: 'configuration',
+        proof: { scope: 'settings.security', when: 'if an option is named whose proof is settings.security' },
         body: strictObject({
           key: t.Optional(change.key),
           value: t.Optional(change.value),
@@ -108,13 +120,15 @@ export function optionRoutes(kit: Kit, { options, optionTests, audit }: OptionRo
         detail: {
           summary: 'Set options',
           description:
-            'One as `{key, value}`, or several as `{options: [{key, value}, …]}`: all of them or none. An address at another host takes the secret that is sent there again, in the same change. A fault of the rule needs_force is none with force.',
+            'One as `{key, value}`, or several as `{options: [{key, value}, …]}`: all of them or none. Options whose proof is settings.security take a session and a Security Proof; a personal access token is not enough. Another address, port or TLS mode takes the secret that is sent there again, in the same change. A fault of the rule needs_force is none with force.',
         },
       },
     )
     .post(
       '/api/option/test',
-      async ({ body: { what, to }, panel, origin }) => {
+      async ({ request, body: { what, to }, panel, origin }) => {
+        // A trial sends a stored secret to the address that is set.
+        await auth.proofs.require(panel, readProof(request), 'settings.security');
         const { email, language } = panel.user;
         const result = await optionTests[what]({ to: to ?? email ?? undefined, language });
         await audit({ panel, origin }, { action: 'option.test', target: `option:${what}`, detail: { ok: result.ok } });
@@ -123,6 +137,7 @@ export function optionRoutes(kit: Kit, { options, optionTests, audit }: OptionRo
       {
         root: true,
         critical: true,
+        proof: { scope: 'settings.security' },
         body: strictObject({
           what: Trial,
           to: t.Optional(t.String({ maxLength: 320, description: 'Where a test mail goes.' })),

@@ -36,7 +36,7 @@ export function useApi<T>(
   });
 }
 
-type UseChangeOptions<Variables, T> = {
+export type UseChangeOptions<Variables, T> = {
   request(variables: Variables): ApiRequest;
   /** Beginnings of the paths that are read anew afterwards; the change is pending until they are. */
   stale?: readonly string[];

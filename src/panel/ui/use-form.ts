@@ -11,7 +11,9 @@ type FormOptions<Values, Variables> = {
   check?(values: Values): Partial<Record<keyof Values & string, string | null>>;
   /** What is sent. Who sends changes alone compares with how the form began: what it was made from may have been read anew since. */
   read(values: Values, begun: Values): Variables;
-  change: Pick<UseMutationResult<unknown, Error, Variables>, 'mutate' | 'isPending' | 'error' | 'isError' | 'reset'>;
+  change: Pick<UseMutationResult<unknown, Error, Variables>, 'isPending' | 'error' | 'isError' | 'reset'> & {
+    mutate(variables: Variables): void;
+  };
   /** What codes of the API mean in this form, where it is not what they mean elsewhere. */
   meanings?: Readonly<Record<string, TextKey>>;
 };

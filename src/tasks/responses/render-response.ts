@@ -136,7 +136,10 @@ async function withArtifacts(
   if (!listed.ok) return listed;
   const base = deps.publicAddress();
   if (base === undefined && listed.value.length > 0)
-    return failure('listArtifacts', 'no public address is configured for artifact links');
+    return failure(
+      'listArtifacts',
+      'no public address is configured for artifact links: set ServerAddress or TaskPublicAddress',
+    );
   if (listed.value.length === 0) return { ok: true, value: { ...context, artifacts: {} } };
   const linkTo = await issueArtifactLinks(deps, task, base ?? '');
   const artifacts = listed.value.map((artifact) => [artifact.key, { ...artifact, url: linkTo(artifact.key).url }]);

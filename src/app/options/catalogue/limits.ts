@@ -1,5 +1,5 @@
 import { isObject, parseJson } from '../../../kernel/index.ts';
-import { boolean, integer, json } from '../option-rule.ts';
+import { boolean, integer, json, type OptionRules } from '../option-rule.ts';
 
 /** Most requests that a limit of model requests can name: each success up to it is kept as a time. */
 const MAX_MODEL_REQUESTS = 1_000_000;
@@ -13,19 +13,22 @@ const isModelLimit = (value: unknown): boolean =>
 
 export const limitOptions = {
   /** Whether the submissions of each user are counted at all. */
-  ModelRequestRateLimitEnabled: boolean(false),
-  ModelRequestRateLimitDurationMinutes: integer(1, 1, MINUTES_OF_A_DAY),
+  ModelRequestRateLimitEnabled: { proof: 'none', ...boolean(false) },
+  ModelRequestRateLimitDurationMinutes: { proof: 'none', ...integer(1, 1, MINUTES_OF_A_DAY) },
   /** Submissions of a user within that time, failed ones included; 0: any number. */
-  ModelRequestRateLimitCount: integer(0, 0, MAX_MODEL_REQUESTS),
+  ModelRequestRateLimitCount: { proof: 'none', ...integer(0, 0, MAX_MODEL_REQUESTS) },
   /** Submissions of a user within that time that succeed. */
-  ModelRequestRateLimitSuccessCount: integer(1000, 1, MAX_MODEL_REQUESTS),
+  ModelRequestRateLimitSuccessCount: { proof: 'none', ...integer(1000, 1, MAX_MODEL_REQUESTS) },
   /** Other numbers for a group: its name to [all, successful]. */
-  ModelRequestRateLimitGroup: json('{}', (value) => {
-    const groups = parseJson(value);
-    const valid =
-      isObject(groups) && Object.keys(groups).length <= MAX_GROUPS && Object.values(groups).every(isModelLimit);
-    return valid
-      ? undefined
-      : `a JSON object of at most ${MAX_GROUPS} group names to [all, successful], whole numbers up to ${MAX_MODEL_REQUESTS}, the first at least 0, the second at least 1`;
-  }),
-};
+  ModelRequestRateLimitGroup: {
+    proof: 'none',
+    ...json('{}', (value) => {
+      const groups = parseJson(value);
+      const valid =
+        isObject(groups) && Object.keys(groups).length <= MAX_GROUPS && Object.values(groups).every(isModelLimit);
+      return valid
+        ? undefined
+        : `a JSON object of at most ${MAX_GROUPS} group names to [all, successful], whole numbers up to ${MAX_MODEL_REQUESTS}, the first at least 0, the second at least 1`;
+    }),
+  },
+} satisfies OptionRules;

@@ -1,4 +1,4 @@
-import { boolean, integer, isHost, secret, text } from '../option-rule.ts';
+import { boolean, integer, isHost, type OptionRules, secret, text } from '../option-rule.ts';
 
 /** `gate@example.org` or `Our gate <gate@example.org>`. */
 const SENDER = /^(?:[^<>@,;"\\]{1,100} <([^<>]+)>|([^<>]+))$/;
@@ -10,28 +10,30 @@ const isSender = (value: string): boolean => {
 };
 
 export const mailOptions = {
-  SMTPServer: text(
-    '',
-    (value) => value === '' || isHost(value),
-    'a host name or an IP address without port, or nothing',
-  ),
+  SMTPServer: {
+    proof: 'settings.security',
+    ...text('', (value) => value === '' || isHost(value), 'a host name or an IP address without port, or nothing'),
+  },
   /** 587 with STARTTLS, 465 with TLS from the first byte. */
-  SMTPPort: integer(587, 1, 65_535),
+  SMTPPort: { proof: 'settings.security', ...integer(587, 1, 65_535) },
   /** The name to log in with; nothing: the server takes mail without. */
-  SMTPAccount: text(''),
-  SMTPToken: secret('the password of SMTPAccount'),
+  SMTPAccount: { proof: 'settings.security', ...text('') },
+  SMTPToken: { proof: 'settings.security', ...secret('the password of SMTPAccount') },
   /** The sender of all mails. */
-  SMTPFrom: text(
-    '',
-    (value) => value === '' || isSender(value),
-    'a mail address (gate@example.org), or a name and a mail address (Our gate <gate@example.org>), or nothing',
-  ),
+  SMTPFrom: {
+    proof: 'settings.security',
+    ...text(
+      '',
+      (value) => value === '' || isSender(value),
+      'a mail address (gate@example.org), or a name and a mail address (Our gate <gate@example.org>), or nothing',
+    ),
+  },
   /** TLS from the first byte. */
-  SMTPSSLEnabled: boolean(false),
+  SMTPSSLEnabled: { proof: 'settings.security', ...boolean(false) },
   /** Plain at first, and nothing is sent before TLS has begun. */
-  SMTPStartTLSEnabled: boolean(false),
+  SMTPStartTLSEnabled: { proof: 'settings.security', ...boolean(false) },
   /** Takes any certificate: for servers of one's own with a certificate of one's own. */
-  SMTPInsecureSkipVerify: boolean(false),
+  SMTPInsecureSkipVerify: { proof: 'settings.security', ...boolean(false) },
   /** AUTH LOGIN even where the server does not offer it. */
-  SMTPForceAuthLogin: boolean(false),
-};
+  SMTPForceAuthLogin: { proof: 'settings.security', ...boolean(false) },
+} satisfies OptionRules;

@@ -5,14 +5,17 @@ import {
   parseMarketSources,
   writeMarketSources,
 } from '../../../plugins/marketplace/market-sources.ts';
-import { json } from '../option-rule.ts';
+import { json, type OptionRules } from '../option-rule.ts';
 
 export const pluginOptions = {
   /** Where the panel's marketplace looks for plugins. */
-  'task_plugin.marketplace_sources': json(writeMarketSources(DEFAULT_MARKET_SOURCES), (value) => {
-    const sources = parseMarketSources(parseJson(value));
-    return sources.ok
-      ? undefined
-      : `a JSON array of {"name", "index_url"}. ${sources.error.message.replace(/\.$/, '')}`;
-  }),
-};
+  'task_plugin.marketplace_sources': {
+    proof: 'settings.security',
+    ...json(writeMarketSources(DEFAULT_MARKET_SOURCES), (value) => {
+      const sources = parseMarketSources(parseJson(value));
+      return sources.ok
+        ? undefined
+        : `a JSON array of {"name", "index_url"}. ${sources.error.message.replace(/\.$/, '')}`;
+    }),
+  },
+} satisfies OptionRules;

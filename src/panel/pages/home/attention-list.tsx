@@ -24,6 +24,7 @@ const words: Readonly<Record<AttentionItem['code'], { title: TextKey; remedy: Te
   webhooks_late: { title: 'home.attention.webhooks_late', remedy: 'home.attention.webhooks_late.remedy' },
   model_unpriced: { title: 'home.attention.model_unpriced', remedy: 'home.attention.model_unpriced.remedy' },
   proxy_not_listed: { title: 'home.attention.proxy_not_listed', remedy: 'home.attention.proxy_not_listed.remedy' },
+  address_missing: { title: 'home.attention.address_missing', remedy: 'home.attention.address_missing.remedy' },
   setting_unsafe: { title: 'home.attention.setting_unsafe', remedy: 'home.attention.setting_unsafe.remedy' },
   ledger_mismatch: { title: 'home.attention.ledger_mismatch', remedy: 'home.attention.ledger_mismatch.remedy' },
   node_gone: { title: 'home.attention.node_gone', remedy: 'home.attention.node_gone.remedy' },

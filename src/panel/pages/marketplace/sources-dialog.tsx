@@ -4,8 +4,8 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { MarketOffer } from '../../api/types.ts';
-import { useChange } from '../../api/use-api.ts';
 import { useSession } from '../../session/session-context.tsx';
+import { useChangeWithProof } from '../../session/use-change-with-proof.ts';
 import { Answer } from '../../ui/answer.tsx';
 import { FailureNotice } from '../../ui/failure-notice.tsx';
 import { FormDialog, FormDialogButtons } from '../../ui/form-dialog.tsx';
@@ -40,7 +40,8 @@ function StoredSources({ onClose }: { onClose(): void }) {
 function SourcesForm({ stored, onClose }: { stored: readonly Source[]; onClose(): void }) {
   const { t } = useTranslation();
   const [entries, setEntries] = useState<readonly Entry[]>(() => stored.map((source, id) => ({ ...source, id })));
-  const change = useChange<Source[]>({
+  const change = useChangeWithProof<Source[]>({
+    scope: 'settings.security',
     request: (body) => ({ method: 'PUT', path, body }),
     stale: ['/api/plugin/task/marketplace', '/api/option'],
     onSuccess: () => {

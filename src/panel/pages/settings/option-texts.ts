@@ -7,8 +7,6 @@ export const optionTexts: Readonly<Record<string, OptionText>> = {
   SystemName: { name: 'option.SystemName', help: 'option.SystemName.help' },
   ServerAddress: { name: 'option.ServerAddress', help: 'option.ServerAddress.help' },
   TaskPublicAddress: { name: 'option.TaskPublicAddress', help: 'option.TaskPublicAddress.help' },
-  SelfUseModeEnabled: { name: 'option.SelfUseModeEnabled', help: 'option.SelfUseModeEnabled.help' },
-  DemoSiteEnabled: { name: 'option.DemoSiteEnabled', help: 'option.DemoSiteEnabled.help' },
   PasswordLoginEnabled: { name: 'option.PasswordLoginEnabled', help: 'option.PasswordLoginEnabled.help' },
   RegisterEnabled: { name: 'option.RegisterEnabled', help: 'option.RegisterEnabled.help' },
   PasswordRegisterEnabled: { name: 'option.PasswordRegisterEnabled', help: 'option.PasswordRegisterEnabled.help' },

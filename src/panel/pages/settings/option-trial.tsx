@@ -3,7 +3,7 @@ import { IconPlayerPlay } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Option, OptionTrial as Trial } from '../../api/types.ts';
-import { useChange } from '../../api/use-api.ts';
+import { useChangeWithProof } from '../../session/use-change-with-proof.ts';
 import { FailureNotice } from '../../ui/failure-notice.tsx';
 import { Section } from '../../ui/section.tsx';
 import { TrialSteps } from '../../ui/trial-steps.tsx';
@@ -12,7 +12,8 @@ import { TrialSteps } from '../../ui/trial-steps.tsx';
 export function OptionTrial({ what, isDirty }: { what: NonNullable<Option['trial']>; isDirty: boolean }) {
   const { t } = useTranslation();
   const [to, setTo] = useState('');
-  const change = useChange<string, Trial>({
+  const change = useChangeWithProof<string, Trial>({
+    scope: 'settings.security',
     request: (address) => ({
       method: 'POST',
       path: '/api/option/test',

@@ -4,7 +4,7 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import type { OAuthProvider } from '../../api/types.ts';
-import { useChange } from '../../api/use-api.ts';
+import { useChangeWithProof } from '../../session/use-change-with-proof.ts';
 import { CopyField } from '../../ui/copy-field.tsx';
 import { FailureNotice } from '../../ui/failure-notice.tsx';
 import { Fold } from '../../ui/fold.tsx';
@@ -22,7 +22,8 @@ export function ProviderForm({ stored }: { stored: OAuthProvider | null }) {
   const { t } = useTranslation();
   const navigate = useNavigateHere();
   const [force, setForce] = useState(false);
-  const change = useChange<Saving, OAuthProvider>({
+  const change = useChangeWithProof<Saving, OAuthProvider>({
+    scope: 'settings.security',
     request: ({ body, force: isForced }) => ({
       method: stored === null ? 'POST' : 'PUT',
       path: stored === null ? '/api/custom-oauth-provider' : `/api/custom-oauth-provider/${stored.id}`,

@@ -4,7 +4,8 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 import { useParams } from 'react-router';
 import type { OAuthProvider } from '../../api/types.ts';
-import { useApi, useChange } from '../../api/use-api.ts';
+import { useApi } from '../../api/use-api.ts';
+import { useChangeWithProof } from '../../session/use-change-with-proof.ts';
 import { Answer } from '../../ui/answer.tsx';
 import { BackLink } from '../../ui/back-link.tsx';
 import { useConfirm } from '../../ui/confirm.tsx';
@@ -57,7 +58,8 @@ function DeleteProvider({ provider }: { provider: OAuthProvider }) {
   const confirm = useConfirm();
   const navigate = useNavigateHere();
   const queries = useQueryClient();
-  const change = useChange<number>({
+  const change = useChangeWithProof<number>({
+    scope: 'settings.security',
     request: (id) => ({ method: 'DELETE', path: `/api/custom-oauth-provider/${id}` }),
     onSuccess: () => {
       tellDone(t('providers.deleted', { name: provider.name }));

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'react';
 import { ApiError } from '../../api/api-error.ts';
 import { findFaulty } from '../../api/read-faults.ts';
 import type { Option } from '../../api/types.ts';
-import { useChange } from '../../api/use-api.ts';
+import { useChangeWithProof } from '../../session/use-change-with-proof.ts';
 import { tellDone } from '../../ui/tell.ts';
 
 type Saving = { changes: readonly { key: string; value: string }[]; force: boolean };
@@ -33,7 +33,10 @@ export function useDrafts(options: readonly Option[], savedText: string): Drafts
   const [drafts, setDrafts] = useState<Readonly<Record<string, string>>>({});
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
   const queries = useQueryClient();
-  const change = useChange<Saving>({
+  const change = useChangeWithProof<Saving>({
+    scope: 'settings.security',
+    needsProof: ({ changes }) =>
+      options.some(({ key, proof }) => proof !== 'none' && changes.some((each) => each.key === key)),
     request: ({ changes, force }) => ({
       method: 'PUT',
       path: '/api/option',
