@@ -1,6 +1,7 @@
 import { cpus, loadavg } from 'node:os';
 import { performance } from 'node:perf_hooks';
 import { benchContent } from '../bench/content.ts';
+import { benchFairness } from '../bench/fairness.ts';
 import { benchHookCalls } from '../bench/hook-call.ts';
 import { benchObservers } from '../bench/observers.ts';
 import { benchPolling } from '../bench/polling.ts';
@@ -23,6 +24,7 @@ const PARTS: Record<string, () => Promise<Row[]>> = {
   sessions: benchSessions,
   normal: () => benchSubmissions('NORMAL'),
   full: () => benchSubmissions('FULL'),
+  fairness: benchFairness,
   content: benchContent,
   memory: benchTransfers,
   observers: benchObservers,

@@ -15,6 +15,7 @@ export {
   sha256Hex,
 } from './crypto.ts';
 export { AppError, defineErrors, type ErrorKind } from './errors.ts';
+export { createFairLimiter, type FairLimiter } from './fair-limiter.ts';
 export { createFairQueue, type FairQueue } from './fair-queue.ts';
 export { giveBack } from './give-back.ts';
 export {

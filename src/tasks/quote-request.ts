@@ -1,5 +1,5 @@
 import type { Quote } from '../billing/index.ts';
-import { type JsonObject, newTaskId } from '../kernel/index.ts';
+import { type JsonObject, newTaskId, userOwner } from '../kernel/index.ts';
 import { taskErrors } from './errors.ts';
 import { jsonRequest, type RequestManner } from './json-request.ts';
 import { prepareSubmission } from './prepare-submission.ts';
@@ -42,7 +42,12 @@ export async function quoteRequest(
       request: jsonRequest(`/v1/tasks/${pluginKey}`, value, { files }),
       intent: { model, action, requestBody: value },
     };
-    return (await prepareSubmission(deps, submission, channel, newTaskId(), localCredential)).quote;
+    const leave = await deps.submissions.enter({ owner: userOwner(caller.user.id), lane: pluginKey });
+    try {
+      return (await prepareSubmission(deps, submission, channel, newTaskId(), localCredential)).quote;
+    } finally {
+      leave();
+    }
   } finally {
     pin.release();
   }

@@ -1,4 +1,4 @@
-import { type AppError, newTaskId } from '../kernel/index.ts';
+import { type AppError, newTaskId, userOwner } from '../kernel/index.ts';
 import type { ChannelRecord, TaskRecord } from '../store/ports/index.ts';
 import { taskErrors } from './errors.ts';
 import { finishTask, leaseOf } from './finish-task.ts';
@@ -47,7 +47,9 @@ export async function submitTask(deps: TaskDeps, submission: Submission): Promis
     tried.push(channel.id);
     const told = { task_id: taskId, plugin: plugin.key, channel_id: channel.id };
     traceEvent(deps.logger, 'channel_choice', requestId, { ...told, attempt: tried.length });
+    const turn = { owner: userOwner(submission.caller.user.id), lane: plugin.key };
     let prepared: Prepared;
+    const leave = await deps.submissions.enter(turn);
     try {
       prepared = await prepareSubmission(deps, submission, channel, taskId);
       task = task
@@ -61,13 +63,18 @@ export async function submitTask(deps: TaskDeps, submission: Submission): Promis
       }
       if (task) await failSubmission(deps, await asStored(deps, task), error, mayComeAgain);
       throw error;
+    } finally {
+      leave();
     }
     traceEvent(deps.logger, 'reservation', requestId, { ...told, quota: task.quota });
     const held = leaseOf(task);
     const lease = keepLease(deps, taskId, (forMs) => deps.store.tasks.renew(held, forMs));
     try {
       const outcome = await sendSubmission(deps, submission, prepared);
-      if (outcome.kind === 'accepted') return await recordAccepted(deps, submission, prepared, task, outcome);
+      if (outcome.kind === 'accepted') {
+        const leaveAgain = await deps.submissions.enter(turn);
+        return await recordAccepted(deps, submission, prepared, task, outcome).finally(leaveAgain);
+      }
       lastError = outcome.error;
       mayComeAgain &&= outcome.mayComeAgain;
       deps.logger.info(

@@ -1,6 +1,6 @@
 import type { Billing } from '../billing/index.ts';
 import type { Channels } from '../channels/index.ts';
-import type { Clock, Json, JsonObject, Logger } from '../kernel/index.ts';
+import type { Clock, FairLimiter, Json, JsonObject, Logger } from '../kernel/index.ts';
 import type { LoadedPlugin, Pin } from '../plugins/index.ts';
 import type { ApiKeyRecord, Counters, Store, TaskRecord, UserRecord } from '../store/ports/index.ts';
 import type { ServiceAccountTokens, Upstream } from '../upstream/index.ts';
@@ -45,6 +45,8 @@ export type TaskDeps = TaskServices & {
   observations: ObservationGate;
   /** Admits who downloads with an API key. */
   downloads: DownloadGate;
+  /** Shares local work on submissions and quotes fairly among users; held by nobody while a vendor is asked. */
+  submissions: FairLimiter;
   /** Admits repeats of an Idempotency-Key that wait for their first request. */
   repeats: RepeatGate;
 };
