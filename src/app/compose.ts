@@ -51,7 +51,7 @@ import {
   serverAddress,
   taskPublicAddress,
 } from './public-address.ts';
-import { measureCaches, measurePolls, registerMetrics } from './register-metrics.ts';
+import { countSignIns, measureCaches, measurePolls, registerMetrics } from './register-metrics.ts';
 import { startCleanUp } from './run-clean-up.ts';
 import type { StopList } from './stop-list.ts';
 import { VERSION } from './version.ts';
@@ -150,6 +150,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
   const watchCache = measureCaches(metrics.registry);
   const shared = openShared(foundation, watchCache);
   const auth = createAuth({
+    onSignIn: countSignIns(metrics.registry),
     upstream,
     sendMail: createSendMail(),
     store,
@@ -340,6 +341,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
               deleteBatch: (limit) => store.idempotency.deleteExpired(clock.unix(), limit),
             },
             { step: 'webhooks', deleteBatch: (limit) => tasks.webhooks.deleteOld(limit) },
+            ...signInRetention(config, store, clock),
             { step: 'relayed requests', deleteBatch: (limit) => tasks.relay.deleteOld(limit) },
           ],
         });
@@ -356,6 +358,13 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
     },
     ...{ auth, channels, plugins, options: optionDesk },
   };
+}
+
+/** Sign-ins leave the audit log by themselves; changes stay. */
+function signInRetention({ auditSignInDays: days }: Config, store: Store, clock: Clock) {
+  if (days === 0) return [];
+  const deleteBatch = (limit: number) => store.logs.deleteAudit('sign_in', clock.unix() - days * 86_400, limit);
+  return [{ step: 'sign-ins of the audit log', deleteBatch }];
 }
 
 /** What nodes share through Redis; without it limits count for this node alone, and sessions are read from the database. */

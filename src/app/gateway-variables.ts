@@ -225,6 +225,13 @@ export const GATEWAY_VARIABLES = {
     default: 86_400,
     fallback: true,
   }),
+  auditSignInDays: variable({
+    env: 'AUDIT_SIGN_IN_DAYS',
+    group: 'sessions',
+    doc: 'Days that the audit log keeps sign-ins and their failures; 0: for good. All else that it has is kept for good.',
+    kind: integerOrOff(1, 3650),
+    default: 90,
+  }),
   sessionRevokedRetentionDays: variable({
     env: 'USER_SESSION_REVOKED_RETENTION_DAYS',
     group: 'sessions',

@@ -1,4 +1,4 @@
-import { Gauge, Histogram, type Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { WatchCache } from '../kernel/index.ts';
 import type { Sandbox } from '../sandbox/index.ts';
 import type { Tasks } from '../tasks/index.ts';
@@ -31,6 +31,17 @@ export function measureCaches(registry: Registry): WatchCache {
     },
   });
   return (cache, size) => void caches.set(cache, size);
+}
+
+/** Counts sign-ins by method and outcome; gives the function that takes each. */
+export function countSignIns(registry: Registry): (sample: { method: string; outcome: string }) => void {
+  const signIns = new Counter({
+    name: 'taskgate_sign_ins_total',
+    help: 'Sign-ins, confirmations and ends of sessions on this node, by method and by success or the reason of the failure.',
+    labelNames: ['method', 'outcome'],
+    registers: [registry],
+  });
+  return (sample) => signIns.inc(sample);
 }
 
 /** Adds the figures of polling and of the sandbox to `/metrics`; they are read whenever somebody asks. */

@@ -64,6 +64,7 @@ import { createRotateRefresh, type RefreshRequest } from './sessions/rotate-refr
 import { createSessionGate } from './sessions/session-gate.ts';
 import { createSetup, type Setup } from './setup/complete-setup.ts';
 import { type CreatedRoot, createCreateRoot, type NewRoot } from './setup/create-root.ts';
+import { createSignIns, type SignInSample } from './sign-ins/record-sign-ins.ts';
 import { type BindTelegram, createBindTelegram } from './telegram/bind-telegram.ts';
 import { createLogInWithTelegram, type TelegramLogin } from './telegram/log-in-with-telegram.ts';
 import { createAccessTokens } from './tokens/access-tokens.ts';
@@ -96,6 +97,8 @@ export type AuthDeps = {
   settings: () => AuthSettings;
   settingsIn: SettingsIn;
   watchCache?: WatchCache;
+  /** Told of every sign-in and failure, for the metrics. */
+  onSignIn?: (sample: SignInSample) => void;
 };
 
 /**
@@ -204,6 +207,7 @@ export function createAuth(deps: AuthDeps): Auth {
     proofs: createSecurityProofs(keys.proof, clock, allowedProofMethods),
     flows: createFlows(keys.flow, clock),
     passwords: createPasswordHashes(deps),
+    signIns: createSignIns(deps),
     limitGuesses: createGuessLimit(counters),
     authenticator: createAuthenticator(deps),
     backupCodes: createBackupCodes(config),

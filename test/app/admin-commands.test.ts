@@ -149,7 +149,8 @@ describe('admin reset-password', () => {
       'signing in with a password was off and is on again',
     );
     await until('root is let in', async () => (await logIn('root')).status === 200);
-    expect(auditOf(dataDir).at(-1)).toMatchObject({
+    const changes = auditOf(dataDir).filter((row) => !(row as { action: string }).action.startsWith('auth.'));
+    expect(changes.at(-1)).toMatchObject({
       action: 'user.password_reset',
       detail: JSON.stringify({ username: 'root', reset_factors: true, password_login_switched_on: true }),
     });

@@ -193,7 +193,7 @@ test('ASVS 6.3.2: a new database has no account, and no known name and password 
         ['admin', 'password'],
         ['taskgate', 'taskgate'],
       ].entries()) {
-        const origin = { ...ORIGIN, ip: `192.0.2.${i + 1}` };
+        const origin = originOf(`192.0.2.${i + 1}`);
         const attempt = auth.passwords.logIn({ username: username ?? '', password: password ?? '', origin });
         await refusal(attempt, 'auth.invalid_credentials');
       }

@@ -140,6 +140,7 @@ for (const dialect of RULE_DATABASES) {
             refreshToken: signedIn.refreshToken,
             authorization: undefined,
             expectedSid: undefined,
+            origin: ORIGIN,
           }),
       ],
       [

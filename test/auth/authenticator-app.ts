@@ -76,6 +76,6 @@ export const origins = () => {
   let last = 0;
   return () => {
     last += 1;
-    return { ...ORIGIN, ip: `198.51.${Math.floor(last / 250)}.${(last % 250) + 1}` };
+    return originOf(`198.51.${Math.floor(last / 250)}.${(last % 250) + 1}`);
   };
 };

@@ -134,6 +134,7 @@ export function openAuth(
     settingsIn?: Parameters<typeof createAuth>[0]['settingsIn'];
     /** Where mails go; nowhere unless given. */
     sendMail?: SendMail;
+    onSignIn?: Parameters<typeof createAuth>[0]['onSignIn'];
   } = {},
 ): Auth {
   const config = testConfig(options.config);
@@ -151,6 +152,7 @@ export function openAuth(
     config,
     settings,
     settingsIn: options.settingsIn ?? (async () => settings()),
+    ...(options.onSignIn ? { onSignIn: options.onSignIn } : {}),
   });
 }
 

@@ -5,7 +5,17 @@ import type { Auth } from '../../src/auth/index.ts';
 import { newUuid } from '../../src/kernel/index.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
-import { addUser, bearer, openAuth, openTestStore, overriding, refreshWith, signIn, testConfig } from './harness.ts';
+import {
+  addUser,
+  bearer,
+  ORIGIN,
+  openAuth,
+  openTestStore,
+  overriding,
+  refreshWith,
+  signIn,
+  testConfig,
+} from './harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 
@@ -135,7 +145,7 @@ for (const dialect of RULE_DATABASES) {
       }
       // A logout with something else in the place of the access token falls to the cookie, and there is none.
       for (const authorization of [refresh, apiKey, proof, setup]) {
-        const request = { refreshToken: undefined, authorization, expectedSid: undefined };
+        const request = { refreshToken: undefined, authorization, expectedSid: undefined, origin: ORIGIN };
         expect(await auth.sessions.logOut(request)).toEqual({ revokedSid: null, clearCookies: true });
       }
       await auth.authenticatePanel(bearer(signedIn));

@@ -223,7 +223,12 @@ for (const dialect of RULE_DATABASES) {
       const token = await create();
       await refusal(auth.authenticateApiKey(`Bearer ${token}`), 'auth.api_key_invalid');
       await refusal(refreshWith(auth, token), 'auth.unauthorized');
-      const request = { refreshToken: undefined, authorization: `Bearer ${token}`, expectedSid: undefined };
+      const request = {
+        refreshToken: undefined,
+        authorization: `Bearer ${token}`,
+        expectedSid: undefined,
+        origin: ORIGIN,
+      };
       expect(await auth.sessions.logOut(request)).toEqual({ revokedSid: null, clearCookies: true });
       expect(await speaker(token)).toEqual(['pat', user.id]);
     });

@@ -162,7 +162,7 @@ for (const dialect of RULE_DATABASES) {
           : made.principal;
 
         for (const method of ['2fa', 'password'] as const) {
-          const origin = { ...ORIGIN, ip: `192.0.2.${method.length}` };
+          const origin = originOf(`192.0.2.${method.length}`);
           const request = { method, code: '111111', password: 'not it', scope: SCOPE, origin } as const;
           const attempt = node.proofs.prove(principal, request);
           if (allowed.includes(method)) {

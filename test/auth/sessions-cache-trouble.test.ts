@@ -7,7 +7,7 @@ import type { Clock } from '../../src/kernel/index.ts';
 import { newSession } from '../contract/each-store.ts';
 import { DATABASES } from '../support/databases.ts';
 import { until } from '../support/until.ts';
-import { addUser, testConfig } from './harness.ts';
+import { addUser, ORIGIN, testConfig } from './harness.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 import { countTimeouts, openTwoNodes, type TwoNodes } from './two-nodes.ts';
 
@@ -68,7 +68,12 @@ async function startTraffic({ a, b }: TwoNodes, clock: Clock): Promise<{ faults:
       const authorization = ending[i];
       if (!authorization) break;
       touched.add(authorization);
-      await nodes[i % 2]?.sessions.logOut({ refreshToken: undefined, authorization, expectedSid: undefined });
+      await nodes[i % 2]?.sessions.logOut({
+        refreshToken: undefined,
+        authorization,
+        expectedSid: undefined,
+        origin: ORIGIN,
+      });
       ended.add(authorization);
       faults.ended += 1;
       // Before anything else is asked, on both.

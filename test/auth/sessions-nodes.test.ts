@@ -76,7 +76,12 @@ for (const dialect of DATABASES) {
         for (const withBearer of [true, false]) {
           const signedIn = await signInSeen();
           const authorization = withBearer ? bearer(signedIn) : undefined;
-          await a.auth.sessions.logOut({ refreshToken: signedIn.refreshToken, authorization, expectedSid: undefined });
+          await a.auth.sessions.logOut({
+            refreshToken: signedIn.refreshToken,
+            authorization,
+            expectedSid: undefined,
+            origin: ORIGIN,
+          });
           await expectEnded(signedIn);
         }
       });

@@ -131,7 +131,12 @@ for (const dialect of RULE_DATABASES) {
         });
         for (let i = 0; i < 2; i += 1) {
           const { refreshToken } = await signIn(limited, user);
-          await limited.sessions.logOut({ refreshToken, authorization: undefined, expectedSid: undefined });
+          await limited.sessions.logOut({
+            refreshToken,
+            authorization: undefined,
+            expectedSid: undefined,
+            origin: ORIGIN,
+          });
         }
         const error = await refusal(signIn(limited, user), 'auth.session_issuance_limit');
         expect(error.kind).toBe('rate_limited');
@@ -433,6 +438,7 @@ for (const dialect of RULE_DATABASES) {
           refreshToken: request.refreshToken,
           authorization: request.authorization,
           expectedSid: request.expectedSid,
+          origin: ORIGIN,
         });
 
       test('the cookie alone ends its session and is cleared', async () => {

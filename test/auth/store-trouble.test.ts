@@ -81,7 +81,9 @@ describe('trouble with the database is 503 and never a verdict', () => {
     test(`logout, ${nameOf(trouble)}`, async () => {
       const { refreshToken } = await signIn(openAuth(store), user);
       const node = openAuth(withTrouble(store, trouble));
-      await unavailable(node.sessions.logOut({ refreshToken, authorization: undefined, expectedSid: undefined }));
+      await unavailable(
+        node.sessions.logOut({ refreshToken, authorization: undefined, expectedSid: undefined, origin: ORIGIN }),
+      );
     });
   }
 
@@ -170,7 +172,7 @@ describe('trouble with the database beside a cache that works', () => {
     const { refreshToken } = other;
     const change = { currentPassword: PASSWORD, newPassword: 'another fine password', origin: ORIGIN };
     for (const work of [
-      () => node.sessions.logOut({ refreshToken, authorization: undefined, expectedSid: undefined }),
+      () => node.sessions.logOut({ refreshToken, authorization: undefined, expectedSid: undefined, origin: ORIGIN }),
       () => node.sessions.revoke(principal, sid),
       () => node.sessions.revokeOthers(principal),
       () => node.passwords.change(principal, change),

@@ -7,7 +7,16 @@ import { RULE_DATABASES } from '../support/databases.ts';
 import { startLivedTime } from '../support/lived-time.ts';
 import { PNG, startWeChatServer, WECHAT_TOKEN, type WeChatMood, type WeChatServer } from '../support/wechat-server.ts';
 import { addProtectedUser } from './authenticator-app.ts';
-import { addUser, enterQuickly, ORIGIN, openAuth, openTestStore, overriding, testSettings } from './harness.ts';
+import {
+  addUser,
+  enterQuickly,
+  ORIGIN,
+  openAuth,
+  openTestStore,
+  originOf,
+  overriding,
+  testSettings,
+} from './harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 
@@ -233,7 +242,7 @@ for (const dialect of RULE_DATABASES) {
         let addresses = 0;
         const elsewhere = () => {
           addresses += 1;
-          return { ...ORIGIN, ip: `203.0.113.${addresses}` };
+          return originOf(`203.0.113.${addresses}`);
         };
         const { subject } = await bound();
         const code = codeOf(subject);
@@ -263,7 +272,7 @@ for (const dialect of RULE_DATABASES) {
       });
 
       test('code guessing: five wrong ones a flow, fifty an address, whatever the flow', async () => {
-        const origin = { ...ORIGIN, ip: dialect === 'sqlite' ? '198.51.100.1' : '198.51.100.2' };
+        const origin = originOf(dialect === 'sqlite' ? '198.51.100.1' : '198.51.100.2');
         const flow = await beginLogin();
         for (let i = 0; i < 5; i += 1) await refusal(logIn('999999', flow, origin), 'auth.code_invalid');
         await refusal(logIn('999999', flow, origin), 'auth.flow_invalid');

@@ -5,6 +5,7 @@ import type { Flows, FlowTicket } from '../flows/flows.ts';
 import { bundleLogin, type SignedIn } from '../sessions/describe-session.ts';
 import { issueSession, type LoginMethod } from '../sessions/issue-session.ts';
 import type { RefreshTokens } from '../sessions/refresh-tokens.ts';
+import type { SignIns } from '../sign-ins/record-sign-ins.ts';
 import type { AccessTokens } from '../tokens/access-tokens.ts';
 import type { RequestOrigin } from '../types.ts';
 
@@ -43,8 +44,9 @@ export function createCompleteLogin(deps: {
   flows: Flows;
   accessTokens: AccessTokens;
   refreshTokens: RefreshTokens;
+  signIns: SignIns;
 }): CompleteLogin {
-  const { store, logger, flows, accessTokens } = deps;
+  const { store, logger, flows, accessTokens, signIns } = deps;
 
   return async ({ proven, method, origin, twoFactors, within }) => {
     const outcome = await store.transaction(async (tx) => {
@@ -56,10 +58,14 @@ export function createCompleteLogin(deps: {
       }
       return { issued: await issueSession(deps, tx, { proven: user, method, origin }) };
     });
-    if (outcome.due) return { kind: 'require_2fa', data: { require_2fa: true, ...outcome.due } };
+    if (outcome.due) {
+      signIns.secondFactorDue(method);
+      return { kind: 'require_2fa', data: { require_2fa: true, ...outcome.due } };
+    }
 
     const { session, user, refreshToken } = outcome.issued;
     logger.info({ userId: user.id, sid: session.sid, ip: session.ip, method: session.loginMethod }, 'signed in');
+    await signIns.succeeded({ method, origin, user, sid: session.sid });
     return {
       kind: 'session',
       bundle: await bundleLogin({ store, accessTokens }, session, user),

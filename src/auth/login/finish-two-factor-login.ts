@@ -2,6 +2,7 @@ import type { Store } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
 import type { Flows } from '../flows/flows.ts';
 import { USER_ENABLED } from '../sessions/check-session.ts';
+import type { SignInAttempt, SignIns } from '../sign-ins/record-sign-ins.ts';
 import type { SpendCode } from '../two-factor/spend-code.ts';
 import type { RequestOrigin } from '../types.ts';
 import type { CompleteLogin, LoginResult } from './complete-login.ts';
@@ -19,15 +20,19 @@ export function createFinishTwoFactorLogin(deps: {
   flows: Flows;
   spendCode: SpendCode;
   completeLogin: CompleteLogin;
+  signIns: SignIns;
 }): (login: TwoFactorLogin) => Promise<LoginResult> {
-  const { store, flows, spendCode, completeLogin } = deps;
+  const { store, flows, spendCode, completeLogin, signIns } = deps;
 
-  return async ({ flowToken, code, origin }) => {
+  return (login) => signIns.watch({ method: '2fa', origin: login.origin }, (attempt) => finish(login, attempt));
+
+  async function finish({ flowToken, code, origin }: TwoFactorLogin, attempt: SignInAttempt): Promise<LoginResult> {
     const { userId, payload } = await flows.find(store, flowToken, '2fa_login', {});
+    attempt.userId = userId;
     const user = await store.users.byId(userId);
     if (user?.status !== USER_ENABLED || user.authVersion !== payload.auth_version) throw authErrors.session_revoked();
 
-    return spendCode({ userId, code, ip: origin.decidingIp, accept: ['app', 'backup'] }, (use) =>
+    return spendCode({ userId, code, origin, accept: ['app', 'backup'] }, (use) =>
       completeLogin({
         proven: user,
         method: '2fa',
@@ -39,5 +44,5 @@ export function createFinishTwoFactorLogin(deps: {
         },
       }),
     );
-  };
+  }
 }

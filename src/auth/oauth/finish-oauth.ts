@@ -1,8 +1,9 @@
 import { type SecretBox, sanitizeMessage } from '../../kernel/index.ts';
-import type { Repositories, Store } from '../../store/ports/index.ts';
+import type { FlowRecord, Repositories, Store } from '../../store/ports/index.ts';
 import type { FlowBinding, Flows } from '../flows/flows.ts';
 import type { CompleteLogin } from '../login/complete-login.ts';
 import type { SessionPrincipal } from '../require-session.ts';
+import type { SignInAttempt, SignIns } from '../sign-ins/record-sign-ins.ts';
 import type { PanelPrincipal, RequestOrigin } from '../types.ts';
 import type { BindIdentity } from '../users/bind-identity.ts';
 import type { FindProvider } from './find-provider.ts';
@@ -41,8 +42,9 @@ export function createFinishOAuth(deps: {
   findOrMakeOwner: FindOrMakeOwner;
   bindIdentity: BindIdentity;
   completeLogin: CompleteLogin;
+  signIns: SignIns;
 }): (answer: OAuthReturn) => Promise<OAuthResult> {
-  const { store, secretBox, flows, findProvider, findOrMakeOwner, bindIdentity, completeLogin } = deps;
+  const { store, secretBox, flows, findProvider, findOrMakeOwner, bindIdentity, completeLogin, signIns } = deps;
 
   /** The flow that `state` names, and what it is bound to. */
   async function findFlow({ principal, provider, state }: OAuthReturn) {
@@ -78,6 +80,16 @@ export function createFinishOAuth(deps: {
 
   return async (answer) => {
     const { flow, binding } = await findFlow(answer);
+    const attempt = { method: `oauth:${answer.provider}`, origin: answer.origin };
+    // A binding is no sign-in.
+    if (binding.intent === 'bind') return finish(answer, { flow, binding, attempt });
+    return signIns.watch(attempt, (watched) => finish(answer, { flow, binding, attempt: watched }));
+  };
+
+  async function finish(
+    answer: OAuthReturn,
+    { flow, binding, attempt }: { flow: FlowRecord; binding: FlowBinding; attempt: SignInAttempt },
+  ): Promise<OAuthResult> {
     if (answer.error !== undefined) {
       await flows.consume(store, answer.state, 'oauth', binding);
       throw reportedError(answer);
@@ -87,8 +99,9 @@ export function createFinishOAuth(deps: {
     if (answer.code === undefined) throw providerFailed('The provider sent neither a code nor an error.');
     const { code, state, iss } = answer;
     const identity = await provider.identify({ ...secrets, code, state, iss });
+    attempt.identity = `${answer.provider}:${identity.subject}`;
     return binding.intent === 'bind' ? bind(answer, binding, identity) : logIn(answer, identity, secrets);
-  };
+  }
 }
 
 /** RFC 6749 4.1.2.1. The description is somebody else's text: one short line of it, and never more than text. */

@@ -4,6 +4,7 @@ import type { Upstream } from '../../upstream/index.ts';
 import type { AuthSettings, SettingsIn } from '../config.ts';
 import type { Flows } from '../flows/flows.ts';
 import type { CompleteLogin } from '../login/complete-login.ts';
+import type { SignIns } from '../sign-ins/record-sign-ins.ts';
 import type { BindIdentity } from '../users/bind-identity.ts';
 import { createBeginOAuth, type OAuthRequest, type OAuthTicket } from './begin-oauth.ts';
 import { type Bindings, createBindings } from './bindings.ts';
@@ -32,6 +33,7 @@ export function createOAuth(deps: {
   completeLogin: CompleteLogin;
   bindIdentity: BindIdentity;
   findOrMakeOwner: FindOrMakeOwner;
+  signIns: SignIns;
 }): OAuth {
   const parts = { ...deps, findProvider: createFindProvider(deps) };
   return {

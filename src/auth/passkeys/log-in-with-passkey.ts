@@ -6,6 +6,7 @@ import { authErrors } from '../errors.ts';
 import type { Flows } from '../flows/flows.ts';
 import type { CompleteLogin, LoginResult } from '../login/complete-login.ts';
 import { USER_ENABLED } from '../sessions/check-session.ts';
+import type { SignInAttempt, SignIns } from '../sign-ins/record-sign-ins.ts';
 import type { RequestOrigin } from '../types.ts';
 import { beginCeremony, type Ceremony } from './begin-ceremony.ts';
 import type { CheckAssertion } from './check-assertion.ts';
@@ -32,8 +33,9 @@ export function createLogInWithPasskey(deps: {
   flows: Flows;
   checkAssertion: CheckAssertion;
   completeLogin: CompleteLogin;
+  signIns: SignIns;
 }): LogInWithPasskey {
-  const { store, settings, flows, checkAssertion, completeLogin } = deps;
+  const { store, settings, flows, checkAssertion, completeLogin, signIns } = deps;
 
   return {
     async begin() {
@@ -45,28 +47,35 @@ export function createLogInWithPasskey(deps: {
       );
     },
 
-    async finish({ flowToken, credential, origin }) {
-      const party = requireRelyingParty(settings());
-      const flow = await flows.find(store, flowToken, 'passkey_login', {});
-      const asserted = await checkAssertion(party, String(flow.payload.challenge), credential, { needsHandle: true });
-      if (!asserted.ok) throw refused(asserted.error);
-      const { passkey, userVerified, noteUse } = asserted.value;
-      const user = await store.users.byId(passkey.userId);
-      if (user?.status !== USER_ENABLED) throw refused('the owner is disabled or gone');
-
-      return completeLogin({
-        proven: user,
-        method: 'passkey',
-        origin,
-        // The key is one factor; the PIN or the finger that opened it is the other.
-        twoFactors: userVerified,
-        async within(tx) {
-          await flows.consume(tx, flowToken, 'passkey_login', {});
-          if (!(await noteUse(tx))) throw refused('the passkey was used or deleted meanwhile');
-        },
-      });
-    },
+    finish: (login) =>
+      signIns.watch(
+        { method: 'passkey', origin: login.origin, identity: `passkey:${login.credential.id}` },
+        (attempt) => finish(login, attempt),
+      ),
   };
+
+  async function finish({ flowToken, credential, origin }: PasskeyLogin, attempt: SignInAttempt): Promise<LoginResult> {
+    const party = requireRelyingParty(settings());
+    const flow = await flows.find(store, flowToken, 'passkey_login', {});
+    const asserted = await checkAssertion(party, String(flow.payload.challenge), credential, { needsHandle: true });
+    if (!asserted.ok) throw refused(asserted.error);
+    const { passkey, userVerified, noteUse } = asserted.value;
+    attempt.userId = passkey.userId;
+    const user = await store.users.byId(passkey.userId);
+    if (user?.status !== USER_ENABLED) throw refused('the owner is disabled or gone');
+
+    return completeLogin({
+      proven: user,
+      method: 'passkey',
+      origin,
+      // The key is one factor; the PIN or the finger that opened it is the other.
+      twoFactors: userVerified,
+      async within(tx) {
+        await flows.consume(tx, flowToken, 'passkey_login', {});
+        if (!(await noteUse(tx))) throw refused('the passkey was used or deleted meanwhile');
+      },
+    });
+  }
 }
 
 const refused = (cause: unknown): AppError =>

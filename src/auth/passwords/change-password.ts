@@ -2,6 +2,7 @@ import type { ChangeSecurity } from '../change-security.ts';
 import type { GuessLimit } from '../limits/limit-guesses.ts';
 import { requireSession } from '../require-session.ts';
 import type { RotationBundle } from '../sessions/describe-session.ts';
+import type { SignIns } from '../sign-ins/record-sign-ins.ts';
 import type { PanelPrincipal, RequestOrigin } from '../types.ts';
 import { validateNewPassword } from '../users/validate-account.ts';
 import { confirmPassword } from './confirm-password.ts';
@@ -18,6 +19,7 @@ export type PasswordChange = { currentPassword: string; newPassword: string; ori
 export function createChangePassword(deps: {
   passwords: PasswordHashes;
   limitGuesses: GuessLimit;
+  signIns: SignIns;
   changeSecurity: ChangeSecurity;
 }): (principal: PanelPrincipal, change: PasswordChange) => Promise<RotationBundle> {
   const { passwords, changeSecurity } = deps;
@@ -25,7 +27,7 @@ export function createChangePassword(deps: {
   return async (principal, { currentPassword, newPassword, origin }) => {
     const { user } = requireSession(principal);
     await validateNewPassword(newPassword, user.username);
-    await confirmPassword(deps, user, { password: currentPassword, param: 'original_password', ip: origin.decidingIp });
+    await confirmPassword(deps, user, { password: currentPassword, param: 'original_password', origin });
     const passwordHash = await passwords.hash(newPassword);
     return changeSecurity(principal, {
       reason: 'password_changed',

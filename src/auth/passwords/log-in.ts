@@ -6,6 +6,7 @@ import type { AccountSlowdown } from '../limits/slow-account.ts';
 import type { CompleteLogin, LoginResult } from '../login/complete-login.ts';
 import { USER_ENABLED } from '../sessions/check-session.ts';
 import type { FindOwnSession } from '../sessions/find-own-session.ts';
+import type { SignIns } from '../sign-ins/record-sign-ins.ts';
 import type { RequestOrigin } from '../types.ts';
 import type { PasswordHashes } from './password-hashes.ts';
 
@@ -31,9 +32,10 @@ export function createLogIn(deps: {
   slowdown: AccountSlowdown;
   findOwnSession: FindOwnSession;
   completeLogin: CompleteLogin;
+  signIns: SignIns;
   settings: () => AuthSettings;
 }): (request: LoginRequest) => Promise<LoginResult> {
-  const { store, passwords, limitGuesses, slowdown, findOwnSession, completeLogin } = deps;
+  const { store, passwords, limitGuesses, slowdown, findOwnSession, completeLogin, signIns } = deps;
 
   async function prove(login: string, password: string): Promise<UserRecord | undefined> {
     const user = await store.users.byLogin(login);
@@ -48,6 +50,13 @@ export function createLogIn(deps: {
     if (password === '') throw invalidField('password', 'a password is required.');
 
     // Counted by what was typed, not by the account found: a shared count of name and address would tell that both are one's.
+    return signIns.watch({ method: 'password', origin, login }, () => logIn(login, { password, origin, refreshToken }));
+  };
+
+  async function logIn(
+    login: string,
+    { password, origin, refreshToken }: Omit<LoginRequest, 'username'>,
+  ): Promise<LoginResult> {
     const account = foldSpelling(login);
     const sid = await findOwnSession(refreshToken, login);
     let seconds = 0;
@@ -60,7 +69,7 @@ export function createLogIn(deps: {
     if (!proven) throw authErrors.invalid_credentials();
 
     return completeLogin({ proven, method: 'password', origin, twoFactors: false });
-  };
+  }
 }
 
 /** At least as coarse as the database's own folding, which takes a dotted capital I for an i: another spelling is no further guess. */

@@ -5,6 +5,7 @@ import type { GuessLimit } from '../limits/limit-guesses.ts';
 import { confirmPassword } from '../passwords/confirm-password.ts';
 import type { PasswordHashes } from '../passwords/password-hashes.ts';
 import { requireSession } from '../require-session.ts';
+import type { SignIns } from '../sign-ins/record-sign-ins.ts';
 import type { SpendCode } from '../two-factor/spend-code.ts';
 import type { PanelPrincipal, RequestOrigin } from '../types.ts';
 import { type AllowedProofMethods, wrongMethod } from './allowed-methods.ts';
@@ -30,6 +31,7 @@ export function createProveIdentity(deps: {
   logger: Logger;
   passwords: PasswordHashes;
   limitGuesses: GuessLimit;
+  signIns: SignIns;
   spendCode: SpendCode;
   proofs: SecurityProofs;
   allowedProofMethods: AllowedProofMethods;
@@ -43,10 +45,10 @@ export function createProveIdentity(deps: {
 
     if (method === 'password') {
       if (password === undefined) throw invalidField('password', 'is required with the method password.');
-      await confirmPassword(deps, session.user, { password, param: 'password', ip: origin.decidingIp });
+      await confirmPassword(deps, session.user, { password, param: 'password', origin });
     } else {
       if (code === undefined) throw invalidField('code', 'is required with the method 2fa.');
-      const attempt = { userId: session.user.id, code, ip: origin.decidingIp, accept: ['app', 'backup'] } as const;
+      const attempt = { userId: session.user.id, code, origin, accept: ['app', 'backup'] } as const;
       await spendCode(attempt, (use) => store.transaction(use));
     }
     logger.info({ userId: session.user.id, sid: session.sid, method, scope }, 'security proof given');

@@ -1,8 +1,10 @@
 import { type Clock, constantTimeEqual } from '../../kernel/index.ts';
-import type { Store } from '../../store/ports/index.ts';
+import type { SessionRecord, Store } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
 import { parseAuthorization } from '../parse-authorization.ts';
+import type { SignIns } from '../sign-ins/record-sign-ins.ts';
 import type { AccessClaims, AccessTokens } from '../tokens/access-tokens.ts';
+import type { RequestOrigin } from '../types.ts';
 import { holdsSession } from './find-own-session.ts';
 import { parseRefreshToken, type RefreshTokens } from './refresh-tokens.ts';
 import type { SessionGate } from './session-gate.ts';
@@ -13,6 +15,7 @@ export type LogoutRequest = {
   authorization: string | undefined;
   /** `X-Auth-Session` */
   expectedSid: string | undefined;
+  origin: RequestOrigin;
 };
 
 export type LogoutResult = {
@@ -32,8 +35,9 @@ export function createLogOut(deps: {
   accessTokens: AccessTokens;
   refreshTokens: RefreshTokens;
   sessions: SessionGate;
+  signIns: SignIns;
 }): (request: LogoutRequest) => Promise<LogoutResult> {
-  const { store, clock, accessTokens, refreshTokens, sessions } = deps;
+  const { store, clock, accessTokens, refreshTokens, sessions, signIns } = deps;
 
   /** Its signature and time alone count: a token whose session has ended may still sign out. */
   async function readBearer(header: string | undefined): Promise<AccessClaims | undefined> {
@@ -41,7 +45,11 @@ export function createLogOut(deps: {
     return credential === undefined ? undefined : accessTokens.verify(credential).catch(() => undefined);
   }
 
-  return async ({ refreshToken, authorization, expectedSid }) => {
+  async function end(session: SessionRecord, origin: RequestOrigin): Promise<void> {
+    if (await sessions.end(session, 'logout')) await signIns.ended('auth.logout', { ...session, origin });
+  }
+
+  return async ({ refreshToken, authorization, expectedSid, origin }) => {
     const cookie = parseRefreshToken(refreshToken);
     const names = (sid: string) => expectedSid === undefined || constantTimeEqual(expectedSid, sid);
     if (cookie && !names(cookie.sid)) throw authErrors.session_mismatch();
@@ -50,7 +58,7 @@ export function createLogOut(deps: {
     if (bearer) {
       if (!names(bearer.sid)) throw authErrors.session_mismatch();
       const session = await store.sessions.bySid(bearer.sid);
-      if (session) await sessions.end(session, 'logout');
+      if (session) await end(session, origin);
       return { revokedSid: bearer.sid, clearCookies: cookie?.sid === bearer.sid };
     }
 
@@ -58,7 +66,7 @@ export function createLogOut(deps: {
       const session = await store.sessions.bySid(cookie.sid);
       // Any other secret is answered alike and ends nothing: knowing a session's id is not enough to sign it out.
       const holds = session && holdsSession(refreshTokens, { session, token: cookie, now: clock.unix() });
-      if (holds) await sessions.end(session, 'logout');
+      if (holds) await end(session, origin);
     }
     return { revokedSid: null, clearCookies: true };
   };

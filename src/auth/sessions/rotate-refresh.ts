@@ -2,6 +2,7 @@ import type { Clock, Logger } from '../../kernel/index.ts';
 import type { SessionRecord, Store } from '../../store/ports/index.ts';
 import type { AuthConfig } from '../config.ts';
 import { authErrors } from '../errors.ts';
+import type { SignIns } from '../sign-ins/record-sign-ins.ts';
 import type { AccessTokens } from '../tokens/access-tokens.ts';
 import type { RequestOrigin } from '../types.ts';
 import { isIdle, isLive, stillTrusts } from './check-session.ts';
@@ -40,12 +41,19 @@ export function createRotateRefresh(deps: {
   accessTokens: AccessTokens;
   refreshTokens: RefreshTokens;
   sessions: SessionGate;
+  signIns: SignIns;
 }): (request: RefreshRequest) => Promise<SignedIn> {
-  const { store, clock, logger, config, refreshTokens, sessions } = deps;
+  const { store, clock, logger, config, refreshTokens, sessions, signIns } = deps;
 
   async function revoke(session: SessionRecord, reason: string): Promise<never> {
     await sessions.end(session, reason);
     logger.warn({ sid: session.sid, userId: session.userId, reason }, 'session revoked at refresh');
+    throw authErrors.session_revoked();
+  }
+
+  async function refuseReuse(session: SessionRecord, origin: RequestOrigin): Promise<never> {
+    if (await sessions.end(session, 'refresh_reuse')) await signIns.ended('auth.refresh_reuse', { ...session, origin });
+    logger.warn({ sid: session.sid, userId: session.userId, reason: 'refresh_reuse' }, 'session revoked at refresh');
     throw authErrors.session_revoked();
   }
 
@@ -89,7 +97,7 @@ export function createRotateRefresh(deps: {
       result = await rotate(session, token, origin);
       if (!result) return undefined;
     } else {
-      if (clock.unix() > session.previousValidUntil) return revoke(session, 'refresh_reuse');
+      if (clock.unix() > session.previousValidUntil) return refuseReuse(session, origin);
       const next = refreshTokens.takenSuccessor(session, token);
       if (!next) throw authErrors.refresh_race();
       result = { session, next };

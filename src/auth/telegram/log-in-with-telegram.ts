@@ -5,6 +5,7 @@ import { authErrors } from '../errors.ts';
 import type { Flows } from '../flows/flows.ts';
 import type { CompleteLogin, LoginResult } from '../login/complete-login.ts';
 import { USER_ENABLED } from '../sessions/check-session.ts';
+import type { SignInAttempt, SignIns } from '../sign-ins/record-sign-ins.ts';
 import type { RequestOrigin } from '../types.ts';
 import { readAssertion } from './read-assertion.ts';
 import { requireTelegram, TELEGRAM } from './telegram.ts';
@@ -26,14 +27,18 @@ export function createLogInWithTelegram(deps: {
   settings: () => AuthSettings;
   flows: Flows;
   completeLogin: CompleteLogin;
+  signIns: SignIns;
 }): (login: TelegramLogin) => Promise<LoginResult> {
-  const { store, clock, settings, flows, completeLogin } = deps;
+  const { store, clock, settings, flows, completeLogin, signIns } = deps;
 
-  return async ({ query, origin }) => {
+  return (login) => signIns.watch({ method: TELEGRAM, origin: login.origin }, (attempt) => logIn(login, attempt));
+
+  async function logIn({ query, origin }: TelegramLogin, attempt: SignInAttempt): Promise<LoginResult> {
     const { botToken } = requireTelegram(settings());
     const read = readAssertion(query, botToken, clock.unix());
     if (!read.ok) throw refused(read.error);
     const { subject, text, expiresAt } = read.value;
+    attempt.identity = `${TELEGRAM}:${subject}`;
     const owner = await store.identities.owner(TELEGRAM, subject);
     if (!owner) throw authErrors.identity_unbound();
     const user = await store.users.byId(owner.userId);
@@ -49,7 +54,7 @@ export function createLogInWithTelegram(deps: {
         if ((await tx.identities.owner(TELEGRAM, subject))?.userId !== user.id) throw authErrors.identity_unbound();
       },
     });
-  };
+  }
 }
 
 const refused = (cause: string): AppError =>

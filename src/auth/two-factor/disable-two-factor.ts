@@ -18,7 +18,7 @@ export function createDisableTwoFactor(deps: {
 
   return async (principal, { code, origin }) => {
     const { user } = requireSession(principal);
-    return spendCode({ userId: user.id, code, ip: origin.decidingIp, accept: ['app', 'backup'] }, (use) =>
+    return spendCode({ userId: user.id, code, origin, accept: ['app', 'backup'] }, (use) =>
       changeSecurity(principal, {
         reason: 'twofa_disabled',
         async write(tx) {

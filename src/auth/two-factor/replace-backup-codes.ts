@@ -25,7 +25,7 @@ export function createReplaceBackupCodes(deps: {
   return async (principal, { code, origin }) => {
     const { user } = requireSession(principal);
     const codes = backupCodes.create();
-    const bundle = await spendCode({ userId: user.id, code, ip: origin.decidingIp, accept: ['app'] }, (use) =>
+    const bundle = await spendCode({ userId: user.id, code, origin, accept: ['app'] }, (use) =>
       changeSecurity(principal, {
         reason: 'twofa_backup_codes_regenerated',
         async write(tx) {

@@ -2,7 +2,8 @@ import type { Clock } from '../../kernel/index.ts';
 import type { Repositories, Store, TwoFactorRecord } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
 import type { GuessLimit } from '../limits/limit-guesses.ts';
-import type { DecidingIp } from '../types.ts';
+import type { SignIns } from '../sign-ins/record-sign-ins.ts';
+import type { RequestOrigin } from '../types.ts';
 import type { Authenticator } from './authenticator.ts';
 import type { BackupCodes } from './backup-codes.ts';
 import { readCode, type TypedCode } from './read-code.ts';
@@ -11,7 +12,7 @@ export type CodeAttempt = {
   userId: number;
   /** As typed. */
   code: string;
-  ip: DecidingIp;
+  origin: RequestOrigin;
   accept: readonly TypedCode['kind'][];
 };
 
@@ -36,8 +37,9 @@ export function createSpendCode(deps: {
   limitGuesses: GuessLimit;
   authenticator: Authenticator;
   backupCodes: BackupCodes;
+  signIns: SignIns;
 }): SpendCode {
-  const { store, clock, limitGuesses, authenticator, backupCodes } = deps;
+  const { store, clock, limitGuesses, authenticator, backupCodes, signIns } = deps;
 
   async function requireUnlocked(userId: number): Promise<TwoFactorRecord> {
     const factor = await store.twoFactor.byUser(userId);
@@ -68,15 +70,25 @@ export function createSpendCode(deps: {
     return step === undefined ? undefined : (tx: Repositories) => tx.twoFactor.useStep(userId, step);
   }
 
-  return async ({ userId, code, ip, accept }, work) => {
-    const typed = readCode(code);
+  return async (asked, work) => {
+    const typed = readCode(asked.code);
     // No guess: nothing of this form can be right.
-    if (!typed || !accept.includes(typed.kind)) throw authErrors.code_invalid({ param: 'code' });
+    if (!typed || !asked.accept.includes(typed.kind)) throw authErrors.code_invalid({ param: 'code' });
+    const { userId, origin } = asked;
+    const attempt = { method: '2fa', origin, userId, confirms: true } as const;
+    return signIns.watch({ ...attempt }, () => spend(asked, typed, work));
+  };
+
+  async function spend<T>(
+    { userId, origin }: CodeAttempt,
+    typed: TypedCode,
+    work: (use: UseCode) => Promise<T>,
+  ): Promise<T> {
     const factor = await requireUnlocked(userId);
     // Before the attempt is counted: what cannot be checked is no wrong code.
     const secret = typed.kind === 'app' ? authenticator.open(factor) : '';
 
-    const spent = await limitGuesses(`code:${userId}`, ip, async () => {
+    const spent = await limitGuesses(`code:${userId}`, origin.decidingIp, async () => {
       await countAttempt(userId);
       const use = findUse(typed, userId, secret);
       if (!use) return undefined;
@@ -96,5 +108,5 @@ export function createSpendCode(deps: {
     });
     if (!spent) throw authErrors.code_invalid({ param: 'code' });
     return spent.value;
-  };
+  }
 }

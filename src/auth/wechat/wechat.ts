@@ -5,6 +5,7 @@ import type { CompleteLogin } from '../login/complete-login.ts';
 import type { FindOrMakeOwner, OwnerLogin } from '../oauth/own-identity.ts';
 import { requireSession, type SessionPrincipal } from '../require-session.ts';
 import { rememberSession } from '../sessions/origin-session.ts';
+import type { SignIns } from '../sign-ins/record-sign-ins.ts';
 import type { PanelPrincipal, RequestOrigin } from '../types.ts';
 import { type BindIdentity, requireUnbound } from '../users/bind-identity.ts';
 import { type IdentifyByCode, requireWeChat, WECHAT } from './identify-by-code.ts';
@@ -31,11 +32,12 @@ export function createWeChat(deps: {
   settings: () => AuthSettings;
   flows: Flows;
   completeLogin: CompleteLogin;
+  signIns: SignIns;
   identifyByCode: IdentifyByCode;
   findOrMakeOwner: FindOrMakeOwner;
   bindIdentity: BindIdentity;
 }): WeChat {
-  const { store, settings, flows, completeLogin, identifyByCode, findOrMakeOwner, bindIdentity } = deps;
+  const { store, settings, flows, completeLogin, identifyByCode, findOrMakeOwner, bindIdentity, signIns } = deps;
   const login: FlowBinding = { provider: WECHAT, intent: 'login' };
 
   /** Whose code it is, asked only for a flow that can still be used. */
@@ -52,19 +54,21 @@ export function createWeChat(deps: {
       return flows.begin(store, 'wechat_login', login, {});
     },
 
-    async logIn(answer) {
-      const subject = await identify(answer, login);
-      const identity = { subject, username: '', displayName: 'WeChat User', email: '' };
-      return findOrMakeOwner({ provider: WECHAT, identity, affCode: '' }, (proven) =>
-        completeLogin({
-          proven,
-          method: WECHAT,
-          origin: answer.origin,
-          twoFactors: false,
-          within: async (tx) => void (await flows.consume(tx, answer.flowToken, 'wechat_login', login)),
-        }),
-      );
-    },
+    logIn: (answer) =>
+      signIns.watch({ method: WECHAT, origin: answer.origin }, async (attempt) => {
+        const subject = await identify(answer, login);
+        attempt.identity = `${WECHAT}:${subject}`;
+        const identity = { subject, username: '', displayName: 'WeChat User', email: '' };
+        return findOrMakeOwner({ provider: WECHAT, identity, affCode: '' }, (proven) =>
+          completeLogin({
+            proven,
+            method: WECHAT,
+            origin: answer.origin,
+            twoFactors: false,
+            within: async (tx) => void (await flows.consume(tx, answer.flowToken, 'wechat_login', login)),
+          }),
+        );
+      }),
 
     async beginBinding(principal) {
       requireWeChat(settings());

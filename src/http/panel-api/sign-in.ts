@@ -83,10 +83,11 @@ export function signInRoutes(kit: Kit, deps: { auth: Auth; cookies: SessionCooki
     )
     .post(
       '/api/user/auth/logout',
-      async ({ request, cookie }) => {
+      async ({ request, cookie, origin }) => {
         const { revokedSid, clearCookies } = await auth.sessions.logOut({
           ...readRefresh(request, cookie),
           authorization: request.headers.get('authorization') ?? undefined,
+          origin,
         });
         if (clearCookies) cookies.clear(cookie);
         return ok({ revoked_sid: revokedSid, cookie_cleared: clearCookies });

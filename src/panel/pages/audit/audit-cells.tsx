@@ -6,27 +6,33 @@ import { Link } from 'react-router';
 import type { AuditEntry } from '../../api/types.ts';
 import { useFormat } from '../../ui/use-format.ts';
 import classes from './audit.module.css';
-import { actionTexts, methodTexts } from './audit-texts.ts';
+import { actionTexts, methodTexts, signInTexts } from './audit-texts.ts';
 import { findTarget } from './find-target.ts';
 import { type Change, listChanges, listFacts } from './list-changes.ts';
 
 type CellProps = { entry: AuditEntry };
 
-function useAction({ action }: AuditEntry): string {
+/** What was done, and the whole sentence with who did it. */
+function useAction({ action, username }: AuditEntry): { what: string; sentence: string } {
   const { t } = useTranslation();
+  const signIn = signInTexts[action];
+  if (signIn !== undefined) {
+    const sentence = t(signIn, { name: username || t('audit.unknownAccount') });
+    return { what: sentence, sentence };
+  }
   const text = actionTexts[action];
-  return text === undefined ? action : t(text);
+  const what = text === undefined ? action : t(text);
+  return { what, sentence: t('audit.by', { who: username || t('audit.system'), what }) };
 }
 
 /** As a sentence, with what it was done to. */
 export function AuditWhat({ entry }: CellProps) {
-  const { t } = useTranslation();
-  const what = useAction(entry);
+  const { sentence } = useAction(entry);
   const path = findTarget(entry.target);
   return (
     <div className={classes.what}>
       <Text size="sm" fw={550}>
-        {t('audit.by', { who: entry.username || t('audit.system'), what })}
+        {sentence}
       </Text>
       {path === null ? (
         <Text size="xs" c="dimmed">
@@ -65,7 +71,7 @@ export function AuditChanges({ entry }: CellProps) {
   const format = useFormat();
   const id = useId();
   const [isOpen, setOpen] = useState(false);
-  const what = useAction(entry);
+  const { what } = useAction(entry);
   const changes = listChanges(entry.detail, format.time);
   const facts = listFacts(entry.detail, format.time);
   if (changes.length + facts.length === 0) return null;

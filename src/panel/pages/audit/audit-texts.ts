@@ -59,6 +59,16 @@ export const actionTexts: Readonly<Record<string, TextKey>> = {
   'user.token.delete': 'audit.action.user.token.delete',
 };
 
+/** What happened at a sign-in, as a whole sentence: whoever failed is not the account that they tried. */
+export const signInTexts: Readonly<Record<string, TextKey>> = {
+  'auth.login': 'audit.signIn.login',
+  'auth.login_failed': 'audit.signIn.login_failed',
+  'auth.locked': 'audit.signIn.locked',
+  'auth.factor_failed': 'audit.signIn.factor_failed',
+  'auth.refresh_reuse': 'audit.signIn.refresh_reuse',
+  'auth.logout': 'audit.signIn.logout',
+};
+
 /** By which way it was done. */
 export const methodTexts: Readonly<Record<string, TextKey>> = {
   session: 'audit.method.session',
@@ -67,10 +77,16 @@ export const methodTexts: Readonly<Record<string, TextKey>> = {
   setup: 'audit.method.setup',
   registration: 'audit.method.registration',
   mailed_link: 'audit.method.mailed_link',
+  password: 'audit.method.password',
+  '2fa': 'audit.method.2fa',
+  passkey: 'audit.method.passkey',
+  telegram: 'audit.method.telegram',
+  wechat: 'audit.method.wechat',
 };
 
 /** What actions can be narrowed to: their beginnings. */
 export const areaTexts: Readonly<Record<string, TextKey>> = {
+  auth: 'audit.area.auth',
   channel: 'audit.area.channel',
   plugin: 'audit.area.plugin',
   price: 'audit.area.price',

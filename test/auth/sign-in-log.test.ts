@@ -1,0 +1,149 @@
+/** Sign-ins in the audit log. */
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import type { Auth } from '../../src/auth/index.ts';
+import type { AuditRecord, Store, UserRecord } from '../../src/store/ports/index.ts';
+import { addProtectedUser, firstStep, wrongCode } from './authenticator-app.ts';
+import { addUser, bearer, openAuth, openTestStore, originOf, PASSWORD, refreshWith, signIn } from './harness.ts';
+import { refusal } from './refusal.ts';
+import { createTestClock, type TestClock } from './test-clock.ts';
+
+describe('sign-ins in the audit log', () => {
+  let opened: Awaited<ReturnType<typeof openTestStore>>;
+  let store: Store;
+  let auth: Auth;
+  let clock: TestClock;
+  let samples: string[];
+  let addresses = 0;
+  beforeEach(async () => {
+    opened = await openTestStore('sqlite');
+    store = opened.store;
+    clock = { ...createTestClock(), sleep: async () => {} };
+    samples = [];
+    auth = openAuth(store, { clock, onSignIn: ({ method, outcome }) => samples.push(`${method} ${outcome}`) });
+  });
+  afterEach(() => opened.stop());
+
+  const elsewhere = () => {
+    addresses += 1;
+    return originOf(`10.1.${addresses >> 8}.${addresses & 255}`, 'a browser');
+  };
+  const rows = async (): Promise<AuditRecord[]> =>
+    (await store.logs.listAudit({ action: 'auth.' }, { page: 1, pageSize: 100 })).items.reverse();
+  const guess = (username: string, origin = elsewhere()) =>
+    auth.passwords.logIn({ username, password: 'not the password', origin }).catch(() => undefined);
+  const about = (user: UserRecord) => ({
+    userId: user.id,
+    username: user.username,
+    target: `user:${user.id}`,
+  });
+
+  test('a sign-in and a sign-out, with account, method and address', async () => {
+    const user = await addUser(store);
+    const origin = elsewhere();
+    const signedIn = await signIn(auth, user, origin);
+    const end = {
+      refreshToken: signedIn.refreshToken,
+      authorization: bearer(signedIn),
+      expectedSid: undefined,
+      origin,
+    };
+    await auth.sessions.logOut(end);
+    await auth.sessions.logOut(end);
+    const session = signedIn.bundle.session.sid;
+    expect(await rows()).toMatchObject([
+      { ...about(user), action: 'auth.login', authMethod: 'password', ip: origin.ip, detail: { session } },
+      { ...about(user), action: 'auth.logout', authMethod: 'password', ip: origin.ip, detail: { session } },
+    ]);
+    expect(samples).toEqual(['password success', 'password logout']);
+  });
+
+  test('a failure names the account; a name without one has a digest alone, the same for each spelling', async () => {
+    const user = await addUser(store);
+    await guess(user.username.toUpperCase());
+    await guess('A password typed as a name');
+    await guess('a password typed as a NAME');
+    const [known, unknown, again] = await rows();
+    expect(known).toMatchObject({
+      ...about(user),
+      action: 'auth.login_failed',
+      detail: { reason: 'invalid_credentials' },
+    });
+    expect(unknown).toMatchObject({ userId: null, username: '' });
+    expect(unknown?.target).toMatch(/^name:[0-9a-f]{32}$/);
+    expect(again?.target).toBe(unknown?.target ?? '');
+    expect(JSON.stringify(await rows())).not.toMatch(/typed as a name/i);
+    expect(samples).toEqual(Array(3).fill('password invalid_credentials'));
+  });
+
+  test('a lock has one row, however often somebody goes on', async () => {
+    const user = await addUser(store);
+    const origin = elsewhere();
+    for (let i = 0; i < 12; i += 1) await guess(user.username, origin);
+    const actions = (await rows()).map(({ action }) => action);
+    expect(actions).toEqual([...Array(5).fill('auth.login_failed'), 'auth.locked']);
+  });
+
+  test('a flood of failures: twenty rows for an account, then one for each doubling, with the number', async () => {
+    const user = await addUser(store);
+    for (let i = 0; i < 90; i += 1) await guess(user.username);
+    const found = await rows();
+    expect(found).toHaveLength(22);
+    expect(found.slice(-2).map(({ detail }) => detail.failures_this_hour)).toEqual([40, 80]);
+    // The owner's sign-in is there all the same.
+    await signIn(auth, user, elsewhere());
+    expect((await rows()).at(-1)?.action).toBe('auth.login');
+  });
+
+  test('a second factor: its wrong codes once each, the step before it not, and its success', async () => {
+    const { user, app } = await addProtectedUser(auth, store, clock);
+    const before = (await rows()).length;
+    const flowToken = await firstStep(auth, user);
+    const origin = elsewhere();
+    const finish = (code: string) => auth.twoFactor.finishLogin({ flowToken, code, origin });
+    await refusal(finish(wrongCode(app)), 'auth.code_invalid');
+    await finish(app.code());
+    expect((await rows()).slice(before)).toMatchObject([
+      { ...about(user), action: 'auth.factor_failed', authMethod: '2fa', detail: { reason: 'code_invalid' } },
+      { ...about(user), action: 'auth.login', authMethod: '2fa' },
+    ]);
+    expect(samples.slice(-3)).toEqual(['password second_factor_due', '2fa code_invalid', '2fa success']);
+  });
+
+  test('a wrong password that was to confirm something inside a session', async () => {
+    const user = await addUser(store);
+    const signedIn = await signIn(auth, user);
+    const principal = await auth.authenticatePanel(bearer(signedIn));
+    const change = { currentPassword: 'wrong', newPassword: `${PASSWORD} 2`, origin: elsewhere() };
+    await refusal(auth.passwords.change(principal, change), 'auth.password_invalid');
+    expect((await rows()).at(-1)).toMatchObject({
+      ...about(user),
+      action: 'auth.factor_failed',
+      authMethod: 'password',
+    });
+  });
+
+  test('a stolen refresh token that comes back ends the session and is told', async () => {
+    const user = await addUser(store);
+    const signedIn = await signIn(auth, user);
+    await refreshWith(auth, signedIn.refreshToken);
+    clock.advance(31);
+    await refusal(refreshWith(auth, signedIn.refreshToken), 'auth.session_revoked');
+    const told = (await rows()).filter(({ action }) => action === 'auth.refresh_reuse');
+    expect(told).toMatchObject([{ ...about(user), detail: { session: signedIn.bundle.session.sid } }]);
+    expect(samples.at(-1)).toBe('password refresh_reuse');
+  });
+
+  test('what is no try of anybody has no row', async () => {
+    const origin = elsewhere();
+    await refusal(auth.passwords.logIn({ username: ' ', password: 'x', origin }), 'auth.validation_failed');
+    await refusal(auth.twoFactor.finishLogin({ flowToken: 'old', code: '123456', origin }), 'auth.flow_invalid');
+    expect(await rows()).toEqual([]);
+    expect(samples).toEqual(['2fa flow_invalid']);
+  });
+
+  test('an address that decides otherwise than it looks stands beside it', async () => {
+    const user = await addUser(store);
+    await signIn(auth, user, { ...originOf('8.8.8.8'), decidingIp: originOf('192.168.1.5').decidingIp });
+    expect((await rows())[0]).toMatchObject({ ip: '8.8.8.8', detail: { limited_as: '192.168.1.5' } });
+  });
+});
