@@ -1,0 +1,72 @@
+/** The executable under the worst inputs of its parsers: what its own histogram says of the event loop. */
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { MAX_SOURCE_BYTES } from '../../src/plugins/source/check-source.ts';
+import { type Administrator, ask, type Gateway, setUp, startGateway, until } from '../support/gateway.ts';
+import { fill } from './measure-block.ts';
+
+setDefaultTimeout(120_000);
+const KIB = 1024;
+/** A busy machine holds a process too: a stall of the gateway's own is there at every attempt. */
+const ATTEMPTS = 5;
+/** Half a dozen looks of the timer that measures. */
+const SETTLE_LOOKS = 6;
+
+let gateway: Gateway;
+let admin: Administrator;
+
+beforeAll(async () => {
+  gateway = await startGateway();
+  admin = await setUp(gateway);
+});
+afterAll(async () => {
+  await gateway.stop();
+});
+
+/** Looks of the lag timer so far: all, and those above 50 ms. */
+async function readLag(): Promise<{ all: number; long: number }> {
+  const text = String((await ask(`${gateway.url}/metrics`)).body.text);
+  const value = (name: string) =>
+    Number(
+      text
+        .split('\n')
+        .find((line) => line.startsWith(name))
+        ?.split(' ')[1],
+    );
+  const all = value('taskgate_event_loop_lag_seconds_count');
+  return { all, long: all - value('taskgate_event_loop_lag_seconds_bucket{le="0.05"}') };
+}
+
+const post = (path: string, body: unknown) => () => ask(`${gateway.url}${path}`, { token: admin.token, body });
+const svg = Buffer.from(`<svg xmlns="http://www.w3.org/2000/svg">${fill('<g/>', 500 * KIB)}</svg>`).toString('base64');
+const channel = { name: 'a', type: 1, key: 'k', models: ['m'] };
+
+test.each([
+  ['a plugin of statements', () => post('/api/plugin/task', { source: fill(';', MAX_SOURCE_BYTES) })],
+  ['a plugin of members', () => post('/api/plugin/task', { source: fill('a:{},', MAX_SOURCE_BYTES, 'x={', '}') })],
+  [
+    'a plugin with an icon of elements',
+    () => post('/api/plugin/task', { source: 'export const meta = {}', icon: `data:image/svg+xml;base64,${svg}` }),
+  ],
+  ['a base URL of slashes', () => post('/api/channel', { ...channel, base_url: fill('/', 60 * KIB, 'http://a', 'b') })],
+  [
+    'forwarded addresses',
+    () => () =>
+      ask(`${gateway.url}/api/user/self`, {
+        token: admin.token,
+        headers: { 'x-forwarded-for': fill('10.0.0.1,', 12 * KIB) },
+      }),
+  ],
+])('%s: no answer is a 5xx, and the loop is not held', async (_name, make) => {
+  const send = make();
+  let long = Number.POSITIVE_INFINITY;
+  for (let attempt = 0; attempt < ATTEMPTS && long > 0; attempt += 1) {
+    const before = await readLag();
+    expect((await send()).status).toBeLessThan(500);
+    const after = await until('the timer has looked', async () => {
+      const lag = await readLag();
+      return lag.all >= before.all + SETTLE_LOOKS ? lag : undefined;
+    });
+    long = after.long - before.long;
+  }
+  expect(long).toBe(0);
+});
