@@ -143,7 +143,7 @@ export const TASK_VARIABLES = {
   maxFileMb: variable({
     env: 'MAX_FILE_DOWNLOAD_MB',
     group: 'artifacts',
-    doc: 'Largest uploaded file, and most bytes inlined into one vendor request, in MB. The files of one request together: four times as much. Files on their way to vendors may take 32 times as much on the disk for one user, 128 times for a node.',
+    doc: 'Largest uploaded file, be it a part of a form or Base64 in JSON of more than 1 MiB, and most bytes inlined into one vendor request, in MB. The files of one request together: four times as much. Files on their way to vendors may take 32 times as much on the disk for one user, 128 times for a node.',
     kind: integer(1, 4096),
     default: 64,
   }),

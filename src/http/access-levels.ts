@@ -30,9 +30,5 @@ export type UserLimitScope = (typeof USER_LIMIT_SCOPES)[number];
 export const isPanelLevel = (level: AccessLevel): boolean =>
   level === 'user' || level === 'session' || level === 'admin' || level === 'root';
 
-/** Levels at which the caller has not proven anything when the body is read. */
-export const isAnonymous = (level: AccessLevel): boolean =>
-  level === 'public' || level === 'refreshCookie' || level === 'operator';
-
 /** API-key routes alone answer other sites' pages. */
 export const isOpenToOtherSites = (level: AccessLevel): boolean => level === 'apiKey' || level === 'apiKeyOrCapability';

@@ -36,7 +36,7 @@ export {
   randomBelow,
   randomToken,
 } from './ids.ts';
-export { isObject, type Json, type JsonObject, MAX_JSON_DEPTH, nestsTooDeep, parseJson } from './json.ts';
+export { isObject, type Json, type JsonObject, MAX_JSON_DEPTH, parseJson } from './json.ts';
 export { type Logger, silentLogger } from './logger.ts';
 export { ANONYMOUS_OWNER, SYSTEM_OWNER, userOwner } from './owner.ts';
 export { redactSecrets, sanitizeMessage } from './redact.ts';

@@ -28,7 +28,7 @@ export function parseJson(text: string): Json | undefined {
 }
 
 /** Whether JSON text nests deeper than `MAX_JSON_DEPTH`; for text that is no JSON the answer means nothing. */
-export function nestsTooDeep(text: string): boolean {
+function nestsTooDeep(text: string): boolean {
   // So many levels need as many brackets twice.
   if (text.length <= 2 * MAX_JSON_DEPTH) return false;
   let depth = 0;
