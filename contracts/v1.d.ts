@@ -251,7 +251,7 @@ export interface SubmitResult {
   taskId: string;
   /** The first snapshot of task.data. */
   taskData?: Json;
-  /** Set when the vendor answered with a result at once. */
+  /** Set when the vendor answered with a result at once; its `state` counts where `state` below is left out. */
   immediate?: TaskResult;
   /** The plugin's own state, at most 1 MiB as JSON. */
   state?: Json;
@@ -280,7 +280,9 @@ export interface TaskResult {
 export interface BatchItem extends TaskResult {
   /** The vendor's id. */
   taskId: string;
+  /** Replaces the task's action; at most 40 characters. */
   action?: string;
+  /** Unix seconds by the vendor. What lies more than five minutes before the submission or after now is left out. */
   submitTime?: number;
   startTime?: number;
   finishTime?: number;

@@ -17,7 +17,7 @@ const ORDER: Record<TaskStatus, number> = {
   FAILURE: 4,
 };
 /** Progress where the plugin names none (as in new-api). */
-const DEFAULT_PROGRESS: Record<string, string> = { SUBMITTED: '10%', QUEUED: '20%', IN_PROGRESS: '30%' };
+export const DEFAULT_PROGRESS: Record<string, string> = { SUBMITTED: '10%', QUEUED: '20%', IN_PROGRESS: '30%' };
 
 /** So much longer than its age limit a task waits for a vendor who could not be asked for our own reasons. */
 const FINAL_GRACE_MS = 10 * 60_000;
@@ -82,21 +82,24 @@ async function recordProgress(
   const status = moved ? verdict.status : task.status;
   const progress = verdict.progress || (moved ? (DEFAULT_PROGRESS[status] ?? task.progress) : task.progress);
   const now = deps.clock.unix();
-  const startTime = status === 'IN_PROGRESS' && task.startTime === 0 ? now : task.startTime;
+  const begun = status === 'IN_PROGRESS' && task.startTime === 0 ? now : task.startTime;
+  const { action, submitTime, startTime = begun, finishTime: _, ...snapshot } = verdict.snapshot;
+  const account = { ...(action === undefined ? {} : { action }), ...(submitTime === undefined ? {} : { submitTime }) };
   const change: TaskChange = {
-    ...newlySaid(task, verdict.snapshot),
+    ...newlySaid(task, snapshot),
     ...(moved ? { status } : {}),
     ...{ progress, pollFailures: 0, polls, startTime },
   };
   const wait = delay(deps, task, verdict.retryAfterMs);
   const event = moved ? { at: now, kind: 'transition' as const, status } : undefined;
-  if (task.callbackUrl === null || (!moved && progress === task.progress))
+  const isTold = task.callbackUrl !== null && (moved || progress !== task.progress);
+  if (!isTold && Object.keys(account).length === 0)
     await write({ lease: leaseOf(task), change, nextPollInMs: wait, ...(event ? { event } : {}) });
   else {
     await deps.store.transaction(async (tx) => {
-      if (!(await tx.tasks.advance(leaseOf(task), change, wait))) return;
+      if (!(await tx.tasks.advance(leaseOf(task), { ...change, ...account }, wait))) return;
       if (event) await tx.tasks.addEvent({ taskId: task.taskId, ...event });
-      await recordTransition(deps, tx, task, change);
+      if (isTold) await recordTransition(deps, tx, task, change);
     });
   }
   deps.watchers.changed(task.taskId);

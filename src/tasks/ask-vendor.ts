@@ -20,6 +20,7 @@ import { batchContext, queryContext } from './build-contexts.ts';
 import { buildUpstreamRequest } from './build-upstream-request.ts';
 import { type CollectedUsage, usageOnComplete } from './collect-usage.ts';
 import { retryAfterMs } from './poll-schedule.ts';
+import { readVendorAccount, type VendorAccount } from './read-vendor-account.ts';
 import { resolveCredential } from './resolve-credential.ts';
 import { MAX_SNAPSHOT_BYTES, snapshotBytes, trimSnapshot } from './trim-data.ts';
 import type { TaskDeps } from './types.ts';
@@ -39,7 +40,7 @@ export type Verdict =
 type Counted = Extract<Verdict, { kind: 'counted' }>;
 
 /** What a valid answer leaves behind; absent members keep what is stored. */
-export type Snapshot = Pick<TaskChange, 'data' | 'state' | 'billing'>;
+export type Snapshot = Pick<TaskChange, 'data' | 'state' | 'billing'> & VendorAccount;
 
 export const VENDOR_FAILURE = 'the vendor reported a failure';
 
@@ -156,7 +157,10 @@ async function resultVerdict(
 ): Promise<Verdict> {
   if (result.status === 'UNKNOWN')
     return counted('unrecognized', answer.status, result.reason || 'the plugin does not recognise the answer');
-  const snapshot = readSnapshot(deps, task, data, result);
+  const snapshot: Snapshot = {
+    ...readSnapshot(deps, task, data, result),
+    ...readVendorAccount(task, result, deps.clock.unix()),
+  };
   const body = 'raw' in result ? (result.data ?? result.raw) : answer.body;
   const isEnd = result.status === 'SUCCESS' || result.status === 'FAILURE';
   const { billing, trouble }: CollectedUsage =

@@ -38,8 +38,8 @@ export async function finishTask(
     status: ending.status,
     progress: '100%',
     failReason: reason,
-    finishTime: now,
-    startTime: task.startTime || now,
+    finishTime: change.finishTime ?? now,
+    startTime: (change.startTime ?? task.startTime) || (change.finishTime ?? now),
     ...bill,
   };
   const ended = await store.transaction(async (tx) => {

@@ -1,6 +1,7 @@
 import { type Json, userOwner } from '../kernel/index.ts';
 import type { ParsedTask } from '../plugins/index.ts';
-import type { TaskChange, TaskRecord } from '../store/ports/index.ts';
+import type { TaskChange, TaskRecord, TaskStatus } from '../store/ports/index.ts';
+import { DEFAULT_PROGRESS } from './apply-verdict.ts';
 import { VENDOR_FAILURE } from './ask-vendor.ts';
 import { queryContext } from './build-contexts.ts';
 import { type UsageCall, usageOnComplete, usageOnSubmit } from './collect-usage.ts';
@@ -27,6 +28,8 @@ export async function recordAccepted(
   { result }: Extract<SendOutcome, { kind: 'accepted' }>,
 ): Promise<TaskRecord> {
   const { immediate } = result;
+  // A state beside the result is the submission's own word; the result's counts where there is none.
+  const state = result.state.kind === 'keep' && immediate ? immediate.state : result.state;
   const { plugin, caller } = submission;
   const { secrets } = prepared.credential;
   const call = { plugin, options: { owner: userOwner(caller.user.id), alreadyAdmitted: true, secrets } };
@@ -35,15 +38,18 @@ export async function recordAccepted(
     upstreamTaskId: result.taskId,
     submitTime: deps.clock.unix(),
     data: fitting(deps, task, trimSnapshot(result.taskData ?? null)),
-    state: result.state.kind === 'set' ? result.state.value : null,
+    state: state.kind === 'set' ? state.value : null,
   };
-  if (result.state.kind === 'too_large') {
+  if (state.kind === 'too_large') {
     deps.logger.warn({ task_id: task.taskId }, 'state is larger than 1 MiB and was not stored');
   }
   const ending = immediate && (await immediateEnding(deps, call, prepared, { ...task, ...accepted }, immediate));
   // Of a success whose facts are asked for again nothing is told before its bill is known.
-  const progress = (immediate?.status === 'SUCCESS' ? undefined : immediate?.progress) ?? '10%';
-  const running = { ...accepted, status: 'SUBMITTED' as const, progress };
+  const status: TaskStatus =
+    immediate?.status === 'QUEUED' || immediate?.status === 'IN_PROGRESS' ? immediate.status : 'SUBMITTED';
+  const told = immediate?.status === 'SUCCESS' ? undefined : immediate?.progress;
+  const begun = status === 'IN_PROGRESS' ? { startTime: accepted.submitTime ?? 0 } : {};
+  const running = { ...accepted, status, progress: told ?? DEFAULT_PROGRESS[status] ?? '10%', ...begun };
   const write = (): Promise<boolean> =>
     ending
       ? finishTask(deps, task, ending.ending, { ...accepted, ...ending.change })
@@ -51,15 +57,15 @@ export async function recordAccepted(
           const wait = firstPollDelayMs(deps.limits.pollIntervalMs);
           if (!(await tx.tasks.advance(leaseOf(task), running, wait))) return false;
           const at = deps.clock.unix();
-          await tx.tasks.addEvent({ taskId: task.taskId, at, kind: 'transition', status: 'SUBMITTED' });
+          await tx.tasks.addEvent({ taskId: task.taskId, at, kind: 'transition', status });
           await recordTransition(deps, tx, task, running);
           return true;
         });
   if (!(await persist(deps, task, result.taskId, write))) {
     throw taskErrors.submission_interrupted({ doNotRetry: true });
   }
-  const told = { task_id: task.taskId, status: ending?.ending.status ?? running.status };
-  traceEvent(deps.logger, 'persist', submission.requestId, told);
+  const persisted = { task_id: task.taskId, status: ending?.ending.status ?? running.status };
+  traceEvent(deps.logger, 'persist', submission.requestId, persisted);
   if (!ending) {
     deps.watchers.changed(task.taskId);
     return { ...task, ...running };

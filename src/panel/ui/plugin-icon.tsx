@@ -5,7 +5,7 @@ import classes from './plugin-icon.module.css';
 
 type PluginIconProps = {
   name: string;
-  /** The manifest's `icon`: `text:AB` says the letters. */
+  /** The manifest's `icon`: `text:AB` says the letters; without them they are the first two characters of the name. */
   icon?: string | null | undefined;
   /** Where the picture is, with the session's token; absent without one. */
   path?: string | undefined;
@@ -30,9 +30,7 @@ export function PluginIcon({ name, icon, path, size = 36 }: PluginIconProps) {
 function lettersOf(name: string, icon: string | null | undefined): string {
   const label = icon?.startsWith('text:') ? icon.slice('text:'.length).trim() : '';
   if (label !== '') return [...label].slice(0, 3).join('');
-  const words = name.split(/[\s._-]+/).filter((word) => word !== '');
-  const letters = words.length > 1 ? words.slice(0, 2).map((word) => [...word][0]) : [...name].slice(0, 2);
-  return letters.join('').toUpperCase();
+  return [...name].slice(0, 2).join('');
 }
 
 /** A picture that needs the token, as an address that lives as long as the element. */
