@@ -14,6 +14,7 @@ export {
   type SecretBox,
   sha256Hex,
 } from './crypto.ts';
+export { secretsOfKey, secretsOfRequest } from './derived-secrets.ts';
 export { AppError, defineErrors, type ErrorKind } from './errors.ts';
 export { createFairLimiter, type FairLimiter } from './fair-limiter.ts';
 export { createFairQueue, type FairQueue } from './fair-queue.ts';
@@ -39,7 +40,8 @@ export {
 export { isObject, type Json, type JsonObject, MAX_JSON_DEPTH, parseJson } from './json.ts';
 export { type Logger, silentLogger } from './logger.ts';
 export { ANONYMOUS_OWNER, SYSTEM_OWNER, userOwner } from './owner.ts';
-export { redactSecrets, sanitizeMessage } from './redact.ts';
+export { createRedactor, redactSecrets, sanitizeMessage } from './redact.ts';
+export { redactJson } from './redact-json.ts';
 export { err, ok, type Result } from './result.ts';
 export { createJsonScanner, type JsonBounds, type JsonScanner, sliceChunks } from './scan-json.ts';
 export { trimTrailing } from './trim-trailing.ts';

@@ -6,20 +6,86 @@ const CONTROL = /\p{Cc}/gu;
 const SHORTEST_SECRET = 4;
 /** So many characters of a secret at the end of a text are one that was cut off there. */
 const SHORTEST_CUT = 8;
+const GONE = '[redacted]';
+/** Slots of the table that says how far a search may jump. */
+const SLOTS = 4096;
+
+/** Gives a text with every secret replaced. */
+export type Redactor = (text: string) => string;
 
 /**
- * Text with every given secret replaced: as it is, as JSON writes it, on one line (a service account's key is JSON over many lines, which
- * messages quote and flatten), and cut off by the end of the text. Secrets shorter than four characters are left.
+ * Replaces secrets as they are, as JSON writes them, as addresses do, on one line (a service account's key is JSON over many lines, which
+ * messages quote and flatten), and cut off by the end of the text. Secrets shorter than four characters are left. A text is searched for
+ * all of them at once (Wu and Manber, "A fast algorithm for multi-pattern searching", 1994).
  */
-export function redactSecrets(text: string, secrets: readonly (string | undefined)[]): string {
-  let out = text;
+export function createRedactor(secrets: readonly (string | undefined)[]): Redactor {
+  const forms = formsOf(secrets);
+  if (forms.length === 0) return (text) => text;
+  const replace = createReplacer(forms);
+  return (text) => forms.reduce(withoutCut, replace(text));
+}
+
+/** The same for texts that nobody has cut. */
+export function createWholeRedactor(secrets: readonly (string | undefined)[]): Redactor {
+  const forms = formsOf(secrets);
+  return forms.length === 0 ? (text) => text : createReplacer(forms);
+}
+
+/** One text; who has several makes a redactor. */
+export const redactSecrets = (text: string, secrets: readonly (string | undefined)[]): string =>
+  createRedactor(secrets)(text);
+
+/** The longest first: one may be the beginning of another. */
+function formsOf(secrets: readonly (string | undefined)[]): string[] {
+  const forms = new Set<string>();
   for (const secret of secrets) {
     if (!secret || secret.length < SHORTEST_SECRET) continue;
-    for (const form of new Set([secret, JSON.stringify(secret).slice(1, -1), secret.replace(CONTROL, ' ')])) {
-      out = withoutCut(out.replaceAll(form, '[redacted]'), form);
-    }
+    forms.add(secret);
+    forms.add(JSON.stringify(secret).slice(1, -1));
+    forms.add(secret.replace(CONTROL, ' '));
+    forms.add(encodeURIComponent(secret.toWellFormed()));
   }
-  return out;
+  return [...forms].sort((a, b) => b.length - a.length);
+}
+
+function createReplacer(forms: readonly string[]): Redactor {
+  const window = Math.min(...forms.map(({ length }) => length));
+  const slotOf = (text: string, at: number): number =>
+    (text.charCodeAt(at - 1) * 31 + text.charCodeAt(at)) & (SLOTS - 1);
+  const jumps = new Uint16Array(SLOTS).fill(window - 1);
+  /** Forms by the last pair of characters within their window. */
+  const candidates = new Map<number, string[]>();
+  for (const form of forms) {
+    for (let at = 1; at < window; at += 1) {
+      const slot = slotOf(form, at);
+      jumps[slot] = Math.min(jumps[slot] ?? 0, window - 1 - at);
+    }
+    const last = slotOf(form, window - 1);
+    candidates.set(last, [...(candidates.get(last) ?? []), form]);
+  }
+
+  return (text) => {
+    let out = '';
+    let kept = 0;
+    for (let at = window - 1; at < text.length; ) {
+      const slot = slotOf(text, at);
+      const jump = jumps[slot] ?? 0;
+      if (jump > 0) {
+        at += jump;
+        continue;
+      }
+      const begin = at - window + 1;
+      const found = candidates.get(slot)?.find((form) => text.startsWith(form, begin));
+      if (found === undefined) {
+        at += 1;
+        continue;
+      }
+      out += text.slice(kept, begin) + GONE;
+      kept = begin + found.length;
+      at = kept + window - 1;
+    }
+    return kept === 0 ? text : out + text.slice(kept);
+  };
 }
 
 function withoutCut(text: string, secret: string): string {
@@ -28,7 +94,7 @@ function withoutCut(text: string, secret: string): string {
   // What could be cut off is shorter than the secret: nothing before that is looked at.
   const from = Math.max(0, text.length - secret.length);
   for (let at = text.indexOf(beginning, from); at !== -1; at = text.indexOf(beginning, at + 1)) {
-    if (secret.startsWith(text.slice(at))) return `${text.slice(0, at)}[redacted]`;
+    if (secret.startsWith(text.slice(at))) return `${text.slice(0, at)}${GONE}`;
   }
   return text;
 }

@@ -1,10 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Json, parseJson, SYSTEM_OWNER, sanitizeMessage } from '../kernel/index.ts';
+import { type Json, parseJson, redactJson, redactSecrets, SYSTEM_OWNER, sanitizeMessage } from '../kernel/index.ts';
 import {
   buildBatchQueryRequest,
   buildQueryRequest,
   type HookFailure,
-  type HookOptions,
   isHostFailure,
   type LoadedPlugin,
   type ParsedBatchItem,
@@ -21,7 +20,7 @@ import { buildUpstreamRequest } from './build-upstream-request.ts';
 import { type CollectedUsage, usageOnComplete } from './collect-usage.ts';
 import { retryAfterMs } from './poll-schedule.ts';
 import { readVendorAccount, type VendorAccount } from './read-vendor-account.ts';
-import { resolveCredential } from './resolve-credential.ts';
+import { type Credential, resolveCredential } from './resolve-credential.ts';
 import { MAX_SNAPSHOT_BYTES, snapshotBytes, trimSnapshot } from './trim-data.ts';
 import type { TaskDeps } from './types.ts';
 
@@ -44,6 +43,11 @@ export type Snapshot = Pick<TaskChange, 'data' | 'state' | 'billing'> & VendorAc
 
 export const VENDOR_FAILURE = 'the vendor reported a failure';
 
+/** How hooks are called for a poll, and what is replaced in what it leaves behind. */
+type VendorCall = { owner: string } & Pick<Credential, 'secrets' | 'certainSecrets'>;
+
+const pickSecrets = ({ secrets, certainSecrets }: Credential) => ({ secrets, certainSecrets });
+
 type Answer = { status: number; headers: Record<string, string[]>; body: Json; bodyLength: number };
 
 /** One request for one task. `answered`: the vendor has nothing more to do with it. */
@@ -58,12 +62,13 @@ export async function askVendor(
   const { authError } = credential.context;
   if (authError !== undefined) return counted('auth', 0, authError);
   const context = queryContext(task, channel, credential.context);
-  const options = { owner: SYSTEM_OWNER, secrets: credential.secrets };
+  const options: VendorCall = { owner: SYSTEM_OWNER, ...pickSecrets(credential) };
   const descriptor = await buildQueryRequest(plugin, context, options);
   if (!descriptor.ok) return hookVerdict(descriptor.error);
+  credential.learn(descriptor.value);
   const request = buildUpstreamRequest(plugin, channel, descriptor.value);
   if (!request.ok) return counted('hook_error', 0, request.error.message);
-  const answer = await exchange(deps, request.value);
+  const answer = await exchange(deps, request.value, options.secrets);
   answered();
   if ('kind' in answer) return answer;
   if (answer.status === 401) credential.refused();
@@ -89,12 +94,13 @@ export async function askVendorInBatch(
   if (authError !== undefined) return all(counted('auth', 0, authError));
   const contexts = tasks.map((task) => queryContext(task, channel, credential.context));
   const context = batchContext(channel, credential.context, contexts);
-  const options = { owner: SYSTEM_OWNER, secrets: credential.secrets };
+  const options: VendorCall = { owner: SYSTEM_OWNER, ...pickSecrets(credential) };
   const descriptor = await buildBatchQueryRequest(plugin, context, options);
   if (!descriptor.ok) return all(hookVerdict(descriptor.error));
+  credential.learn(descriptor.value);
   const request = buildUpstreamRequest(plugin, channel, descriptor.value);
   if (!request.ok) return all(counted('hook_error', 0, request.error.message));
-  const answer = await exchange(deps, request.value);
+  const answer = await exchange(deps, request.value, options.secrets);
   answered();
   if ('kind' in answer) return all(answer);
   if (answer.status === 401) credential.refused();
@@ -116,12 +122,16 @@ export async function askVendorInBatch(
   );
 }
 
-async function exchange(deps: TaskDeps, request: UpstreamRequest): Promise<Answer | Verdict> {
+async function exchange(
+  deps: TaskDeps,
+  request: UpstreamRequest,
+  secrets: readonly string[],
+): Promise<Answer | Verdict> {
   const sent = await deps.upstream.request(request);
   if (!sent.ok)
     return sent.error.kind === 'aborted'
       ? uncounted('the gateway is stopping')
-      : counted('transport_error', 0, sent.error.message);
+      : counted('transport_error', 0, redactSecrets(sent.error.message, secrets));
   const text = await sent.value.text();
   if (!text.ok) return counted('transport_error', sent.value.status, text.error.message);
   const { status, headers } = sent.value;
@@ -153,12 +163,13 @@ async function resultVerdict(
   result: ParsedTask | ParsedBatchItem,
   data: Json | undefined,
   answer: Answer,
-  options: HookOptions,
+  options: VendorCall,
 ): Promise<Verdict> {
   if (result.status === 'UNKNOWN')
     return counted('unrecognized', answer.status, result.reason || 'the plugin does not recognise the answer');
+  const clean = data === undefined ? undefined : redactJson(data, options.certainSecrets);
   const snapshot: Snapshot = {
-    ...readSnapshot(deps, task, data, result),
+    ...readSnapshot(deps, task, clean, result),
     ...readVendorAccount(task, result, deps.clock.unix()),
   };
   const body = 'raw' in result ? (result.data ?? result.raw) : answer.body;

@@ -1,6 +1,6 @@
 import type { Quote } from '../billing/index.ts';
 import { mapModel } from '../channels/index.ts';
-import { type AppError, type Json, type JsonObject, userOwner } from '../kernel/index.ts';
+import { type AppError, type Json, type JsonObject, redactSecrets, userOwner } from '../kernel/index.ts';
 import {
   buildSubmitRequest,
   checkRequestQuantities,
@@ -54,13 +54,14 @@ export async function prepareSubmission(
   const built = await buildSubmitRequest(plugin, context, { ...options, ...pinned });
   if (!built.ok) throw hookError(built.error);
   const descriptor = built.value;
+  credential.learn(descriptor);
   const model = descriptor.model ?? intent.model;
   assertAllowed(submission, descriptor);
   const files = client.body.kind === 'multipart' ? client.body.files : [];
   const extracted = client.body.kind === 'json' ? client.body.extracted : undefined;
   const { maxFileBytes, submitTimeoutMs: timeoutMs } = deps.limits;
   const request = buildUpstreamRequest(plugin, channel, descriptor, { files, extracted, maxFileBytes, timeoutMs });
-  if (!request.ok) throw taskErrors.plugin_request_invalid({ message: request.error.message });
+  if (!request.ok) throw taskErrors.plugin_request_invalid({ message: redactSecrets(request.error.message, secrets) });
   const action = (descriptor.action || intent.action || DEFAULT_ACTION).slice(0, MAX_ACTION);
   const upstreamModel = descriptor.rewriteModel || mapped;
   const final = { ...context, action, upstreamModel };

@@ -1,4 +1,4 @@
-import { type Json, userOwner } from '../kernel/index.ts';
+import { type Json, redactJson, userOwner } from '../kernel/index.ts';
 import type { ParsedTask } from '../plugins/index.ts';
 import type { TaskChange, TaskRecord, TaskStatus } from '../store/ports/index.ts';
 import { DEFAULT_PROGRESS } from './apply-verdict.ts';
@@ -31,13 +31,13 @@ export async function recordAccepted(
   // A state beside the result is the submission's own word; the result's counts where there is none.
   const state = result.state.kind === 'keep' && immediate ? immediate.state : result.state;
   const { plugin, caller } = submission;
-  const { secrets } = prepared.credential;
+  const { secrets, certainSecrets } = prepared.credential;
   const call = { plugin, options: { owner: userOwner(caller.user.id), alreadyAdmitted: true, secrets } };
   const accepted: TaskChange = {
     billing: await usageOnSubmit(deps, call, prepared.context, task, result.taskData ?? null),
     upstreamTaskId: result.taskId,
     submitTime: deps.clock.unix(),
-    data: fitting(deps, task, trimSnapshot(result.taskData ?? null)),
+    data: fitting(deps, task, redactJson(trimSnapshot(result.taskData ?? null), certainSecrets) ?? null),
     state: state.kind === 'set' ? state.value : null,
   };
   if (state.kind === 'too_large') {

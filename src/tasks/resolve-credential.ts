@@ -1,12 +1,16 @@
-import { isObject } from '../kernel/index.ts';
+import { isObject, secretsOfKey, secretsOfRequest } from '../kernel/index.ts';
 import type { Manifest } from '../plugins/index.ts';
 import type { ChannelRecord } from '../store/ports/index.ts';
 import type { CredentialContext, TaskDeps } from './types.ts';
 
 export type Credential = {
   context: CredentialContext;
-  /** Replaced in every text that plugin or vendor give back. */
+  /** Replaced in every text that plugin or vendor give back: the key, what is commonly made of it, and what was learnt. */
   secrets: string[];
+  /** Those among them that are replaced in stored answers too: hooks read these again, so that nothing is there that may be an id. */
+  certainSecrets: string[];
+  /** Adds the credentials of a request that a plugin has described with this credential. */
+  learn(described: unknown): void;
   /** The vendor answered 401. */
   refused(): void;
 };
@@ -16,6 +20,22 @@ const SERVICE_ACCOUNT_TYPES: ReadonlySet<unknown> = new Set(['oauth2_jwt', 'vert
 
 const needsServiceAccount = ({ auth }: Manifest): boolean =>
   SERVICE_ACCOUNT_TYPES.has(isObject(auth) ? auth.type : auth);
+
+/** Shorter keys could be words of an answer. */
+const SHORTEST_CERTAIN = 8;
+
+function keepSecrets(own: readonly string[]): Pick<Credential, 'secrets' | 'certainSecrets' | 'learn'> {
+  const secrets = own.flatMap(secretsOfKey);
+  const certainSecrets = secrets.filter(({ length }) => length >= SHORTEST_CERTAIN);
+  return {
+    secrets,
+    certainSecrets,
+    learn(described) {
+      secrets.push(...secretsOfRequest(described));
+      certainSecrets.push(...secretsOfRequest(described, { namedOnly: true }));
+    },
+  };
+}
 
 /**
  * The channel's credential as hooks see it: the raw key without "Bearer" (plugins write the scheme themselves), or, for a service account, a token
@@ -30,10 +50,12 @@ export async function resolveCredential(
   const key = deps.channels.credential(channel);
   const answer = await deps.serviceAccounts.get(key, channel.baseUrl);
   const refused = () => deps.serviceAccounts.refused(key, channel.baseUrl);
-  if (!answer.ok) return { context: { auth: {}, authHeader: '', authError: answer.error }, secrets: [key], refused };
+  if (!answer.ok) {
+    return { context: { auth: {}, authHeader: '', authError: answer.error }, ...keepSecrets([key]), refused };
+  }
   const { token, projectId } = answer.value;
   const authHeader = `Bearer ${token}`;
-  return { context: { auth: { authHeader, projectId }, authHeader }, secrets: [key, token], refused };
+  return { context: { auth: { authHeader, projectId }, authHeader }, ...keepSecrets([key, token]), refused };
 }
 
 /** The same without asking anybody: where a token would be fetched, a word stands in its place that no vendor takes. */
@@ -49,7 +71,7 @@ export function localCredential(
     context: account
       ? { auth: { authHeader, projectId: 'none' }, authHeader }
       : { auth: { authHeader }, authHeader, apiKey: key },
-    secrets: [key],
+    ...keepSecrets([key]),
     refused: () => {},
   };
 }

@@ -6,6 +6,9 @@ import { hookCause, type Prepared } from './prepare-submission.ts';
 import { traceEvent } from './trace-event.ts';
 import type { Submission, TaskDeps } from './types.ts';
 
+/** Of a vendor's own words so many characters are searched for secrets; 512 of them are told. */
+const MAX_SAID = 16 * 1024;
+
 export type SendOutcome =
   | { kind: 'accepted'; result: ParsedSubmission }
   /**
@@ -17,6 +20,7 @@ export type SendOutcome =
 /** The one upstream call of an attempt, and what the plugin makes of the answer. */
 export async function sendSubmission(deps: TaskDeps, submission: Submission, prepared: Prepared): Promise<SendOutcome> {
   const { requestId } = submission;
+  const { secrets } = prepared.credential;
   const told = { task_id: prepared.context.publicTaskId, channel_id: prepared.channel.id };
   traceEvent(deps.logger, 'submit_start', requestId, told);
   const began = deps.clock.monotonicMs();
@@ -25,7 +29,8 @@ export async function sendSubmission(deps: TaskDeps, submission: Submission, pre
   const came = sent.ok ? { status: sent.value.status } : { failure: sent.error.kind };
   traceEvent(deps.logger, 'submit_end', requestId, { ...told, ...came, ms });
   if (!sent.ok) {
-    const { kind, notSent, message } = sent.error;
+    const { kind, notSent } = sent.error;
+    const message = redactSecrets(sent.error.message, secrets);
     if (kind === 'refused')
       return {
         ...{ kind: 'failed', error: taskErrors.plugin_request_invalid({ message }) },
@@ -50,7 +55,7 @@ export async function sendSubmission(deps: TaskDeps, submission: Submission, pre
     submission.plugin,
     prepared.context,
     { statusCode: status, headers, body },
-    { owner: userOwner(submission.caller.user.id), alreadyAdmitted: true, secrets: prepared.credential.secrets },
+    { owner: userOwner(submission.caller.user.id), alreadyAdmitted: true, secrets },
   );
   traceEvent(deps.logger, 'parse', requestId, { ...told, ok: parsed.ok });
   if (parsed.ok) return { kind: 'accepted', result: parsed.value };
@@ -70,7 +75,7 @@ function refusal(
   headers: Record<string, string[]>,
   text: string,
 ): SendOutcome {
-  const said = sanitizeMessage(redactSecrets(vendorMessage(text), prepared.credential.secrets));
+  const said = sanitizeMessage(redactSecrets(vendorMessage(text).slice(0, MAX_SAID), prepared.credential.secrets));
   const message = `The vendor answered ${status}${said ? `: ${said}` : ''}`;
   if (status === 429) {
     const wait = Math.ceil(retryAfterMs(headers['retry-after']?.[0], deps.clock.nowMs()) / 1000);
@@ -106,9 +111,9 @@ function refusal(
 /** The human part of a vendor's error body, in the shapes that vendors commonly use. */
 function vendorMessage(text: string): string {
   const body = parseJson(text);
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) return text.slice(0, 512);
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return text;
   const { error, message, msg } = body;
   const inner = typeof error === 'object' && error !== null && !Array.isArray(error) ? error.message : error;
   const found = [inner, message, msg].find((value) => typeof value === 'string' && value !== '');
-  return typeof found === 'string' ? found : text.slice(0, 512);
+  return typeof found === 'string' ? found : text;
 }

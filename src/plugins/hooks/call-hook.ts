@@ -1,4 +1,13 @@
-import { err, type Json, ok, type Result, redactSecrets, sanitizeMessage } from '../../kernel/index.ts';
+import {
+  err,
+  type Json,
+  ok,
+  type Result,
+  redactSecrets,
+  sanitizeMessage,
+  secretsOfRequest,
+} from '../../kernel/index.ts';
+import { REQUEST_HOOKS } from '../registry/load-plugin.ts';
 import type { CallOptions, HookFailure, LoadedPlugin } from '../types.ts';
 
 export type HookOptions = Pick<CallOptions, 'owner' | 'alreadyAdmitted' | 'admissionTimeoutMs' | 'signal' | 'secrets'>;
@@ -28,7 +37,9 @@ export async function callHook<T>(
   const outcome = await plugin.call(hook, args, { large: true, ...options });
   if (!outcome.ok) return outcome;
   const value = read(outcome.value);
-  return value.ok ? ok(value.value) : err(invalidResult(hook, redactSecrets(value.error, options.secrets ?? [])));
+  if (value.ok) return ok(value.value);
+  const made = REQUEST_HOOKS.has(hook) ? secretsOfRequest(outcome.value) : [];
+  return err(invalidResult(hook, redactSecrets(value.error, [...(options.secrets ?? []), ...made])));
 }
 
 const HOST_FAILURES: ReadonlySet<HookFailure['kind']> = new Set(['overloaded', 'closed', 'suspended', 'owner_refused']);

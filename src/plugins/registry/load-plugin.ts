@@ -1,19 +1,20 @@
 import {
   type Clock,
+  createRedactor,
   err,
   type Json,
   type Logger,
   ok,
   type Result,
-  redactSecrets,
+  redactJson,
   sanitizeMessage,
+  secretsOfRequest,
 } from '../../kernel/index.ts';
 import type { ExportShape, Sandbox, SandboxFailure, SandboxModule } from '../../sandbox/index.ts';
 import { exportedSpelling } from '../manifest/check-exports.ts';
 import { canonicalProtocol } from '../manifest/protocol-aliases.ts';
 import type { CompiledPlugin } from '../source/compile-plugin.ts';
 import type { HookCall, HookFailure, Layer, LoadedPlugin, Manifest, ProtocolName } from '../types.ts';
-import { redactJson } from './redact-json.ts';
 
 /** Arguments and results of hooks that carry bodies, and of the others. */
 const LARGE_BYTES = 16 * 1024 * 1024;
@@ -67,6 +68,14 @@ const withoutPath = ({ kind, message }: SandboxFailure, path: readonly string[])
  */
 export const trialName = ({ key, version }: Manifest): string => `trial:${key}@${version}`;
 
+/** Hooks that return a request with its credentials. */
+export const REQUEST_HOOKS: ReadonlySet<string> = new Set([
+  'buildSubmitRequest',
+  'buildQueryRequest',
+  'buildBatchQueryRequest',
+  'buildContentRequest',
+]);
+
 /** Makes a compiled plugin callable. Its texts come back without the caller's secrets; its console goes to the debug log. */
 export function loadPlugin(deps: {
   compiled: CompiledPlugin;
@@ -102,7 +111,6 @@ export function loadPlugin(deps: {
     onTrial: () => loadPlugin({ ...quietly, countedAs: trialName(manifest) }),
     async call(hook, args, options): Promise<Result<Json | undefined, HookFailure>> {
       const limit = options.large ? LARGE_BYTES : SMALL_BYTES;
-      const secrets = options.secrets ?? [];
       const began = clock.monotonicMs();
       const outcome = await sandbox.call(module, {
         path: pathOf(hook),
@@ -114,7 +122,11 @@ export function loadPlugin(deps: {
         ...(options.admissionTimeoutMs === undefined ? {} : { admissionTimeoutMs: options.admissionTimeoutMs }),
         ...(options.signal === undefined ? {} : { signal: options.signal }),
       });
-      const clean = (text: string): string => redactSecrets(text, secrets);
+      const secrets = [
+        ...(options.secrets ?? []),
+        ...(outcome.ok && REQUEST_HOOKS.has(hook) ? secretsOfRequest(outcome.value.value) : []),
+      ];
+      const clean = createRedactor(secrets);
       const console = (outcome.ok ? outcome.value : outcome.error).console.map(clean);
       forward(hook, console);
       const result: Result<Json | undefined, HookFailure> = outcome.ok

@@ -1,8 +1,8 @@
-import type { Json } from '../../kernel/index.ts';
+import { createRedactor, isObject, type Json, redactJson, secretsOfKey, secretsOfRequest } from '../../kernel/index.ts';
 import { pluginErrors } from '../errors.ts';
 import { isHostFailure } from '../hooks/call-hook.ts';
 import { checkHookResult } from '../hooks/check-hook-result.ts';
-import { modulePath, trialName } from '../registry/load-plugin.ts';
+import { modulePath, REQUEST_HOOKS, trialName } from '../registry/load-plugin.ts';
 import { compileFound, findSource, type ServiceContext } from './context.ts';
 
 /**
@@ -41,8 +41,15 @@ export async function dryRunHook(ctx: ServiceContext, key: string, run: DryRun):
       admissionTimeoutMs: ADMISSION_MS,
     },
   );
+  const secrets = [
+    ...run.args.flatMap(keysIn),
+    ...(outcome.ok && REQUEST_HOOKS.has(run.hook) ? secretsOfRequest(outcome.value.value) : []),
+  ];
+  const clean = createRedactor(secrets);
   if (!outcome.ok) {
-    const { message, kind, console, line, column } = outcome.error;
+    const { kind, line, column } = outcome.error;
+    const message = clean(outcome.error.message);
+    const console = outcome.error.console.map(clean);
     if (kind === 'owner_refused') {
       const retryAfterSeconds = Math.ceil((outcome.error.retryAfterMs ?? 0) / 1000);
       throw pluginErrors.calls_refused({ message: `${message}.`, retryAfterSeconds });
@@ -56,7 +63,17 @@ export async function dryRunHook(ctx: ServiceContext, key: string, run: DryRun):
   const { value, console, ms } = outcome.value;
   const checked = checkHookResult({ manifest, path, args: run.args }, value);
   if (!checked.ok) {
-    throw pluginErrors.hook_failed({ message: checked.error, details: { kind: 'invalid_result', console } });
+    const details = { kind: 'invalid_result', console: console.map(clean) };
+    throw pluginErrors.hook_failed({ message: clean(checked.error), details });
   }
-  return { result: value ?? null, console, ms };
+  return { result: redactJson(value ?? null, secrets) ?? null, console: console.map(clean), ms };
+}
+
+/** What a context of a hook holds of a channel's credential. */
+function keysIn(context: Json): string[] {
+  if (!isObject(context)) return [];
+  const { apiKey, authHeader } = context;
+  return [apiKey, authHeader].flatMap((key) =>
+    typeof key === 'string' && key !== '' ? secretsOfKey(key.replace(/^(?:Bearer|Basic) /, '')) : [],
+  );
 }

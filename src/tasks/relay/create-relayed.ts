@@ -14,7 +14,15 @@ import { refuseCallback } from '../webhooks/choose-callback.ts';
 import { buildRelayBody, buildRelayRequest, pickHeaders, RELAYED_HEADERS } from './build-relay-request.ts';
 import { pinnedChannel } from './find-references.ts';
 import { type RelayIntent, readRelayRequest } from './read-relay-request.ts';
-import { mediaTypeOf, passOn, type RelayAnswer, refusalAnswer, sendFailure, vendorHeaders } from './relay-answers.ts';
+import {
+  mediaTypeOf,
+  passOn,
+  type RelayAnswer,
+  refusalAnswer,
+  sendFailure,
+  vendorHeaders,
+  withoutKey,
+} from './relay-answers.ts';
 import { billRelay, moveRelay, NO_PLUGIN, openRelay, refundRelay, releaseRelay } from './relay-money.ts';
 import { createNameFinder, namesOf, rememberNames } from './remember-names.ts';
 import { replayRelayed } from './replay-relayed.ts';
@@ -249,5 +257,6 @@ async function deliver(
     deps.logger.warn(log, 'the answer of a vendor names no object: it cannot be read again');
   }
   await rememberNames(deps, relay, channel, names);
-  return { status, headers: vendorHeaders(response, { whole: true }), body: body.value, replayed: false };
+  const clean = withoutKey(body.value, deps.channels.credential(channel));
+  return { status, headers: vendorHeaders(response, { whole: true }), body: clean, replayed: false };
 }

@@ -4,7 +4,15 @@ import { taskErrors } from '../errors.ts';
 import { holdUntilSent } from '../hold-places.ts';
 import type { TaskDeps } from '../types.ts';
 import { buildRelayRequest, CONTENT_HEADERS, pickHeaders, RELAYED_HEADERS, vendorOf } from './build-relay-request.ts';
-import { mediaTypeOf, passOn, type RelayAnswer, refusalAnswer, sendFailure, vendorHeaders } from './relay-answers.ts';
+import {
+  mediaTypeOf,
+  passOn,
+  type RelayAnswer,
+  refusalAnswer,
+  sendFailure,
+  vendorHeaders,
+  withoutKey,
+} from './relay-answers.ts';
 import { OBJECT_ID } from './remember-names.ts';
 
 /** What a client wants of an object that a vendor made for him. */
@@ -111,7 +119,9 @@ async function ask(
   if (length <= WHOLE_BODY_BYTES && mediaTypeOf(sent.value) !== 'text/event-stream') {
     const body = await sent.value.bytes();
     if (!body.ok) throw taskErrors.vendor_failed({ message: body.error.message });
-    return { status, headers: vendorHeaders(sent.value, { whole: true }), body: body.value, replayed: false };
+    // Bytes of a video are what they are.
+    const clean = operation === 'content' ? body.value : withoutKey(body.value, key);
+    return { status, headers: vendorHeaders(sent.value, { whole: true }), body: clean, replayed: false };
   }
   const body = passOn(sent.value.stream(), signal, onStreamEnd);
   return { status, headers: vendorHeaders(sent.value, { whole: false }), body, replayed: false };

@@ -1,4 +1,4 @@
-import { type AppError, type Clock, redactSecrets } from '../../kernel/index.ts';
+import { type AppError, type Clock, redactSecrets, secretsOfKey } from '../../kernel/index.ts';
 import type { UpstreamFailure, UpstreamResponse } from '../../upstream/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { Content } from '../open-artifact.ts';
@@ -63,8 +63,16 @@ export async function refusalAnswer(clock: Clock, response: UpstreamResponse, ke
   if (status < 400 || status > 599 || encoded) {
     throw taskErrors.vendor_failed({ message: `The vendor answered ${status}.` });
   }
-  const body = new TextEncoder().encode(redactSecrets(said, [key]));
+  const body = new TextEncoder().encode(redactSecrets(said, secretsOfKey(key)));
   return { status, headers: vendorHeaders(response, { whole: true }), body, replayed: false };
+}
+
+/** An answer that was read whole, without the channel's credential in it. */
+export function withoutKey(body: Uint8Array, key: string): Uint8Array {
+  const secrets = secretsOfKey(key);
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+  if (!secrets.some((secret) => bytes.includes(secret))) return body;
+  return new TextEncoder().encode(redactSecrets(new TextDecoder().decode(body), secrets));
 }
 
 async function readBeginning(clock: Clock, response: UpstreamResponse): Promise<string> {

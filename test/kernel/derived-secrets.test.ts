@@ -1,0 +1,122 @@
+import { describe, expect, test } from 'bun:test';
+import { redactSecrets, secretsOfKey, secretsOfRequest } from '../../src/kernel/index.ts';
+
+const AK = 'AKLTaccess0001';
+const SK = 'c2VjcmV0c2VjcmV0';
+const KEY = `${AK}|${SK}`;
+const base64 = (text: string) => Buffer.from(text).toString('base64');
+
+describe('what a plugin commonly makes of the key is gone from texts', () => {
+  test.each<[string, string]>([
+    ['the key', KEY],
+    ['its first half', AK],
+    ['its second half', SK],
+    ['the halves in another order', `${SK}:${AK}`],
+    ['Base64', base64(KEY)],
+    ['Base64 of a half', base64(SK)],
+    ['Base64 for addresses', Buffer.from(KEY).toString('base64url')],
+    ['hexadecimal', Buffer.from(SK).toString('hex')],
+    ['hexadecimal in capitals', Buffer.from(SK).toString('hex').toUpperCase()],
+    ['HTTP Basic with both halves', base64(`${AK}:${SK}`)],
+    ['HTTP Basic with an empty password', base64(`${KEY}:`)],
+    ['a part of an address', encodeURIComponent(KEY)],
+  ])('%s', (_name, made) => {
+    const clean = redactSecrets(`The header was Bearer ${made}, sorry`, secretsOfKey(KEY));
+    expect(clean).toMatch(/^The header was Bearer \[redacted\].{0,12}, sorry$/);
+    for (const piece of [AK, SK, made]) expect(clean).not.toContain(piece);
+  });
+
+  test.each([[':'], [','], [';'], [' '], ['|']])('halves parted by "%s"', (by) => {
+    expect(redactSecrets(`${SK} of ${AK}`, secretsOfKey(`${AK}${by}${SK}`))).toBe('[redacted] of [redacted]');
+  });
+
+  test('of a service account its secret members, and none of its ordinary words', () => {
+    const account = JSON.stringify({
+      type: 'service_account',
+      client_email: 'a@b.example',
+      private_key: 'MIIE0123456789',
+    });
+    const said = 'service_account a@b.example has MIIE0123456789';
+    expect(redactSecrets(said, secretsOfKey(account))).toBe('service_account a@b.example has [redacted]');
+  });
+
+  test('short parts and parts between dots stay words', () => {
+    const said = 'user at api.vendor.example failed';
+    expect(redactSecrets(said, secretsOfKey('user|api.vendor.example.0123456789'))).toBe(said);
+  });
+});
+
+describe('what a request carries as a credential is gone from texts', () => {
+  const jwt = 'eyJhbGciOiJIUzI1NiJ9.eyJpc3MiOiJhYmMifQ.c2lnbmF0dXJlLW9mLWl0';
+  test.each<[string, object, string[]]>([
+    ['a bearer token', { Authorization: `Bearer ${jwt}` }, [jwt]],
+    ['a token without a scheme', { authorization: jwt }, [jwt]],
+    [
+      'a signature in parts',
+      {
+        Authorization: `HMAC-SHA256 Credential=${AK}/20260101/cn/cv/request, SignedHeaders=content-type;host, Signature=0123456789abcdef`,
+      },
+      [`${AK}/20260101/cn/cv/request`, AK, '0123456789abcdef'],
+    ],
+    ['a header of its own', { 'X-Signature': 'sig-01234' }, ['sig-01234']],
+    ['a header whose name says nothing', { 'X-Vendor': 'f3a9c1d2e4b5a697' }, ['f3a9c1d2e4b5a697']],
+    ['a cookie', { Cookie: 'session=abcdefgh1234' }, ['abcdefgh1234']],
+  ])('%s', (_name, headers, made) => {
+    const secrets = secretsOfRequest({ url: 'https://vendor.example/v1', headers });
+    for (const one of made) expect(redactSecrets(`got ${one}!`, secrets)).toBe('got [redacted]!');
+    const innocent = 'HMAC-SHA256 content-type application/json host vendor.example SignedHeaders Bearer';
+    expect(redactSecrets(innocent, secrets)).toBe(innocent);
+  });
+
+  test('parameters of the address and members of the body that are named like one', () => {
+    const url =
+      'https://vendor.example/v1/a?access_token=tok-0123456789&sign=abcdef0123&model=kling-v2-master&key=k-01234567';
+    const body = { kind: 'json', value: { auth: { client_secret: 'client-secret-0001' }, prompt: 'a word' } };
+    const form = { kind: 'text', text: 'api_key=form-key-00000001&prompt=x' };
+    const parts = { kind: 'multipart', parts: [{ name: 'token', value: 'part-token-000001' }] };
+    const found = [body, form, parts].flatMap((one) => secretsOfRequest({ url, headers: {}, body: one }));
+    expect([...new Set(found)].sort()).toEqual(
+      [
+        'abcdef0123',
+        'client-secret-0001',
+        'form-key-00000001',
+        'k-01234567',
+        'part-token-000001',
+        'tok-0123456789',
+      ].sort(),
+    );
+  });
+
+  test('headers that are plainly harmless, ids in the path, and words stay', () => {
+    const headers = {
+      'Content-Type': 'application/json',
+      Accept: 'application/json;version=0123456789',
+      'X-Task': 'job-0123456789abcdef',
+      'X-Mode': 'asynchronous',
+      'X-DashScope-Async': 'enable0000000000000',
+    };
+    const body = { token: 'a word', metadata: { signature: 'Best regards, Bob 1' } };
+    expect(secretsOfRequest({ url: 'https://v.example/jobs/job-0123456789abcdef', headers, body })).toEqual([]);
+  });
+
+  test('a header whose name says nothing is left out where hooks read again', () => {
+    const described = {
+      url: 'https://v.example/',
+      headers: { 'X-Project': 'project-0123456789', 'X-Api-Key': 'abcdefgh' },
+    };
+    expect(secretsOfRequest(described, { namedOnly: true })).toEqual(['abcdefgh']);
+  });
+});
+
+test('slow redaction: hundreds of secrets in a text of a mebibyte, and endless parts of a key, cost no more than a moment', () => {
+  const secrets = Array.from({ length: 60 }, (_, at) => `secret-${at}-${'x'.repeat(40)}`);
+  const text = 'secret-'.repeat(150_000);
+  const before = process.cpuUsage();
+  expect(redactSecrets(text, secrets)).toBe(text);
+  secretsOfKey('a|'.repeat(100_000));
+  secretsOfRequest({
+    url: `https://v.example/?${'key=a&'.repeat(10_000)}`,
+    headers: { authorization: '=,'.repeat(50_000) },
+  });
+  expect(process.cpuUsage(before).user / 1000).toBeLessThan(1000);
+});
