@@ -77,6 +77,7 @@ import { createBindIdentity } from './users/bind-identity.ts';
 import type { PanelUser } from './users/describe-user.ts';
 import { createOwnAccount, type OwnAccount } from './users/edit-own-account.ts';
 import { loadPanelUser } from './users/load-factors.ts';
+import { type AccessWatcher, createAccessWatcher } from './watch-access.ts';
 import { createIdentifyByCode } from './wechat/identify-by-code.ts';
 import { createReadQrCode, type ReadQrCode } from './wechat/read-qr-code.ts';
 import { createWeChat, type WeChat } from './wechat/wechat.ts';
@@ -110,6 +111,8 @@ export interface Auth {
   /** Who speaks where nobody has to; undefined: nobody. A credential of ours that is not valid is refused as above. */
   authenticateOptional(authorization: string | undefined): Promise<PanelPrincipal | undefined>;
   authenticateApiKey: AuthenticateApiKey;
+  /** Ends the streams of users, keys and sessions that end. */
+  watchAccess: AccessWatcher['watch'];
   /** The signed-in user as he may see himself, with his factors and bindings. */
   describe(principal: PanelPrincipal): Promise<PanelUser>;
   /** What people do with their own account besides password and factors. */
@@ -260,6 +263,7 @@ export function createAuth(deps: AuthDeps): Auth {
     authenticatePanel: guarded(authenticatePanel),
     authenticateOptional: guarded(createAuthenticateOptional(authenticatePanel)),
     authenticateApiKey: guarded(createAuthenticateApiKey(room)),
+    watchAccess: createAccessWatcher(room).watch,
     describe: guarded(({ user }: PanelPrincipal) => loadPanelUser(store, user)),
     account: {
       edit: guarded(account.edit),

@@ -7,6 +7,7 @@ export const authErrors = defineErrors('auth', {
   unauthorized: ['unauthenticated', 'Sign in to continue.'],
   token_expired: ['unauthenticated', 'The access token has expired. Refresh it.'],
   session_revoked: ['unauthenticated', 'This session has ended. Sign in again.'],
+  access_ended: ['unauthenticated', 'The account, API key or session of this request has ended.'],
   session_required: [
     'forbidden',
     'This needs a signed-in browser session; an access token of another kind is not enough.',

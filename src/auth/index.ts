@@ -17,3 +17,4 @@ export { findRelyingParty } from './passkeys/relying-party.ts';
 export type { SignedIn } from './sessions/describe-session.ts';
 export * from './types.ts';
 export { rootHasOtherWayIn } from './users/has-way-in.ts';
+export type { AccessWatch } from './watch-access.ts';

@@ -119,6 +119,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
       logger,
     }),
     heartbeatMs: deps.config.heartbeatMs,
+    watchAccess: deps.auth.watchAccess,
     assertKeyAllows: (request) => assertKeyAllows(request),
   };
   const { handle, unlistedProxy } = assemble(
@@ -189,7 +190,7 @@ const joinAdministration = (kit: Kit, deps: JoinDeps) =>
 const joinTasks = (kit: Kit, deps: JoinDeps) =>
   new Elysia({ normalize: false })
     .use(panelTaskRoutes(kit, deps))
-    .use(playgroundRoutes(kit, { ...deps, heartbeatMs: deps.config.heartbeatMs }))
+    .use(playgroundRoutes(kit, { ...deps, heartbeatMs: deps.config.heartbeatMs, watchAccess: deps.auth.watchAccess }))
     .use(webhookRoutes(kit, deps))
     .use(recordRoutes(kit, deps))
     .use(keyUsageRoutes(kit, deps))

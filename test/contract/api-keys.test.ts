@@ -23,6 +23,20 @@ describeEachStore('API keys', (opened) => {
     expect(await store.apiKeys.byHash('unknown')).toBeUndefined();
   });
 
+  test('usable are keys that are enabled and unexpired, of enabled users; an empty budget does not matter', async () => {
+    const { store } = opened();
+    const user = await addUser(store);
+    const off = await addUser(store, 0, { status: 2 });
+    const good = await addKey(store, user.id, { unlimitedQuota: false, quota: 0 });
+    const later = await addKey(store, user.id, { expiresAt: 2001 });
+    const expired = await addKey(store, user.id, { expiresAt: 2000 });
+    const disabled = await addKey(store, user.id, { status: 2 });
+    const orphaned = await addKey(store, off.id);
+    const ids = [good, later, expired, disabled, orphaned].map(({ id }) => id);
+    const usable = await store.apiKeys.usable([...ids, 999_999], 2000);
+    expect(usable.sort((a, b) => a - b)).toEqual([good.id, later.id]);
+  });
+
   test('changes and deletion reach the owner’s keys alone', async () => {
     const { store } = opened();
     const [owner, other] = [await addUser(store), await addUser(store)];

@@ -26,6 +26,21 @@ describeEachStore('sessions', (opened) => {
     expect(await store.sessions.bySid('unknown')).toBeUndefined();
   });
 
+  test('usable are active, unexpired sessions of an enabled user whose protection is unchanged', async () => {
+    const { store } = opened();
+    const now = 2000;
+    const good = await addSession(store, { expiresAt: now + 1 });
+    const expired = await addSession(store, { expiresAt: now });
+    const revoked = await addSession(store, { expiresAt: now + 1 });
+    await store.sessions.revoke(revoked.sid, 'test', now);
+    const moved = await addSession(store, { expiresAt: now + 1 });
+    await store.users.moveAuthVersion(moved.userId, 1);
+    const off = newSession((await addUser(store, 0, { status: 2 })).id, { expiresAt: now + 1 });
+    await store.sessions.insert(off);
+    const sids = [good, expired, revoked, moved, off].map(({ sid }) => sid);
+    expect(await store.sessions.usable([...sids, 'unknown'], now)).toEqual([good.sid]);
+  });
+
   test('a previous hash that an older column padded is read without its blanks', async () => {
     const { store } = opened();
     const session = await addSession(store, { previousRefreshHash: 'abc   ' });

@@ -68,6 +68,16 @@ describeEachStore('users', (opened) => {
     expect(await store.users.moveAuthVersion(999_999, 1)).toBe(false);
   });
 
+  test('users with a personal access token, who are enabled', async () => {
+    const { store } = opened();
+    const [owner, other] = [await addUser(store), await addUser(store)];
+    const off = await addUser(store, 0, { status: 2 });
+    for (const { id } of [owner, off]) {
+      await store.users.setAccessToken(id, { hash: `hash-of-${id}`, prefix: 'tgp_', createdAt: 1 });
+    }
+    expect(await store.users.withAccessToken([owner.id, other.id, off.id])).toEqual([owner.id]);
+  });
+
   test('the version of artifact links counts each end of them, also of many at once', async () => {
     const { store } = opened();
     const user = await addUser(store);

@@ -25,7 +25,12 @@ const server: Listening = listen(
     const onEnd = keepOpen();
     const source = events[new URL(url).pathname];
     if (!source) return Response.json('whole');
-    return sendEvents(signal, source(), { heartbeatMs: 3_600_000, onFailure: () => {}, onEnd });
+    return sendEvents({ signal, hasEnded: () => false, stop: () => {} }, source(), {
+      lastEvent: () => ({ event: 'error', data: {} }),
+      heartbeatMs: 3_600_000,
+      onFailure: () => {},
+      onEnd,
+    });
   },
   { host: '127.0.0.1', port: 0, idleSeconds: IDLE_SECONDS },
 );

@@ -51,6 +51,7 @@ const app = openKit({
     }),
     maxFileBytes: 1024,
     heartbeatMs: 1000,
+    watchAccess: () => ({ signal: new AbortController().signal, hasEnded: () => false, stop: () => {} }),
     assertKeyAllows: () => {},
     limits: { modelRequests },
     auth: {

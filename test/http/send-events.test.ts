@@ -1,6 +1,7 @@
 /** Over a real listener and real sockets: what a stream of events does on the wire. */
 import { afterAll, describe, expect, test } from 'bun:test';
 import { connect } from 'node:net';
+import type { AccessWatch } from '../../src/auth/index.ts';
 import { type ServerEvent, sendEvents } from '../../src/http/v1/send-events.ts';
 import { until } from '../support/until.ts';
 
@@ -12,6 +13,8 @@ type Case = {
 };
 /** Between two beats of those that are about them; the others hear none, however long they take. */
 const HEARTBEAT_MS = 40;
+
+const withAccess = (signal: AbortSignal): AccessWatch => ({ signal, hasEnded: () => false, stop: () => {} });
 
 const cases = new Map<string, Case>();
 const server = Bun.serve({
@@ -27,10 +30,11 @@ const server = Bun.serve({
     request.signal.addEventListener('abort', () => {
       found.aborted = true;
     });
-    return sendEvents(request.signal, found.events(request.signal), {
+    return sendEvents(withAccess(request.signal), found.events(request.signal), {
       heartbeatMs: found.heartbeatMs,
       onFailure: (error) => found.failures.push(error),
       onEnd: () => {},
+      lastEvent: () => ({ event: 'error', data: { code: 'access_ended' } }),
     });
   },
 });

@@ -1,12 +1,12 @@
 import { Elysia, t } from 'elysia';
-import type { PanelPrincipal } from '../../auth/index.ts';
+import type { Auth, PanelPrincipal } from '../../auth/index.ts';
 import type { JsonObject } from '../../kernel/index.ts';
 import type { CallableModel, Caller, RequestManner, Tasks } from '../../tasks/index.ts';
 import { isAdmin } from '../authorize-request.ts';
 import { type Kit, ok, strictObject } from '../kit.ts';
 import type { RecordAudit } from '../record-audit.ts';
 import { REPLAYED } from '../response-headers.ts';
-import { sendEvents } from '../v1/send-events.ts';
+import { accessEnded, openStream, sendEvents } from '../v1/send-events.ts';
 import { wrongField } from '../wrong-field.ts';
 import { createTaskReader } from './read-task.ts';
 
@@ -21,12 +21,14 @@ const submitBody = strictObject({
 type PlaygroundDeps = {
   tasks: Tasks;
   audit: RecordAudit;
+  /** Ends streams with their user and session. */
+  watchAccess: Auth['watchAccess'];
   /** Between two keep-alive comments of a stream. */
   heartbeatMs: number;
 };
 
 /** Tasks of a signed-in user's own making, without an API key: what can be asked for, at what price, and how it goes. */
-export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs }: PlaygroundDeps) {
+export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs, watchAccess }: PlaygroundDeps) {
   const { readDetail } = createTaskReader(tasks);
   const mannerOf = (request: Request, files?: RequestManner['files']): RequestManner => ({
     idempotencyKey: request.headers.get('idempotency-key'),
@@ -129,11 +131,13 @@ export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs }: Playgr
       async ({ params, panel, request, requestId, log, keepOpen }) => {
         const { user } = panel;
         const watcher = { user, key: null, anyTask: isAdmin(panel) };
-        const events = await tasks.follow(watcher, params.task_id, request.signal, requestId);
+        const access = watchAccess(panel, request.signal);
+        const events = await openStream(access, (left) => tasks.follow(watcher, params.task_id, left, requestId));
         const onEnd = keepOpen();
         const onFailure = (error: unknown) =>
           log.warn({ err: error, task_id: params.task_id }, 'an event stream broke');
-        return sendEvents(request.signal, events, { heartbeatMs, onFailure, onEnd });
+        const lastEvent = () => ({ event: 'error', data: accessEnded() });
+        return sendEvents(access, events, { heartbeatMs, lastEvent, onFailure, onEnd });
       },
       {
         user: true,

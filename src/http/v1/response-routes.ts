@@ -1,11 +1,12 @@
 import { Elysia } from 'elysia';
+import { authErrors } from '../../auth/index.ts';
 import { httpErrors } from '../errors.ts';
 import type { Kit } from '../kit.ts';
 import { isJsonType, mediaType } from '../read-body.ts';
 import { REPLAYED } from '../response-headers.ts';
 import { createRelayed, forwardRelayed, orRelayed } from './answer-relayed.ts';
 import { readClientRequest, readRelayableRequest, requestedModel } from './read-client-request.ts';
-import { type ServerEvent, sendEvents } from './send-events.ts';
+import { accessEnded, type ServerEvent, sendEvents } from './send-events.ts';
 import { callerOf, formLimits, type V1Deps } from './task-routes.ts';
 
 /** What the gateway itself reads; all other members are the plugin's. */
@@ -22,7 +23,7 @@ const REQUEST = {
 
 /** OpenAI's responses API over plugins that claim `proto_responses`, and over the relay for other models. */
 export function responseRoutes(kit: Kit, deps: V1Deps) {
-  const { tasks } = deps;
+  const { tasks, watchAccess } = deps;
   return new Elysia({ name: 'v1-responses', tags: ['Responses'] })
     .use(kit)
     .post(
@@ -33,22 +34,37 @@ export function responseRoutes(kit: Kit, deps: V1Deps) {
         if (type !== '' && !isJsonType(type)) {
           throw httpErrors.unsupported_media({ message: 'This route requires a JSON body.' });
         }
-        const { client, assertForPlugin } = await readRelayableRequest(request, formLimits(deps, api));
+        const { client: read, assertForPlugin } = await readRelayableRequest(request, formLimits(deps, api));
+        const access = watchAccess(api, request.signal);
+        const client = { ...read, signal: access.signal };
+        // Then the answer stops the watch.
+        let isStream = false;
         try {
           deps.assertKeyAllows({ key: api.key, model: requestedModel(client), ip: origin.decidingIp });
           const onEnd = keepOpen();
-          const relayed = await createRelayed(tasks, 'response', { request, api, requestId }, client);
-          if (relayed) return relayed;
+          const relayed = await createRelayed(tasks, 'response', { request, api, requestId, access }, client);
+          if (relayed) {
+            isStream = true;
+            return relayed;
+          }
           assertForPlugin();
           const answer = await tasks.createResponse(callerOf(api), requestId, client);
           if (answer.replayed) set.headers[REPLAYED] = 'true';
-          if (answer.kind === 'object') return answer.response;
-          return sendEvents(request.signal, framed(answer.events), {
+          if (answer.kind === 'object') {
+            // The answer was waited for, which may have taken long.
+            if (access.hasEnded()) throw authErrors.access_ended();
+            return answer.response;
+          }
+          isStream = true;
+          const { events, lastEvent } = frameEvents(answer.events);
+          return sendEvents(access, events, {
+            lastEvent,
             heartbeatMs: deps.heartbeatMs,
             onFailure: (error) => log.error({ err: error }, 'the stream of a response broke'),
             onEnd,
           });
         } finally {
+          if (!isStream) access.stop();
           await client.release();
         }
       },
@@ -70,7 +86,7 @@ export function responseRoutes(kit: Kit, deps: V1Deps) {
         return orRelayed(
           () => tasks.retrieveResponse(api.user.id, params.response_id, client),
           () =>
-            forwardRelayed(tasks, 'response', { request, api, keepOpen }, params.response_id, {
+            forwardRelayed(tasks, 'response', { request, api, keepOpen, watchAccess }, params.response_id, {
               operation: 'retrieve',
             }),
         );
@@ -79,6 +95,18 @@ export function responseRoutes(kit: Kit, deps: V1Deps) {
     );
 }
 
-async function* framed(events: AsyncIterable<{ type: string }>): AsyncGenerator<ServerEvent, void, undefined> {
-  for await (const data of events) yield { event: data.type, data };
+/** The events of a response, and the error that takes the place of the next one when its client may not go on. */
+function frameEvents(events: AsyncIterable<{ type: string; sequence_number: number }>) {
+  let sequence = 0;
+  async function* framed(): AsyncGenerator<ServerEvent, void, undefined> {
+    for await (const data of events) {
+      sequence = data.sequence_number + 1;
+      yield { event: data.type, data };
+    }
+  }
+  const lastEvent = (): ServerEvent => ({
+    event: 'error',
+    data: { ...accessEnded().error, type: 'error', sequence_number: sequence },
+  });
+  return { events: framed(), lastEvent };
 }

@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia';
-import type { ApiPrincipal, DecidingIp } from '../../auth/index.ts';
+import type { ApiPrincipal, Auth, DecidingIp } from '../../auth/index.ts';
 import { type Caller, submittedObject, type Tasks, taskObject } from '../../tasks/index.ts';
 import type { Kit } from '../kit.ts';
 import type { UploadFolder } from '../open-uploads.ts';
@@ -7,13 +7,15 @@ import { REPLAYED } from '../response-headers.ts';
 import type { FormLimits } from './collect-form.ts';
 import { readClientRequest, requestedModel } from './read-client-request.ts';
 import { CONTENT_ANSWERS, type ContentScope, contentResponse, sendContent } from './send-content.ts';
-import { sendEvents } from './send-events.ts';
+import { accessEnded, openStream, sendEvents } from './send-events.ts';
 
 export type V1Deps = Omit<FormLimits, 'uploads'> & {
   uploads: UploadFolder;
   tasks: Tasks;
   /** Throws when the key's own lists leave out the model or the address. */
   assertKeyAllows: (request: { key: ApiPrincipal['key']; model: string; ip: DecidingIp }) => void;
+  /** Ends streams with their user and key. */
+  watchAccess: Auth['watchAccess'];
   /** Between two keep-alive comments of a stream. */
   heartbeatMs: number;
 };
@@ -60,10 +62,16 @@ export function taskRoutes(kit: Kit, deps: V1Deps) {
     .get(
       '/v1/tasks/:taskId/events',
       async ({ request, params, api, requestId, log, keepOpen }) => {
-        const events = await tasks.follow(callerOf(api), params.taskId, request.signal, requestId);
+        const access = deps.watchAccess(api, request.signal);
+        const events = await openStream(access, (left) => tasks.follow(callerOf(api), params.taskId, left, requestId));
         const onEnd = keepOpen();
         const onFailure = (error: unknown) => log.warn({ err: error, task_id: params.taskId }, 'an event stream broke');
-        return sendEvents(request.signal, events, { heartbeatMs: deps.heartbeatMs, onFailure, onEnd });
+        return sendEvents(access, events, {
+          heartbeatMs: deps.heartbeatMs,
+          lastEvent: () => ({ event: 'error', data: accessEnded() }),
+          onFailure,
+          onEnd,
+        });
       },
       {
         apiKey: true,

@@ -53,6 +53,8 @@ export interface SessionStore {
   list(userId: number, authVersion: number, now: number, limit: number): Promise<SessionRecord[]>;
   /** The ids of a user's active, unexpired sessions of any auth version, with their ends. */
   active(userId: number, now: number): Promise<{ sid: string; expiresAt: number }[]>;
+  /** Those of `sids` that are active, unexpired, and of an enabled user whose auth version they have. */
+  usable(sids: readonly string[], now: number): Promise<string[]>;
   /** Sessions of all users created after `since`. */
   countAllIssued(since: number): Promise<number>;
   /**
@@ -71,6 +73,8 @@ export interface ApiKeyStore {
   insert(key: NewApiKey): Promise<ApiKeyRecord>;
   byHash(keyHash: string): Promise<{ key: ApiKeyRecord; user: UserRecord } | undefined>;
   byId(id: number): Promise<ApiKeyRecord | undefined>;
+  /** Those of `ids` that are enabled, unexpired, and of an enabled user; a used-up budget does not count. */
+  usable(ids: readonly number[], now: number): Promise<number[]>;
   list(userId: number, page: Page): Promise<Paged<ApiKeyRecord>>;
   update(
     id: number,

@@ -58,6 +58,8 @@ export interface UserStore {
   /** `link_version + 1`: every artifact link of the user that was given out until now is dead. False: no such user. */
   moveLinkVersion(id: number): Promise<boolean>;
   touchLogin(id: number, at: number): Promise<void>;
+  /** Those of `ids` who are enabled and have a personal access token. */
+  withAccessToken(ids: readonly number[]): Promise<number[]>;
   /** The user of a personal access token, by the token's SHA-256 in hex. */
   byAccessToken(hash: string): Promise<UserRecord | undefined>;
   /** Replaces the user's one personal access token, or takes it away (`null`). False when there is no such user. */

@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gt, isNotNull, isNull, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, gt, inArray, isNotNull, isNull, or, sql } from 'drizzle-orm';
 import type { ApiKeyStore } from '../ports/index.ts';
 import { type Context, countAll, isEmpty, lazy, paged } from './context.ts';
 import { userColumns } from './user-columns.ts';
@@ -55,6 +55,15 @@ export function createApiKeyStore({ db, tables }: Context): ApiKeyStore {
     async byId(id) {
       const [row] = await db.select(columns).from(keys).where(eq(keys.id, id));
       return row;
+    },
+
+    async usable(ids, now) {
+      const rows = await db
+        .select({ id: keys.id })
+        .from(keys)
+        .innerJoin(users, and(eq(users.id, keys.userId), eq(users.deletedAt, 0), eq(users.status, 1)))
+        .where(and(inArray(keys.id, [...ids]), eq(keys.status, 1), or(eq(keys.expiresAt, 0), gt(keys.expiresAt, now))));
+      return rows.map(({ id }) => id);
     },
 
     list(userId, page) {

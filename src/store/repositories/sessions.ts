@@ -1,9 +1,9 @@
-import { and, desc, eq, gt, lt, lte, ne, or, type SQL, sql } from 'drizzle-orm';
+import { and, desc, eq, gt, inArray, lt, lte, ne, or, type SQL, sql } from 'drizzle-orm';
 import type { SessionRecord, SessionStore } from '../ports/index.ts';
 import { type Context, countAll, lazy, slot } from './context.ts';
 
 export function createSessionStore({ db, tables, amongRows }: Context): SessionStore {
-  const { userSessions: sessions } = tables;
+  const { userSessions: sessions, users } = tables;
   const at = sql.placeholder;
   const isActive = eq(sessions.status, sql.raw(`'active'`));
   // The plus takes the index of creation times out of the choice: nearly all sessions are older.
@@ -57,6 +57,22 @@ export function createSessionStore({ db, tables, amongRows }: Context): SessionS
   }
 
   return {
+    async usable(sids, now) {
+      const rows = await db
+        .select({ sid: sessions.sid })
+        .from(sessions)
+        .innerJoin(users, and(eq(users.id, sessions.userId), eq(users.deletedAt, 0), eq(users.status, 1)))
+        .where(
+          and(
+            inArray(sessions.sid, [...sids]),
+            isActive,
+            gt(sessions.expiresAt, now),
+            eq(sessions.userAuthVersion, users.authVersion),
+          ),
+        );
+      return rows.map(({ sid }) => sid);
+    },
+
     async insert(session) {
       await db.insert(sessions).values(session);
     },

@@ -1,4 +1,4 @@
-import { and, asc, eq, isNotNull, or, sql } from 'drizzle-orm';
+import { and, asc, eq, inArray, isNotNull, or, sql } from 'drizzle-orm';
 import type { UserStore } from '../ports/index.ts';
 import { createUserAdministration } from './administer-users.ts';
 import { type Context, countAll, isEmpty, lazy } from './context.ts';
@@ -112,6 +112,14 @@ export function createUserStore(context: Context): UserStore {
 
     async touchLogin(id, at) {
       await db.update(users).set({ lastLoginAt: at }).where(eq(users.id, id));
+    },
+
+    async withAccessToken(ids) {
+      const rows = await db
+        .select({ id: users.id })
+        .from(users)
+        .where(and(inArray(users.id, [...ids]), eq(users.status, 1), isNotNull(users.accessToken), isPresent));
+      return rows.map(({ id }) => id);
     },
 
     async byAccessToken(hash) {
