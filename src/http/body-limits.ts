@@ -26,8 +26,11 @@ export const BODY_LIMITS = {
   source: json(4 * MIB),
   /** A client's request to a plugin: JSON or a form. */
   submission: withFiles(json(MIB)),
-  /** The same where the relay may take it, which passes on whole conversations. */
-  relay: withFiles({ maxBytes: 16 * MIB, maxValues: 100_000, maxDepth: MAX_JSON_DEPTH }),
+  /**
+   * The same where the relay may take it, which passes on whole conversations. Parsing the worst
+   * 8 MiB takes some 30 ms.
+   */
+  relay: withFiles({ maxBytes: 8 * MIB, maxValues: 100_000, maxDepth: MAX_JSON_DEPTH }),
 } as const satisfies Record<string, BodyLimit>;
 
 export type BodyLimitName = keyof typeof BODY_LIMITS;

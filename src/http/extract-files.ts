@@ -1,4 +1,4 @@
-import { randomAlnum } from '../kernel/index.ts';
+import { createByteBuffer, randomAlnum } from '../kernel/index.ts';
 import { type ExtractedFiles, fileToken, TOKEN_PREFIX_LENGTH } from '../tasks/index.ts';
 import { type BodyLimit, beyondLimit } from './body-limits.ts';
 import { httpErrors } from './errors.ts';
@@ -134,38 +134,6 @@ export function createFileExtractor({ uploads, maxFileBytes, limit }: Limits): F
     },
     release: () => writer.remove(),
   };
-}
-
-/** Bytes that grow in place: a text in a million small pieces costs no million objects. */
-function createByteBuffer() {
-  let memory = new Uint8Array(1024);
-  let filled = 0;
-  const self = {
-    size: () => filled,
-    append(bytes: Uint8Array, from: number, to: number): void {
-      const end = filled + to - from;
-      if (end > memory.length) {
-        const larger = new Uint8Array(Math.max(end, 2 * memory.length));
-        larger.set(memory.subarray(0, filled));
-        memory = larger;
-      }
-      // A call of the platform costs more than a few bytes by hand.
-      if (to - from > 32) memory.set(bytes.subarray(from, to), filled);
-      else for (let i = from, at = filled; i < to; i += 1, at += 1) memory[at] = bytes[i] as number;
-      filled = end;
-    },
-    moveTo(other: { append(bytes: Uint8Array, from: number, to: number): void }): void {
-      other.append(memory, 0, filled);
-      filled = 0;
-    },
-    /** Good until the next `append`. */
-    take(): Uint8Array {
-      const taken = memory.subarray(0, filled);
-      filled = 0;
-      return taken;
-    },
-  };
-  return self;
 }
 
 type Stored = Run & { end: number };

@@ -3,6 +3,7 @@
  * May touch: the standard library. Never touches: files, the network, the environment, another room.
  */
 export { applyNewest } from './apply-newest.ts';
+export { createByteBuffer } from './byte-buffer.ts';
 export { type Clock, isoTime, systemClock } from './clock.ts';
 export {
   constantTimeEqual,
@@ -18,6 +19,7 @@ export { secretsOfKey, secretsOfRequest } from './derived-secrets.ts';
 export { AppError, defineErrors, type ErrorKind } from './errors.ts';
 export { createFairLimiter, type FairLimiter } from './fair-limiter.ts';
 export { createFairQueue, type FairQueue } from './fair-queue.ts';
+export { createJsonStringFinder, type FoundString } from './find-json-strings.ts';
 export { giveBack } from './give-back.ts';
 export {
   escapeHiddenCharacters,

@@ -1,3 +1,5 @@
+import { skipJsonString } from './skip-json-string.ts';
+
 /** Bounds of JSON text. `maxDepth` counts nested arrays and objects; a value is anything but the name of a member. */
 export type JsonBounds = { maxBytes: number; maxValues: number; maxDepth: number };
 
@@ -13,7 +15,6 @@ export type JsonScanner = {
 };
 
 const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
 
 /** What a byte outside of strings begins or ends. */
 const SPACE = 0;
@@ -42,35 +43,13 @@ export function createJsonScanner({ maxBytes, maxValues, maxDepth }: JsonBounds)
   let isInScalar = false;
   let passed: keyof JsonBounds | undefined;
 
-  /** The index behind the string's closing quote, or the chunk's length. */
-  function skipString(chunk: Uint8Array, start: number): number {
-    let from = start;
-    if (isEscaped) {
-      isEscaped = false;
-      from += 1;
-    }
-    for (let at = from; ; ) {
-      const quote = chunk.indexOf(QUOTE, at);
-      const end = quote === -1 ? chunk.length : quote;
-      let escapes = 0;
-      // A quote found earlier ends the run: no backslash is counted twice.
-      while (end - escapes > at && chunk[end - 1 - escapes] === BACKSLASH) escapes += 1;
-      const isOdd = escapes % 2 === 1;
-      if (quote === -1) {
-        isEscaped = isOdd;
-        return end;
-      }
-      at = quote + 1;
-      if (isOdd) continue;
-      isInString = false;
-      return at;
-    }
-  }
-
   function read(chunk: Uint8Array): keyof JsonBounds | undefined {
     for (let i = 0; i < chunk.length; ) {
       if (isInString) {
-        i = skipString(chunk, i);
+        const skipped = skipJsonString(chunk, i, isEscaped);
+        isEscaped = skipped.isEscaped;
+        isInString = !skipped.isClosed;
+        i = skipped.next;
         continue;
       }
       const kind = KINDS[chunk[i] as number];
@@ -113,7 +92,9 @@ export function createJsonScanner({ maxBytes, maxValues, maxDepth }: JsonBounds)
 const SLICE_BYTES = 256 * 1024;
 
 /** The same bytes in slices, with time for everybody else between those of one chunk. A slice is good until the next is asked for. */
-export async function* sliceChunks(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+export async function* sliceChunks(
+  chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+): AsyncGenerator<Uint8Array, void, undefined> {
   for await (const chunk of chunks) {
     for (let at = 0; at < chunk.byteLength; at += SLICE_BYTES) {
       if (at > 0) await new Promise((resolve) => setImmediate(resolve));

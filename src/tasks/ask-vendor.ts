@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Json, parseJson, redactJson, redactSecrets, SYSTEM_OWNER, sanitizeMessage } from '../kernel/index.ts';
+import { type Json, redactJson, redactSecrets, SYSTEM_OWNER, sanitizeMessage } from '../kernel/index.ts';
 import {
   buildBatchQueryRequest,
   buildQueryRequest,
@@ -20,6 +20,7 @@ import { buildUpstreamRequest } from './build-upstream-request.ts';
 import { type CollectedUsage, usageOnComplete } from './collect-usage.ts';
 import { retryAfterMs } from './poll-schedule.ts';
 import { readVendorAccount, type VendorAccount } from './read-vendor-account.ts';
+import { readVendorAnswer } from './read-vendor-answer.ts';
 import { type Credential, resolveCredential } from './resolve-credential.ts';
 import { MAX_SNAPSHOT_BYTES, snapshotBytes, trimSnapshot } from './trim-data.ts';
 import type { TaskDeps } from './types.ts';
@@ -68,7 +69,7 @@ export async function askVendor(
   credential.learn(descriptor.value);
   const request = buildUpstreamRequest(plugin, channel, descriptor.value);
   if (!request.ok) return counted('hook_error', 0, request.error.message);
-  const answer = await exchange(deps, request.value, options.secrets);
+  const answer = await exchange(deps, request.value, { tasks: 1, secrets: options.secrets });
   answered();
   if ('kind' in answer) return answer;
   if (answer.status === 401) credential.refused();
@@ -100,7 +101,7 @@ export async function askVendorInBatch(
   credential.learn(descriptor.value);
   const request = buildUpstreamRequest(plugin, channel, descriptor.value);
   if (!request.ok) return all(counted('hook_error', 0, request.error.message));
-  const answer = await exchange(deps, request.value, options.secrets);
+  const answer = await exchange(deps, request.value, { tasks: tasks.length, secrets: options.secrets });
   answered();
   if ('kind' in answer) return all(answer);
   if (answer.status === 401) credential.refused();
@@ -125,17 +126,17 @@ export async function askVendorInBatch(
 async function exchange(
   deps: TaskDeps,
   request: UpstreamRequest,
-  secrets: readonly string[],
+  { tasks, secrets }: { tasks: number; secrets: readonly string[] },
 ): Promise<Answer | Verdict> {
   const sent = await deps.upstream.request(request);
   if (!sent.ok)
     return sent.error.kind === 'aborted'
       ? uncounted('the gateway is stopping')
       : counted('transport_error', 0, redactSecrets(sent.error.message, secrets));
-  const text = await sent.value.text();
-  if (!text.ok) return counted('transport_error', sent.value.status, text.error.message);
   const { status, headers } = sent.value;
-  return { status, headers, body: parseJson(text.value) ?? text.value, bodyLength: text.value.length };
+  const read = await readVendorAnswer(sent.value, { tasks });
+  if (!read.ok) return counted('transport_error', status, read.error.message);
+  return { status, headers, body: read.value.body, bodyLength: read.value.text.length };
 }
 
 /** What the HTTP status alone decides. */

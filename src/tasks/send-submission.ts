@@ -1,8 +1,9 @@
-import { type AppError, parseJson, redactSecrets, sanitizeMessage, userOwner } from '../kernel/index.ts';
+import { type AppError, redactSecrets, sanitizeMessage, userOwner } from '../kernel/index.ts';
 import { type ParsedSubmission, parseSubmitResponse } from '../plugins/index.ts';
 import { taskErrors } from './errors.ts';
 import { retryAfterMs } from './poll-schedule.ts';
 import { hookCause, type Prepared } from './prepare-submission.ts';
+import { readVendorAnswer, type VendorAnswer } from './read-vendor-answer.ts';
 import { traceEvent } from './trace-event.ts';
 import type { Submission, TaskDeps } from './types.ts';
 
@@ -42,15 +43,15 @@ export async function sendSubmission(deps: TaskDeps, submission: Submission, pre
     return { kind: 'failed', error, mayTryAnother: retries, mayComeAgain: notSent };
   }
   const { status, headers } = sent.value;
-  const text = await sent.value.text();
+  const read = await readVendorAnswer(sent.value, { tasks: 1 });
   const accepted = status >= 200 && status < 300;
-  if (!text.ok) {
-    const error = taskErrors.vendor_failed({ message: text.error.message, doNotRetry: accepted });
+  if (!read.ok) {
+    const error = taskErrors.vendor_failed({ message: read.error.message, doNotRetry: accepted });
     const mayTryAnother = !accepted && prepared.channel.settings.retry_on_5xx === true;
     return { kind: 'failed', error, mayTryAnother, mayComeAgain: false };
   }
-  const body = parseJson(text.value) ?? text.value;
-  if (!accepted) return refusal(deps, prepared, status, headers, text.value);
+  const { body } = read.value;
+  if (!accepted) return refusal(deps, prepared, status, headers, read.value);
   const parsed = await parseSubmitResponse(
     submission.plugin,
     prepared.context,
@@ -73,9 +74,9 @@ function refusal(
   prepared: Prepared,
   status: number,
   headers: Record<string, string[]>,
-  text: string,
+  answer: VendorAnswer,
 ): SendOutcome {
-  const said = sanitizeMessage(redactSecrets(vendorMessage(text).slice(0, MAX_SAID), prepared.credential.secrets));
+  const said = sanitizeMessage(redactSecrets(vendorMessage(answer).slice(0, MAX_SAID), prepared.credential.secrets));
   const message = `The vendor answered ${status}${said ? `: ${said}` : ''}`;
   if (status === 429) {
     const wait = Math.ceil(retryAfterMs(headers['retry-after']?.[0], deps.clock.nowMs()) / 1000);
@@ -109,8 +110,7 @@ function refusal(
 }
 
 /** The human part of a vendor's error body, in the shapes that vendors commonly use. */
-function vendorMessage(text: string): string {
-  const body = parseJson(text);
+function vendorMessage({ body, text }: VendorAnswer): string {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return text;
   const { error, message, msg } = body;
   const inner = typeof error === 'object' && error !== null && !Array.isArray(error) ? error.message : error;

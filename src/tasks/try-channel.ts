@@ -1,5 +1,5 @@
 import { mapModel, RELAY_TYPE } from '../channels/index.ts';
-import { err, isObject, ok, parseJson, type Result, userOwner } from '../kernel/index.ts';
+import { err, isObject, type Json, ok, type Result, userOwner } from '../kernel/index.ts';
 import {
   buildBatchQueryRequest,
   buildQueryRequest,
@@ -10,6 +10,7 @@ import type { ChannelRecord } from '../store/ports/index.ts';
 import { canonicalHost, type UpstreamFailure, type UpstreamRequest } from '../upstream/index.ts';
 import { batchContext } from './build-contexts.ts';
 import { buildUpstreamRequest, CONNECT_TIMEOUT_MS } from './build-upstream-request.ts';
+import { readVendorAnswer } from './read-vendor-answer.ts';
 import { resolveCredential } from './resolve-credential.ts';
 import type { TaskDeps } from './types.ts';
 
@@ -95,10 +96,10 @@ export async function tryChannel(
     step('address', true, 'The address may be asked and its name resolves.');
     step('connection', true, 'The connection stands.');
     if (isTls) step('tls', true, "The vendor's certificate is valid.");
-    const text = await answer.value.text();
+    const read = await readVendorAnswer(answer.value, { tasks: 1 });
     step('answer', status < 500, `The vendor answered with HTTP status ${status} after ${ms} ms.`);
     if (!carriesCredential) step('credential', null, told ?? 'Whether the key is good shows the first task.');
-    else step('credential', ...judgeCredential(status, text.ok ? text.value : ''));
+    else step('credential', ...judgeCredential(status, read.ok ? read.value.body : ''));
     return done(status, ms);
   } finally {
     pin.release();
@@ -106,12 +107,11 @@ export async function tryChannel(
 }
 
 /** What a query of an unknown job says of the credential. */
-function judgeCredential(status: number, body: string): [ok: boolean | null, message: string] {
+function judgeCredential(status: number, body: Json): [ok: boolean | null, message: string] {
   if (status === 401 || status === 403) return [false, `The vendor refuses the key (HTTP status ${status}).`];
   if (status === 429) return [true, 'The vendor takes the key, and is busy.'];
   if (status >= 500) return [null, 'The vendor is in trouble, so that nothing is known of the key.'];
-  const parsed = parseJson(body);
-  const told = isObject(parsed) ? 'did not refuse the key' : 'did not refuse the key, in an answer that is no JSON';
+  const told = isObject(body) ? 'did not refuse the key' : 'did not refuse the key, in an answer that is no JSON';
   return [true, `Asked about a job that it does not have, the vendor ${told} (HTTP status ${status}).`];
 }
 

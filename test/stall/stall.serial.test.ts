@@ -3,9 +3,10 @@ import fc from 'fast-check';
 import { addressCases } from './cases/addresses.ts';
 import { headerCases } from './cases/headers.ts';
 import { pluginCases } from './cases/plugins.ts';
+import { vendorAnswerCases } from './cases/vendor-answers.ts';
 import { longestBlock, MAX_BLOCK_MS, type StallCase } from './measure-block.ts';
 
-const cases: readonly StallCase[] = [...addressCases, ...headerCases, ...pluginCases];
+const cases: readonly StallCase[] = [...addressCases, ...headerCases, ...pluginCases, ...vendorAnswerCases];
 
 /** Inputs that fast-check makes for each parser; more find more, and take longer. */
 const MIXES = 10;

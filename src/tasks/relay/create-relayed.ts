@@ -251,7 +251,7 @@ async function deliver(
   }
   const body = await response.bytes();
   if (!body.ok) throw taskErrors.vendor_failed({ message: body.error.message, doNotRetry: true });
-  const names = namesOf(relay.kind, new TextDecoder().decode(body.value));
+  const names = await namesOf(relay.kind, body.value);
   if (!names.some(({ kind }) => kind === relay.kind)) {
     const log = { relay_id: relay.relayId, channel_id: channel.id };
     deps.logger.warn(log, 'the answer of a vendor names no object: it cannot be read again');

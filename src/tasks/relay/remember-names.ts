@@ -1,4 +1,4 @@
-import { isObject, type Json, type JsonObject, parseJson } from '../../kernel/index.ts';
+import { createJsonStringFinder, type FoundString, sliceChunks } from '../../kernel/index.ts';
 import type { ChannelRecord, RelayKind, RelayObject, RelayPartKind, RelayRecord } from '../../store/ports/index.ts';
 import type { TaskDeps } from '../types.ts';
 import { vendorOf } from './build-relay-request.ts';
@@ -6,77 +6,86 @@ import { vendorOf } from './build-relay-request.ts';
 /** What can stand in an address as one segment. */
 export const OBJECT_ID = /^[A-Za-z0-9_][A-Za-z0-9._:~-]{0,190}$/;
 
-/** A longer line of a stream is no event that names something. */
-const MAX_LINE = 16 * 1024 * 1024;
-const LINE_END = /\r\n|\r|\n/;
-/** Events that name nothing come by the thousand, and are not read. */
-const NAMES_SOMETHING = /"(?:id|container_id)"\s*:/;
-/** Names that one stream may give: what answers of a vendor have by far. */
-const MAX_NAMES = 10_000;
 const STORE_TRIES = 4;
 const STORE_PAUSE_MS = 250;
 
 /** What an answer names: the object that it is, and parts of it that later requests may build on. */
 export type Named = Pick<RelayObject<RelayKind | RelayPartKind>, 'kind' | 'objectId'>;
 
-/** Of an answer that was read whole. */
-export function namesOf(kind: RelayKind, text: string): Named[] {
-  const answer = parseJson(text);
-  return isObject(answer) ? namesIn(kind, answer) : [];
+const PARTS = ['output[].id', 'output[].container_id'];
+const ANSWER_PATHS = ['id', ...PARTS];
+const EVENT_PATHS = [...ANSWER_PATHS.map((path) => `response.${path}`), 'item.id', 'item.container_id'];
+/** Names of one stream; those that come after them cannot be built on. */
+const MAX_NAMES = 10_000;
+const EVENT_DATA = Buffer.from('data:');
+const LF = 0x0a;
+const CR = 0x0d;
+
+/** What a whole answer names. It is not parsed: it may be as large as a conversation with its pictures. */
+export async function namesOf(kind: RelayKind, answer: Uint8Array): Promise<Named[]> {
+  const finder = createJsonStringFinder(ANSWER_PATHS);
+  for await (const slice of sliceChunks([answer])) finder.push(slice);
+  return toNamed(kind, finder.end());
 }
 
-function namesIn(kind: RelayKind, { id, output }: JsonObject): Named[] {
-  const own: Named[] = typeof id === 'string' ? [{ kind, objectId: id }] : [];
-  return Array.isArray(output) ? [...own, ...output.flatMap(partsOf)] : own;
+/** The object itself comes first, its last name counting as for a parser. */
+function toNamed(kind: RelayKind, found: readonly FoundString[]): Named[] {
+  const own = found.findLast(({ path }) => path === 'id' || path === 'response.id');
+  const parts = found.flatMap(({ path, value }): Named[] => {
+    if (path.endsWith('container_id')) return [{ kind: 'container', objectId: value }];
+    return path === 'item.id' || path.endsWith('output[].id') ? [{ kind: 'item', objectId: value }] : [];
+  });
+  return own ? [{ kind, objectId: own.value }, ...parts] : parts;
 }
 
-function partsOf(item: Json | undefined): Named[] {
-  if (!isObject(item)) return [];
-  const { id, container_id: container } = item;
-  return [
-    ...(typeof id === 'string' ? [{ kind: 'item' as const, objectId: id }] : []),
-    ...(typeof container === 'string' ? [{ kind: 'container' as const, objectId: container }] : []),
-  ];
-}
-
-/** Reads server-sent events as their bytes come by, and gives what those that end with a chunk name for the first time. */
+/**
+ * Reads server-sent events while their bytes pass by, and gives what those that end with a chunk
+ * name for the first time. An event is its data line.
+ */
 export function createNameFinder(kind: RelayKind): (chunk: Uint8Array) => Named[] {
-  const decoder = new TextDecoder();
+  const finder = createJsonStringFinder(EVENT_PATHS);
   const known = new Set<string>();
-  let begun: string[] = [];
-  let size = 0;
+  /** Bytes at the beginning of the line that are those of `data:`; -1: another line. */
+  let matched = 0;
 
-  /** The lines that end in this chunk; a long one is put together once, and one that is too long not at all. */
-  function takeLines(chunk: Uint8Array): string[] {
-    const text = decoder.decode(chunk, { stream: true });
-    size += text.length;
-    if (size <= MAX_LINE) begun.push(text);
-    else begun = [];
-    if (!LINE_END.test(text)) return [];
-    const lines = (size <= MAX_LINE ? begun.join('') : text).split(LINE_END);
-    // Of one that is too long the end alone is left, which is no event.
-    if (size > MAX_LINE) lines.shift();
-    begun = lines.splice(-1);
-    size = begun.reduce((sum, { length }) => sum + length, 0);
-    return lines;
+  function readLine(bytes: Uint8Array): void {
+    let at = 0;
+    while (at < bytes.length && matched >= 0 && matched < EVENT_DATA.length) {
+      matched = bytes[at] === EVENT_DATA[matched] ? matched + 1 : -1;
+      at += 1;
+    }
+    if (matched === EVENT_DATA.length) finder.push(bytes.subarray(at));
+  }
+
+  function endLine(): Named[] {
+    const named = matched === EVENT_DATA.length ? toNamed(kind, finder.end()) : [];
+    matched = 0;
+    finder.reset();
+    return named;
   }
 
   return (chunk) => {
     const found: Named[] = [];
-    for (const line of takeLines(chunk)) {
-      if (!line.startsWith('data:') || !NAMES_SOMETHING.test(line)) continue;
-      const event = parseJson(line.slice('data:'.length));
-      if (!isObject(event)) continue;
-      const { response, item } = event;
-      for (const named of [...(isObject(response) ? namesIn(kind, response) : []), ...partsOf(item)]) {
+    for (let at = 0; at < chunk.length; ) {
+      const end = lineEnd(chunk, at);
+      readLine(chunk.subarray(at, end));
+      if (end === chunk.length) break;
+      for (const named of endLine()) {
         const name = `${named.kind} ${named.objectId}`;
         if (known.has(name) || known.size >= MAX_NAMES) continue;
         known.add(name);
         found.push(named);
       }
+      at = end + 1;
     }
     return found;
   };
+}
+
+function lineEnd(chunk: Uint8Array, from: number): number {
+  let end = from;
+  while (end < chunk.length && chunk[end] !== LF && chunk[end] !== CR) end += 1;
+  return end;
 }
 
 /**

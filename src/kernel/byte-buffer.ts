@@ -1,0 +1,34 @@
+/** Bytes that grow in place: a text in a million small pieces costs no million objects. */
+export function createByteBuffer() {
+  let memory = new Uint8Array(1024);
+  let filled = 0;
+  const self = {
+    size: () => filled,
+    append(bytes: Uint8Array, from: number, to: number): void {
+      const end = filled + to - from;
+      if (end > memory.length) {
+        const larger = new Uint8Array(Math.max(end, 2 * memory.length));
+        larger.set(memory.subarray(0, filled));
+        memory = larger;
+      }
+      // A call of the platform costs more than a few bytes by hand.
+      if (to - from > 32) memory.set(bytes.subarray(from, to), filled);
+      else for (let i = from, at = filled; i < to; i += 1, at += 1) memory[at] = bytes[i] as number;
+      filled = end;
+    },
+    moveTo(other: { append(bytes: Uint8Array, from: number, to: number): void }): void {
+      other.append(memory, 0, filled);
+      filled = 0;
+    },
+    clear(): void {
+      filled = 0;
+    },
+    /** Good until the next `append`. */
+    take(): Uint8Array {
+      const taken = memory.subarray(0, filled);
+      filled = 0;
+      return taken;
+    },
+  };
+  return self;
+}

@@ -1,0 +1,168 @@
+import { skipJsonString } from './skip-json-string.ts';
+
+/** A string of a JSON text and where it stands: `output[].id` is the member `id` of the items of `output`. */
+export type FoundString = { path: string; value: string };
+
+/** Finds strings at known paths of a JSON text while its bytes arrive, without parsing the rest. */
+export type JsonStringFinder = {
+  push(bytes: Uint8Array): void;
+  /** What was found, once the text is complete; nothing for a text that has not ended. */
+  end(): FoundString[];
+  /** Begins with the next text. */
+  reset(): void;
+};
+
+/** Strings that are longer, as they stand in the text, are not wanted. */
+const MAX_STRING_BYTES = 1024;
+/** Strings of one text; what comes after them is left out. */
+const MAX_FOUND = 10_000;
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const OPEN_ARRAY = 0x5b;
+const CLOSE_ARRAY = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+
+type Container = { path: string; isArray: boolean };
+
+/**
+ * Takes linear time and a fixed amount of memory, whatever the text holds. It does not check the
+ * grammar: of a text that is no JSON it may find something or nothing.
+ */
+export function createJsonStringFinder(paths: readonly string[]): JsonStringFinder {
+  const wanted = new Set(paths);
+  const containers = new Set(['', ...paths.flatMap(prefixesOf)]);
+
+  let stack: Container[] = [];
+  /** Levels below the innermost container that may hold something wanted. */
+  let skipped = 0;
+  let hasBegun = false;
+  let name: string | undefined;
+  let isNameNext = false;
+  let isInString = false;
+  let isEscaped = false;
+  /** Bytes of the string that is being read; undefined while nobody wants it. */
+  let captured: number[] | undefined;
+  let found: FoundString[] = [];
+
+  const top = (): Container | undefined => (skipped > 0 ? undefined : stack.at(-1));
+
+  /** The path of the value that comes next; undefined where nothing wanted can stand. */
+  function valuePath(): string | undefined {
+    const container = top();
+    if (!container) return stack.length === 0 ? '' : undefined;
+    if (container.isArray) return `${container.path}[]`;
+    if (name === undefined) return undefined;
+    return container.path === '' ? name : `${container.path}.${name}`;
+  }
+
+  function open(isArray: boolean): void {
+    const path = valuePath();
+    hasBegun = true;
+    if (skipped > 0 || path === undefined || !containers.has(path)) skipped += 1;
+    else {
+      stack.push({ path, isArray });
+      isNameNext = !isArray;
+    }
+    name = undefined;
+  }
+
+  function close(): void {
+    if (skipped > 0) skipped -= 1;
+    else stack.pop();
+    isNameNext = false;
+  }
+
+  function endString(): void {
+    isInString = false;
+    const text = captured && readString(captured);
+    captured = undefined;
+    if (isNameNext && top()) {
+      name = text;
+      return;
+    }
+    const path = valuePath();
+    if (text !== undefined && path !== undefined && found.length < MAX_FOUND) found.push({ path, value: text });
+  }
+
+  function beginString(): void {
+    isInString = true;
+    const path = isNameNext ? undefined : valuePath();
+    const isWanted = isNameNext ? top() !== undefined : path !== undefined && wanted.has(path);
+    captured = isWanted ? [] : undefined;
+  }
+
+  /** The index behind what was read of the string. */
+  function readStringBytes(bytes: Uint8Array, from: number): number {
+    let at = from;
+    if (!captured) {
+      const skipped = skipJsonString(bytes, at, isEscaped);
+      isEscaped = skipped.isEscaped;
+      if (skipped.isClosed) endString();
+      return skipped.next;
+    }
+    for (; at < bytes.length; at += 1) {
+      const byte = bytes[at] as number;
+      if (!isEscaped && byte === QUOTE) {
+        endString();
+        return at + 1;
+      }
+      isEscaped = !isEscaped && byte === BACKSLASH;
+      captured.push(byte);
+      if (captured.length > MAX_STRING_BYTES) {
+        captured = undefined;
+        return at + 1;
+      }
+    }
+    return at;
+  }
+
+  return {
+    push(bytes) {
+      for (let at = 0; at < bytes.length; ) {
+        if (isInString) {
+          at = readStringBytes(bytes, at);
+          continue;
+        }
+        const byte = bytes[at] as number;
+        at += 1;
+        if (byte === QUOTE) beginString();
+        else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) open(byte === OPEN_ARRAY);
+        else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) close();
+        else if (byte === COLON) isNameNext = false;
+        else if (byte === COMMA && top()) {
+          isNameNext = !(top() as Container).isArray;
+          name = undefined;
+        }
+      }
+    },
+    end: () => (hasBegun && stack.length === 0 && skipped === 0 && !isInString ? found : []),
+    reset() {
+      stack = [];
+      skipped = 0;
+      hasBegun = isNameNext = isInString = isEscaped = false;
+      name = captured = undefined;
+      found = [];
+    },
+  };
+}
+
+/** `a.b[].c` → `a`, `a.b`, `a.b[]`. */
+function prefixesOf(path: string): string[] {
+  const ends = [...path.matchAll(/\.|\[\]/g)].flatMap(({ index, 0: mark }) =>
+    mark === '.' ? [index] : [index, index + mark.length],
+  );
+  return ends.map((end) => path.slice(0, end));
+}
+
+function readString(bytes: readonly number[]): string | undefined {
+  try {
+    const text: unknown = JSON.parse(`"${Buffer.from(bytes).toString('utf8')}"`);
+    return typeof text === 'string' ? text : undefined;
+  } catch {
+    return undefined;
+  }
+}

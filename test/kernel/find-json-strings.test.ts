@@ -1,0 +1,63 @@
+import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { createJsonStringFinder } from '../../src/kernel/index.ts';
+
+const RUNS = { seed: 20_261_122, numRuns: 300 };
+const PATHS = ['id', 'output[].id', 'response.output[].id', 'item.id'];
+
+function find(text: string, sizes: readonly number[] = [1e9]) {
+  const finder = createJsonStringFinder(PATHS);
+  const bytes = Buffer.from(text);
+  for (let at = 0, turn = 0; at < bytes.length; turn += 1) {
+    const size = sizes[turn % sizes.length] ?? 1;
+    finder.push(bytes.subarray(at, at + size));
+    at += size;
+  }
+  return finder.end();
+}
+
+type Node = { [name: string]: unknown };
+
+/** The same by a walk over what the parser gives. */
+function walk(value: unknown, path: string): { path: string; value: string }[] {
+  if (typeof value === 'string') return PATHS.includes(path) ? [{ path, value }] : [];
+  if (Array.isArray(value)) return value.flatMap((item) => walk(item, `${path}[]`));
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value as Node).flatMap(([name, item]) => walk(item, path === '' ? name : `${path}.${name}`));
+}
+
+const text = fc.string({ unit: fc.constantFrom('"', '\\', '/', '\n', '[', '{', ':', ',', 'é', '😀', 'a') });
+const name = fc.constantFrom('id', 'output', 'response', 'item', 'x"y', 'id\\');
+const anyJson = fc.letrec<{ value: unknown }>((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 6, withCrossShrink: true },
+    fc.oneof(text, fc.integer(), fc.boolean(), fc.constant(null)),
+    fc.array(tie('value'), { maxLength: 4 }),
+    fc.array(fc.tuple(name, tie('value')), { maxLength: 5 }).map((pairs) => Object.fromEntries(pairs)),
+  ),
+})).value;
+
+describe('the finder of JSON strings', () => {
+  test('finds what a parser finds at the same paths, in whatever chunks the text comes', () => {
+    const sizes = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 5 });
+    fc.assert(
+      fc.property(anyJson, fc.constantFrom('', '  '), sizes, (value, indent, chunks) => {
+        const written = JSON.stringify(value, null, indent);
+        const isRoot = typeof value === 'object' && value !== null;
+        expect(find(written, chunks)).toEqual(isRoot ? walk(JSON.parse(written), '') : []);
+      }),
+      RUNS,
+    );
+  });
+
+  test('a text that breaks off gives nothing', () => {
+    expect(find('{"id":"a","output":[{"id":"b"}')).toEqual([]);
+    expect(find('{"id":"a')).toEqual([]);
+    expect(find('')).toEqual([]);
+  });
+
+  test('a long string and a million levels cost no memory and give nothing', () => {
+    expect(find(`{"id":"${'a'.repeat(5000)}","item":{"id":"b"}}`)).toEqual([{ path: 'item.id', value: 'b' }]);
+    expect(find(`{"x":${'['.repeat(1e6)}${']'.repeat(1e6)},"id":"c"}`)).toEqual([{ path: 'id', value: 'c' }]);
+  });
+});

@@ -1,0 +1,76 @@
+import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { ok } from '../../src/kernel/index.ts';
+import { BASE64_FROM, BASE64_KEEP, createBase64Cutter } from '../../src/tasks/cut-base64.ts';
+import { readVendorAnswer } from '../../src/tasks/read-vendor-answer.ts';
+import type { UpstreamResponse } from '../../src/upstream/index.ts';
+
+const MIB = 1024 * 1024;
+const MEDIA = 'QUJD'.repeat(MIB);
+
+const read = (text: string, tasks = 1) =>
+  readVendorAnswer({ bytes: async () => ok(Buffer.from(text)) } as unknown as UpstreamResponse, { tasks });
+
+describe('a vendor answer', () => {
+  test.each([
+    ['more than 20,000 values', `[${'0,'.repeat(20_000)}0]`, 'more than 20,000 values'],
+    ['8 MB of empty objects', `{"x":[${'{},'.repeat(2_600_000)}{}]}`, 'more than 2 MiB'],
+    ['65 levels', `${'['.repeat(65)}${']'.repeat(65)}`, 'more than 64 levels'],
+    ['a million levels behind a byte-order mark', `\uFEFF ${'['.repeat(MIB)}`, 'more than 64 levels'],
+    ['text of more than 2 MiB', 'a '.repeat(1.5 * MIB), 'more than 2 MiB'],
+  ])('of %s is refused before it is parsed', async (_what, text, said) => {
+    const answer = await read(text);
+    expect(answer.ok ? '' : answer.error.message).toContain(said);
+  });
+
+  test('may have as many values for each task of a batch, up to 100,000', async () => {
+    const values = (count: number) => `[${'0,'.repeat(count - 2)}0]`;
+    expect((await read(values(40_000), 2)).ok).toBe(true);
+    expect((await read(values(40_001), 2)).ok).toBe(false);
+    expect((await read(values(100_000), 100)).ok).toBe(true);
+    expect((await read(values(100_001), 100)).ok).toBe(false);
+  });
+
+  test('keeps its data where media make it large: Base64 is cut to its first characters', async () => {
+    const answer = await read(JSON.stringify({ id: 'job-1', image: `data:image/png;base64,${MEDIA}`, raw: MEDIA }));
+    expect(answer.ok && answer.value.body).toEqual({
+      id: 'job-1',
+      image: `data:image/png;base64,${MEDIA.slice(0, BASE64_KEEP)}`,
+      raw: MEDIA.slice(0, BASE64_KEEP),
+    });
+  });
+
+  test('of at most 2 MiB reaches the hook as it came', async () => {
+    const body = { image: MEDIA.slice(0, MIB), path: 'a/b\n' };
+    const answer = await read(JSON.stringify(body));
+    expect(answer.ok && answer.value.body).toEqual(body);
+  });
+
+  test('that is no JSON is text', async () => {
+    expect(await read('<html>')).toEqual(ok({ text: '<html>', body: '<html>' }));
+    expect(await read('[1,')).toEqual(ok({ text: '[1,', body: '[1,' }));
+    expect(await read('')).toEqual(ok({ text: '', body: '' }));
+  });
+});
+
+test('cutting Base64 takes nothing else away, in whatever chunks the text comes', () => {
+  const short = fc.string({ unit: fc.constantFrom('"', '\\', 'n', '/', 'é', ' ', 'Q', ':'), maxLength: 40 });
+  const long = fc.integer({ min: BASE64_FROM - 2, max: BASE64_FROM + 600 }).map((length) => 'Q'.repeat(length));
+  const value = fc.array(fc.oneof({ weight: 3, arbitrary: short }, long), { maxLength: 5 });
+  const sizes = fc.array(fc.integer({ min: 1, max: 5000 }), { minLength: 1, maxLength: 4 });
+  fc.assert(
+    fc.property(value, sizes, (parts, chunks) => {
+      const bytes = Buffer.from(JSON.stringify(parts));
+      const cutter = createBase64Cutter();
+      for (let at = 0, turn = 0; at < bytes.length; turn += 1) {
+        const size = chunks[turn % chunks.length] ?? 1;
+        cutter.take(bytes.subarray(at, at + size));
+        at += size;
+      }
+      const left = JSON.parse(Buffer.from(cutter.end()).toString()) as string[];
+      const expected = parts.map((part) => (part.length >= BASE64_FROM ? 'Q'.repeat(BASE64_KEEP) : part));
+      expect(left).toEqual(expected);
+    }),
+    { seed: 20_261_122, numRuns: 100 },
+  );
+});
