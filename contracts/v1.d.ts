@@ -74,6 +74,7 @@ export interface Meta {
   author: { name: string; url?: string };
   models: string[];
   fetchMode: 'per_task' | 'batch';
+  /** A name of the LobeHub icon library such as `Kling.Color`, `text`, or `text:AB`. The panel shows letters for names that it has no picture of. */
   icon?: string;
   /** At most 512 code points a locale. */
   description?: LocalizedText;

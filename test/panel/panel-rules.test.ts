@@ -7,6 +7,7 @@ import { objectToPassword, objectToUsername } from '../../src/panel/pages/setup/
 import { readSetupToken } from '../../src/panel/pages/setup/read-setup-token.ts';
 import { describeDevice } from '../../src/panel/session/describe-device.ts';
 import { safeRedirect } from '../../src/panel/session/safe-redirect.ts';
+import { chooseMark } from '../../src/panel/ui/plugin-mark.ts';
 import { stillToCome } from '../../src/panel/ui/still-to-come.ts';
 
 const languages = await Promise.all(
@@ -113,4 +114,32 @@ test('devices are named by browser and system', () => {
   const firefox = 'Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:140.0) Gecko/20100101 Firefox/140.0';
   expect(describeDevice(firefox)).toEqual({ browser: 'Firefox', system: 'Windows' });
   expect(describeDevice('curl/8.5')).toBeNull();
+});
+
+describe('the mark of a plugin', () => {
+  test.each([
+    ['Paper films', undefined, 'Pa'],
+    ['Paper films', 'text', 'Pa'],
+    ['paper films', 'text:', 'pa'],
+    ['ﬁlm 100', 'text', 'ﬁl'],
+    ['🎬🎞 films', 'text', '🎬🎞'],
+    ['X', 'text', 'X'],
+    ['Paper films', 'text:AC', 'AC'],
+    ['Paper films', 'NoSuchVendor.Color', 'Pa'],
+    ['Paper films', 'constructor', 'Pa'],
+    ['Paper films', 'https://evil.example/kling.svg', 'Pa'],
+  ])('%p with the icon %p: the letters %p', (name, icon, letters) =>
+    expect(chooseMark(name, icon)).toEqual({ letters }),
+  );
+
+  test.each([
+    ['Kling', 'kling-color'],
+    ['Kling.Color', 'kling-color'],
+    ['OpenAI', 'openai'],
+    ["OpenAI.Avatar.type={'platform'}", 'openai'],
+    ['AlibabaCloud.Color', 'alibabacloud-color'],
+    ['gemini', 'gemini-color'],
+  ])('the icon %p: the picture %p', (icon, file) =>
+    expect(chooseMark('Paper films', icon)).toEqual({ picture: expect.stringContaining(`/${file}.svg`) }),
+  );
 });

@@ -60,6 +60,10 @@ describe('plugins', () => {
     const row = page.getByRole('row', { name: /OpenAI Sora/ });
     await row.getByText('Serves').waitFor();
     await row.getByText('Ships with the gateway').waitFor();
+    await page.waitForFunction(() => {
+      const pictures = [...document.querySelectorAll<HTMLImageElement>('td img, th img')];
+      return pictures.length >= 9 && pictures.every(({ complete, naturalWidth }) => complete && naturalWidth > 0);
+    });
   });
 
   test('an upload without a file, a faulty one, and a good one', async () => {
@@ -84,6 +88,11 @@ describe('plugins', () => {
     await page
       .getByRole('row', { name: /1\.0\.0/ })
       .getByText('serves', { exact: true })
+      .waitFor();
+    await visit('/plugins');
+    await page
+      .getByRole('row', { name: /Paper films/ })
+      .getByText('Pa', { exact: true })
       .waitFor();
   });
 

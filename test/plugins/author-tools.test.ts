@@ -78,6 +78,32 @@ describe('lint', () => {
       'exports/parseTaskResult status.fallback',
     ]);
   });
+
+  test.each([
+    ['a comment that an override turns round', '// \u202e} if (free) {', 4],
+    ['an isolate in a string', "const word = '\u2067admin\u2069';", 15],
+    ['a space of no width in a name', 'const ad = "ad\u200bmin";', 15],
+    ['a control character', 'const red = "\u001b[31m";', 14],
+    ['a joiner after a Latin letter, behind one that joins an emoji', 'const s = "👩\u200d🚀 ad\u200dmin";', 20],
+  ])('hidden text: %s is a warning with its place', async (_what, line, column) => {
+    const source = `${pluginSource()}\r\n${line}\n`;
+    const { ok, warnings } = await lintPlugin(source, sandbox);
+    expect(ok).toBe(true);
+    expect(warnings).toEqual([
+      {
+        path: 'source',
+        rule: 'source.characters',
+        message: expect.stringContaining('write them as escapes'),
+        line: source.split('\n').length - 1,
+        column,
+      },
+    ]);
+  });
+
+  test('tabs, line ends, emoji and words of other scripts are no warnings', async () => {
+    const source = `\ufeff${pluginSource()}\r\n\tconst words = ['می‌خواهم', 'חיים', '日本', '👩‍🚀', '\\u202e'];\r\n`;
+    expect(await lintPlugin(source, sandbox)).toMatchObject({ ok: true, warnings: [] });
+  });
 });
 
 describe('fixtures', () => {

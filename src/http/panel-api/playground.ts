@@ -160,7 +160,7 @@ function describeModel({ plugin, model, actions, protoVideo, responseModes, nati
     plugin_name: manifest.name,
     plugin_version: plugin.version,
     plugin_description: manifest.description ?? null,
-    /** `text:AB` or a data URL; an uploaded image is at /api/plugin/task/:key/icon. */
+    /** As in the manifest; an uploaded image is at /api/plugin/task/:key/icon. */
     icon: manifest.icon ?? null,
     model,
     actions,

@@ -2,10 +2,11 @@ import { useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { useSession } from '../session/session-context.tsx';
 import classes from './plugin-icon.module.css';
+import { chooseMark } from './plugin-mark.ts';
 
 type PluginIconProps = {
   name: string;
-  /** The manifest's `icon`: `text:AB` says the letters; without them they are the first two characters of the name. */
+  /** The manifest's `icon`: a name of the icon library, `text` or `text:AB`. */
   icon?: string | null | undefined;
   /** Where the picture is, with the session's token; absent without one. */
   path?: string | undefined;
@@ -14,23 +15,19 @@ type PluginIconProps = {
 
 const tints = 6;
 
-/** A plugin's logo, or the letters that stand for it. Decoration: the name stands beside it. */
+/** A plugin's logo, or the vendor's mark or the letters that stand for it. Decoration: the name stands beside it. */
 export function PluginIcon({ name, icon, path, size = 36 }: PluginIconProps) {
   const address = usePicture(path);
   const box = { width: size, height: size, fontSize: Math.round(size * 0.38) };
   if (address !== null) return <img src={address} alt="" className={classes.picture} style={box} />;
+  const mark = chooseMark(name, icon);
+  if ('picture' in mark) return <img src={mark.picture} alt="" className={classes.mark} style={box} />;
   const tint = [...name].reduce((sum, letter) => sum + (letter.codePointAt(0) ?? 0), 0) % tints;
   return (
     <span className={classes.letters} data-tint={tint} style={box} aria-hidden="true">
-      {lettersOf(name, icon)}
+      {mark.letters}
     </span>
   );
-}
-
-function lettersOf(name: string, icon: string | null | undefined): string {
-  const label = icon?.startsWith('text:') ? icon.slice('text:'.length).trim() : '';
-  if (label !== '') return [...label].slice(0, 3).join('');
-  return [...name].slice(0, 2).join('');
 }
 
 /** A picture that needs the token, as an address that lives as long as the element. */

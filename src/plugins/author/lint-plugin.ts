@@ -3,7 +3,7 @@ import { checkSource } from '../source/check-source.ts';
 import type { Compiler } from '../source/compile-plugin.ts';
 import { createLocator } from '../source/locate-fault.ts';
 import type { PluginFault } from '../types.ts';
-import { findWarnings } from './lint-warnings.ts';
+import { findHiddenText, findWarnings } from './lint-warnings.ts';
 import { openPlugin } from './open-plugin.ts';
 
 export type LintReport = {
@@ -24,5 +24,6 @@ export async function lintPlugin(source: string, sandbox: Sandbox, compiler?: Co
   const { manifest } = opened.value;
   const { program } = checkSource(source);
   const warnings = program ? findWarnings(manifest, program).map(createLocator(program)) : [];
+  warnings.push(...findHiddenText(source));
   return { ok: true, key: manifest.key, version: manifest.version, faults: [], warnings };
 }

@@ -1,4 +1,6 @@
 import type { Node } from 'acorn';
+import { hasHiddenCharacters } from '../../kernel/index.ts';
+import { MAX_FAULTS } from '../manifest/faults.ts';
 import { childNodes } from '../source/check-source.ts';
 import type { Manifest, PluginFault } from '../types.ts';
 
@@ -85,4 +87,31 @@ export function findWarnings(manifest: Manifest, program: Node): PluginFault[] {
     );
   }
   return warnings;
+}
+
+/** Where the first character stands that `hasHiddenCharacters`, 1-based. The one before a joiner decides whether it hides. */
+function findHiddenColumn(line: string): number {
+  let column = 1;
+  let previous = '';
+  for (const character of line) {
+    if (hasHiddenCharacters(previous + character)) return column;
+    column += character.length;
+    if (!hasHiddenCharacters(character)) previous = character;
+  }
+  return column;
+}
+
+/** The lines that do not read as they run: with characters that nobody sees, or that change the direction of text. */
+export function findHiddenText(source: string): PluginFault[] {
+  return source
+    .replace(/^\ufeff/, '')
+    .split(/\r\n|[\r\n]/)
+    .flatMap((text, index) => {
+      const line = text.replaceAll('\t', ' ');
+      if (!hasHiddenCharacters(line)) return [];
+      const message =
+        'has characters that nobody sees or that change the direction of text; write them as escapes such as \\u202e';
+      return [{ path: 'source', rule: 'source.characters', message, line: index + 1, column: findHiddenColumn(line) }];
+    })
+    .slice(0, MAX_FAULTS);
 }

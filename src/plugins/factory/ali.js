@@ -35,7 +35,7 @@ export const meta = {
     en: 'Videos from text, from a first frame, and from a first and a last frame by the Wan models of Alibaba Cloud Model Studio',
     zh: '阿里云百炼通义万相：文生视频、首帧生视频与首尾帧生视频',
   },
-  icon: 'text:WX',
+  icon: 'AlibabaCloud.Color',
   sortPriority: 60,
   website: 'https://help.aliyun.com/zh/model-studio/text-to-video-api-reference',
   baseUrl: 'https://dashscope.aliyuncs.com',

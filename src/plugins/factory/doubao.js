@@ -13,7 +13,7 @@ export const meta = {
     en: 'Videos from text, from first and last frames, and from references by the Seedance models of Volcengine Ark',
     zh: '火山方舟豆包 Seedance：文生视频、首尾帧生视频与参考生视频',
   },
-  icon: 'text:SD',
+  icon: 'Doubao.Color',
   sortPriority: 70,
   website: 'https://www.volcengine.com/docs/82379/1520757',
   baseUrl: 'https://ark.cn-beijing.volces.com',

@@ -10,7 +10,7 @@ export const meta = {
     en: 'Video from text, frames or reference images, by the Gemini API of Google',
     zh: '通过谷歌 Gemini 接口由文字、首尾帧或参考图片生成视频',
   },
-  icon: 'text:Ve',
+  icon: 'Gemini.Color',
   models: [
     'veo-3.1-generate-preview',
     'veo-3.1-fast-generate-preview',

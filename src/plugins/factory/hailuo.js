@@ -29,7 +29,7 @@ export const meta = {
     en: 'Videos from text, from first and last frames, and of a given person by the Hailuo models of MiniMax',
     zh: 'MiniMax 海螺视频：文生视频、首尾帧生视频与主体参考生视频',
   },
-  icon: 'text:HL',
+  icon: 'Hailuo.Color',
   sortPriority: 50,
   website: 'https://platform.minimax.io/docs/api-reference/video-generation-intro',
   baseUrl: 'https://api.minimax.io',

@@ -11,7 +11,7 @@ export const meta = {
     en: 'Videos from text and from first and last frames by the Jimeng models of Volcengine',
     zh: '火山引擎即梦：文生视频与首尾帧生视频',
   },
-  icon: 'text:JM',
+  icon: 'Jimeng.Color',
   sortPriority: 40,
   website: 'https://www.volcengine.com/docs/85621/1544774',
   baseUrl: 'https://visual.volcengineapi.com',

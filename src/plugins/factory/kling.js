@@ -11,7 +11,7 @@ export const meta = {
     en: 'Video from text, a first frame or two frames, by Kling AI',
     zh: '通过可灵 AI 由文字、首帧或首尾帧生成视频',
   },
-  icon: 'text:Kl',
+  icon: 'Kling.Color',
   models: [
     'kling-v3',
     'kling-v2-6',

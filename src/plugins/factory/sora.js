@@ -11,7 +11,7 @@ export const meta = {
     en: 'Video with sound from text or a first frame, by the Videos API of OpenAI',
     zh: '通过 OpenAI 视频接口由文字或首帧图片生成有声视频',
   },
-  icon: 'text:So',
+  icon: 'Sora.Color',
   models: ['sora-2', 'sora-2-pro'],
   fetchMode: 'per_task',
   sortPriority: 90,

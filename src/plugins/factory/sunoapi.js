@@ -11,7 +11,7 @@ export const meta = {
     en: 'Songs and lyrics by any service that speaks the Suno-API format',
     zh: '兼容 Suno-API 格式的音乐与歌词生成',
   },
-  icon: 'text:SU',
+  icon: 'Suno',
   sortPriority: 20,
   website: 'https://github.com/Suno-API/Suno-API',
   fetchMode: 'batch',

@@ -10,7 +10,7 @@ export const meta = {
     en: 'Video from text, frames or reference images, by Vidu',
     zh: '通过 Vidu 由文字、首尾帧或参考图片生成视频',
   },
-  icon: 'text:Vi',
+  icon: 'Vidu.Color',
   models: [
     'viduq3-pro',
     'viduq3-turbo',

@@ -1,0 +1,56 @@
+import alibaba from '@lobehub/icons-static-svg/icons/alibaba-color.svg';
+import alibabacloud from '@lobehub/icons-static-svg/icons/alibabacloud-color.svg';
+import bytedance from '@lobehub/icons-static-svg/icons/bytedance-color.svg';
+import doubao from '@lobehub/icons-static-svg/icons/doubao-color.svg';
+import gemini from '@lobehub/icons-static-svg/icons/gemini-color.svg';
+import google from '@lobehub/icons-static-svg/icons/google-color.svg';
+import hailuo from '@lobehub/icons-static-svg/icons/hailuo-color.svg';
+import jimeng from '@lobehub/icons-static-svg/icons/jimeng-color.svg';
+import kling from '@lobehub/icons-static-svg/icons/kling-color.svg';
+import minimax from '@lobehub/icons-static-svg/icons/minimax-color.svg';
+import openai from '@lobehub/icons-static-svg/icons/openai.svg';
+import qwen from '@lobehub/icons-static-svg/icons/qwen-color.svg';
+import sora from '@lobehub/icons-static-svg/icons/sora-color.svg';
+import suno from '@lobehub/icons-static-svg/icons/suno.svg';
+import vidu from '@lobehub/icons-static-svg/icons/vidu-color.svg';
+import volcengine from '@lobehub/icons-static-svg/icons/volcengine-color.svg';
+
+/** Addresses of the bundled pictures, by the library's names in lower case. */
+const pictures = new Map(
+  Object.entries({
+    alibaba,
+    alibabacloud,
+    bytedance,
+    doubao,
+    gemini,
+    google,
+    hailuo,
+    jimeng,
+    kling,
+    minimax,
+    openai,
+    qwen,
+    sora,
+    suno,
+    vidu,
+    volcengine,
+  }),
+);
+
+const TEXT = /^text(?::(.*))?$/s;
+
+/** What stands for a plugin that has no picture of its own. */
+export type PluginMark = { picture: string } | { letters: string };
+
+/**
+ * The mark that the manifest's `icon` asks for: the picture of a library name such as `Kling` or `Kling.Color`, else the
+ * letters of `text:AB`, else the first two characters of the name as they are. A name of the library that is not bundled
+ * gives letters too.
+ */
+export function chooseMark(name: string, icon: string | null | undefined): PluginMark {
+  const wanted = icon?.trim() ?? '';
+  const picture = pictures.get(wanted.split('.', 1)[0]?.toLowerCase() ?? '');
+  if (picture !== undefined) return { picture };
+  const label = TEXT.exec(wanted)?.[1]?.trim() ?? '';
+  return { letters: label === '' ? [...name].slice(0, 2).join('') : [...label].slice(0, 3).join('') };
+}
