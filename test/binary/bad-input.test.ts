@@ -585,7 +585,7 @@ for (const dialect of ['SQLite', 'PostgreSQL'] as const) {
         ['not-http', { status: 502, code: 'vendor_unreachable', retry: 'false' }],
         ['redirect', { status: 502, code: 'vendor_failed', retry: null }],
         ['echoes-key', { status: 400, code: 'vendor_rejected', retry: null }],
-        ['deep', { status: 400, code: 'plugin_submit_response_failed', retry: 'false' }],
+        ['deep', { status: 502, code: 'vendor_failed', retry: 'false' }],
         ['huge-header', { status: 502, code: 'vendor_unreachable', retry: 'false' }],
         ['long-id', { status: 502, code: 'plugin_submit_response_invalid', retry: 'false' }],
       ];

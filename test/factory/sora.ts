@@ -59,7 +59,7 @@ const succeeded = (name: string, more: Scenario['outcome'] = {}): Scenario['outc
   ...more,
 });
 const odd = (name: string, answer: Answer, message: string): Scenario =>
-  plain(name, [], { refused: { status: 502, message } }, [answer]);
+  plain(name, [], { refused: { status: 400, message } }, [answer]);
 
 export const vendor: Vendor = {
   key: 'sora',
@@ -89,7 +89,7 @@ export const vendor: Vendor = {
       // Twelve seconds were asked for, eight were made.
       outcome: succeeded('video-api', {
         bill: 0.7 * 8 * 500_000,
-        video: { status: 'completed', progress: 100, seconds: '8', size: '1920x1080', expires_at: 1_790_003_600 },
+        video: { status: 'completed', progress: 100, seconds: '8', size: '1920x1080' },
       }),
     },
     {

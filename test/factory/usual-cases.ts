@@ -46,7 +46,7 @@ export function usualCases(recipe: Recipe): Scenario[] {
   const succeedsAfter = (name: string, polls: Answer[]): Scenario =>
     play(name, [json(recipe.accepted(name))], [...polls, json(recipe.done(name))], succeeded(name));
   const refused = (name: string, answer: Answer, message: string): Scenario =>
-    play(name, [answer], [], { refused: { status: 502, message } });
+    play(name, [answer], [], { refused: { status: 400, message } });
   return [
     succeedsAfter('success', [json(recipe.running('success'))]),
     play('failure', [json(recipe.accepted('failure'))], [json(recipe.failed.json('failure'))], {
