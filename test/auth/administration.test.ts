@@ -237,7 +237,7 @@ for (const dialect of RULE_DATABASES) {
     describe('a reset', () => {
       async function equip({ id }: UserRecord): Promise<void> {
         await store.twoFactor.begin({ userId: id, secretSealed: 'sealed', createdAt: 1 });
-        await store.twoFactor.enable(id, 'sealed');
+        await store.twoFactor.enable(id, 'sealed', 1);
         await store.twoFactor.replaceBackupCodes(id, ['a', 'b'], 1);
         for (const name of ['phone', 'key']) {
           await store.passkeys.insert({

@@ -122,7 +122,7 @@ for (const dialect of RULE_DATABASES) {
 
     test('ASVS 6.4.3: a reset goes round no second factor: it stays and is asked for', async () => {
       await store.twoFactor.begin({ userId: user.id, secretSealed: 'sealed', createdAt: 1 });
-      await store.twoFactor.enable(user.id, 'sealed');
+      await store.twoFactor.enable(user.id, 'sealed', 1);
       await store.users.setAccessToken(user.id, { hash: `hash-of-${user.id}`, prefix: 'tgp_x', createdAt: 1 });
       await reset(user.email, await linkFor(user.email));
       expect((await logIn(NEW_PASSWORD)).kind).toBe('require_2fa');

@@ -32,7 +32,7 @@ for (const dialect of RULE_DATABASES) {
     /** Everything that a user can have besides a password. */
     async function addFactors(of: UserRecord): Promise<void> {
       await store.twoFactor.begin({ userId: of.id, secretSealed: 'sealed', createdAt: 1 });
-      await store.twoFactor.enable(of.id, 'sealed');
+      await store.twoFactor.enable(of.id, 'sealed', 1);
       await store.twoFactor.replaceBackupCodes(of.id, [newUuid(), newUuid()], 1);
       for (const name of ['phone', 'stick']) {
         await store.passkeys.insert({

@@ -236,7 +236,8 @@ describe('passkeys in Chromium', () => {
     let token = await register(page, await signIn(page));
     const verification = async (value: string) => {
       await recognise(true);
-      const proof = await confirm(page, token, 'settings.security');
+      const asked = { method: 'password', password: ROOT.password, scope: 'settings.security' };
+      const proof = String((await done(page, '/api/verify', { token, body: asked })).proof_token);
       const body = { key: 'passkey.user_verification', value };
       await done(page, '/api/option', { method: 'PUT', token, proof, body });
       await until(`user verification is ${value}`, async () => {

@@ -10,7 +10,7 @@ describeEachStore('two-factor', (opened) => {
   async function addFactor(store: Store): Promise<number> {
     const { id } = await addUser(store);
     expect(await store.twoFactor.begin({ userId: id, secretSealed: 'sealed', createdAt: 100 })).toBe(true);
-    expect(await store.twoFactor.enable(id, 'sealed')).toBe(true);
+    expect(await store.twoFactor.enable(id, 'sealed', 110)).toBe(true);
     return id;
   }
 
@@ -40,12 +40,12 @@ describeEachStore('two-factor', (opened) => {
   test('what is enabled is the very secret that was confirmed, once, and no set-up replaces it', async () => {
     const { twoFactor } = opened().store;
     const { id: userId } = await addUser(opened().store);
-    expect(await twoFactor.enable(userId, 'second')).toBe(false);
+    expect(await twoFactor.enable(userId, 'second', 210)).toBe(false);
     await twoFactor.begin({ userId, secretSealed: 'second', createdAt: 200 });
-    expect(await twoFactor.enable(userId, 'first')).toBe(false);
-    expect((await times(10, () => twoFactor.enable(userId, 'second'))).filter(Boolean)).toHaveLength(1);
+    expect(await twoFactor.enable(userId, 'first', 210)).toBe(false);
+    expect((await times(10, () => twoFactor.enable(userId, 'second', 210))).filter(Boolean)).toHaveLength(1);
     const enabled = await twoFactor.byUser(userId);
-    expect(enabled).toMatchObject({ enabled: true, secretSealed: 'second' });
+    expect(enabled).toMatchObject({ enabled: true, secretSealed: 'second', createdAt: 210 });
     expect(await twoFactor.begin({ userId, secretSealed: 'third', createdAt: 300 })).toBe(false);
     expect(await twoFactor.byUser(userId)).toEqual(enabled);
   });

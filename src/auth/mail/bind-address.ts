@@ -56,7 +56,7 @@ export function createBindAddress(deps: {
   const { store, clock, logger, settings, limitCodeRequests, allowLetter, mailCodes, outbox } = deps;
 
   async function requireProof(principal: PanelPrincipal, proof: string | undefined): Promise<void> {
-    const needed = needsProof('account.email', await deps.allowedProofMethods(principal));
+    const needed = needsProof('account.email', await deps.allowedProofMethods(principal, 'account.email'));
     if (needed) await deps.proofs.require(principal, proof, 'account.email');
   }
 

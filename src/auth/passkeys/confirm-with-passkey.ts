@@ -4,6 +4,7 @@ import type { Store } from '../../store/ports/index.ts';
 import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
 import type { Flows } from '../flows/flows.ts';
+import { isOldEnough } from '../proofs/allowed-methods.ts';
 import { PROOF_SCOPES, type ProofBundle, type ProofScope, type SecurityProofs } from '../proofs/security-proofs.ts';
 import { requireSession } from '../require-session.ts';
 import type { PanelPrincipal } from '../types.ts';
@@ -34,13 +35,16 @@ export function createConfirmWithPasskey(deps: {
   proofs: SecurityProofs;
   checkAssertion: CheckAssertion;
 }): ConfirmWithPasskey {
-  const { store, logger, settings, flows, proofs, checkAssertion } = deps;
+  const { store, clock, logger, settings, flows, proofs, checkAssertion } = deps;
 
   return {
     async begin(principal, scope) {
       const { user, sid } = requireSession(principal);
       const party = requireRelyingParty(settings());
-      const usable = (await store.passkeys.list(user.id)).filter(({ rpId }) => rpId === party.id);
+      const usable = (await store.passkeys.list(user.id)).filter(
+        ({ rpId, createdAt }) =>
+          rpId === party.id && isOldEnough({ user, scope, addedAt: createdAt, now: clock.unix() }),
+      );
       if (usable.length === 0) {
         throw authErrors.passkey_not_found({ message: 'You have no passkey that can be used here.' });
       }
@@ -72,6 +76,9 @@ export function createConfirmWithPasskey(deps: {
       if (!asserted.ok) throw refused(asserted.error);
       const { passkey, noteUse } = asserted.value;
       if (passkey.userId !== user.id) throw refused("the passkey is another user's");
+      if (!isOldEnough({ user, scope, addedAt: passkey.createdAt, now: clock.unix() })) {
+        throw refused('the passkey was added too recently for this scope');
+      }
 
       await store.transaction(async (tx) => {
         await flows.consume(tx, flowToken, 'passkey_step_up', binding);

@@ -63,7 +63,7 @@ export function createRegisterPasskey(deps: {
   const { store, clock, settings, flows, proofs, allowedProofMethods, changeSecurity } = deps;
 
   async function requireProof(principal: PanelPrincipal, proof: string | undefined): Promise<void> {
-    const needed = needsProof('passkey.register', await allowedProofMethods(principal));
+    const needed = needsProof('passkey.register', await allowedProofMethods(principal, 'passkey.register'));
     if (needed) await proofs.require(principal, proof, 'passkey.register');
   }
 

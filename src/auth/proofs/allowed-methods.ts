@@ -1,5 +1,5 @@
-import type { AppError } from '../../kernel/index.ts';
-import type { Store } from '../../store/ports/index.ts';
+import type { AppError, Clock } from '../../kernel/index.ts';
+import type { Store, UserRecord } from '../../store/ports/index.ts';
 import type { AuthSettings } from '../config.ts';
 import { proofErrors } from '../errors.ts';
 import { findRelyingParty } from '../passkeys/relying-party.ts';
@@ -9,19 +9,40 @@ import type { ProofScope } from './security-proofs.ts';
 export type ProofMethod = '2fa' | 'passkey' | 'password';
 
 /**
- * The ways in which this user may prove that it is he, for every scope alike: the strongest that the account has, so that a
- * password which somebody read never stands in for a second factor. A passkey counts while it can be used here: browsers take part
- * in ceremonies under the present settings, and it was made for the present relying party.
+ * The ways in which this user may prove that it is they: the strongest that the account has, so that a password which somebody
+ * read never stands in for a second factor. A passkey counts while it can be used here: browsers take part in ceremonies under
+ * the present settings, and it was made for the present relying party.
  */
-export type AllowedProofMethods = (principal: PanelPrincipal) => Promise<readonly ProofMethod[]>;
+export type AllowedProofMethods = (principal: PanelPrincipal, scope: ProofScope) => Promise<readonly ProofMethod[]>;
 
-export function createAllowedProofMethods(deps: { store: Store; settings: () => AuthSettings }): AllowedProofMethods {
-  const { store, settings } = deps;
-  return async ({ user }) => {
+/**
+ * What takes an account over for good, or others with it: the settings of all, and a new password through another mail address.
+ * A session alone adds a first factor, so somebody with a stolen session could prove themselves by their own: for these scopes
+ * a factor counts a day after it was added, and until then the factors that were there before, else the password.
+ */
+const TAKE_OVER_SCOPES: readonly ProofScope[] = ['settings.security', 'account.email'];
+const NEW_FACTOR_SECONDS = 24 * 60 * 60;
+
+type FactorUse = { user: UserRecord; scope: ProofScope; addedAt: number; now: number };
+
+/** Whether a factor that was added at `addedAt` proves its owner. Accounts without a password have nothing else, so it does. */
+export const isOldEnough = ({ user, scope, addedAt, now }: FactorUse): boolean =>
+  !TAKE_OVER_SCOPES.includes(scope) || user.passwordHash === null || addedAt <= now - NEW_FACTOR_SECONDS;
+
+export function createAllowedProofMethods(deps: {
+  store: Store;
+  clock: Clock;
+  settings: () => AuthSettings;
+}): AllowedProofMethods {
+  const { store, clock, settings } = deps;
+  return async ({ user }, scope) => {
     const party = findRelyingParty(settings());
     const [twoFactor, passkeys] = await Promise.all([store.twoFactor.byUser(user.id), store.passkeys.list(user.id)]);
-    const hasPasskey = party.ok && passkeys.some((passkey) => passkey.rpId === party.value.id);
-    if (twoFactor?.enabled) return hasPasskey ? ['2fa', 'passkey'] : ['2fa'];
+    const counts = ({ createdAt }: { createdAt: number }) =>
+      isOldEnough({ user, scope, addedAt: createdAt, now: clock.unix() });
+    const hasTwoFactor = twoFactor?.enabled === true && counts(twoFactor);
+    const hasPasskey = party.ok && passkeys.some((passkey) => passkey.rpId === party.value.id && counts(passkey));
+    if (hasTwoFactor) return hasPasskey ? ['2fa', 'passkey'] : ['2fa'];
     if (hasPasskey) return ['passkey'];
     return user.passwordHash === null ? [] : ['password'];
   };

@@ -13,7 +13,7 @@ export function createDescribeProof({
   allowedProofMethods: AllowedProofMethods;
 }): (principal: PanelPrincipal, scope: ProofScope) => Promise<ProofDescription> {
   return async (principal, scope) => {
-    const methods = await allowedProofMethods(requireSession(principal));
+    const methods = await allowedProofMethods(requireSession(principal), scope);
     return { needed: needsProof(scope, methods), methods };
   };
 }

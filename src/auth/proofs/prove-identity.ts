@@ -40,7 +40,7 @@ export function createProveIdentity(deps: {
 
   return async (principal, { method, code, password, scope, origin }) => {
     const session = requireSession(principal);
-    const allowed = await allowedProofMethods(session);
+    const allowed = await allowedProofMethods(session, scope);
     if (!allowed.includes(method)) throw wrongMethod(allowed);
 
     if (method === 'password') {

@@ -62,7 +62,7 @@ export function createSecurityProofs(
         claims.userAuthVersion === principal.user.authVersion &&
         claims.sessionVersion === principal.sessionVersion;
       if (!own) throw proofErrors.invalid();
-      const allowed = await allowedProofMethods(principal);
+      const allowed = await allowedProofMethods(principal, scope);
       if (!allowed.some((method) => method === claims.extra.method)) throw wrongMethod(allowed);
       const { scopes } = claims.extra;
       if (!Array.isArray(scopes) || !scopes.includes(scope)) throw proofErrors.scope_mismatch();

@@ -1,3 +1,4 @@
+import type { Clock } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import type { ChangeSecurity } from '../change-security.ts';
 import { authErrors } from '../errors.ts';
@@ -14,10 +15,11 @@ import { readCode } from './read-code.ts';
  */
 export function createEnableTwoFactor(deps: {
   store: Store;
+  clock: Clock;
   authenticator: Authenticator;
   changeSecurity: ChangeSecurity;
 }): (principal: PanelPrincipal, code: string) => Promise<RotationBundle> {
-  const { store, authenticator, changeSecurity } = deps;
+  const { store, clock, authenticator, changeSecurity } = deps;
 
   return async (principal, code) => {
     const { user } = requireSession(principal);
@@ -31,7 +33,7 @@ export function createEnableTwoFactor(deps: {
     return changeSecurity(principal, {
       reason: 'twofa_enabled',
       write: async (tx) =>
-        (await tx.twoFactor.enable(user.id, factor.secretSealed)) &&
+        (await tx.twoFactor.enable(user.id, factor.secretSealed, clock.unix())) &&
         // The code is used up: it serves no sign-in afterwards.
         (await tx.twoFactor.useStep(user.id, step)) &&
         (await tx.users.moveAuthVersion(user.id, user.authVersion)),

@@ -23,6 +23,9 @@ type ProofDialogProps = {
   onAnswer(proof: Proof | null): void;
 };
 
+/** Forms in dialogs ask for a proof too, and are later in the document than this dialog; Mantine gives all dialogs 200. */
+const aboveForms = 250;
+
 /** Asks for a code, a passkey or the password, whichever the account must confirm with. */
 export function ProofDialog({ question, isOpen, onAnswer }: ProofDialogProps) {
   const { t } = useTranslation();
@@ -33,6 +36,7 @@ export function ProofDialog({ question, isOpen, onAnswer }: ProofDialogProps) {
       onClose={close}
       title={t('proof.title')}
       centered
+      zIndex={aboveForms}
       closeButtonProps={{ 'aria-label': t('app.close') }}
     >
       {question?.ask.error === null && <Ways key={question.id} {...question.ask} onProof={onAnswer} onClose={close} />}

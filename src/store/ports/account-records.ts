@@ -145,6 +145,7 @@ export type TwoFactorRecord = {
   failures: number;
   /** Unix seconds until which no code is looked at; 0: not locked. */
   lockedUntil: number;
+  /** When it was enabled; until then, when its set-up began. */
   createdAt: number;
 };
 

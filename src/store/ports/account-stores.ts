@@ -153,8 +153,8 @@ export interface TwoFactorStore {
   enabledAfter(userId: number, limit: number): Promise<{ userId: number; secretSealed: string }[]>;
   /** Begins a set-up, in place of one that was not confirmed. False when the user's two-factor is enabled. */
   begin(setup: { userId: number; secretSealed: string; createdAt: number }): Promise<boolean>;
-  /** Enables a set-up that is pending under this very secret. */
-  enable(userId: number, secretSealed: string): Promise<boolean>;
+  /** Enables a set-up that is pending under this very secret; `at` becomes its `createdAt`. */
+  enable(userId: number, secretSealed: string, at: number): Promise<boolean>;
   /** Removes it and all backup codes. False when there was none. */
   delete(userId: number): Promise<boolean>;
   /**

@@ -33,10 +33,10 @@ export function createTwoFactorStore({ db, tables, lock }: Context): TwoFactorSt
       return written.length === 1;
     },
 
-    async enable(userId, secretSealed) {
+    async enable(userId, secretSealed, at) {
       const enabled = await db
         .update(factors)
-        .set({ enabled: true })
+        .set({ enabled: true, createdAt: at })
         .where(and(eq(factors.userId, userId), eq(factors.enabled, false), eq(factors.secretSealed, secretSealed)))
         .returning({ userId: factors.userId });
       return enabled.length === 1;

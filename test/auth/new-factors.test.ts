@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import type { Auth } from '../../src/auth/index.ts';
+import type { Store } from '../../src/store/ports/index.ts';
+import { RULE_DATABASES } from '../support/databases.ts';
+import { createApp } from './authenticator-app.ts';
+import { ORIGIN, openAuth, openTestStore, PASSWORD, signIn } from './harness.ts';
+import { createPerson, newAuthenticator, type Person } from './passkeys-harness.ts';
+import { refusal } from './refusal.ts';
+import { createTestClock, type TestClock } from './test-clock.ts';
+
+const DAY = 24 * 60 * 60;
+
+for (const dialect of RULE_DATABASES) {
+  describe(`account takeover: a stolen session adds a factor of its own on ${dialect}`, () => {
+    let store: Store;
+    let stop: () => Promise<void>;
+    let clock: TestClock;
+    let auth: Auth;
+    let root: Person;
+
+    beforeAll(async () => {
+      ({ store, stop } = await openTestStore(dialect));
+    });
+    afterAll(() => stop());
+    beforeEach(async () => {
+      clock = createTestClock();
+      auth = openAuth(store, { clock });
+      root = await createPerson(auth, store, { role: 100 });
+    });
+
+    const methods = async (scope: 'settings.security' | 'account.email') =>
+      (await auth.proofs.describe(await root.principal(), scope)).methods;
+    const signInAgain = async () => root.take((await signIn(auth, root.user)).bundle);
+    const byCode = async (code: string, scope: 'settings.security' | 'passkey.register') =>
+      auth.proofs.prove(await root.principal(), { method: '2fa', code, scope, origin: ORIGIN });
+
+    test('its first passkey, which takes no proof, changes no setting and no mail address', async () => {
+      const thief = newAuthenticator();
+      await root.register(thief);
+      for (const scope of ['settings.security', 'account.email'] as const) {
+        expect(await methods(scope)).toEqual(['password']);
+        await refusal(root.confirm(thief, scope), 'auth.passkey_not_found');
+      }
+      const other = await root.confirm(thief, 'channel.key.read');
+      const carried = auth.proofs.require(await root.principal(), other, 'settings.security');
+      await refusal(carried, 'security_proof.method_mismatch');
+      // The owner, who has the password, goes on.
+      const request = { method: 'password', password: PASSWORD, scope: 'settings.security', origin: ORIGIN } as const;
+      const { proof_token: proof } = await auth.proofs.prove(await root.principal(), request);
+      await auth.proofs.require(await root.principal(), proof, 'settings.security');
+    });
+
+    test('an authenticator app that was set up long before it was enabled is as new', async () => {
+      const { secret, backup_codes: codes } = await auth.twoFactor.setUp(await root.principal());
+      clock.advance(DAY);
+      await signInAgain();
+      root.take(await auth.twoFactor.enable(await root.principal(), createApp(secret, clock).code()));
+      expect((await store.twoFactor.byUser(root.user.id))?.createdAt).toBe(clock.unix());
+      expect(await methods('settings.security')).toEqual(['password']);
+      await refusal(byCode(codes.pop() ?? '', 'settings.security'), 'security_proof.method_mismatch');
+    });
+
+    test('beside an old passkey neither a new app nor what it vouches for counts', async () => {
+      const owner = newAuthenticator();
+      await root.register(owner);
+      clock.advance(DAY);
+      await signInAgain();
+      expect(await methods('settings.security')).toEqual(['passkey']);
+      const { secret, backup_codes: codes } = await auth.twoFactor.setUp(await root.principal());
+      root.take(await auth.twoFactor.enable(await root.principal(), createApp(secret, clock).code()));
+      expect(await methods('settings.security')).toEqual(['passkey']);
+      await refusal(byCode(codes.pop() ?? '', 'settings.security'), 'security_proof.method_mismatch');
+      const { proof_token: proof } = await byCode(codes.pop() ?? '', 'passkey.register');
+      const thief = newAuthenticator();
+      await root.register(thief, { proof });
+      await refusal(root.confirm(thief, 'settings.security'), 'auth.passkey_invalid');
+      const made = await root.confirm(owner, 'settings.security');
+      await auth.proofs.require(await root.principal(), made, 'settings.security');
+    });
+  });
+}
