@@ -7,7 +7,17 @@ import { pluginSource } from '../plugins/support.ts';
 import { launchBrowser, openPage, type WatchedPage } from '../support/browser.ts';
 import { type Administrator, type Gateway, setUp, startGateway, temporaryFolder, until } from '../support/gateway.ts';
 import { type MarketServer, publish, startMarket } from '../support/market-server.ts';
-import { alert, findBarriers, findFlaws, heading, screens, see, signInAsRoot, told } from './harness.ts';
+import {
+  alert,
+  confirmByPassword,
+  findBarriers,
+  findFlaws,
+  heading,
+  screens,
+  see,
+  signInAsRoot,
+  told,
+} from './harness.ts';
 
 setDefaultTimeout(300_000);
 
@@ -244,6 +254,7 @@ describe('marketplace', () => {
     await dialog.getByLabel('Name').fill('good');
     await dialog.getByLabel('Address of the index').fill('not an address');
     await dialog.getByRole('button', { name: 'Save' }).click();
+    await confirmByPassword(page);
     await dialog.getByRole('alert').waitFor();
     await dialog.getByLabel('Address of the index').fill(`${market.url}/good/index.json`);
     await dialog.getByRole('button', { name: 'Add a source' }).click();
