@@ -5,19 +5,10 @@ import { type Auth, createAuth, createCleanUp, rootHasOtherWayIn } from '../auth
 import { createBilling } from '../billing/index.ts';
 import { type Channels, createChannels } from '../channels/index.ts';
 import { createHttpApp, createMetrics, type OptionDesk } from '../http/index.ts';
-import type { Clock, Logger, SecretBox, WatchCache } from '../kernel/index.ts';
+import type { Clock, Logger, SecretBox } from '../kernel/index.ts';
 import { createMarketplace, createPluginService, type HookCall, type PluginService } from '../plugins/index.ts';
 import type { Sandbox } from '../sandbox/index.ts';
-import {
-  connectRedis,
-  createMemoryCounters,
-  createMemorySuccessLists,
-  createNoSessionCache,
-  createRedisCounters,
-  createRedisSessionCache,
-  createRedisSuccessLists,
-} from '../store/index.ts';
-import type { Counters, SessionCache, Store, SuccessLists } from '../store/ports/index.ts';
+import type { Store } from '../store/ports/index.ts';
 import { createCallbackUrls, createTasks } from '../tasks/index.ts';
 import { createSendMail, createServiceAccountTokens, createUpstream } from '../upstream/index.ts';
 import { authConfig, authSettings, cleanUpConfig } from './auth-settings.ts';
@@ -34,6 +25,7 @@ import { createLiveOptions } from './live-options.ts';
 import type { Secrets } from './load-secrets.ts';
 import { marketSources } from './market-sources.ts';
 import { measureLag } from './measure-lag.ts';
+import { openShared } from './open-shared.ts';
 import { describeRisks } from './options/describe-risks.ts';
 import { describeStatus } from './options/describe-status.ts';
 import { createOptionDesk } from './options/option-desk.ts';
@@ -103,6 +95,9 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
   const { config, clock, logger, store, sandbox, secretBox, secrets, nodeId, stops, development } = foundation;
   const syncFrequencyMs = config.syncFrequency * 1000;
 
+  const metrics = createMetrics();
+  const watchCache = measureCaches(metrics.registry);
+  sandbox.watchCaches(watchCache);
   const upstream = createUpstream({ allowPrivate: config.upstreamAllowPrivate, clock, logger });
   stops.add('upstream', () => upstream.close());
   // UPSTREAM_ALLOW_PRIVATE is for vendors, whom administrators choose; receivers are chosen by whoever has an API key.
@@ -135,6 +130,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
     logger,
     syncFrequencyMs,
     declaredFacts: facts.declaredFacts,
+    watchCache,
     settings: () => billingSettings(options),
   });
   const node: NodeAddress = { ...configuredNode(config), listening: '' };
@@ -146,8 +142,6 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
   const started = Promise.all([plugins.start(), channels.start(), billing.start(), options.start()]);
 
   const settings = () => authSettings(options, node);
-  const metrics = createMetrics();
-  const watchCache = measureCaches(metrics.registry);
   const shared = openShared(foundation, watchCache);
   const auth = createAuth({
     onSignIn: countSignIns(metrics.registry),
@@ -180,7 +174,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
     clock,
     logger,
     upstream,
-    serviceAccounts: createServiceAccountTokens({ upstream, clock }),
+    serviceAccounts: createServiceAccountTokens({ upstream, clock, watchCache }),
     webhooks: {
       upstream: receivers,
       urls: createCallbackUrls(config.webhookAllowedHosts),
@@ -227,6 +221,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
       ...config.cookieTrustedUrls,
     ],
     counters: shared.counters,
+    watchCache,
     canStore: () => disks.canStore(),
     onPoll: measurePolls(metrics.registry),
   });
@@ -267,8 +262,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
       upstream,
       sources: () => marketSources(options),
       mirrorDir: config.marketplaceDir,
-      clock,
-      logger,
+      ...{ clock, logger, watchCache },
     }),
     options: optionDesk,
     optionTests: createOptionTests({
@@ -365,34 +359,4 @@ function signInRetention({ auditSignInDays: days }: Config, store: Store, clock:
   if (days === 0) return [];
   const deleteBatch = (limit: number) => store.logs.deleteAudit('sign_in', clock.unix() - days * 86_400, limit);
   return [{ step: 'sign-ins of the audit log', deleteBatch }];
-}
-
-/** What nodes share through Redis; without it limits count for this node alone, and sessions are read from the database. */
-function openShared(
-  foundation: Foundation,
-  watchCache: WatchCache,
-): {
-  counters: Counters;
-  successLists: SuccessLists;
-  sessionCache: SessionCache;
-} {
-  const { config, clock, logger, secrets, stops } = foundation;
-  const own = createMemoryCounters(clock);
-  watchCache('counters', own.size);
-  if (config.redisUrl === '') {
-    return {
-      counters: own,
-      successLists: createMemorySuccessLists(clock, watchCache),
-      sessionCache: createNoSessionCache(),
-    };
-  }
-  const redis = connectRedis({ url: config.redisUrl, logger });
-  stops.add('redis', () => redis.disconnect());
-  // A use of a session is noted when the database is read: where sessions end for want of use, that has to happen every minute.
-  const ttlSeconds = config.sessionIdleMinutes > 0 ? Math.min(config.syncFrequency, 60) : config.syncFrequency;
-  return {
-    counters: createRedisCounters(redis, own),
-    successLists: createRedisSuccessLists(redis, clock, watchCache),
-    sessionCache: createRedisSessionCache({ redis, clock, logger, ttlSeconds, cryptoSecrets: secrets.crypto }),
-  };
 }

@@ -1,4 +1,4 @@
-import type { Clock, JsonObject, Logger } from '../kernel/index.ts';
+import type { Clock, JsonObject, Logger, WatchCache } from '../kernel/index.ts';
 import type { BillingSnapshot, Repositories, Store, TaskRecord } from '../store/ports/index.ts';
 import { billingErrors } from './errors.ts';
 import type { PriceFault } from './evaluate-price.ts';
@@ -88,6 +88,7 @@ export function createBilling(deps: {
   /** The usage facts that a plugin declares; undefined for an unknown plugin and for `*`. */
   declaredFacts: (pluginKey: string) => Record<string, DeclaredFact> | undefined;
   settings: () => BillingSettings;
+  watchCache?: WatchCache;
 }): Billing {
   const { store, clock, logger } = deps;
   const prices = createPriceBook(deps);

@@ -1,4 +1,4 @@
-import { applyNewest, type Clock, type Json, type JsonObject } from '../kernel/index.ts';
+import { applyNewest, type Clock, type Json, type JsonObject, type WatchCache } from '../kernel/index.ts';
 import type { PriceRecord, Store } from '../store/ports/index.ts';
 import { billingErrors } from './errors.ts';
 import { judgeChange, type PluginChange, type PriceJudgement } from './judge-change.ts';
@@ -38,11 +38,13 @@ export function createPriceBook(deps: {
   store: Store;
   clock: Clock;
   declaredFacts: (pluginKey: string) => Record<string, DeclaredFact> | undefined;
+  watchCache?: WatchCache;
 }): PriceBook {
   const { store, clock, declaredFacts } = deps;
   let rows: PriceRecord[] = [];
   let byKey = new Map<string, { row: PriceRecord; expression: PriceExpression }>();
   const remembered = new Map<string, readonly string[]>();
+  deps.watchCache?.('price_expressions', () => remembered.size);
   const keyOf = (pluginKey: string, model: string) => `${pluginKey}\n${model}`;
 
   const load = applyNewest(

@@ -4,7 +4,7 @@ import type { KillCount, SandboxLimits } from './types.ts';
 /** A plugin is suspended for everybody only when kills of so many owners show that it is not one caller's doing. */
 const OWNERS_TO_SUSPEND = 3;
 /** Plugins and owners that are remembered at most; the longest unchanged are forgotten first. */
-const MAX_REMEMBERED = 100_000;
+const MAX_REMEMBERED = 30_000;
 /** Plugins that are counted by name; those beyond are counted together. */
 const MAX_COUNTED = 1_000;
 const OTHERS = 'other';
@@ -27,6 +27,8 @@ export interface KillCounter {
   suspended(): string[];
   /** Since the start. */
   counts(): KillCount[];
+  /** What is remembered, of all kinds together. */
+  size(): number;
 }
 
 /** `all`: when each kill within the window was; `sinceRefusal`: how many came after the owner was last refused the plugin. */
@@ -97,6 +99,7 @@ export function createKillCounter(limits: Limits, clock: Clock): KillCounter {
     },
     suspended: () => [...suspendedUntil.keys()].filter((plugin) => leftMs(suspendedUntil, plugin) > 0),
     counts: () => [...counts.values()],
+    size: () => kills.size + refusedUntil.size + suspendedUntil.size + counts.size,
   };
 }
 

@@ -3,7 +3,6 @@ import {
   err,
   type Json,
   type Logger,
-  MAX_JSON_DEPTH,
   ok,
   parseJson,
   type Result,
@@ -12,6 +11,7 @@ import {
 import { createKillCounter } from './count-kills.ts';
 import type { Reply } from './frames.ts';
 import type { Job, PoolFailure } from './pool-types.ts';
+import { readResult } from './read-result.ts';
 import { createPool } from './run-pool.ts';
 import type { HookCall, ModuleInfo, Sandbox, SandboxFailure, SandboxLimits, SandboxModule } from './types.ts';
 
@@ -159,16 +159,9 @@ export function createSandbox({ limits, command, clock, logger }: SandboxOptions
       const answered = await run(module, request, args.value, call);
       if (!answered.ok) return answered;
       const { reply, body } = answered.value;
-      const value = body === '' ? undefined : parseJson(body);
-      if (body !== '' && value === undefined) {
-        return err(
-          toFailure(
-            { kind: 'codec', message: `the result is no JSON of at most ${MAX_JSON_DEPTH} levels` },
-            reply.console,
-          ),
-        );
-      }
-      return ok({ value, console: reply.console, ms: reply.ms ?? 0 });
+      const value = await readResult(body, call.path.join('.'));
+      if (!value.ok) return err(toFailure(value.error, reply.console));
+      return ok({ value: value.value, console: reply.console, ms: reply.ms ?? 0 });
     },
 
     forget: (sourceHash) => pool.forget(sourceHash),
@@ -180,6 +173,10 @@ export function createSandbox({ limits, command, clock, logger }: SandboxOptions
       suspended: kills.suspended(),
       killCounts: kills.counts(),
     }),
+    watchCaches(watchCache) {
+      watchCache('sandbox_kills', kills.size);
+      watchCache('sandbox_call_times', pool.remembered);
+    },
     ready: () => pool.ready(),
     async close() {
       closed = true;

@@ -21,6 +21,7 @@ export interface CallEstimates {
   isQuick(pair: Pair): boolean;
   /** Its calls take long on average. */
   isSlow(pair: Pair): boolean;
+  size(): number;
 }
 
 export function createCallEstimates(): CallEstimates {
@@ -43,5 +44,6 @@ export function createCallEstimates(): CallEstimates {
       return found !== undefined && found.lastMs < QUICK_MS && found.averageMs < SLOW_AVERAGE_MS;
     },
     isSlow: (pair) => (known.get(keyOf(pair))?.averageMs ?? 0) >= SLOW_AVERAGE_MS,
+    size: () => known.size,
   };
 }

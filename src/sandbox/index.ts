@@ -5,4 +5,5 @@
  * A child's own entry is `child.ts`, apart from this file so that a child loads nothing of the parent's side.
  */
 export { createSandbox } from './create-sandbox.ts';
+export { MAX_RESULT_BYTES } from './read-result.ts';
 export type * from './types.ts';

@@ -37,6 +37,8 @@ export interface Pool {
   forget(sourceHash: string): void;
   ready(): Promise<void>;
   stats(): { processes: number; kills: number; residentBytes: number };
+  /** Plugins and owners whose call times are known. */
+  remembered(): number;
   close(): Promise<void>;
 }
 
@@ -350,6 +352,7 @@ export function createPool({ limits, command, clock, logger, onKill, runsAlone }
       kills,
       residentBytes: [...workers].reduce((sum, worker) => sum + worker.child.residentBytes(), 0),
     }),
+    remembered: estimates.size,
     async close() {
       closed = true;
       clearInterval(watching);

@@ -1,4 +1,4 @@
-import type { Json, Result } from '../kernel/index.ts';
+import type { Json, Result, WatchCache } from '../kernel/index.ts';
 
 /** One version of a plugin. `sourceHash` (SHA-256, hex) is its identity: the same source is loaded once a process. */
 export type SandboxModule = { key: string; version: string; source: string; sourceHash: string };
@@ -86,6 +86,8 @@ export interface Sandbox {
   /** True while the plugin is refused to everybody because it was killed too often. */
   isSuspended(key: string): boolean;
   stats(): SandboxStats;
+  /** Tells of what is remembered of calls and kills. */
+  watchCaches(watchCache: WatchCache): void;
   /** Resolves when a process answers. */
   ready(): Promise<void>;
   close(): Promise<void>;

@@ -5,6 +5,7 @@ export type Place = { name: string; most: number };
 export type Places<P extends Place> = {
   /** Takes all of `places` and gives a function that gives them back, once; or names the first that is full, and takes none. */
   take(places: readonly P[]): { full: P } | { full?: undefined; leave: () => void };
+  size(): number;
 };
 
 /**
@@ -45,5 +46,6 @@ export function createPlaces<P extends Place = Place>(): Places<P> {
       };
       return { leave };
     },
+    size: () => counts.size,
   };
 }

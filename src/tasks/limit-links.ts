@@ -1,3 +1,4 @@
+import type { WatchCache } from '../kernel/index.ts';
 import type { Counters } from '../store/ports/index.ts';
 import { taskErrors } from './errors.ts';
 import { createPlaces } from './hold-places.ts';
@@ -23,8 +24,13 @@ const INVALID_WINDOW_SECONDS = 60;
 /** A download may take long, a player tries again soon. */
 const BUSY_RETRY_SECONDS = 5;
 
-export function createLinkGate(counters: Counters, limits: Omit<LinkLimits, 'days'>): LinkGate {
+export function createLinkGate(
+  { counters, watchCache }: { counters: Counters; watchCache?: WatchCache },
+  limits: Omit<LinkLimits, 'days'>,
+): LinkGate {
   const places = createPlaces();
+  // At most two for each download that is under way.
+  watchCache?.('downloads_by_link', places.size);
   return {
     async countInvalid(address) {
       const { count } = await counters.add(`artifact-link:${address}`, 1, INVALID_WINDOW_SECONDS);

@@ -1,4 +1,4 @@
-import type { Clock } from '../kernel/index.ts';
+import type { Clock, WatchCache } from '../kernel/index.ts';
 import { DURATION_LIMITS, type EndedTasks, type OpenTasks, type Store, type TaskStatus } from '../store/ports/index.ts';
 
 const DAY_SECONDS = 86_400;
@@ -33,8 +33,10 @@ export type Figures = {
 export type FigureReader = (filter: { days: number; userId?: number }) => Promise<Figures>;
 
 /** Reads what the last `days` days came to, today included, for one user or for all. */
-export function createFigureReader({ store, clock }: { store: Store; clock: Clock }): FigureReader {
+export function createFigureReader(deps: { store: Store; clock: Clock; watchCache?: WatchCache }): FigureReader {
+  const { store, clock } = deps;
   const remembered = new Map<string, { until: number; figures: Promise<Figures> }>();
+  deps.watchCache?.('figures', () => remembered.size);
   let addingUp: Promise<void> | undefined;
 
   async function addUp(): Promise<void> {

@@ -132,7 +132,7 @@ export function createTasks(services: TaskServices): Tasks {
   const deps: TaskDeps = { ...services, watchers, observations, downloads, submissions, repeats: createRepeatGate() };
   const engine = createPollEngine(deps);
   const relay = createRelay(deps);
-  const links = createLinkGate(services.counters, limits.links);
+  const links = createLinkGate(services, limits.links);
 
   return {
     webhooks: createWebhooks(deps),

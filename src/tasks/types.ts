@@ -1,6 +1,6 @@
 import type { Billing } from '../billing/index.ts';
 import type { Channels } from '../channels/index.ts';
-import type { Clock, FairLimiter, Json, JsonObject, Logger } from '../kernel/index.ts';
+import type { Clock, FairLimiter, Json, JsonObject, Logger, WatchCache } from '../kernel/index.ts';
 import type { LoadedPlugin, Pin } from '../plugins/index.ts';
 import type { ApiKeyRecord, Counters, Store, TaskRecord, UserRecord } from '../store/ports/index.ts';
 import type { ServiceAccountTokens, Upstream } from '../upstream/index.ts';
@@ -78,6 +78,7 @@ export type TaskServices = {
   ownAddresses: () => readonly string[];
   /** Shared by the nodes where there is something to share them. */
   counters: Counters;
+  watchCache?: WatchCache;
 };
 
 /** On whose account a task runs. `group` is the key's own, else the user's. */

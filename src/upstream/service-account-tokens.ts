@@ -1,5 +1,15 @@
 import { importPKCS8, SignJWT } from 'jose';
-import { type Clock, err, isObject, ok, parseJson, type Result, sanitizeMessage, sha256Hex } from '../kernel/index.ts';
+import {
+  type Clock,
+  err,
+  isObject,
+  ok,
+  parseJson,
+  type Result,
+  sanitizeMessage,
+  sha256Hex,
+  type WatchCache,
+} from '../kernel/index.ts';
 import { openProvider } from './ask-provider.ts';
 import { isFieldValue } from './check-request.ts';
 import type { Upstream } from './types.ts';
@@ -45,9 +55,11 @@ type Entry = {
   asking?: Promise<Result<ServiceAccountToken, string>>;
 };
 
-export function createServiceAccountTokens(deps: { upstream: Upstream; clock: Clock }): ServiceAccountTokens {
-  const { upstream, clock } = deps;
+type Deps = { upstream: Upstream; clock: Clock; watchCache?: WatchCache };
+
+export function createServiceAccountTokens({ upstream, clock, watchCache }: Deps): ServiceAccountTokens {
   const entries = new Map<string, Entry>();
+  watchCache?.('service_account_tokens', () => entries.size);
 
   /** The entry of a key, moved to the end of the queue of those that may be forgotten. */
   function entryOf(id: string): Entry {

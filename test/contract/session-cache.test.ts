@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { type Clock, type Logger, newUuid, silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { type Clock, type Logger, newUuid, silentLogger, systemClock, type WatchCache } from '../../src/kernel/index.ts';
 import { connectRedis, createNoSessionCache, createRedisSessionCache } from '../../src/store/index.ts';
 import type { CachedSession, CacheReading, SessionCache } from '../../src/store/ports/index.ts';
 import { startLivedTime } from '../support/lived-time.ts';
@@ -16,7 +16,7 @@ type Node = SessionCache & { isConnected(): boolean; hurry(): void; close(): voi
 
 function openNode(
   url: string,
-  options: { ttlSeconds?: number; clock?: Clock; logger?: Logger; cryptoSecret?: string } = {},
+  options: { ttlSeconds?: number; clock?: Clock; logger?: Logger; cryptoSecret?: string; watchCache?: WatchCache } = {},
 ): Node {
   const logger = options.logger ?? silentLogger;
   const redis = connectRedis({ url, logger: silentLogger });
@@ -28,6 +28,7 @@ function openNode(
     logger,
     ttlSeconds: options.ttlSeconds ?? TTL,
     cryptoSecrets: [options.cryptoSecret ?? SECRET],
+    ...(options.watchCache ? { watchCache: options.watchCache } : {}),
   });
   return {
     ...cache,
@@ -308,6 +309,29 @@ describe('the session cache and a server in trouble', () => {
         });
         expect(seen.at(-1)).toBe('revoked');
         await believes(node);
+      }),
+    60_000,
+  );
+
+  test(
+    'ends that cannot be published are kept up to a number, the newest of them',
+    () =>
+      withServer(async (server, open) => {
+        const sizes: (() => number)[] = [];
+        const watchCache = (cache: string, size: () => number) => {
+          if (cache === 'unpublished_session_ends') sizes.push(size);
+        };
+        const node = open(server.url, { watchCache });
+        await believes(node);
+        await server.kill();
+        await until(async () => (await node.get(newUuid())) === undefined);
+        const sids = Array.from({ length: 100_010 }, () => newUuid());
+        await node.bury(sids.map((sid) => ending(sid)));
+        expect(sizes.map((size) => size())).toEqual([100_000]);
+        await server.start();
+        await isBack(node);
+        expect(await stateOf(node, sids.at(-1) ?? '')).toBe('revoked');
+        await until(() => sizes.every((size) => size() === 0));
       }),
     60_000,
   );

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import type { Json } from '../../src/kernel/index.ts';
+import { err, type Json } from '../../src/kernel/index.ts';
 import { checkManifest } from '../../src/plugins/manifest/check-manifest.ts';
+import { checkVisibleNames } from '../../src/plugins/manifest/check-visible-names.ts';
 import { createSchemaCheck } from '../../src/plugins/manifest/compile-schema.ts';
 import { publishMeta } from '../../src/plugins/manifest/normalize-meta.ts';
 import { baseMeta } from './manifest-table/base.ts';
@@ -12,7 +13,13 @@ import { invalid } from './manifest-table/index.ts';
 const SEED = { seed: 20_261_121 };
 
 const checkSchema = createSchemaCheck();
-const check = (meta: unknown) => checkManifest(JSON.parse(JSON.stringify(meta ?? null)) as Json, {}, checkSchema);
+/** As a new plugin is judged: by every rule, and by its names once it keeps those. */
+const check = (meta: unknown) => {
+  const manifest = checkManifest(JSON.parse(JSON.stringify(meta ?? null)) as Json, {}, checkSchema);
+  if (!manifest.ok) return manifest;
+  const hidden = checkVisibleNames(manifest.value);
+  return hidden.length > 0 ? err(hidden) : manifest;
+};
 
 const mutations = invalid.filter(({ meta }) => typeof meta === 'object' && meta !== null && !Array.isArray(meta));
 

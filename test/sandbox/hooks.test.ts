@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from 'bun:test';
+import { MAX_RESULT_BYTES, MAX_RESULT_VALUES } from '../../src/sandbox/read-result.ts';
 import { failureOf, hook, plugin, resultOf, startSandbox } from './start-sandbox.ts';
 
 const sandbox = startSandbox();
@@ -45,7 +46,7 @@ describe('arguments and results', () => {
     expect(await resultOf(sandbox, echo, 'protocols.proto_video.render', [{ id: 7 }])).toEqual({ id: 7 });
   });
   test('3 MB in and out', async () => {
-    const large = { maxArgsBytes: 16 << 20, maxResultBytes: 16 << 20 };
+    const large = { maxArgsBytes: 16 << 20, maxResultBytes: MAX_RESULT_BYTES };
     const text = 'ab✓'.repeat(600_000);
     expect(await resultOf(sandbox, echo, 'back', [text], large)).toEqual([text]);
   });
@@ -99,6 +100,21 @@ describe('every limit is named in its error', () => {
       expect(await failureOf(sandbox.call(echo, hook('back', [text], { maxResultBytes: bytes - 1 })))).toMatchObject({
         kind: 'too_large',
         message: `the result of back is over the limit of ${bytes - 1} bytes`,
+      });
+    }
+  });
+  test('values of a result, however few bytes they have', async () => {
+    const many = plugin(`
+      export const empty = (count) => Array(count).fill({});
+      export const named = (count) => Object.fromEntries([...Array(count).keys()].map((i) => ['a' + i, '}{,"']));`);
+    const large = { maxResultBytes: MAX_RESULT_BYTES };
+    const most = MAX_RESULT_VALUES - 1;
+    expect(await resultOf(sandbox, many, 'empty', [most], large)).toHaveLength(most);
+    expect(Object.keys((await resultOf(sandbox, many, 'named', [most], large)) as object)).toHaveLength(most);
+    for (const name of ['empty', 'named']) {
+      expect(await failureOf(sandbox.call(many, hook(name, [most + 1], large)))).toMatchObject({
+        kind: 'too_large',
+        message: `the result of ${name} is over the limit of 50000 JSON values`,
       });
     }
   });

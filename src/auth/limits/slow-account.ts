@@ -1,4 +1,4 @@
-import { type Clock, sha256Hex } from '../../kernel/index.ts';
+import { type Clock, sha256Hex, type WatchCache } from '../../kernel/index.ts';
 import type { Counters } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
 import type { DecidingIp } from '../types.ts';
@@ -28,8 +28,11 @@ export interface AccountSlowdown {
   hold(seconds: number, ip: DecidingIp): Promise<void>;
 }
 
-export function createAccountSlowdown({ counters, clock }: { counters: Counters; clock: Clock }): AccountSlowdown {
+type Deps = { counters: Counters; clock: Clock; watchCache?: WatchCache };
+
+export function createAccountSlowdown({ counters, clock, watchCache }: Deps): AccountSlowdown {
   const waiting = new Map<string, number>();
+  watchCache?.('slowed_addresses', () => waiting.size);
   let total = 0;
 
   return {

@@ -1,13 +1,13 @@
 import { err, type Json, ok, type Result, SYSTEM_OWNER } from '../../kernel/index.ts';
-import type { ExportShape, HookOutcome, Sandbox } from '../../sandbox/index.ts';
+import { type ExportShape, type HookOutcome, MAX_RESULT_BYTES, type Sandbox } from '../../sandbox/index.ts';
 import { checkHookResult } from '../hooks/check-hook-result.ts';
 import { modulePath } from '../registry/load-plugin.ts';
 import { type Compiler, createCompiler } from '../source/compile-plugin.ts';
 import { findHiddenNames } from '../source/find-hidden-names.ts';
 import type { HookFailure, Manifest, PluginFault } from '../types.ts';
 
-/** Arguments and result of a call, in bytes: as for a hook that carries bodies. */
-const MAX_BYTES = 16 * 1024 * 1024;
+/** Arguments of a call, in bytes: as for a hook that carries bodies. */
+const MAX_ARGS_BYTES = 16 * 1024 * 1024;
 
 export type TrialFailure = Omit<HookFailure, 'hook'>;
 
@@ -48,8 +48,8 @@ export async function openPlugin(
         path: modulePath(path, exports),
         args,
         owner: SYSTEM_OWNER,
-        maxArgsBytes: MAX_BYTES,
-        maxResultBytes: MAX_BYTES,
+        maxArgsBytes: MAX_ARGS_BYTES,
+        maxResultBytes: MAX_RESULT_BYTES,
         ...(unixNow === undefined ? {} : { unixNow }),
       });
       if (!outcome.ok) return outcome;

@@ -1,5 +1,5 @@
 import type { Meta } from '../../../contracts/v1.d.ts';
-import { AppError, type Clock, type Logger, sha256Hex } from '../../kernel/index.ts';
+import { AppError, type Clock, type Logger, sha256Hex, type WatchCache } from '../../kernel/index.ts';
 import type { Upstream } from '../../upstream/index.ts';
 import { pluginErrors } from '../errors.ts';
 import { publishMeta } from '../manifest/normalize-meta.ts';
@@ -72,6 +72,7 @@ type Deps = {
   logger: Logger;
   /** Milliseconds for one file, instead of 15 seconds. */
   patienceMs?: number;
+  watchCache?: WatchCache;
 };
 
 type Entry = { source: MarketSource; plugin: MarketPlugin };
@@ -84,7 +85,7 @@ export function createMarketplace(deps: Deps): Marketplace {
   const { plugins } = deps;
   const readFile = createMarketReader(deps);
   const worker = createPluginWorker();
-  const listings = keepListings({ readFile, worker, clock: deps.clock });
+  const listings = keepListings({ readFile, worker, clock: deps.clock, watchCache: deps.watchCache });
 
   async function find({ source: name, key }: { source: string; key: string }): Promise<Entry> {
     const source = deps.sources().find((each) => each.name === name);

@@ -1,4 +1,4 @@
-import { type Clock, err, type Result } from '../../kernel/index.ts';
+import { type Clock, err, type Result, type WatchCache } from '../../kernel/index.ts';
 import type { PluginWorker } from '../worker/create-worker.ts';
 import { decodeText } from './fetch-file.ts';
 import { indexLocation } from './market-sources.ts';
@@ -18,9 +18,11 @@ export interface Listings {
   retain(sources: readonly MarketSource[]): void;
 }
 
-export function keepListings(deps: { readFile: ReadMarketFile; worker: PluginWorker; clock: Clock }): Listings {
-  const { readFile, worker, clock } = deps;
+type Deps = { readFile: ReadMarketFile; worker: PluginWorker; clock: Clock; watchCache?: WatchCache | undefined };
+
+export function keepListings({ readFile, worker, clock, watchCache }: Deps): Listings {
   const known = new Map<string, { listing: Listing; until: number }>();
+  watchCache?.('marketplace_listings', () => known.size);
   const underWay = new Map<string, Promise<Listing>>();
 
   const readText = (text: string, base: string): Promise<Result<MarketIndex, string>> =>

@@ -10,13 +10,19 @@ import {
   sanitizeMessage,
   secretsOfRequest,
 } from '../../kernel/index.ts';
-import type { ExportShape, Sandbox, SandboxFailure, SandboxModule } from '../../sandbox/index.ts';
+import {
+  type ExportShape,
+  MAX_RESULT_BYTES,
+  type Sandbox,
+  type SandboxFailure,
+  type SandboxModule,
+} from '../../sandbox/index.ts';
 import { exportedSpelling } from '../manifest/check-exports.ts';
 import { canonicalProtocol } from '../manifest/protocol-aliases.ts';
 import type { CompiledPlugin } from '../source/compile-plugin.ts';
 import type { HookCall, HookFailure, Layer, LoadedPlugin, Manifest, ProtocolName } from '../types.ts';
 
-/** Arguments and results of hooks that carry bodies, and of the others. */
+/** Arguments of hooks that carry bodies, and arguments and results of the others. */
 const LARGE_BYTES = 16 * 1024 * 1024;
 const SMALL_BYTES = 1024 * 1024;
 
@@ -118,7 +124,7 @@ export function loadPlugin(deps: {
         owner: options.owner,
         ...(options.alreadyAdmitted ? { alreadyAdmitted: true } : {}),
         maxArgsBytes: limit,
-        maxResultBytes: limit,
+        maxResultBytes: Math.min(limit, MAX_RESULT_BYTES),
         ...(options.admissionTimeoutMs === undefined ? {} : { admissionTimeoutMs: options.admissionTimeoutMs }),
         ...(options.signal === undefined ? {} : { signal: options.signal }),
       });

@@ -1,4 +1,5 @@
 import { createRedactor, isObject, type Json, redactJson, secretsOfKey, secretsOfRequest } from '../../kernel/index.ts';
+import { MAX_RESULT_BYTES } from '../../sandbox/index.ts';
 import { pluginErrors } from '../errors.ts';
 import { isHostFailure } from '../hooks/call-hook.ts';
 import { checkHookResult } from '../hooks/check-hook-result.ts';
@@ -18,8 +19,8 @@ export type DryRun = {
 };
 export type DryRunOutcome = { result: Json; console: string[]; ms: number };
 
-/** Arguments and result of a dry run, in bytes: as for a hook that carries bodies. */
-const MAX_BYTES = 16 * 1024 * 1024;
+/** Arguments of a dry run, in bytes: as for a hook that carries bodies. */
+const MAX_ARGS_BYTES = 16 * 1024 * 1024;
 /** How long a dry run waits for a free sandbox process. */
 const ADMISSION_MS = 5000;
 
@@ -36,8 +37,8 @@ export async function dryRunHook(ctx: ServiceContext, key: string, run: DryRun):
       path: modulePath(path, exports),
       args: run.args,
       owner: ctx.owner,
-      maxArgsBytes: MAX_BYTES,
-      maxResultBytes: MAX_BYTES,
+      maxArgsBytes: MAX_ARGS_BYTES,
+      maxResultBytes: MAX_RESULT_BYTES,
       admissionTimeoutMs: ADMISSION_MS,
     },
   );

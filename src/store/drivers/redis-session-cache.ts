@@ -1,4 +1,12 @@
-import { type Clock, deriveKey, hmacSha256Base64Url, isObject, type Logger, parseJson } from '../../kernel/index.ts';
+import {
+  type Clock,
+  deriveKey,
+  hmacSha256Base64Url,
+  isObject,
+  type Logger,
+  parseJson,
+  type WatchCache,
+} from '../../kernel/index.ts';
 import type { CachedSession, CacheReading, SessionCache } from '../ports/session-cache.ts';
 import type { Redis } from './redis.ts';
 import { keepAvailable } from './redis-availability.ts';
@@ -14,6 +22,8 @@ const PROBE_KEY = 'taskgate:session-probe';
 const SETTLE_MS = 2000;
 /** Ended sessions a script call: the server does nothing else meanwhile. */
 const BATCH = 500;
+/** Ends that are kept while the server is away: of more, those whose entries live the shortest are given up first. */
+const MAX_UNPUBLISHED = 100_000;
 
 /**
  * The session cache in Redis or Valkey. `ttlSeconds` is the effective SYNC_FREQUENCY; session ids are digested under a key of
@@ -30,6 +40,7 @@ export function createRedisSessionCache(options: {
   logger: Logger;
   ttlSeconds: number;
   cryptoSecrets: readonly [string, ...string[]];
+  watchCache?: WatchCache;
 }): SessionCache {
   const { redis, clock, logger } = options;
   const ttlMs = options.ttlSeconds * 1000;
@@ -43,6 +54,7 @@ export function createRedisSessionCache(options: {
   let believedFrom = 0;
   /** What ended and was not published yet, the oldest first. */
   const unpublished = new Map<string, { expiresAt: number; endedMs: number }>();
+  options.watchCache?.('unpublished_session_ends', () => unpublished.size);
 
   const link = keepAvailable({
     redis,
@@ -67,6 +79,13 @@ export function createRedisSessionCache(options: {
       if (endedMs + ttlMs > clock.monotonicMs()) return;
       unpublished.delete(sid);
     }
+  }
+
+  function keep(sid: string, expiresAt: number): void {
+    unpublished.delete(sid);
+    unpublished.set(sid, { expiresAt, endedMs: clock.monotonicMs() });
+    const [oldest] = unpublished.keys();
+    if (unpublished.size > MAX_UNPUBLISHED && oldest !== undefined) unpublished.delete(oldest);
   }
 
   async function publish(): Promise<void> {
@@ -115,7 +134,7 @@ export function createRedisSessionCache(options: {
 
     async bury(sessions) {
       forgetNeedless();
-      for (const { sid, expiresAt } of sessions) unpublished.set(sid, { expiresAt, endedMs: clock.monotonicMs() });
+      for (const { sid, expiresAt } of sessions) keep(sid, expiresAt);
       await link.attempt(publish);
     },
   };
