@@ -27,10 +27,10 @@ export const BODY_LIMITS = {
   /** A client's request to a plugin: JSON or a form. */
   submission: withFiles(json(MIB)),
   /**
-   * The same where the relay may take it, which passes on whole conversations. Parsing the worst
-   * 8 MiB takes some 30 ms.
+   * The same where the relay may take it, which passes on whole conversations. Parsing the
+   * worst of them takes some 35 ms.
    */
-  relay: withFiles({ maxBytes: 8 * MIB, maxValues: 100_000, maxDepth: MAX_JSON_DEPTH }),
+  relay: withFiles({ maxBytes: 4 * MIB, maxValues: 50_000, maxDepth: MAX_JSON_DEPTH }),
 } as const satisfies Record<string, BodyLimit>;
 
 export type BodyLimitName = keyof typeof BODY_LIMITS;

@@ -1,5 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { type Clock, type Logger, newUuid, silentLogger, systemClock, type WatchCache } from '../../src/kernel/index.ts';
+import {
+  type Clock,
+  type Logger,
+  newUuid,
+  silentLogger,
+  systemClock,
+  type WatchCache,
+} from '../../src/kernel/index.ts';
 import { connectRedis, createNoSessionCache, createRedisSessionCache } from '../../src/store/index.ts';
 import type { CachedSession, CacheReading, SessionCache } from '../../src/store/ports/index.ts';
 import { startLivedTime } from '../support/lived-time.ts';

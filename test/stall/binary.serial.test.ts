@@ -36,6 +36,18 @@ async function readLag(): Promise<{ all: number; long: number }> {
   return { all, long: all - value('taskgate_event_loop_lag_seconds_bucket{le="0.05"}') };
 }
 
+test('every cache that foreign input can grow tells its size', async () => {
+  const text = String((await ask(`${gateway.url}/metrics`)).body.text);
+  const told = [...text.matchAll(/taskgate_cache_entries\{cache="(\w+)"\} (\d+)/g)];
+  const caches = [
+    ...['counters', 'success_lists', 'verified_tokens', 'discovery_documents', 'sandbox_kills', 'sandbox_call_times'],
+    ...['price_expressions', 'service_account_tokens', 'marketplace_listings', 'figures', 'downloads_by_link'],
+    'slowed_addresses',
+  ];
+  expect(told.map(([, cache]) => cache).sort()).toEqual(caches.sort());
+  for (const [, , entries] of told) expect(Number(entries)).toBeLessThanOrEqual(100_000);
+});
+
 const post = (path: string, body: unknown) => () => ask(`${gateway.url}${path}`, { token: admin.token, body });
 const svg = Buffer.from(`<svg xmlns="http://www.w3.org/2000/svg">${fill('<g/>', 500 * KIB)}</svg>`).toString('base64');
 const channel = { name: 'a', type: 1, key: 'k', models: ['m'] };

@@ -1,12 +1,23 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { addressCases } from './cases/addresses.ts';
+import { bodyCases } from './cases/bodies.ts';
 import { headerCases } from './cases/headers.ts';
+import { hookCases } from './cases/hooks.ts';
 import { pluginCases } from './cases/plugins.ts';
+import { settingCases } from './cases/settings.ts';
 import { vendorAnswerCases } from './cases/vendor-answers.ts';
 import { longestBlock, MAX_BLOCK_MS, type StallCase } from './measure-block.ts';
 
-const cases: readonly StallCase[] = [...addressCases, ...headerCases, ...pluginCases, ...vendorAnswerCases];
+const cases: readonly StallCase[] = [
+  ...addressCases,
+  ...bodyCases,
+  ...headerCases,
+  ...hookCases,
+  ...pluginCases,
+  ...settingCases,
+  ...vendorAnswerCases,
+];
 
 /** Inputs that fast-check makes for each parser; more find more, and take longer. */
 const MIXES = 10;

@@ -1,10 +1,14 @@
+import { Elysia } from 'elysia';
 import { redactText } from '../../../src/app/redact-fields.ts';
 import { pickLanguage } from '../../../src/auth/mail/pick-language.ts';
 import { parseAuthorization } from '../../../src/auth/parse-authorization.ts';
 import { MAX_CHARACTERS, readAssertion } from '../../../src/auth/telegram/read-assertion.ts';
 import { MAX_SOURCE, parsePriceExpression } from '../../../src/billing/price-expression.ts';
 import { createClientIp } from '../../../src/http/client-ip.ts';
+import { hasLoopbackHost } from '../../../src/http/guard-host.ts';
 import { guardOrigin } from '../../../src/http/guard-origin.ts';
+import { mediaType } from '../../../src/http/read-body.ts';
+import { createSessionCookies } from '../../../src/http/session-cookies.ts';
 import { MAX_PART_HEADER_BYTES, readPartHeader } from '../../../src/http/v1/read-part-header.ts';
 import { sanitizeMessage } from '../../../src/kernel/index.ts';
 import { fill, stallCase } from '../measure-block.ts';
@@ -16,7 +20,44 @@ const BY_RUNTIME = 'the runtime, which takes 16 KiB of headers';
 
 const clientIp = createClientIp(['127.0.0.1', '10.0.0.0/8', '::1']);
 
+const sessionCookies = createSessionCookies({ secure: false });
+const withCookies = new Elysia().get('/', ({ cookie }) => sessionCookies.read(cookie) ?? '');
+
 export const headerCases = [
+  stallCase({
+    name: 'Cookie',
+    limit: HEADER_BYTES,
+    worst: (size) => ({
+      semicolons: fill(';', size),
+      names: Array.from({ length: size / 8 }, (_, i) => `a${i}=b`).join('; '),
+      'equals signs': fill('=', size),
+      escapes: fill('%41', size, 'svc_refresh='),
+      'broken escapes': fill('%', size, 'svc_refresh='),
+      brackets: fill('[', size, 'svc_refresh='),
+      'empty objects': fill('{},', size, 'svc_refresh=[', '{}]'),
+      spaces: fill(' ', size, 'svc_refresh=', 'a'),
+      digits: fill('9', size, 'svc_refresh='),
+    }),
+    call: (cookie: string) => withCookies.handle(new Request('http://a/', { headers: { cookie } })),
+    limitedBy: BY_RUNTIME,
+  }),
+  stallCase({
+    name: 'Content-Type and Host',
+    limit: HEADER_BYTES,
+    worst: (size) => ({
+      spaces: fill(' ', size, 'a', 'b'),
+      parameters: fill(';a=b', size, 'a/b'),
+      dots: fill('a.', size),
+      colons: fill(':', size),
+      brackets: fill('[', size),
+      signs: fill('@', size),
+    }),
+    call: (text: string) => [
+      mediaType(new Headers({ 'content-type': text })),
+      hasLoopbackHost(new Request('http://a/', { headers: { host: text } })),
+    ],
+    limitedBy: BY_RUNTIME,
+  }),
   stallCase({
     name: 'X-Forwarded-For',
     limit: HEADER_BYTES,

@@ -36,6 +36,8 @@ export const pluginCases = [
       'same models': fill('"a",', size, '{"models":[', '"a"]}'),
       'models of other types': fill('1,', size, '{"models":[', '1]}'),
       routes: fill('{},', size, '{"routes":[', '{}]}'),
+      'language tags': `{"description":{${each(size / 16, (i) => `"aa-${i.toString(36)}":"a"`)}}}`,
+      'one language tag of parts': `{"description":{"${fill('aa-', size - 40)}":"a"}}`,
       'unknown names': `{${each(size / 12, (i) => `"k${i}":1`)}}`,
       'usage fields': `{"usageSchema":{${each(size / 40, (i) => `"k${i}":{"type":"enum","enum":["a"]}`)}}}`,
       hosts: `{"allowedHosts":[${each(size / 14, (i) => `"h${i}.com"`)}]}`,

@@ -1,0 +1,140 @@
+import { join } from 'node:path';
+import { BODY_LIMITS, type BodyLimitName } from '../../../src/http/body-limits.ts';
+import { openUploads } from '../../../src/http/open-uploads.ts';
+import { readJsonBody } from '../../../src/http/read-json.ts';
+import { readUrlencoded } from '../../../src/http/v1/collect-form.ts';
+import { readMultipart } from '../../../src/http/v1/read-multipart.ts';
+import { AppError, silentLogger } from '../../../src/kernel/index.ts';
+import { temporaryFolder } from '../../support/gateway.ts';
+import { fill, stallCase } from '../measure-block.ts';
+
+const MIB = 1024 * 1024;
+const CHUNK = 64 * 1024;
+const uploads = openUploads({
+  folder: join(temporaryFolder(), 'uploads'),
+  room: { take() {}, give() {} },
+  logger: silentLogger,
+}).of(1);
+const storage = { uploads, maxFileBytes: 64 * MIB };
+
+/** As bytes come from a socket. */
+async function* chunksOf(bytes: Buffer): AsyncGenerator<Uint8Array, void, undefined> {
+  for (let at = 0; at < bytes.length; at += CHUNK) {
+    if (at > 0) await new Promise((resolve) => setImmediate(resolve));
+    yield new Uint8Array(bytes.subarray(at, at + CHUNK));
+  }
+}
+
+const requestOf = (bytes: Buffer): Request => {
+  const chunks = chunksOf(bytes);
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const { done, value } = await chunks.next();
+      if (done) controller.close();
+      else controller.enqueue(value);
+    },
+  });
+  return new Request('http://a', { method: 'POST', body });
+};
+
+/** Objects of one member each: as many values as are taken, their names as long as the size allows. */
+function longNames(size: number, values: number, letter: string): string {
+  const count = Math.floor(values / 2) - 1;
+  const length = Math.max(0, Math.floor((size / count - 16) / letter.length));
+  return `[${Array.from({ length: count }, (_, i) => `{"${i}${letter.repeat(length)}":0}`).join()}]`;
+}
+
+const jsonTexts = (size: number, values: number): Record<string, Buffer> =>
+  Object.fromEntries(
+    Object.entries({
+      'as many empty objects as are taken': `[${'{},'.repeat(values - 2)}0]`,
+      'long names': longNames(size, values, 'a'),
+      'escaped names': longNames(size, values, '\\n'),
+      'one text': fill('a', size, '"', '"'),
+      'one escaped text': fill('\\n', size, '"', '"'),
+      'one text of escaped letters': fill('\\u4e00', size, '"', '"'),
+      'one text of three-byte letters': fill('\u4e00', Math.floor(size / 3), '"', '"'),
+      'more empty objects than are taken': fill('{},', size, '[', '0]'),
+      backslashes: fill('\\', size, '"'),
+      brackets: fill('[', size),
+    }).map(([name, text]) => [name, Buffer.from(text)]),
+  );
+
+const jsonCase = (name: BodyLimitName) => {
+  const limit = BODY_LIMITS[name];
+  return stallCase({
+    name: `JSON of a body, limit "${name}"`,
+    limit: limit.maxBytes,
+    worst: (size) => jsonTexts(size, limit.maxValues),
+    call: (bytes: Buffer) => readJsonBody(requestOf(bytes), limit),
+    limitedBy: 'the bytes, values and levels that are counted before anything is parsed',
+  });
+};
+
+const BOUNDARY = 'b';
+const part = (name: string, value: string) =>
+  `--${BOUNDARY}\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
+
+export const bodyCases = [
+  ...(Object.keys(BODY_LIMITS) as BodyLimitName[]).map(jsonCase),
+  stallCase({
+    name: 'JSON of a body with files in it',
+    limit: 16 * MIB,
+    worst: (size) => ({
+      'one file': Buffer.from(fill('A', size, '"', '"')),
+      'files that are just too short': Buffer.from(fill(`"${'A'.repeat(CHUNK - 1)}",`, size, '[', '0]')),
+      'short files': Buffer.from(fill(`"${'A'.repeat(CHUNK)}",`, size, '[', '0]')),
+      'escaped ends of lines': Buffer.from(fill('\\n', size, '"', '"')),
+      'escaped slashes': Buffer.from(fill('\\/', size, '"', '"')),
+      'letters and others in turn': Buffer.from(fill('A ', size, '"', '"')),
+    }),
+    call: (bytes: Buffer) =>
+      readJsonBody(requestOf(bytes), BODY_LIMITS.submission, storage).then((body) => body.release()),
+    limitedBy: 'the bytes that are read of a body',
+  }),
+  stallCase({
+    name: 'urlencoded form',
+    limit: BODY_LIMITS.submission.maxBytes,
+    worst: (size) => ({
+      separators: fill('&', size),
+      'equals signs': fill('=', size),
+      'one escaped value': fill('%20', size, 'a='),
+      'signs of escapes': fill('%', size, 'a='),
+      'plus signs': fill('+', size, 'a='),
+      'one long name': fill('a', size),
+      'as many fields as are taken': fill(`${fill('%41', size / 256)}&`, size),
+      'the same field': fill('a=b&', size),
+    }),
+    call: (text: string) => readUrlencoded(Buffer.from(text)),
+    limitedBy: 'the bytes that are read of a body',
+  }),
+  stallCase({
+    name: 'multipart form',
+    limit: 4 * MIB,
+    worst: (size) => ({
+      'empty parts': fill(part('a', ''), size),
+      'one text': part('a', fill('a', MIB)),
+      'ends of lines': part('a', fill('\r\n', size)),
+      'beginnings of boundaries': part('a', fill('\r\n-', size)),
+      'near boundaries': part('a', fill(`\r\n--${BOUNDARY} `, size)),
+      'boundaries alone': fill(`\r\n--${BOUNDARY}`, size),
+      'header without end': `--${BOUNDARY}\r\n${fill('a', size)}`,
+      'many headers': `--${BOUNDARY}\r\n${fill('a:b\r\n', size)}`,
+      'nothing before the first part': fill('-', size),
+    }),
+    call: async (text: string) => {
+      const bytes = Buffer.from(text);
+      await new Promise((resolve) => setImmediate(resolve));
+      const form = await readMultipart(chunksOf(bytes), `multipart/form-data; boundary=${BOUNDARY}`, storage);
+      await form.release();
+    },
+    limitedBy: 'the slices in which it is read, whatever its size',
+  }),
+  stallCase({
+    name: 'nothing but the refusal of too long a JSON body',
+    limit: BODY_LIMITS.usual.maxBytes,
+    worst: (size) => ({ text: Buffer.from(fill('a', size, '"', '"')) }),
+    call: (bytes: Buffer) => readJsonBody(requestOf(bytes), BODY_LIMITS.usual),
+    refuses: (answer) => answer instanceof AppError && answer.code === 'http.too_large',
+  }),
+];
