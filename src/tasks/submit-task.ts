@@ -41,35 +41,37 @@ export async function submitTask(deps: TaskDeps, submission: Submission): Promis
   let lastError: AppError | undefined;
   /** No vendor has a job, and none has refused the request: a repeat may succeed where this one fails. */
   let mayComeAgain = true;
-  while (tried.length < MAX_CHANNELS) {
-    const channel = pick(deps, submission, tried);
-    if (!channel) break;
-    tried.push(channel.id);
-    const told = { task_id: taskId, plugin: plugin.key, channel_id: channel.id };
-    traceEvent(deps.logger, 'channel_choice', requestId, { ...told, attempt: tried.length });
-    const turn = { owner: userOwner(submission.caller.user.id), lane: plugin.key };
-    let prepared: Prepared;
-    const leave = await deps.submissions.enter(turn);
-    try {
-      prepared = await prepareSubmission(deps, submission, channel, taskId);
-      task = task
-        ? await moveTask(deps, task, prepared, tried.length)
-        : await openTask(deps, submission, prepared, taskId, callbackUrl);
-    } catch (error) {
-      const unreadable = passOver(deps, channel, error);
-      if (unreadable) {
-        lastError ??= unreadable;
-        continue;
+  let lease: { stop(): void } | undefined;
+  try {
+    while (tried.length < MAX_CHANNELS) {
+      const channel = pick(deps, submission, tried);
+      if (!channel) break;
+      tried.push(channel.id);
+      const told = { task_id: taskId, plugin: plugin.key, channel_id: channel.id };
+      traceEvent(deps.logger, 'channel_choice', requestId, { ...told, attempt: tried.length });
+      const turn = { owner: userOwner(submission.caller.user.id), lane: plugin.key };
+      let prepared: Prepared;
+      const leave = await deps.submissions.enter(turn);
+      try {
+        prepared = await prepareSubmission(deps, submission, channel, taskId);
+        task = task
+          ? await moveTask(deps, task, prepared, tried.length)
+          : await openTask(deps, submission, prepared, taskId, callbackUrl);
+      } catch (error) {
+        const unreadable = passOver(deps, channel, error);
+        if (unreadable) {
+          lastError ??= unreadable;
+          continue;
+        }
+        if (task) await failSubmission(deps, await asStored(deps, task), error, mayComeAgain);
+        throw error;
+      } finally {
+        leave();
       }
-      if (task) await failSubmission(deps, await asStored(deps, task), error, mayComeAgain);
-      throw error;
-    } finally {
-      leave();
-    }
-    traceEvent(deps.logger, 'reservation', requestId, { ...told, quota: task.quota });
-    const held = leaseOf(task);
-    const lease = keepLease(deps, taskId, (forMs) => deps.store.tasks.renew(held, forMs));
-    try {
+      traceEvent(deps.logger, 'reservation', requestId, { ...told, quota: task.quota });
+      const held = leaseOf(task);
+      // Until the submission ends: preparing the request for another channel takes its time too.
+      lease ??= keepLease(deps, taskId, (forMs) => deps.store.tasks.renew(held, forMs));
       const outcome = await sendSubmission(deps, submission, prepared);
       if (outcome.kind === 'accepted') {
         const leaveAgain = await deps.submissions.enter(turn);
@@ -82,13 +84,13 @@ export async function submitTask(deps: TaskDeps, submission: Submission): Promis
         'a submission was not accepted',
       );
       if (!outcome.mayTryAnother) break;
-    } finally {
-      lease.stop();
     }
+    const error = lastError ?? taskErrors.no_available_channel({ param: 'model' });
+    if (task) await failSubmission(deps, task, error, mayComeAgain);
+    throw error;
+  } finally {
+    lease?.stop();
   }
-  const error = lastError ?? taskErrors.no_available_channel({ param: 'model' });
-  if (task) await failSubmission(deps, task, error, mayComeAgain);
-  throw error;
 }
 
 const pick = (
