@@ -17,6 +17,7 @@ import postgres12 from './postgres/0012_due_by_channel.sql' with { type: 'text' 
 import postgres13 from './postgres/0013_answers_by_plugin.sql' with { type: 'text' };
 import postgres14 from './postgres/0014_link_version.sql' with { type: 'text' };
 import postgres15 from './postgres/0015_audit_chain.sql' with { type: 'text' };
+import postgres16 from './postgres/0016_session_address.sql' with { type: 'text' };
 import sqlite1 from './sqlite/0001_gateway.sql' with { type: 'text' };
 import sqlite2 from './sqlite/0002_panel_sessions.sql' with { type: 'text' };
 import sqlite3 from './sqlite/0003_factors.sql' with { type: 'text' };
@@ -32,6 +33,7 @@ import sqlite12 from './sqlite/0012_due_by_channel.sql' with { type: 'text' };
 import sqlite13 from './sqlite/0013_answers_by_plugin.sql' with { type: 'text' };
 import sqlite14 from './sqlite/0014_link_version.sql' with { type: 'text' };
 import sqlite15 from './sqlite/0015_audit_chain.sql' with { type: 'text' };
+import sqlite16 from './sqlite/0016_session_address.sql' with { type: 'text' };
 
 /** A query that must find nothing before a migration runs; `refusal` says what to do about the rows' single text column. */
 export type MigrationCheck = { query: string; refusal: (found: string[]) => string };
@@ -71,4 +73,5 @@ export const migrations: readonly Migration[] = [
   { number: 13, name: '0013_answers_by_plugin', sql: { sqlite: sqlite13, postgres: postgres13 }, checks: [] },
   { number: 14, name: '0014_link_version', sql: { sqlite: sqlite14, postgres: postgres14 }, checks: [] },
   { number: 15, name: '0015_audit_chain', sql: { sqlite: sqlite15, postgres: postgres15 }, checks: [] },
+  { number: 16, name: '0016_session_address', sql: { sqlite: sqlite16, postgres: postgres16 }, checks: [] },
 ];

@@ -45,6 +45,7 @@ import {
 } from './public-address.ts';
 import { countSignIns, measureCaches, measurePolls, registerMetrics } from './register-metrics.ts';
 import { startCleanUp } from './run-clean-up.ts';
+import { signInRetention } from './sign-in-retention.ts';
 import type { StopList } from './stop-list.ts';
 import { VERSION } from './version.ts';
 import { createDiskWatch } from './watch-disks.ts';
@@ -352,11 +353,4 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
     },
     ...{ auth, channels, plugins, options: optionDesk },
   };
-}
-
-/** Sign-ins leave the audit log by themselves; changes stay. */
-function signInRetention({ auditSignInDays: days }: Config, store: Store, clock: Clock) {
-  if (days === 0) return [];
-  const deleteBatch = (limit: number) => store.logs.deleteAudit('sign_in', clock.unix() - days * 86_400, limit);
-  return [{ step: 'sign-ins of the audit log', deleteBatch }];
 }

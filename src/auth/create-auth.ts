@@ -1,209 +1,87 @@
-import type { Clock, Logger, SecretBox, WatchCache } from '../kernel/index.ts';
-import type { Counters, Page, Paged, SessionCache, Store, SuccessLists } from '../store/ports/index.ts';
-import type { SendMail, Upstream } from '../upstream/index.ts';
-import { type Administration, createAdministration } from './administration/administration.ts';
-import { type AuthenticateApiKey, createAuthenticateApiKey } from './api-keys/authenticate-api-key.ts';
+import { createAdministration } from './administration/administration.ts';
+import { createAuthenticateApiKey } from './api-keys/authenticate-api-key.ts';
 import { createDeleteApiKey, createUpdateApiKey } from './api-keys/change-api-key.ts';
-import { type CreatedApiKey, createCreateApiKey } from './api-keys/create-api-key.ts';
-import type { ApiKeyView } from './api-keys/describe-api-key.ts';
+import { createCreateApiKey } from './api-keys/create-api-key.ts';
 import { createListApiKeys, createReadApiKey } from './api-keys/list-api-keys.ts';
-import { createRotateWebhookSecret, type NewWebhookSecret } from './api-keys/rotate-webhook-secret.ts';
-import type { ApiKeyFields } from './api-keys/validate-api-key.ts';
+import { createRotateWebhookSecret } from './api-keys/rotate-webhook-secret.ts';
+import type { Auth, AuthDeps } from './auth.ts';
 import { createAuthenticateOptional, createAuthenticatePanel } from './authenticate-panel.ts';
 import { createChangeSecurity } from './change-security.ts';
-import type { AuthConfig, AuthSettings, SettingsIn } from './config.ts';
 import { deriveSessionKeys } from './derive-keys.ts';
 import { orUnavailable } from './errors.ts';
 import { createFlows } from './flows/flows.ts';
 import { createGuessLimit } from './limits/limit-guesses.ts';
-import { createModelRequestLimit, type ModelRequestLimit } from './limits/limit-model-requests.ts';
-import { createRequestLimit, createUserLimit, type RequestLimit, type UserLimit } from './limits/limit-requests.ts';
+import { createModelRequestLimit } from './limits/limit-model-requests.ts';
+import { createRequestLimit, createUserLimit } from './limits/limit-requests.ts';
 import { createAccountSlowdown } from './limits/slow-account.ts';
-import { createCompleteLogin, type LoginResult } from './login/complete-login.ts';
-import { createFinishTwoFactorLogin, type TwoFactorLogin } from './login/finish-two-factor-login.ts';
-import { type BindAddress, createBindAddress } from './mail/bind-address.ts';
+import { createCompleteLogin } from './login/complete-login.ts';
+import { createFinishTwoFactorLogin } from './login/finish-two-factor-login.ts';
+import { createBindAddress } from './mail/bind-address.ts';
 import { createCodeRequestLimit, createLetterLimit } from './mail/limit-letters.ts';
 import { createMailCodes } from './mail/mail-codes.ts';
 import { createOutbox } from './mail/outbox.ts';
-import { createTryMail, type TryMail } from './mail/try-mail.ts';
-import { createOAuth, type OAuth } from './oauth/oauth.ts';
+import { createTellOwner } from './mail/tell-owner.ts';
+import { createTryMail } from './mail/try-mail.ts';
+import { createOAuth } from './oauth/oauth.ts';
 import { createFindOrMakeOwner } from './oauth/own-identity.ts';
 import { createCheckAssertion } from './passkeys/check-assertion.ts';
-import { type ConfirmWithPasskey, createConfirmWithPasskey } from './passkeys/confirm-with-passkey.ts';
-import { createLogInWithPasskey, type LogInWithPasskey } from './passkeys/log-in-with-passkey.ts';
-import { createManagePasskeys, type ManagePasskeys } from './passkeys/manage-passkeys.ts';
-import { createRegisterPasskey, type RegisterPasskey } from './passkeys/register-passkey.ts';
-import { createChangePassword, type PasswordChange } from './passwords/change-password.ts';
-import { createLogIn, type LoginRequest } from './passwords/log-in.ts';
+import { createConfirmWithPasskey } from './passkeys/confirm-with-passkey.ts';
+import { createLogInWithPasskey } from './passkeys/log-in-with-passkey.ts';
+import { createManagePasskeys } from './passkeys/manage-passkeys.ts';
+import { createRegisterPasskey } from './passkeys/register-passkey.ts';
+import { createChangePassword } from './passwords/change-password.ts';
+import { createLogIn } from './passwords/log-in.ts';
 import { createPasswordHashes } from './passwords/password-hashes.ts';
-import { createResetByMail, type ResetByMail } from './passwords/reset-by-mail.ts';
-import { createResetPassword, type PasswordReset, type PasswordResetDone } from './passwords/reset-password.ts';
-import { createPersonalTokens, type PersonalTokens } from './personal-tokens/keep-personal-token.ts';
+import { createResetByMail } from './passwords/reset-by-mail.ts';
+import { createResetPassword } from './passwords/reset-password.ts';
+import { createPersonalTokens } from './personal-tokens/keep-personal-token.ts';
 import { createAllowedProofMethods } from './proofs/allowed-methods.ts';
-import { createDescribeProof, type ProofDescription } from './proofs/describe-proof.ts';
-import { createProveIdentity, type ProofRequest } from './proofs/prove-identity.ts';
-import {
-  createSecurityProofs,
-  type ProofBundle,
-  type ProofScope,
-  type SecurityProofs,
-} from './proofs/security-proofs.ts';
+import { createDescribeProof } from './proofs/describe-proof.ts';
+import { createProveIdentity } from './proofs/prove-identity.ts';
+import { createSecurityProofs } from './proofs/security-proofs.ts';
 import { createAffiliateCode } from './registration/affiliate-code.ts';
 import { createOpenAccount } from './registration/open-account.ts';
 import { createPassChallenge } from './registration/pass-challenge.ts';
-import { createRegister, type Registered, type Registration } from './registration/register.ts';
-import { type CodeRequest, createSendVerification } from './registration/send-verification.ts';
-import type { RotationBundle, SessionView, SignedIn } from './sessions/describe-session.ts';
+import { createRegister } from './registration/register.ts';
+import { createSendVerification } from './registration/send-verification.ts';
 import { createFindOwnSession } from './sessions/find-own-session.ts';
 import { createListSessions } from './sessions/list-sessions.ts';
-import { createLogOut, type LogoutRequest, type LogoutResult } from './sessions/log-out.ts';
-import { createSessionOversight, type SessionOversight } from './sessions/oversee-sessions.ts';
+import { createLogOut } from './sessions/log-out.ts';
+import { createSessionOversight } from './sessions/oversee-sessions.ts';
 import { createRefreshTokens } from './sessions/refresh-tokens.ts';
 import { createRevokeOtherSessions, createRevokeSession } from './sessions/revoke-sessions.ts';
-import { createRotateRefresh, type RefreshRequest } from './sessions/rotate-refresh.ts';
+import { createRotateRefresh } from './sessions/rotate-refresh.ts';
 import { createSessionGate } from './sessions/session-gate.ts';
-import { createSetup, type Setup } from './setup/complete-setup.ts';
-import { type CreatedRoot, createCreateRoot, type NewRoot } from './setup/create-root.ts';
-import { createSignIns, type SignInSample } from './sign-ins/record-sign-ins.ts';
-import { type BindTelegram, createBindTelegram } from './telegram/bind-telegram.ts';
-import { createLogInWithTelegram, type TelegramLogin } from './telegram/log-in-with-telegram.ts';
+import { createSetup } from './setup/complete-setup.ts';
+import { createCreateRoot } from './setup/create-root.ts';
+import { createSignIns } from './sign-ins/record-sign-ins.ts';
+import { createBindTelegram } from './telegram/bind-telegram.ts';
+import { createLogInWithTelegram } from './telegram/log-in-with-telegram.ts';
 import { createAccessTokens } from './tokens/access-tokens.ts';
 import { createAuthenticator } from './two-factor/authenticator.ts';
 import { createBackupCodes } from './two-factor/backup-codes.ts';
 import { createSpendCode } from './two-factor/spend-code.ts';
-import { createTwoFactor, type TwoFactor } from './two-factor/two-factor.ts';
+import { createTwoFactor } from './two-factor/two-factor.ts';
 import type { PanelPrincipal } from './types.ts';
 import { createBindIdentity } from './users/bind-identity.ts';
-import type { PanelUser } from './users/describe-user.ts';
-import { createOwnAccount, type OwnAccount } from './users/edit-own-account.ts';
+import { createOwnAccount } from './users/edit-own-account.ts';
 import { loadPanelUser } from './users/load-factors.ts';
-import { type AccessWatcher, createAccessWatcher } from './watch-access.ts';
+import { createAccessWatcher } from './watch-access.ts';
 import { createIdentifyByCode } from './wechat/identify-by-code.ts';
-import { createReadQrCode, type ReadQrCode } from './wechat/read-qr-code.ts';
-import { createWeChat, type WeChat } from './wechat/wechat.ts';
-
-export type AuthDeps = {
-  store: Store;
-  counters: Counters;
-  successLists: SuccessLists;
-  sessionCache: SessionCache;
-  clock: Clock;
-  logger: Logger;
-  /** Seals what must be read again, such as the secrets of authenticator apps. */
-  secretBox: SecretBox;
-  /** Asks the verifier of the challenge. */
-  upstream: Upstream;
-  sendMail: SendMail;
-  config: AuthConfig;
-  settings: () => AuthSettings;
-  settingsIn: SettingsIn;
-  watchCache?: WatchCache;
-  /** Told of every sign-in and failure, for the metrics. */
-  onSignIn?: (sample: SignInSample) => void;
-};
-
-/**
- * Accounts and credentials. Every operation rejects with an `auth.…` error of the catalogue; trouble with the store is
- * `auth.unavailable`, as `orUnavailable` says.
- */
-export interface Auth {
-  authenticatePanel(authorization: string | undefined): Promise<PanelPrincipal>;
-  /** Who speaks where nobody has to; undefined: nobody. A credential of ours that is not valid is refused as above. */
-  authenticateOptional(authorization: string | undefined): Promise<PanelPrincipal | undefined>;
-  authenticateApiKey: AuthenticateApiKey;
-  /** Ends the streams of users, keys and sessions that end. */
-  watchAccess: AccessWatcher['watch'];
-  /** The signed-in user as he may see himself, with his factors and bindings. */
-  describe(principal: PanelPrincipal): Promise<PanelUser>;
-  /** What people do with their own account besides password and factors. */
-  readonly account: OwnAccount;
-  /** What administrators do with the accounts of others. */
-  readonly administration: Administration;
-  readonly setup: Setup & {
-    /** Makes the first root account without a link: for the command line, which holds the data directory. */
-    createRoot(root: NewRoot): Promise<CreatedRoot>;
-  };
-  readonly registration: {
-    /** Makes an account with a password; no session. */
-    register(registration: Registration): Promise<Registered>;
-    /** Mails the code that confirms the address of a new account. */
-    sendVerification(request: CodeRequest): Promise<void>;
-    /** The caller's own affiliate code. */
-    affiliateCode(principal: PanelPrincipal): Promise<string>;
-  };
-  readonly mail: {
-    /** The address of a signed-in user. */
-    readonly address: BindAddress;
-    /** Sends a test mail under the settings of this moment, step by step. */
-    test: TryMail;
-    /** Takes no more mails; waits at most `graceMs` for those under way and drops the others. */
-    stop(graceMs: number): Promise<void>;
-  };
-  readonly passwords: {
-    /** By a mailed link. */
-    readonly byMail: ResetByMail;
-    logIn(request: LoginRequest): Promise<LoginResult>;
-    change(principal: PanelPrincipal, change: PasswordChange): Promise<RotationBundle>;
-    /** For the command line: no proof is asked. */
-    reset(reset: PasswordReset): Promise<PasswordResetDone>;
-  };
-  readonly sessions: {
-    refresh(request: RefreshRequest): Promise<SignedIn>;
-    logOut(request: LogoutRequest): Promise<LogoutResult>;
-    list(principal: PanelPrincipal): Promise<SessionView[]>;
-    revoke(principal: PanelPrincipal, sid: string): Promise<{ revoked_sid: string; current: boolean }>;
-    revokeOthers(principal: PanelPrincipal): Promise<{ revoked_count: number }>;
-    /** Anybody's sessions, for root. */
-    readonly ofUsers: SessionOversight;
-  };
-  /** Personal access tokens. */
-  readonly personalTokens: PersonalTokens;
-  /** Authenticator apps and backup codes. */
-  readonly twoFactor: TwoFactor & { finishLogin(login: TwoFactorLogin): Promise<LoginResult> };
-  readonly passkeys: ManagePasskeys & {
-    readonly registration: RegisterPasskey;
-    readonly login: LogInWithPasskey;
-    readonly confirmation: ConfirmWithPasskey;
-  };
-  /** Sign-in and binding through providers of identities, and everybody's bindings. */
-  readonly oauth: OAuth;
-  readonly telegram: { logIn(login: TelegramLogin): Promise<LoginResult>; readonly binding: BindTelegram };
-  readonly wechat: WeChat & { qrCode: ReadQrCode };
-  readonly proofs: {
-    /** Whether a scope needs a proof of this account, and how it may be made. */
-    describe(principal: PanelPrincipal, scope: ProofScope): Promise<ProofDescription>;
-    /** A Security Proof for a code or a password. */
-    prove(principal: PanelPrincipal, request: ProofRequest): Promise<ProofBundle>;
-    require: SecurityProofs['require'];
-  };
-  readonly apiKeys: {
-    create(principal: PanelPrincipal, fields: Omit<ApiKeyFields, 'status'>): Promise<CreatedApiKey>;
-    list(principal: PanelPrincipal, page: Page): Promise<Paged<ApiKeyView>>;
-    read(principal: PanelPrincipal, id: number): Promise<ApiKeyView>;
-    update(principal: PanelPrincipal, id: number, fields: ApiKeyFields): Promise<ApiKeyView>;
-    delete(principal: PanelPrincipal, id: number): Promise<void>;
-    /** Makes the secret that signs the notices of a key, or a new one. */
-    rotateWebhookSecret(principal: PanelPrincipal, id: number): Promise<NewWebhookSecret>;
-  };
-  readonly limits: {
-    /** One count an address for all sign-in, refresh and other critical routes together. */
-    critical: RequestLimit;
-    /** The numbers of `critical`, counted for each user and scope. */
-    user: UserLimit;
-    /** One count an address for all of `/api`. */
-    api: RequestLimit;
-    /** What a user may submit to models, by the numbers of his group. */
-    modelRequests: ModelRequestLimit;
-  };
-}
+import { createReadQrCode } from './wechat/read-qr-code.ts';
+import { createWeChat } from './wechat/wechat.ts';
 
 export function createAuth(deps: AuthDeps): Auth {
   const { store, counters, clock, logger, config } = deps;
   const keys = deriveSessionKeys(config.sessionSecrets);
   const allowedProofMethods = createAllowedProofMethods(deps);
   const openAccount = createOpenAccount(deps);
+  const outbox = createOutbox(deps);
+  const tellOwner = createTellOwner({ ...deps, outbox });
   const basics = {
     ...deps,
+    outbox,
+    tellOwner,
     allowedProofMethods,
     accessTokens: createAccessTokens(keys.access, clock, deps.watchCache),
     refreshTokens: createRefreshTokens(keys),
@@ -216,12 +94,11 @@ export function createAuth(deps: AuthDeps): Auth {
     backupCodes: createBackupCodes(config),
     sessions: createSessionGate(deps),
     checkAssertion: createCheckAssertion(deps),
-    bindIdentity: createBindIdentity(deps),
+    bindIdentity: createBindIdentity({ ...deps, tellOwner }),
     identifyByCode: createIdentifyByCode(deps),
     mailCodes: createMailCodes({ store, clock, keys: keys.flow }),
     limitCodeRequests: createCodeRequestLimit(counters),
     allowLetter: createLetterLimit(counters),
-    outbox: createOutbox(deps),
     passChallenge: createPassChallenge(deps),
     openAccount,
   };

@@ -6,9 +6,10 @@
  */
 export { assertKeyAllows } from './api-keys/assert-key-allows.ts';
 export type { ApiKeyFields } from './api-keys/validate-api-key.ts';
+export type { Auth } from './auth.ts';
 export { type CleanUp, type CleanUpConfig, createCleanUp } from './clean-up/clean-up.ts';
 export type { AuthConfig, AuthSettings } from './config.ts';
-export { type Auth, createAuth } from './create-auth.ts';
+export { createAuth } from './create-auth.ts';
 export { authErrors, proofErrors } from './errors.ts';
 export { addressKey } from './limits/address-key.ts';
 export type { LoginResult } from './login/complete-login.ts';

@@ -1,9 +1,10 @@
 import type { ApiKeyRecord, UserRecord } from '../store/ports/index.ts';
 
-/** Who speaks on a panel route. */
-export type PanelPrincipal =
+/** Who speaks on a panel route. `origin`: where the request came from, where it was one. */
+export type PanelPrincipal = { origin?: RequestOrigin } & (
   | { kind: 'session'; user: UserRecord; sid: string; sessionVersion: number }
-  | { kind: 'pat'; user: UserRecord };
+  | { kind: 'pat'; user: UserRecord }
+);
 
 /** Who speaks on an API-key route. `group` is the key's own, else the user's. */
 export type ApiPrincipal = { kind: 'api_key'; user: UserRecord; key: ApiKeyRecord; group: string };

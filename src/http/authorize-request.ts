@@ -34,7 +34,7 @@ export async function authorizeRequest(
   const reads = scope.route.reads ?? (request.method === 'GET' || request.method === 'HEAD');
   const use = { ip: scope.origin.decidingIp, purpose: reads ? 'read' : 'submit' } as const;
   const panel = async (): Promise<PanelPrincipal> => {
-    scope.panel = await deps.auth.authenticatePanel(authorization);
+    scope.panel = { ...(await deps.auth.authenticatePanel(authorization)), origin: scope.origin };
     return scope.panel;
   };
   switch (level) {

@@ -1,3 +1,4 @@
+import { expect } from 'bun:test';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -189,7 +190,14 @@ export async function enterQuickly(store: Store, clock: Clock): Promise<Extract<
   const sid = newUuid();
   await store.sessions.insert({
     ...{ sid, userId: user.id, version: 1, userAuthVersion: 1, status: 'active', loginMethod: 'password' },
-    ...{ refreshHash: '0'.repeat(64), previousRefreshHash: null, previousValidUntil: 0, ip: '', userAgent: '' },
+    ...{
+      refreshHash: '0'.repeat(64),
+      previousRefreshHash: null,
+      previousValidUntil: 0,
+      ip: '',
+      addressKey: '',
+      userAgent: '',
+    },
     ...{ createdAt: now, lastActiveAt: now, expiresAt: now + 100_000, revokedAt: 0, revokedReason: '' },
   });
   return { kind: 'session', user, sid, sessionVersion: 1 };
@@ -215,4 +223,12 @@ export function overriding<T extends object>(target: T, change: Partial<T>): T {
       return typeof member === 'function' ? member.bind(object) : member;
     },
   });
+}
+
+/** The newest row of the audit log about the user is a sign-in by this method. */
+export async function expectSignInRow(store: Store, user: UserRecord, method: string): Promise<void> {
+  const { items } = await store.logs.listAudit({ target: `user:${user.id}` }, { page: 1, pageSize: 1 });
+  expect(items).toMatchObject([
+    { action: 'auth.login', authMethod: method, username: user.username, target: `user:${user.id}` },
+  ]);
 }

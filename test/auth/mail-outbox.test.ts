@@ -147,9 +147,6 @@ describe('what mails say', () => {
       link: 'https://gate.example.org/user/reset?email=a%40b.c&token=T0ken',
       minutes: 10,
     },
-    { kind: 'password_changed', username: 'me' },
-    { kind: 'address_changed', username: 'me' },
-    { kind: 'address_removed', username: 'me' },
     { kind: 'test' },
   ];
 

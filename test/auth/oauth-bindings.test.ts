@@ -3,7 +3,7 @@ import type { Auth } from '../../src/auth/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
 import { ALICE, type IdentityProvider, type Person, startIdentityProvider } from '../support/identity-provider.ts';
-import { addUser, bearer, openTestStore, originOf } from './harness.ts';
+import { addUser, bearer, expectSignInRow, openTestStore, originOf } from './harness.ts';
 import { bindAt, goThere, logInAt, openNode, present, signedIn } from './oauth-harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
@@ -42,6 +42,7 @@ for (const dialect of RULE_DATABASES) {
         const caller = await signedIn(auth, store);
         expect(await bindAt(auth, idp, provider, caller)).toMatchObject({ action: 'bind', subject: person.id });
         expect((await logInAt(auth, idp, provider)).bundle.user.id).toBe(caller.user.id);
+        await expectSignInRow(store, caller.user, `oauth:${provider}`);
         const me = await caller.principal();
         expect(await auth.oauth.bindings.list(me)).toMatchObject([
           { provider_id: null, provider_slug: provider, provider_user_id: person.id, created_at: clock.unix() },

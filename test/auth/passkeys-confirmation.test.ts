@@ -118,6 +118,10 @@ for (const dialect of RULE_DATABASES) {
             credential: authenticator.get(options.publicKey, change),
           });
         const error = await refusal(finish(deviation), 'auth.passkey_invalid');
+        const target = `user:${person.user.id}`;
+        expect((await store.logs.listAudit({ target }, { page: 1, pageSize: 1 })).items).toMatchObject([
+          { action: 'auth.factor_failed', authMethod: 'passkey', detail: { reason: 'passkey_invalid' } },
+        ]);
         expect(error.kind).toBe('invalid');
         expect(String(error.cause)).toMatch(reason);
         await finish({});

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import type { Auth } from '../../src/auth/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
-import { ORIGIN, openAuth, openTestStore, overriding, refreshWith, testSettings } from './harness.ts';
+import { expectSignInRow, ORIGIN, openAuth, openTestStore, overriding, refreshWith, testSettings } from './harness.ts';
 import { createPerson, logInWith, newAuthenticator, type Person, recordWarnings } from './passkeys-harness.ts';
 import { refusal } from './refusal.ts';
 import type { Deviation, SoftwareAuthenticator } from './software-authenticator.ts';
@@ -47,6 +47,7 @@ for (const dialect of RULE_DATABASES) {
       if (result.kind !== 'session') throw new Error('a second factor was asked');
       expect(result.bundle.user).toMatchObject({ id: person.user.id, passkeys: 1 });
       expect(result.bundle.session).toMatchObject({ login_method: 'passkey', current: true, ip: ORIGIN.ip });
+      await expectSignInRow(store, person.user, 'passkey');
       expect((await refreshWith(auth, result.refreshToken)).bundle.user.id).toBe(person.user.id);
       expect((await passkeyOf(person)).lastUsedAt).toBe(clock.unix());
       // It is no change of security: who is signed in elsewhere stays so.

@@ -16,6 +16,7 @@ const sessionWith = (refreshHash: string, previousRefreshHash: string | null = n
   previousValidUntil: 0,
   loginMethod: 'password',
   ip: '',
+  addressKey: '',
   userAgent: '',
   createdAt: 0,
   lastActiveAt: 0,

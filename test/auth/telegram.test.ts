@@ -9,6 +9,7 @@ import {
   addUser,
   bearer,
   enterQuickly,
+  expectSignInRow,
   ORIGIN,
   openAuth,
   openTestStore,
@@ -50,7 +51,7 @@ for (const dialect of RULE_DATABASES) {
       signWidget({ id }, clock.unix() + shift, more ? { more } : {});
     const logIn = (query: URLSearchParams) => auth.telegram.logIn({ query, origin: ORIGIN });
     const begin = async (principal: PanelPrincipal) => (await auth.telegram.binding.begin(principal)).flow_token;
-    const bind = (token: string, query: URLSearchParams) => auth.telegram.binding.finish(token, query);
+    const bind = (token: string, query: URLSearchParams) => auth.telegram.binding.finish(token, query, ORIGIN);
 
     /** A user with a session, and what binds. */
     async function enter(): Promise<{ user: UserRecord; signedIn: SignedIn; principal: PanelPrincipal }> {
@@ -73,6 +74,7 @@ for (const dialect of RULE_DATABASES) {
         if (login.kind !== 'session') throw new Error('a second factor was asked');
         expect(login.bundle.user.id).toBe(user.id);
         expect(login.bundle.session.login_method).toBe('telegram');
+        await expectSignInRow(store, user, 'telegram');
       });
 
       test('asks for the second factor where there is one, and the assertion is used then', async () => {
@@ -324,7 +326,7 @@ for (const dialect of RULE_DATABASES) {
           const idle = openAuth(store, { clock, settings: () => settings, config: { sessionIdleSeconds: 120 } });
           const token = await begin(principal);
           clock.advance(121);
-          await refusal(idle.telegram.binding.finish(token, widget(newId())), 'auth.session_revoked');
+          await refusal(idle.telegram.binding.finish(token, widget(newId()), ORIGIN), 'auth.session_revoked');
           await bind(token, widget(newId()));
         });
 

@@ -10,6 +10,7 @@ import { addProtectedUser } from './authenticator-app.ts';
 import {
   addUser,
   enterQuickly,
+  expectSignInRow,
   ORIGIN,
   openAuth,
   openTestStore,
@@ -130,6 +131,7 @@ for (const dialect of RULE_DATABASES) {
         if (login.kind !== 'session') throw new Error('a second factor was asked');
         expect(login.bundle.user.id).toBe(user.id);
         expect(login.bundle.session.login_method).toBe('wechat');
+        await expectSignInRow(store, user, 'wechat');
       });
 
       test('asks for the second factor where there is one', async () => {

@@ -153,6 +153,7 @@ export const newSession = (userId: number, change: Partial<SessionRecord> = {}):
   previousValidUntil: 0,
   loginMethod: 'password',
   ip: '203.0.113.1',
+  addressKey: '203.0.113.1',
   userAgent: 'test',
   createdAt: 1000,
   lastActiveAt: 1000,

@@ -8,6 +8,7 @@ const rotation = (session: SessionRecord, newHash: string) => ({
   newHash,
   previousValidUntil: 2030,
   ip: '198.51.100.7',
+  addressKey: '198.51.100.7',
   userAgent: 'newer',
   now: 2000,
 });
@@ -58,6 +59,7 @@ describeEachStore('sessions', (opened) => {
       previousValidUntil: 2030,
       lastActiveAt: 2000,
       ip: '198.51.100.7',
+      addressKey: '198.51.100.7',
       userAgent: 'newer',
     });
   });

@@ -104,6 +104,7 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
       newHash: 'n',
       previousValidUntil: 8,
       ip: '',
+      addressKey: '',
       userAgent: '',
     };
     expect(await store.sessions.rotate({ ...rotation, now: 5 })).toBe(true);

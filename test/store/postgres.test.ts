@@ -95,6 +95,7 @@ test('one refresh token on two nodes: one rotation; the last money on two nodes:
         newHash: `n${i}`,
         previousValidUntil: 2030,
         ip: '',
+        addressKey: '',
         userAgent: '',
         now: 2000,
       }),

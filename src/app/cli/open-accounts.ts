@@ -23,6 +23,9 @@ export type Accounts = {
   options: OptionDesk;
 };
 
+/** So long a command waits for the mail that tells an owner what it did. */
+const MAIL_MS = 10_000;
+
 /** Runs `work` with the auth room on the configured database, beside a running gateway or without one; migrates it first. */
 export async function withAccounts<T>(input: CommandInput, work: (accounts: Accounts) => Promise<T>): Promise<T> {
   const { config } = readSettings(input);
@@ -63,7 +66,9 @@ export async function withAccounts<T>(input: CommandInput, work: (accounts: Acco
       reload: async () => {},
       rootHasOtherWayIn: (tx, changed) => rootHasOtherWayIn(tx, authSettings(changed, node)),
     });
-    return await work({ auth, options: desk, audit: (change) => enterAudit(store, input, change) });
+    const done = await work({ auth, options: desk, audit: (change) => enterAudit(store, input, change) });
+    await auth.mail.stop(MAIL_MS);
+    return done;
   } finally {
     await upstream.close();
     await store.close();

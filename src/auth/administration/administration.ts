@@ -1,6 +1,7 @@
 import type { Clock, Logger } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import type { AuthSettings } from '../config.ts';
+import type { TellOwner } from '../mail/tell-owner.ts';
 import type { PasswordHashes } from '../passwords/password-hashes.ts';
 import type { SessionGate } from '../sessions/session-gate.ts';
 import type { PanelPrincipal } from '../types.ts';
@@ -34,6 +35,7 @@ export function createAdministration(room: {
   passwords: PasswordHashes;
   sessions: SessionGate;
   settings: () => AuthSettings;
+  tellOwner: TellOwner;
 }): Administration {
   const deps = { ...room, administer: createAdminister(room) };
   return {

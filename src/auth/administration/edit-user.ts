@@ -2,6 +2,7 @@ import type { Clock, JsonObject } from '../../kernel/index.ts';
 import type { AdminUserRecord, Store, UserChange } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
 import { requireMailAddress } from '../mail/mail-address.ts';
+import type { TellOwner } from '../mail/tell-owner.ts';
 import type { PasswordHashes } from '../passwords/password-hashes.ts';
 import type { PanelPrincipal } from '../types.ts';
 import { setEmail } from '../users/own-email.ts';
@@ -34,15 +35,16 @@ export function createEditUser(deps: {
   administer: Administer;
   clock: Clock;
   passwords: PasswordHashes;
+  tellOwner: TellOwner;
 }) {
-  const { store, administer, clock, passwords } = deps;
+  const { store, administer, clock, passwords, tellOwner } = deps;
 
   return async (principal: PanelPrincipal, userId: number, edit: AccountEdit): Promise<AccountEdited> => {
     const { email, ...change } = validate(edit, await loadAccount(store, userId));
     const passwordHash = await hashPassword(userId, edit);
     const intent = { userId, action: 'edit', ...(passwordHash ? { endsSessions: 'admin_user_update' } : {}) } as const;
 
-    return administer(principal, intent, async (tx, target, endSessions) => {
+    const { former, ...edited } = await administer(principal, intent, async (tx, target, endSessions) => {
       const before = await loadAccount(tx, userId);
       if ((await tx.users.update(userId, change)) === 'name_taken') throw authErrors.name_taken({ param: 'username' });
       // The same one too: an address of an old database may be shown without being owned.
@@ -52,8 +54,16 @@ export function createEditUser(deps: {
         await endSessions();
       }
       const after = await loadAccount(tx, userId);
-      return { user: describeAccount(after), ...compare(before, after, passwordHash !== undefined) };
+      const edited = compare(before, after, passwordHash !== undefined);
+      return { user: describeAccount(after), ...edited, former: before };
     });
+    // Both to the address that the account had.
+    if (passwordHash !== undefined) await tellOwner(former, { about: 'password_changed', by: 'administrator' });
+    if ('email' in edited.after) {
+      const about = edited.after.email === null ? 'address_removed' : 'address_changed';
+      await tellOwner(former, { about, by: 'administrator' });
+    }
+    return edited;
   };
 
   async function hashPassword(userId: number, { username, password }: AccountEdit): Promise<string | undefined> {

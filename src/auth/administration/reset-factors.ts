@@ -1,7 +1,9 @@
 import type { Clock, Logger } from '../../kernel/index.ts';
-import type { Repositories } from '../../store/ports/index.ts';
+import type { Repositories, UserRecord } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
 import { MAIL_PROVIDER } from '../mail/mail-address.ts';
+import type { NoticeSubject } from '../mail/notice-texts.ts';
+import type { TellOwner } from '../mail/tell-owner.ts';
 import type { PanelPrincipal } from '../types.ts';
 import { setEmail } from '../users/own-email.ts';
 import type { Administer } from './administer.ts';
@@ -24,37 +26,48 @@ export interface ResetFactors {
   binding(principal: PanelPrincipal, userId: number, provider: string): Promise<{ subject: string }>;
 }
 
-export function createResetFactors(deps: { administer: Administer; clock: Clock; logger: Logger }): ResetFactors {
+export function createResetFactors(deps: {
+  administer: Administer;
+  clock: Clock;
+  logger: Logger;
+  tellOwner: TellOwner;
+}): ResetFactors {
   const { administer, clock, logger } = deps;
+
+  const tell = (owner: UserRecord, about: NoticeSubject, provider = '') =>
+    deps.tellOwner(owner, { about, by: 'administrator', provider });
 
   /** `remove` gives how many it took away. */
   async function reset(
     principal: PanelPrincipal,
     userId: number,
-    reason: string,
+    { reason, about }: { reason: string; about: NoticeSubject },
     remove: (tx: Repositories) => Promise<number>,
   ): Promise<number> {
     const intent = { userId, action: 'reset_factor', endsSessions: reason } as const;
-    const removed = await administer(principal, intent, async (tx, target, endSessions) => {
+    const { removed, owner } = await administer(principal, intent, async (tx, target, endSessions) => {
       const count = await remove(tx);
       await tx.users.moveAuthVersion(userId, target.authVersion);
       await endSessions();
-      return count;
+      return { removed: count, owner: target };
     });
+    await tell(owner, about);
     logger.info({ userId, reason, by: principal.user.id }, 'factors of an account reset');
     return removed;
   }
 
   return {
     async twoFactor(principal, userId) {
-      await reset(principal, userId, 'admin_twofa_disabled', async (tx) => {
+      const intent = { reason: 'admin_twofa_disabled', about: 'two_factor_disabled' } as const;
+      await reset(principal, userId, intent, async (tx) => {
         if (!(await tx.twoFactor.delete(userId))) throw authErrors.two_factor_off();
         return 1;
       });
     },
 
     async passkeys(principal, userId) {
-      const deleted = await reset(principal, userId, 'admin_passkey_reset', async (tx) => {
+      const intent = { reason: 'admin_passkey_reset', about: 'passkey_removed' } as const;
+      const deleted = await reset(principal, userId, intent, async (tx) => {
         const count = await tx.passkeys.deleteAll(userId);
         if (count === 0) throw authErrors.passkey_not_found({ message: 'The account has no passkey.' });
         return count;
@@ -63,19 +76,30 @@ export function createResetFactors(deps: { administer: Administer; clock: Clock;
     },
 
     async personalToken(principal, userId) {
-      await administer(principal, { userId, action: 'reset_factor' }, (tx) => tx.users.setAccessToken(userId, null));
+      const owner = await administer(principal, { userId, action: 'reset_factor' }, async (tx, target) => {
+        const had = await tx.users.accessTokenOf(userId);
+        await tx.users.setAccessToken(userId, null);
+        return had && target;
+      });
+      if (owner) await tell(owner, 'personal_token_removed');
     },
 
     async binding(principal, userId, provider) {
-      return administer(principal, { userId, action: 'reset_factor' }, async (tx, target) => {
-        const held = (await tx.identities.list(userId)).find((identity) => identity.provider === provider);
-        // An address of an old database may be shown without being owned.
-        const subject = held?.subject ?? (provider === MAIL_PROVIDER ? target.email : null);
-        if (subject === null) throw authErrors.binding_not_found();
-        if (provider === MAIL_PROVIDER) await setEmail(tx, userId, { email: null, at: clock.unix() });
-        else await tx.identities.release(userId, provider);
-        return { subject };
-      });
+      const { subject: freed, owner } = await administer(
+        principal,
+        { userId, action: 'reset_factor' },
+        async (tx, target) => {
+          const held = (await tx.identities.list(userId)).find((identity) => identity.provider === provider);
+          // An address of an old database may be shown without being owned.
+          const subject = held?.subject ?? (provider === MAIL_PROVIDER ? target.email : null);
+          if (subject === null) throw authErrors.binding_not_found();
+          if (provider === MAIL_PROVIDER) await setEmail(tx, userId, { email: null, at: clock.unix() });
+          else await tx.identities.release(userId, provider);
+          return { subject, owner: target };
+        },
+      );
+      await tell(owner, provider === MAIL_PROVIDER ? 'address_removed' : 'identity_unbound', provider);
+      return { subject: freed };
     },
   };
 }

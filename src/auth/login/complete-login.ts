@@ -2,12 +2,14 @@ import type { Clock, Logger } from '../../kernel/index.ts';
 import type { Repositories, Store, UserRecord } from '../../store/ports/index.ts';
 import type { AuthConfig } from '../config.ts';
 import type { Flows, FlowTicket } from '../flows/flows.ts';
+import type { TellOwner } from '../mail/tell-owner.ts';
 import { bundleLogin, type SignedIn } from '../sessions/describe-session.ts';
 import { issueSession, type LoginMethod } from '../sessions/issue-session.ts';
 import type { RefreshTokens } from '../sessions/refresh-tokens.ts';
 import type { SignIns } from '../sign-ins/record-sign-ins.ts';
 import type { AccessTokens } from '../tokens/access-tokens.ts';
 import type { RequestOrigin } from '../types.ts';
+import { isNewDevice } from './is-new-device.ts';
 
 /** A first step that was right, where a second factor is due: `data` is the answer's body. */
 export type SecondFactorDue = { kind: 'require_2fa'; data: { require_2fa: true } & FlowTicket };
@@ -45,8 +47,9 @@ export function createCompleteLogin(deps: {
   accessTokens: AccessTokens;
   refreshTokens: RefreshTokens;
   signIns: SignIns;
+  tellOwner: TellOwner;
 }): CompleteLogin {
-  const { store, logger, flows, accessTokens, signIns } = deps;
+  const { store, logger, flows, accessTokens, signIns, tellOwner } = deps;
 
   return async ({ proven, method, origin, twoFactors, within }) => {
     const outcome = await store.transaction(async (tx) => {
@@ -56,7 +59,8 @@ export function createCompleteLogin(deps: {
         const payload = { auth_version: user.authVersion };
         return { due: await flows.begin(tx, '2fa_login', { userId: user.id }, payload) };
       }
-      return { issued: await issueSession(deps, tx, { proven: user, method, origin }) };
+      const issued = await issueSession(deps, tx, { proven: user, method, origin });
+      return { issued, newDevice: await isNewDevice(tx, issued) };
     });
     if (outcome.due) {
       signIns.secondFactorDue(method);
@@ -66,6 +70,7 @@ export function createCompleteLogin(deps: {
     const { session, user, refreshToken } = outcome.issued;
     logger.info({ userId: user.id, sid: session.sid, ip: session.ip, method: session.loginMethod }, 'signed in');
     await signIns.succeeded({ method, origin, user, sid: session.sid });
+    if (outcome.newDevice) await tellOwner(user, { about: 'new_device', origin });
     return {
       kind: 'session',
       bundle: await bundleLogin({ store, accessTokens }, session, user),

@@ -14,6 +14,7 @@ import { assertAddressAllowed, requireMailAddress } from './mail-address.ts';
 import { MAIL_CODE_MINUTES, type MailCodes } from './mail-codes.ts';
 import type { Outbox } from './outbox.ts';
 import { pickLanguage } from './pick-language.ts';
+import type { TellOwner } from './tell-owner.ts';
 
 /**
  * The mail address of a signed-in user. Each rejects with `auth.session_required` for a personal access token. Both changes take a
@@ -50,23 +51,15 @@ export function createBindAddress(deps: {
   allowLetter: LetterLimit;
   mailCodes: MailCodes;
   outbox: Outbox;
+  tellOwner: TellOwner;
   proofs: SecurityProofs;
   allowedProofMethods: AllowedProofMethods;
 }): BindAddress {
-  const { store, clock, logger, settings, limitCodeRequests, allowLetter, mailCodes, outbox } = deps;
+  const { store, clock, logger, settings, limitCodeRequests, allowLetter, mailCodes, outbox, tellOwner } = deps;
 
   async function requireProof(principal: PanelPrincipal, proof: string | undefined): Promise<void> {
     const needed = needsProof('account.email', await deps.allowedProofMethods(principal, 'account.email'));
     if (needed) await deps.proofs.require(principal, proof, 'account.email');
-  }
-
-  /** To the address that an account had: if it was not its owner, somebody is at his account. */
-  function tellFormer(
-    to: string,
-    user: { username: string; language: string },
-    kind: 'address_changed' | 'address_removed',
-  ) {
-    outbox.post({ to, language: pickLanguage(undefined, user.language), content: { kind, username: user.username } });
   }
 
   return {
@@ -98,7 +91,9 @@ export function createBindAddress(deps: {
         return before.email;
       });
       logger.info({ userId: user.id }, 'mail address bound');
-      if (former !== null && former.toLowerCase() !== address) tellFormer(former, user, 'address_changed');
+      if (former !== null && former.toLowerCase() !== address) {
+        await tellOwner({ ...user, email: former }, { about: 'address_changed', origin: principal.origin });
+      }
       return { email: address };
     },
 
@@ -113,7 +108,7 @@ export function createBindAddress(deps: {
         return now.email;
       });
       logger.info({ userId: user.id }, 'mail address unbound');
-      tellFormer(former, user, 'address_removed');
+      await tellOwner({ ...user, email: former }, { about: 'address_removed', origin: principal.origin });
     },
   };
 }

@@ -1,3 +1,4 @@
+import { NOTICE_TEXTS, type Notice } from './notice-texts.ts';
 import type { MailLanguage } from './pick-language.ts';
 
 /** Why a mail is sent, with what it tells. */
@@ -7,9 +8,7 @@ export type MailContent =
   /** Somebody wanted to make an account with an address that has one. */
   | { kind: 'account_exists'; loginUrl: string; resetUrl: string }
   | { kind: 'reset'; username: string; link: string; minutes: number }
-  | { kind: 'password_changed'; username: string }
-  /** To the address that an account had. */
-  | { kind: 'address_changed' | 'address_removed'; username: string }
+  | Notice
   | { kind: 'test' };
 
 /** What a mail says, by its parts; the layout is the same for all. */
@@ -61,25 +60,8 @@ export const MAIL_TEXTS: Record<MailLanguage, (content: MailContent, system: str
             'If it was not you, do nothing: your password stays as it is.',
           ],
         };
-      case 'password_changed':
-        return {
-          subject: `Your password for ${system} was changed`,
-          lines: [
-            `The password of your account ${content.username} at ${system} was changed through a link that was sent to this address, and all its sessions have ended.`,
-          ],
-          after: ['If it was not you, ask for a new link at once and tell the administrator.'],
-        };
-      case 'address_changed':
-      case 'address_removed':
-        return {
-          subject: `Your mail address at ${system} was changed`,
-          lines: [
-            content.kind === 'address_changed'
-              ? `Your account ${content.username} at ${system} has another mail address now. This one no longer belongs to it.`
-              : `This address was taken off your account ${content.username} at ${system}.`,
-          ],
-          after: ['If it was not you, tell the administrator at once.'],
-        };
+      case 'notice':
+        return NOTICE_TEXTS.en(content, system);
       case 'test':
         return {
           subject: `Test mail of ${system}`,
@@ -126,23 +108,8 @@ export const MAIL_TEXTS: Record<MailLanguage, (content: MailContent, system: str
             '如果不是您本人,请忽略此邮件:您的密码保持不变。',
           ],
         };
-      case 'password_changed':
-        return {
-          subject: `您在 ${system} 的密码已更改`,
-          lines: [`您在 ${system} 的账号 ${content.username} 的密码已通过发送到此邮箱的链接更改,所有会话已结束。`],
-          after: ['如果不是您本人操作,请立即申请新的链接并通知管理员。'],
-        };
-      case 'address_changed':
-      case 'address_removed':
-        return {
-          subject: `您在 ${system} 的邮箱地址已更改`,
-          lines: [
-            content.kind === 'address_changed'
-              ? `您在 ${system} 的账号 ${content.username} 已改用其他邮箱,此邮箱不再属于该账号。`
-              : `此邮箱已从您在 ${system} 的账号 ${content.username} 中移除。`,
-          ],
-          after: ['如果不是您本人操作,请立即通知管理员。'],
-        };
+      case 'notice':
+        return NOTICE_TEXTS.zh(content, system);
       case 'test':
         return {
           subject: `${system} 的测试邮件`,

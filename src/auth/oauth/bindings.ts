@@ -3,6 +3,7 @@ import type { Store } from '../../store/ports/index.ts';
 import type { AuthSettings, SettingsIn } from '../config.ts';
 import { authErrors } from '../errors.ts';
 import { MAIL_PROVIDER } from '../mail/mail-address.ts';
+import type { TellOwner } from '../mail/tell-owner.ts';
 import { requireSession } from '../require-session.ts';
 import type { PanelPrincipal } from '../types.ts';
 import { hasWayIn } from '../users/has-way-in.ts';
@@ -43,8 +44,9 @@ export function createBindings(deps: {
   logger: Logger;
   settings: () => AuthSettings;
   settingsIn: SettingsIn;
+  tellOwner: TellOwner;
 }): Bindings {
-  const { store, logger, settings, settingsIn } = deps;
+  const { store, logger, settings, settingsIn, tellOwner } = deps;
 
   return {
     async list({ user }) {
@@ -77,6 +79,7 @@ export function createBindings(deps: {
         return bound.subject;
       });
       logger.info({ userId: user.id, sid, provider }, 'identity unbound');
+      await tellOwner(user, { about: 'identity_unbound', provider, origin: principal.origin });
       return subject;
     },
   };

@@ -58,9 +58,9 @@ export function createFinishOAuth(deps: {
   }
 
   async function bind(answer: OAuthReturn, binding: FlowBinding, { subject }: ExternalIdentity): Promise<OAuthResult> {
-    const { provider, state } = answer;
+    const { provider, state, origin } = answer;
     const consume = (tx: Repositories) => flows.consume(tx, state, 'oauth', binding);
-    const principal = await bindIdentity({ provider, subject, consume });
+    const principal = await bindIdentity({ provider, subject, consume, origin });
     return { action: 'bind', principal, subject };
   }
 

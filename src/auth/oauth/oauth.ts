@@ -4,6 +4,7 @@ import type { Upstream } from '../../upstream/index.ts';
 import type { AuthSettings, SettingsIn } from '../config.ts';
 import type { Flows } from '../flows/flows.ts';
 import type { CompleteLogin } from '../login/complete-login.ts';
+import type { TellOwner } from '../mail/tell-owner.ts';
 import type { SignIns } from '../sign-ins/record-sign-ins.ts';
 import type { BindIdentity } from '../users/bind-identity.ts';
 import { createBeginOAuth, type OAuthRequest, type OAuthTicket } from './begin-oauth.ts';
@@ -34,6 +35,7 @@ export function createOAuth(deps: {
   bindIdentity: BindIdentity;
   findOrMakeOwner: FindOrMakeOwner;
   signIns: SignIns;
+  tellOwner: TellOwner;
 }): OAuth {
   const parts = { ...deps, findProvider: createFindProvider(deps) };
   return {

@@ -6,8 +6,9 @@ import { authErrors } from '../errors.ts';
 import type { Flows } from '../flows/flows.ts';
 import { isOldEnough } from '../proofs/allowed-methods.ts';
 import { PROOF_SCOPES, type ProofBundle, type ProofScope, type SecurityProofs } from '../proofs/security-proofs.ts';
-import { requireSession } from '../require-session.ts';
-import type { PanelPrincipal } from '../types.ts';
+import { requireSession, type SessionPrincipal } from '../require-session.ts';
+import type { SignIns } from '../sign-ins/record-sign-ins.ts';
+import { localOrigin, type PanelPrincipal } from '../types.ts';
 import { beginCeremony, type Ceremony } from './begin-ceremony.ts';
 import type { CheckAssertion } from './check-assertion.ts';
 import type { AssertionCredential } from './credentials.ts';
@@ -20,11 +21,10 @@ export interface ConfirmWithPasskey {
   /** Rejects with `auth.passkey_not_found` when the caller has none that can be used here. */
   begin(principal: PanelPrincipal, scope: ProofScope): Promise<Ceremony<PublicKeyCredentialRequestOptionsJSON>>;
   /** Rejects with `auth.flow_invalid`, or with `auth.passkey_invalid`, which leaves the flow unused. */
-  finish(
-    principal: PanelPrincipal,
-    confirmation: { flowToken: string; credential: AssertionCredential },
-  ): Promise<ProofBundle>;
+  finish(principal: PanelPrincipal, confirmation: Confirmation): Promise<ProofBundle>;
 }
+
+type Confirmation = { flowToken: string; credential: AssertionCredential };
 
 export function createConfirmWithPasskey(deps: {
   store: Store;
@@ -34,8 +34,9 @@ export function createConfirmWithPasskey(deps: {
   flows: Flows;
   proofs: SecurityProofs;
   checkAssertion: CheckAssertion;
+  signIns: SignIns;
 }): ConfirmWithPasskey {
-  const { store, clock, logger, settings, flows, proofs, checkAssertion } = deps;
+  const { store, clock, logger, settings, flows, proofs, checkAssertion, signIns } = deps;
 
   return {
     async begin(principal, scope) {
@@ -64,30 +65,36 @@ export function createConfirmWithPasskey(deps: {
       );
     },
 
-    async finish(principal, { flowToken, credential }) {
+    async finish(principal, confirmation) {
       const session = requireSession(principal);
-      const { user, sid } = session;
-      const party = requireRelyingParty(settings());
-      const binding = { userId: user.id, sessionId: sid };
-      const flow = await flows.find(store, flowToken, 'passkey_step_up', binding);
-      const scope = PROOF_SCOPES.find((known) => known === flow.payload.scope);
-      if (!scope) throw authErrors.flow_invalid();
-      const asserted = await checkAssertion(party, String(flow.payload.challenge), credential, { needsHandle: false });
-      if (!asserted.ok) throw refused(asserted.error);
-      const { passkey, noteUse } = asserted.value;
-      if (passkey.userId !== user.id) throw refused("the passkey is another user's");
-      if (!isOldEnough({ user, scope, addedAt: passkey.createdAt, now: clock.unix() })) {
-        throw refused('the passkey was added too recently for this scope');
-      }
-
-      await store.transaction(async (tx) => {
-        await flows.consume(tx, flowToken, 'passkey_step_up', binding);
-        if (!(await noteUse(tx))) throw refused('the passkey was used or deleted meanwhile');
-      });
-      logger.info({ userId: user.id, sid, method: 'passkey', scope }, 'security proof given');
-      return proofs.issue(session, 'passkey', scope);
+      const { user, origin = localOrigin('') } = session;
+      const attempt = { method: 'passkey', origin, userId: user.id, confirms: true } as const;
+      return signIns.watch(attempt, () => finish(session, confirmation));
     },
   };
+
+  async function finish(session: SessionPrincipal, { flowToken, credential }: Confirmation): Promise<ProofBundle> {
+    const { user, sid } = session;
+    const party = requireRelyingParty(settings());
+    const binding = { userId: user.id, sessionId: sid };
+    const flow = await flows.find(store, flowToken, 'passkey_step_up', binding);
+    const scope = PROOF_SCOPES.find((known) => known === flow.payload.scope);
+    if (!scope) throw authErrors.flow_invalid();
+    const asserted = await checkAssertion(party, String(flow.payload.challenge), credential, { needsHandle: false });
+    if (!asserted.ok) throw refused(asserted.error);
+    const { passkey, noteUse } = asserted.value;
+    if (passkey.userId !== user.id) throw refused("the passkey is another user's");
+    if (!isOldEnough({ user, scope, addedAt: passkey.createdAt, now: clock.unix() })) {
+      throw refused('the passkey was added too recently for this scope');
+    }
+
+    await store.transaction(async (tx) => {
+      await flows.consume(tx, flowToken, 'passkey_step_up', binding);
+      if (!(await noteUse(tx))) throw refused('the passkey was used or deleted meanwhile');
+    });
+    logger.info({ userId: user.id, sid, method: 'passkey', scope }, 'security proof given');
+    return proofs.issue(session, 'passkey', scope);
+  }
 }
 
 const refused = (cause: unknown): AppError => authErrors.passkey_invalid({ cause });

@@ -7,6 +7,7 @@ import { MAIL_PROVIDER, readMailAddress, requireMailAddress } from '../mail/mail
 import { MAIL_CODE_MINUTES, type MailCodes } from '../mail/mail-codes.ts';
 import type { Outbox } from '../mail/outbox.ts';
 import { pickLanguage } from '../mail/pick-language.ts';
+import type { TellOwner } from '../mail/tell-owner.ts';
 import type { PassChallenge } from '../registration/pass-challenge.ts';
 import type { CodeRequest } from '../registration/send-verification.ts';
 import { USER_ENABLED } from '../sessions/check-session.ts';
@@ -51,8 +52,10 @@ export function createResetByMail(deps: {
   passChallenge: PassChallenge;
   mailCodes: MailCodes;
   outbox: Outbox;
+  tellOwner: TellOwner;
 }): ResetByMail {
-  const { store, logger, settings, passwords, sessions, allowLetter, passChallenge, mailCodes, outbox } = deps;
+  const { store, logger, settings, passwords, sessions, allowLetter, passChallenge, mailCodes, outbox, tellOwner } =
+    deps;
   const holder = (address: string) => ({ purpose: 'password_reset', address, userId: 0 }) as const;
 
   /** The enabled user who owns an address. Two statements, whatever there is. */
@@ -85,7 +88,7 @@ export function createResetByMail(deps: {
       });
     },
 
-    async finish({ email, token, password, acceptLanguage, origin }) {
+    async finish({ email, token, password, origin }) {
       const address = readMailAddress(email);
       if (address === undefined) throw authErrors.flow_invalid();
       const link = await mailCodes.check(holder(address), token);
@@ -109,11 +112,7 @@ export function createResetByMail(deps: {
         }),
       );
       logger.warn({ userId: user.id, ip: origin.ip }, 'password reset by a mailed link, all sessions ended');
-      outbox.post({
-        to: address,
-        language: pickLanguage(acceptLanguage, user.language),
-        content: { kind: 'password_changed', username: user.username },
-      });
+      await tellOwner({ ...user, email: address }, { about: 'password_reset', origin });
       return { userId: user.id, username: user.username };
     },
   };

@@ -1,6 +1,7 @@
 import { type Clock, randomAlnum, sha256Hex } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
+import type { TellOwner } from '../mail/tell-owner.ts';
 import { requireSession } from '../require-session.ts';
 import { isLive, stillTrusts } from '../sessions/check-session.ts';
 import type { PanelPrincipal } from '../types.ts';
@@ -27,7 +28,8 @@ const TOKEN_LENGTH = 32;
 /** The scheme and four characters stay readable; 166 bits stay secret. */
 const PREFIX_LENGTH = SCHEME.length + 4;
 
-export function createPersonalTokens({ store, clock }: { store: Store; clock: Clock }): PersonalTokens {
+export function createPersonalTokens(deps: { store: Store; clock: Clock; tellOwner: TellOwner }): PersonalTokens {
+  const { store, clock, tellOwner } = deps;
   return {
     async create(principal) {
       const { user, sid, sessionVersion } = requireSession(principal);
@@ -46,6 +48,7 @@ export function createPersonalTokens({ store, clock }: { store: Store; clock: Cl
         if (!holds) throw authErrors.session_revoked();
         await tx.users.setAccessToken(user.id, { ...kept, hash: sha256Hex(token) });
       });
+      await tellOwner(user, { about: 'personal_token_made', origin: principal.origin });
       return { token, prefix: kept.prefix, created_at: kept.createdAt };
     },
     async revoke(principal) {

@@ -2,6 +2,7 @@ import type { Clock } from '../../kernel/index.ts';
 import type { Repositories, SessionRecord, UserRecord } from '../../store/ports/index.ts';
 import type { AuthConfig } from '../config.ts';
 import { authErrors } from '../errors.ts';
+import { addressKey } from '../limits/address-key.ts';
 import type { RequestOrigin } from '../types.ts';
 import { USER_ENABLED } from './check-session.ts';
 import { formatRefreshToken, type RefreshTokens } from './refresh-tokens.ts';
@@ -63,8 +64,9 @@ export async function issueSession(
 }
 
 /** An origin cut to what the session record holds. */
-export const clipOrigin = (origin: RequestOrigin): Pick<SessionRecord, 'ip' | 'userAgent'> => ({
+export const clipOrigin = (origin: RequestOrigin): Pick<SessionRecord, 'ip' | 'addressKey' | 'userAgent'> => ({
   ip: clipBytes(origin.ip, IP_BYTES),
+  addressKey: clipBytes(addressKey(origin.decidingIp), IP_BYTES),
   userAgent: clipBytes(origin.userAgent, USER_AGENT_BYTES),
 });
 

@@ -53,7 +53,7 @@ const EACH_OF_ALL = 500;
 const LOCK_SECONDS = 15 * 60;
 
 const LOCKS = ['auth.too_many_attempts', 'auth.code_locked'];
-const WRONG_CONFIRMATIONS = ['auth.code_invalid', 'auth.password_invalid'];
+const WRONG_CONFIRMATIONS = ['auth.code_invalid', 'auth.password_invalid', 'auth.passkey_invalid'];
 /** What says nothing about whoever tries: a form that is wrong or old, a method that is off, trouble of ours or of a provider. */
 const NO_FAILURES = [
   ...['auth.validation_failed', 'auth.method_disabled', 'auth.flow_invalid', 'auth.unavailable', 'auth.rate_limited'],

@@ -5,7 +5,7 @@ import { authErrors } from '../errors.ts';
 import type { Flows, FlowTicket } from '../flows/flows.ts';
 import { requireSession, type SessionPrincipal } from '../require-session.ts';
 import { rememberSession } from '../sessions/origin-session.ts';
-import type { PanelPrincipal } from '../types.ts';
+import type { PanelPrincipal, RequestOrigin } from '../types.ts';
 import { type BindIdentity, requireUnbound } from '../users/bind-identity.ts';
 import { readAssertion } from './read-assertion.ts';
 import { requireTelegram, TELEGRAM } from './telegram.ts';
@@ -19,7 +19,11 @@ export interface BindTelegram {
    * with the identity. Rejects with `auth.invalid_credentials` for what is no fresh assertion of our bot, before anything is looked
    * up; with `auth.flow_invalid` and `auth.assertion_replayed`; as `BindIdentity` does. A refusal leaves flow and assertion unused.
    */
-  finish(flowToken: string, query: URLSearchParams): Promise<{ principal: SessionPrincipal; subject: string }>;
+  finish(
+    flowToken: string,
+    query: URLSearchParams,
+    origin: RequestOrigin,
+  ): Promise<{ principal: SessionPrincipal; subject: string }>;
 }
 
 export function createBindTelegram(deps: {
@@ -41,7 +45,7 @@ export function createBindTelegram(deps: {
       return flows.begin(store, 'telegram_bind', binding, rememberSession(session));
     },
 
-    async finish(flowToken, query) {
+    async finish(flowToken, query, origin) {
       const { botToken } = requireTelegram(settings());
       const read = readAssertion(query, botToken, clock.unix());
       if (!read.ok) throw authErrors.invalid_credentials({ cause: read.error });
@@ -49,6 +53,7 @@ export function createBindTelegram(deps: {
       const principal = await bindIdentity({
         provider: TELEGRAM,
         subject,
+        origin,
         consume: (tx) => flows.consume(tx, flowToken, 'telegram_bind', { provider: TELEGRAM, intent: 'bind' }),
         within: (tx) => flows.claimAssertion(tx, { provider: TELEGRAM, text, expiresAt }),
       });

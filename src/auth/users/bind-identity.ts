@@ -2,14 +2,18 @@ import type { Clock, Logger } from '../../kernel/index.ts';
 import type { FlowRecord, Repositories, Store } from '../../store/ports/index.ts';
 import type { AuthConfig } from '../config.ts';
 import { authErrors } from '../errors.ts';
+import type { TellOwner } from '../mail/tell-owner.ts';
 import type { SessionPrincipal } from '../require-session.ts';
 import { recheckSession } from '../sessions/origin-session.ts';
+import type { RequestOrigin } from '../types.ts';
 
 export type IdentityBinding = {
   provider: string;
   subject: string;
   /** Uses up the flow that began in a session and remembers it (`rememberSession`). */
   consume: (tx: Repositories) => Promise<FlowRecord>;
+  /** Of the request that ends it. */
+  origin?: RequestOrigin | undefined;
   /** What else is used up by the binding. */
   within?: (tx: Repositories) => Promise<void>;
 };
@@ -26,10 +30,11 @@ export function createBindIdentity(deps: {
   clock: Clock;
   logger: Logger;
   config: Pick<AuthConfig, 'sessionIdleSeconds'>;
+  tellOwner: TellOwner;
 }): BindIdentity {
-  const { store, clock, logger, config } = deps;
+  const { store, clock, logger, config, tellOwner } = deps;
 
-  return async ({ provider, subject, consume, within }) => {
+  return async ({ provider, subject, consume, origin, within }) => {
     const now = clock.unix();
     const principal = await store.transaction(async (tx) => {
       const flow = await consume(tx);
@@ -43,6 +48,7 @@ export function createBindIdentity(deps: {
       return session;
     });
     logger.info({ userId: principal.user.id, sid: principal.sid, provider }, 'identity bound');
+    await tellOwner(principal.user, { about: 'identity_bound', provider, origin });
     return principal;
   };
 }

@@ -83,6 +83,7 @@ export function createWeChat(deps: {
       await bindIdentity({
         provider: WECHAT,
         subject,
+        origin: answer.origin,
         consume: (tx) => flows.consume(tx, answer.flowToken, 'wechat_login', binding),
       });
       return { subject };

@@ -62,7 +62,7 @@ export function telegramRoutes(
         const { flow_token: flowToken } = params;
         try {
           bindCookie.requireBrowser(cookie, flowToken);
-          const { principal, subject } = await telegram.binding.finish(flowToken, readQuery(request));
+          const { principal, subject } = await telegram.binding.finish(flowToken, readQuery(request), origin);
           bindCookie.clear(cookie);
           const detail = { after: { provider: 'telegram', subject } };
           const target = `user:${principal.user.id}`;

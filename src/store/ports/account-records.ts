@@ -53,6 +53,8 @@ export type SessionRecord = {
   previousValidUntil: number;
   loginMethod: string;
   ip: string;
+  /** The address that limits went by, as they count it; empty in rows from before it was kept. */
+  addressKey: string;
   userAgent: string;
   createdAt: number;
   lastActiveAt: number;

@@ -28,6 +28,7 @@ export interface SessionStore {
     newHash: string;
     previousValidUntil: number;
     ip: string;
+    addressKey: string;
     userAgent: string;
     now: number;
   }): Promise<boolean>;
@@ -51,6 +52,12 @@ export interface SessionStore {
   revokeAll(userId: number, exceptSid: string | null, reason: string, now: number): Promise<string[]>;
   /** Active, unexpired, of this auth version; the latest active first; at most `limit`. */
   list(userId: number, authVersion: number, now: number, limit: number): Promise<SessionRecord[]>;
+  /** A user's sessions of an address key, and those without one, whatever became of them; the newest first; at most `limit`. */
+  ofAddress(
+    userId: number,
+    addressKey: string,
+    limit: number,
+  ): Promise<Pick<SessionRecord, 'sid' | 'ip' | 'addressKey' | 'userAgent'>[]>;
   /** The ids of a user's active, unexpired sessions of any auth version, with their ends. */
   active(userId: number, now: number): Promise<{ sid: string; expiresAt: number }[]>;
   /** Those of `sids` that are active, unexpired, and of an enabled user whose auth version they have. */

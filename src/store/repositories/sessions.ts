@@ -26,6 +26,7 @@ export function createSessionStore({ db, tables, amongRows }: Context): SessionS
         previousValidUntil: slot('previousValidUntil', sessions.previousValidUntil),
         lastActiveAt: slot('now', sessions.lastActiveAt),
         ip: slot('ip', sessions.ip),
+        addressKey: slot('addressKey', sessions.addressKey),
         userAgent: slot('userAgent', sessions.userAgent),
       })
       .where(
@@ -160,6 +161,19 @@ export function createSessionStore({ db, tables, amongRows }: Context): SessionS
         .limit(limit);
       return rows.map(trimmed);
     },
+
+    ofAddress: async (userId, addressKey, limit) =>
+      db
+        .select({
+          sid: sessions.sid,
+          ip: sessions.ip,
+          addressKey: sessions.addressKey,
+          userAgent: sessions.userAgent,
+        })
+        .from(sessions)
+        .where(and(eq(sessions.userId, userId), inArray(sessions.addressKey, [addressKey, ''])))
+        .orderBy(desc(sessions.createdAt))
+        .limit(limit),
 
     active: async (userId, now) =>
       db

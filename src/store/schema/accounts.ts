@@ -50,6 +50,7 @@ export const defineAccounts = (kit: Kit) => ({
     loginMethod: kit.varchar('login_method', 32).notNull(),
     ip: kit.varchar('ip', 64).notNull(),
     userAgent: kit.text('user_agent').notNull(),
+    addressKey: kit.text('address_key').notNull().default(''),
     createdAt: kit.big('created_at').notNull(),
     lastActiveAt: kit.big('last_active_at').notNull(),
     expiresAt: kit.big('expires_at').notNull(),
