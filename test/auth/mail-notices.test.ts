@@ -13,7 +13,7 @@ import { startWeChatServer, WECHAT_TOKEN, type WeChatServer } from '../support/w
 import { createApp, principalOf } from './authenticator-app.ts';
 import { addUser, openAuth, openTestStore, originOf, PASSWORD, signIn } from './harness.ts';
 import { codeIn, type Mailbox, mailSettings, newPerson, openMailAuth, tokenIn } from './mail-harness.ts';
-import { goThere, present } from './oauth-harness.ts';
+import { type Caller, goThere } from './oauth-harness.ts';
 import { newAuthenticator } from './passkeys-harness.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 
@@ -82,7 +82,7 @@ describe('mails to the owner of an account', () => {
   }
   async function addPasskey(me: PanelPrincipal) {
     const { options, flow_token: flowToken } = await auth.passkeys.registration.begin(me, undefined);
-    const authenticator = newAuthenticator();
+    const authenticator = newAuthenticator({ origin: 'https://gate.example.org', rpId: 'gate.example.org' });
     const credential = authenticator.create(options.publicKey);
     const { bundle } = await auth.passkeys.registration.finish(me, { flowToken, credential, proof: undefined });
     return { authenticator, me: await renewed(bundle.access_token) };
@@ -165,9 +165,11 @@ describe('mails to the owner of an account', () => {
       'GitHub',
       async (me) => {
         idp.state.person = { ...ALICE, id: String(user.id) };
-        const caller = { principal: async () => me } as Parameters<typeof present>[3];
-        const { query } = await goThere(auth, idp, 'github', { ...(caller ? { caller } : {}) });
-        await present(auth, 'github', query, caller);
+        const caller = { principal: async () => me } as Caller;
+        const { query } = await goThere(auth, idp, 'github', { caller });
+        const { state = '', code } = query;
+        const none = { iss: undefined, error: undefined, errorDescription: undefined };
+        await auth.oauth.finish({ principal: me, provider: 'github', origin: HOME, state, code, ...none });
       },
     ],
     [
@@ -354,7 +356,7 @@ describe('mails to the owner of an account', () => {
 
   test.each<[string, SendMail]>([
     ['hangs', () => new Promise(() => {})],
-    ['refuses', async () => ({ steps: [], failure: { step: 'connect', permanent: true, reply: undefined } })],
+    ['refuses', async () => ({ steps: [], failure: { step: 'connect', permanent: true, reply: 0 } })],
     ['breaks', () => Promise.reject(new Error('no'))],
   ])('a mail server that %s delays and fails no sign-in', async (_how, sendMail) => {
     const node = openAuth(store, { settings: () => mailSettings(), sendMail });

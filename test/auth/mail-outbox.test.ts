@@ -147,6 +147,18 @@ describe('what mails say', () => {
       link: 'https://gate.example.org/user/reset?email=a%40b.c&token=T0ken',
       minutes: 10,
     },
+    {
+      ...({
+        kind: 'notice',
+        about: 'new_device',
+        by: 'owner',
+        username: 'me',
+        at: 1,
+        provider: '',
+        last: true,
+      } as const),
+      place: { device: 'Firefox (Linux)', ip: '198.51.100.1', toldBy: '' },
+    },
     { kind: 'test' },
   ];
 

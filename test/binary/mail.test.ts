@@ -74,7 +74,9 @@ for (const database of ['SQLite', 'PostgreSQL'] as const) {
       const { body } = await post('/api/verify', request, { token });
       return { 'x-security-proof': (body.data as { proof_token: string }).proof_token };
     }
-    const mailTo = (address: string) => mail.next(({ recipients }) => recipients.includes(address));
+    const isSignIn = ({ subject }: ReceivedMail) => subject.startsWith('New sign-in');
+    /** The next mail but those that tell of a sign-in on a new device: each request here comes from another address. */
+    const mailTo = (address: string) => mail.next((each) => each.recipients.includes(address) && !isSignIn(each));
     async function codeFor(email: string): Promise<string> {
       expect((await post('/api/verification', { email })).status).toBe(200);
       return codeIn(await mailTo(email));
@@ -194,6 +196,8 @@ for (const database of ['SQLite', 'PostgreSQL'] as const) {
       });
       expect((await post('/api/user/login', { username: 'finn', password: PASSWORD })).status).toBe(401);
       await logIn('finn', NEW_PASSWORD);
+      const told = await mail.next((each) => each.recipients.includes('finn@example.net') && isSignIn(each));
+      expect(told.text).toMatch(/Address: 198\.51\.100\.\d+\r?\n/);
       expect((await mailTo('finn@example.net')).subject).toContain('was changed');
       for (const hidden of [secret, PASSWORD, NEW_PASSWORD, ACCOUNT.password, 'finn@example.net']) {
         expect(gateway.log()).not.toContain(hidden);

@@ -1,0 +1,34 @@
+import { expect, test } from 'bun:test';
+import { signInRetention } from '../../src/app/sign-in-retention.ts';
+import { createCleanUp } from '../../src/auth/index.ts';
+import { silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { openTestStore } from '../auth/harness.ts';
+
+const DAY = 86_400;
+
+test('the clean-up removes sign-ins after AUDIT_SIGN_IN_DAYS, never changes, and with 0 nothing', async () => {
+  const { store, stop } = await openTestStore('sqlite');
+  try {
+    const clock = { ...systemClock, unix: () => 100 * DAY };
+    const row = { userId: 1, username: 'ada', authMethod: 'password', ip: '', target: 'user:1', detail: {} };
+    for (const createdAt of [70 * DAY, 70 * DAY + 1])
+      for (const action of ['auth.login', 'auth.login_failed', 'user.edit'])
+        await store.logs.addAudit({ ...row, action, createdAt });
+    const config = { sessionIssuanceWindowSeconds: DAY, revokedRetentionDays: 7, hourlyAlertThreshold: 5000 };
+    const clean = (auditSignInDays: number) => {
+      const others = signInRetention({ auditSignInDays }, store, clock);
+      return createCleanUp({ store, clock, logger: silentLogger, config, others }).run();
+    };
+    const kept = async () =>
+      (await store.logs.listAudit({}, { page: 1, pageSize: 10 })).items
+        .map(({ action, createdAt }) => `${action} ${createdAt - 70 * DAY}`)
+        .sort();
+    await clean(0);
+    expect(await kept()).toHaveLength(6);
+    await clean(30);
+    expect(await kept()).toEqual(['auth.login 1', 'auth.login_failed 1', 'user.edit 0', 'user.edit 1']);
+    expect((await store.logs.verifyAudit()).faults).toEqual([]);
+  } finally {
+    await stop();
+  }
+});
