@@ -76,7 +76,9 @@ for (const database of ['SQLite', 'PostgreSQL'] as const) {
       );
       return person;
     }
-    const mailTo = (address: string) => mail.next(({ recipients }) => recipients.includes(address));
+    /** The next mail to them but those that tell of a change or a new device. */
+    const mailTo = (address: string) =>
+      mail.next(({ recipients, text }) => recipients.includes(address) && !text.includes('When: '));
     const codeIn = (text: string): string => /^ {4}(\d{8})\r?$/m.exec(text)?.[1] ?? '';
     const wrongCode = (code: string): string => code.replace(/\d$/, (digit) => String((Number(digit) + 1) % 10));
 
