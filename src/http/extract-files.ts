@@ -1,4 +1,4 @@
-import { createByteBuffer, randomAlnum } from '../kernel/index.ts';
+import { createByteBuffer, createJsonEscapeReader, randomAlnum } from '../kernel/index.ts';
 import { type ExtractedFiles, fileToken, TOKEN_PREFIX_LENGTH } from '../tasks/index.ts';
 import { type BodyLimit, beyondLimit } from './body-limits.ts';
 import { httpErrors } from './errors.ts';
@@ -8,7 +8,6 @@ import type { Upload, Uploads } from './open-uploads.ts';
 const MIN_RUN_BYTES = 64 * 1024;
 
 const BACKSLASH = 0x5c;
-const SLASH = 0x2f;
 const BASE64 = 1;
 const ESCAPE = 2;
 /** 0: neither. */
@@ -16,7 +15,7 @@ const KINDS = new Uint8Array(256);
 for (const char of 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=')
   KINDS[char.charCodeAt(0)] = BASE64;
 KINDS[BACKSLASH] = ESCAPE;
-/** What may stand behind a backslash within Base64: slashes, which PHP escapes, and the ends of lines. */
+/** What may stand behind a backslash within Base64 besides its own characters. */
 const LINE_ENDS = new Set([...'nr'].map((char) => char.charCodeAt(0)));
 
 export type FileExtractor = {
@@ -50,7 +49,9 @@ export function createFileExtractor({ uploads, maxFileBytes, limit }: Limits): F
   let stored = 0;
   /** The run that is being stored. */
   let run: Run | undefined;
-  let isEscape = false;
+  /** Clients escape characters of Base64 too: PHP slashes, .NET plus signs. */
+  const escapes = createJsonEscapeReader();
+  const single = new Uint8Array(1);
 
   /** Bytes of a run, `lineEnds` escaped ends of lines among them. */
   function addToRun(bytes: Uint8Array, from: number, to: number, lineEnds = 0): void {
@@ -75,13 +76,15 @@ export function createFileExtractor({ uploads, maxFileBytes, limit }: Limits): F
     heldLineEnds = 0;
   }
 
-  function readEscaped(byte: number): void {
-    isEscape = false;
-    if (byte === SLASH) addToRun(Uint8Array.of(SLASH), 0, 1);
-    else if (LINE_ENDS.has(byte)) addToRun(Uint8Array.of(BACKSLASH, byte), 0, 2, 1);
+  function endEscape(): void {
+    const { bytes, length, char } = escapes;
+    if (char >= 0 && KINDS[char] === BASE64) {
+      single[0] = char;
+      addToRun(single, 0, 1);
+    } else if (length === 2 && LINE_ENDS.has(bytes[1] as number)) addToRun(bytes, 0, 2, 1);
     else {
       endRun();
-      rest.append(Uint8Array.of(BACKSLASH, byte), 0, 2);
+      rest.append(bytes, 0, length);
     }
   }
 
@@ -89,9 +92,9 @@ export function createFileExtractor({ uploads, maxFileBytes, limit }: Limits): F
     for (let i = 0; i < bytes.length; ) {
       const byte = bytes[i] as number;
       const kind = KINDS[byte];
-      if (isEscape || kind === ESCAPE) {
-        if (isEscape) readEscaped(byte);
-        else isEscape = true;
+      if (escapes.isOpen || kind === ESCAPE) {
+        if (!escapes.isOpen) escapes.begin();
+        else if (escapes.push(byte)) endEscape();
         i += 1;
         continue;
       }
@@ -127,7 +130,7 @@ export function createFileExtractor({ uploads, maxFileBytes, limit }: Limits): F
     async end() {
       // What is left is held or an escape without an end: no file.
       endRun();
-      if (isEscape) rest.append(Uint8Array.of(BACKSLASH), 0, 1);
+      if (escapes.isOpen) rest.append(escapes.bytes, 0, escapes.length);
       checkSizes();
       const upload = await writer.end();
       return { rest: rest.take(), files: { prefix, files: files.map((file) => describeFile(upload, file)) } };

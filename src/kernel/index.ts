@@ -42,6 +42,7 @@ export {
 export { isObject, type Json, type JsonObject, MAX_JSON_DEPTH, parseJson } from './json.ts';
 export { type Logger, silentLogger } from './logger.ts';
 export { ANONYMOUS_OWNER, SYSTEM_OWNER, userOwner } from './owner.ts';
+export { createJsonEscapeReader } from './read-json-escape.ts';
 export { createRedactor, redactSecrets, sanitizeMessage } from './redact.ts';
 export { redactJson } from './redact-json.ts';
 export { err, ok, type Result } from './result.ts';

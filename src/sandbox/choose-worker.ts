@@ -37,6 +37,12 @@ export function chooseWorker(job: Job, pool: Pool): Worker | undefined {
   return isOnlyPlugin && limits.processes > 1 && estimates.isQuick(job) ? ahead : undefined;
 }
 
+/** Whether any process may take a call at all: asked first, since looking for one costs a look at every owner who waits. */
+export const hasRoom = ({ workers, isOnlyPlugin, nowMs }: Pick<Pool, 'workers' | 'isOnlyPlugin' | 'nowMs'>): boolean =>
+  [...workers].some(
+    (worker) => worker.state === 'ready' && (worker.running.length === 0 || (isOnlyPlugin && takesMore(worker, nowMs))),
+  );
+
 /**
  * Calls that have begun cannot be put aside for others: so no plugin and no owner gets the last process, but for a call that is not
  * known to be slow, of a plugin or an owner that holds none.

@@ -1,5 +1,5 @@
 import { type Clock, createFairQueue, type FairQueue, type Logger } from '../kernel/index.ts';
-import { chooseWorker, heldByOwner, mayTakeIdle } from './choose-worker.ts';
+import { chooseWorker, hasRoom, heldByOwner, mayTakeIdle } from './choose-worker.ts';
 import { createCallEstimates } from './estimate-calls.ts';
 import { encodeFrame, type Frame, type Hello, type HookRequest, type Reply } from './frames.ts';
 import type { Job, PoolFailure, Worker } from './pool-types.ts';
@@ -135,16 +135,23 @@ export function createPool({ limits, command, clock, logger, onKill, runsAlone }
   }
 
   function pump(): void {
-    for (let next = queue.take(findWorker); next; next = queue.take(findWorker)) send(next.place, next.job);
+    while (queue.size > 0 && hasRoom(placing())) {
+      const next = queue.take(findWorker);
+      if (!next) break;
+      send(next.place, next.job);
+    }
     if (queue.size > 0 && !closed) growing ??= setTimeout(grow, GROW_AFTER_MS);
   }
 
-  const findWorker = (job: Job): Worker | undefined =>
-    chooseWorker(job, {
-      ...{ workers, limits, estimates },
-      isOnlyPlugin: queue.lanes === 1,
-      nowMs: clock.monotonicMs(),
-    });
+  const placing = () => ({
+    workers,
+    limits,
+    estimates,
+    isOnlyPlugin: queue.lanes === 1,
+    nowMs: clock.monotonicMs(),
+  });
+
+  const findWorker = (job: Job): Worker | undefined => chooseWorker(job, placing());
 
   /** The waiting calls that may go with `job`: of the same hook and quick, as many as are short together. */
   function takeAlike(job: Job): Job[] {

@@ -1,4 +1,4 @@
-import { createByteBuffer } from '../kernel/index.ts';
+import { createByteBuffer, createJsonEscapeReader } from '../kernel/index.ts';
 
 /** Longer runs of Base64 are media, not data. */
 export const BASE64_FROM = 16 * 1024;
@@ -13,8 +13,8 @@ const KINDS = new Uint8Array(256);
 for (const char of 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=')
   KINDS[char.charCodeAt(0)] = BASE64;
 KINDS[BACKSLASH] = ESCAPE;
-/** What JSON may escape within Base64: slashes, and the ends of lines. */
-const ESCAPED = new Set([...'/nr'].map((char) => char.charCodeAt(0)));
+/** What may stand behind a backslash within Base64 besides its own characters. */
+const LINE_ENDS = new Set([...'nr'].map((char) => char.charCodeAt(0)));
 
 export type Base64Cutter = {
   /** Takes the next bytes of the text, and tells how many are left so far. */
@@ -29,7 +29,8 @@ export function createBase64Cutter(): Base64Cutter {
   /** The present run beyond its first characters, while it may still be too short to be cut. */
   const held = createByteBuffer();
   let run = 0;
-  let isEscape = false;
+  const escapes = createJsonEscapeReader();
+  const single = new Uint8Array(1);
 
   function addToRun(bytes: Uint8Array, from: number, to: number): void {
     // An escape is kept as a whole or not at all.
@@ -46,13 +47,15 @@ export function createBase64Cutter(): Base64Cutter {
     run = 0;
   }
 
-  function readEscaped(byte: number): void {
-    isEscape = false;
-    const pair = Uint8Array.of(BACKSLASH, byte);
-    if (ESCAPED.has(byte)) addToRun(pair, 0, 2);
+  function endEscape(): void {
+    const { bytes, length, char } = escapes;
+    if (char >= 0 && KINDS[char] === BASE64) {
+      single[0] = char;
+      addToRun(single, 0, 1);
+    } else if (length === 2 && LINE_ENDS.has(bytes[1] as number)) addToRun(bytes, 0, 2);
     else {
       endRun();
-      text.append(pair, 0, 2);
+      text.append(bytes, 0, length);
     }
   }
 
@@ -61,9 +64,9 @@ export function createBase64Cutter(): Base64Cutter {
       for (let i = 0; i < bytes.length; ) {
         const byte = bytes[i] as number;
         const kind = KINDS[byte];
-        if (isEscape || kind === ESCAPE) {
-          if (isEscape) readEscaped(byte);
-          else isEscape = true;
+        if (escapes.isOpen || kind === ESCAPE) {
+          if (!escapes.isOpen) escapes.begin();
+          else if (escapes.push(byte)) endEscape();
           i += 1;
           continue;
         }
@@ -80,7 +83,7 @@ export function createBase64Cutter(): Base64Cutter {
     },
     end() {
       endRun();
-      if (isEscape) text.append(Uint8Array.of(BACKSLASH), 0, 1);
+      if (escapes.isOpen) text.append(escapes.bytes, 0, escapes.length);
       return text.take();
     },
   };

@@ -8,8 +8,12 @@ const TASK_VALUES = 20_000;
 /** Values of the answer to a batch, however many tasks it has: some 15 ms of a parser's time. */
 const BATCH_VALUES = 100_000;
 
-/** What a hook may see of a vendor's answer, after media in Base64 have been cut out of it. */
-const BOUNDS = { maxBytes: 2 * MIB, maxDepth: 64 };
+/** Larger answers lose their media: plugins return what they see more than once, and results are bounded too. */
+const CUT_ABOVE_BYTES = MIB;
+/** What a hook may see of the answer to one task, and of the answer to a batch. */
+const TASK_BYTES = 2 * MIB;
+const BATCH_BYTES = 4 * MIB;
+const MAX_DEPTH = 64;
 
 /** `body`: parsed JSON, else the text. */
 export type VendorAnswer = { text: string; body: Json };
@@ -17,7 +21,7 @@ export type VendorAnswer = { text: string; body: Json };
 /**
  * Reads a vendor's answer for a hook. Its size, values and levels are counted in slices before it
  * is parsed, so that no answer holds the event loop. Media in Base64 are cut out of an answer of
- * more than 2 MiB. `tasks`: how many tasks were asked about.
+ * more than 1 MiB. `tasks`: how many tasks were asked about.
  */
 export async function readVendorAnswer(
   response: UpstreamResponse,
@@ -25,21 +29,25 @@ export async function readVendorAnswer(
 ): Promise<Result<VendorAnswer, { message: string }>> {
   const read = await response.bytes();
   if (!read.ok) return read;
-  const bytes = read.value.byteLength > BOUNDS.maxBytes ? await cutMedia(read.value) : read.value;
-  if (!bytes) return err(tooLarge('more than 2 MiB of JSON, media in Base64 not counted'));
-  const maxValues = Math.min(tasks * TASK_VALUES, BATCH_VALUES);
-  const passed = isContainer(bytes) ? await countJson(bytes, { ...BOUNDS, maxValues }) : undefined;
-  if (passed === 'maxValues') return err(tooLarge(`more than ${maxValues.toLocaleString('en')} values`));
-  if (passed !== undefined) return err(tooLarge(`more than ${BOUNDS.maxDepth} levels`));
+  const bounds = {
+    maxBytes: Math.min(tasks * TASK_BYTES, BATCH_BYTES),
+    maxValues: Math.min(tasks * TASK_VALUES, BATCH_VALUES),
+    maxDepth: MAX_DEPTH,
+  };
+  const bytes = read.value.byteLength > CUT_ABOVE_BYTES ? await cutMedia(read.value, bounds.maxBytes) : read.value;
+  if (!bytes) return err(tooLarge(`more than ${bounds.maxBytes / MIB} MiB of JSON, media in Base64 not counted`));
+  const passed = isContainer(bytes) ? await countJson(bytes, bounds) : undefined;
+  if (passed === 'maxValues') return err(tooLarge(`more than ${bounds.maxValues.toLocaleString('en')} values`));
+  if (passed !== undefined) return err(tooLarge(`more than ${bounds.maxDepth} levels`));
   const text = new TextDecoder().decode(bytes);
   return ok({ text, body: parse(text) ?? text });
 }
 
 const tooLarge = (what: string) => ({ message: `The vendor's answer is too large: it has ${what}.` });
 
-async function cutMedia(bytes: Uint8Array): Promise<Uint8Array | undefined> {
+async function cutMedia(bytes: Uint8Array, maxBytes: number): Promise<Uint8Array | undefined> {
   const cutter = createBase64Cutter();
-  for await (const slice of sliceChunks([bytes])) if (cutter.take(slice) > BOUNDS.maxBytes) return undefined;
+  for await (const slice of sliceChunks([bytes])) if (cutter.take(slice) > maxBytes) return undefined;
   return cutter.end();
 }
 

@@ -49,9 +49,8 @@ export async function submitTask(deps: TaskDeps, submission: Submission): Promis
       tried.push(channel.id);
       const told = { task_id: taskId, plugin: plugin.key, channel_id: channel.id };
       traceEvent(deps.logger, 'channel_choice', requestId, { ...told, attempt: tried.length });
-      const turn = { owner: userOwner(submission.caller.user.id), lane: plugin.key };
       let prepared: Prepared;
-      const leave = await deps.submissions.enter(turn);
+      const leave = await deps.submissions.enter({ owner: userOwner(submission.caller.user.id), lane: plugin.key });
       try {
         prepared = await prepareSubmission(deps, submission, channel, taskId);
         task = task
@@ -73,10 +72,8 @@ export async function submitTask(deps: TaskDeps, submission: Submission): Promis
       // Until the submission ends: preparing the request for another channel takes its time too.
       lease ??= keepLease(deps, taskId, (forMs) => deps.store.tasks.renew(held, forMs));
       const outcome = await sendSubmission(deps, submission, prepared);
-      if (outcome.kind === 'accepted') {
-        const leaveAgain = await deps.submissions.enter(turn);
-        return await recordAccepted(deps, submission, prepared, task, outcome).finally(leaveAgain);
-      }
+      // It waits for nobody's turn: until its id is stored, a crash loses a job that is paid for.
+      if (outcome.kind === 'accepted') return await recordAccepted(deps, submission, prepared, task, outcome);
       lastError = outcome.error;
       mayComeAgain &&= outcome.mayComeAgain;
       deps.logger.info(

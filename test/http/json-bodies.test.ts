@@ -147,6 +147,14 @@ describe('files in JSON', () => {
     await client.release();
   });
 
+  test('plus signs that .NET escapes are parts of a file', async () => {
+    const sent = JSON.stringify({ image: base64(3 * MIB) });
+    const client = await read(sent.replaceAll('+', '\\u002B').replaceAll('/', '\\u002f'));
+    expect(client.body.kind === 'json' && client.body.extracted?.files.length).toBe(1);
+    expect(await restored(client)).toBe(sent);
+    await client.release();
+  });
+
   test('two files within one text, and Base64 of URLs, come back', async () => {
     const safe = base64(900_000).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
     const sent = JSON.stringify({ text: `![a](data:image/png;base64,${base64(900_000)}) and ![b](${safe})` });

@@ -17,6 +17,8 @@ const texts = (size: number): Record<string, Buffer> =>
       'short runs of Base64': fill('a ', size, '["', '"]'),
       'one long run of Base64': fill('a', size, '{"image":"', '"}'),
       'escaped slashes': fill('\\/', size, '["', '"]'),
+      'escaped letters': fill('\\u0041', size, '["', '"]'),
+      'escaped accents': fill('\\u00e9', size, '["', '"]'),
       'many names': fill('"id":"a",', size, '{', '"id":"b"}'),
       'many lines': fill('data:{"id":"a"}\n', size),
       'line ends': fill('\r', size, 'data:{'),
