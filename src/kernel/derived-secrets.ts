@@ -17,11 +17,22 @@ const CREDENTIAL_NAME =
   /authorization|cookie|(?:api|access|private|secret|subscription|app|auth)[-_]?key|secret|passw|credential|signature|jwt|(?:^|[-_])(?:sign?|auth)$|token$/i;
 /** The same in an address, where shorter names are usual. */
 const CREDENTIAL_PARAMETER = /^(?:key|ak|sk)$/i;
+/** Headers whose values are credentials beyond doubt: some vendors call a job's id a token. */
+const CERTAIN_HEADER =
+  /authorization|cookie|(?:api|access|private|secret|subscription|app|auth)[-_]?key|secret|passw|credential|signature|jwt|(?:^|[-_])(?:sign?|auth)$|(?:^|^x-|auth[-_]?|access[-_]?|api[-_]?|security[-_]?|session[-_]?)token$/i;
 /** Headers that tell a vendor nothing that is secret. */
 const HARMLESS_HEADER =
   /^(?:accept.*|content-.*|user-agent|host|origin|referer|date|x-date|range|if-.*|cache-control|connection|pragma|expect|te|prefer|traceparent|idempotency-key|.*request-id|.*-(?:version|beta|region|async|sha256|client))$/i;
 /** What stands in a signed authorization besides credential and signature. */
 const HARMLESS_PARAMETER = /^(?:signedheaders|headers|realm|algorithm|version|date|timestamp|nonce|expires)$/i;
+
+/** An address or a host's name beside a key. */
+const LOOKS_LIKE_HOST = /^(?:[a-z]+:)?\/\/[a-z\d.-]+(?:[/?#]|$)|^(?:[a-z][a-z\d-]{0,14}\.)+[a-z]{2,8}$/;
+/** `cn-north-1`, `europe-west4`. */
+const LOOKS_LIKE_REGION = /^[a-z]+(?:-[a-z]+)+-?\d{0,2}$/;
+
+/** `certain`: for answers that hooks read again, where a vendor's id must not count as a secret. */
+type Choice = { certain?: boolean };
 
 const isMixed = (value: string): boolean =>
   value.length >= SHORTEST_UNNAMED && !/\s/.test(value) && /\d/.test(value) && /[A-Za-z]/.test(value);
@@ -29,13 +40,28 @@ const isMixed = (value: string): boolean =>
 /**
  * A channel's key and what plugins commonly make of it: the parts of `AK|SK`, and each of them in Base64, hexadecimal and the form of HTTP's
  * Basic. Of a service account's JSON its secret members. Parts have at least 8 characters, those between dots 16.
+ * Hosts, regions and the header of a JWT are no secrets. `certain`: only parts of 16 characters or
+ * more that hold letters and digits, and no key of fewer than 8 characters.
  */
-export function secretsOfKey(key: string): string[] {
-  const parts = partsOf(key).slice(0, MOST_PARTS);
+export function secretsOfKey(key: string, { certain = false }: Choice = {}): string[] {
+  const parts = partsOf(key)
+    // A private key has line breaks.
+    .filter((part) => !isHarmless(part) && (!certain || isMixed(part.replace(/\s/g, ''))))
+    .slice(0, MOST_PARTS);
   const [first, second] = parts;
   const pairs = first !== undefined && second !== undefined ? [`${first}:${second}`] : [];
   const derived = [key, ...pairs, `${key}:`, `:${key}`].flatMap((value) => encodingsOf(value));
-  return unique([key, ...parts, ...derived, ...parts.flatMap(encodingsOf)], [key]);
+  return unique([key, ...parts, ...derived, ...parts.flatMap(encodingsOf)], certain ? [] : [key]);
+}
+
+const isHarmless = (part: string): boolean =>
+  LOOKS_LIKE_HOST.test(part) ||
+  (part.length < SHORTEST_UNNAMED && LOOKS_LIKE_REGION.test(part)) ||
+  (part.startsWith('eyJ') && isJwtHeader(part));
+
+function isJwtHeader(part: string): boolean {
+  const header = parseJson(Buffer.from(part, 'base64url').toString());
+  return isObject(header) && 'alg' in header;
 }
 
 function partsOf(key: string): string[] {
@@ -60,11 +86,11 @@ function encodingsOf(value: string): string[] {
 }
 
 /**
- * What a plugin's request carries as credentials: values of headers that are not plainly harmless, of parameters of the address and of members of
- * the body that are named like one. At most 64. A value that the address names in its path is none. `namedOnly`: without what stands in headers
- * whose names do not tell.
+ * What a plugin's request carries as credentials: values of headers that are not plainly harmless,
+ * of parameters of the address and of members of the body that are named like one. At most 64. A
+ * value that the address names in its path is none. `certain`: only headers whose names leave no doubt.
  */
-export function secretsOfRequest(described: unknown, { namedOnly = false } = {}): string[] {
+export function secretsOfRequest(described: unknown, { certain = false }: Choice = {}): string[] {
   if (!isObject(described)) return [];
   const { url, headers, body } = described as { url?: unknown; headers?: unknown; body?: unknown };
   const address = typeof url === 'string' && url.length <= LONGEST_ADDRESS ? URL.parse(url) : null;
@@ -72,14 +98,16 @@ export function secretsOfRequest(described: unknown, { namedOnly = false } = {})
   if (isObject(headers)) {
     for (const [name, value] of Object.entries(headers as Record<string, unknown>)) {
       if (typeof value !== 'string' || HARMLESS_HEADER.test(name)) continue;
-      if (CREDENTIAL_NAME.test(name)) found.push(...credentialsIn(value));
-      else if (isMixed(value) && !namedOnly) found.push(value);
+      if ((certain ? CERTAIN_HEADER : CREDENTIAL_NAME).test(name)) found.push(...credentialsIn(value));
+      else if (isMixed(value) && !certain) found.push(value);
     }
   }
-  for (const [name, value] of address?.searchParams ?? []) {
-    if (CREDENTIAL_NAME.test(name) || CREDENTIAL_PARAMETER.test(name)) found.push(value);
+  if (!certain) {
+    for (const [name, value] of address?.searchParams ?? []) {
+      if (CREDENTIAL_NAME.test(name) || CREDENTIAL_PARAMETER.test(name)) found.push(value);
+    }
+    addFromBody(found, body);
   }
-  addFromBody(found, body);
   const path = decodePath(address?.pathname ?? '');
   return unique(
     found.filter((value) => !path.includes(value)),

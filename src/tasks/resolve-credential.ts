@@ -21,18 +21,15 @@ const SERVICE_ACCOUNT_TYPES: ReadonlySet<unknown> = new Set(['oauth2_jwt', 'vert
 const needsServiceAccount = ({ auth }: Manifest): boolean =>
   SERVICE_ACCOUNT_TYPES.has(isObject(auth) ? auth.type : auth);
 
-/** Shorter keys could be words of an answer. */
-const SHORTEST_CERTAIN = 8;
-
 function keepSecrets(own: readonly string[]): Pick<Credential, 'secrets' | 'certainSecrets' | 'learn'> {
-  const secrets = own.flatMap(secretsOfKey);
-  const certainSecrets = secrets.filter(({ length }) => length >= SHORTEST_CERTAIN);
+  const secrets = own.flatMap((key) => secretsOfKey(key));
+  const certainSecrets = own.flatMap((key) => secretsOfKey(key, { certain: true }));
   return {
     secrets,
     certainSecrets,
     learn(described) {
       secrets.push(...secretsOfRequest(described));
-      certainSecrets.push(...secretsOfRequest(described, { namedOnly: true }));
+      certainSecrets.push(...secretsOfRequest(described, { certain: true }));
     },
   };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { redactSecrets, secretsOfKey, secretsOfRequest } from '../../src/kernel/index.ts';
+import { createRedactor, redactSecrets, secretsOfKey, secretsOfRequest } from '../../src/kernel/index.ts';
 
 const AK = 'AKLTaccess0001';
 const SK = 'c2VjcmV0c2VjcmV0';
@@ -38,6 +38,35 @@ describe('what a plugin commonly makes of the key is gone from texts', () => {
     });
     const said = 'service_account a@b.example has MIIE0123456789';
     expect(redactSecrets(said, secretsOfKey(account))).toBe('service_account a@b.example has [redacted]');
+  });
+
+  const jwtHeader = Buffer.from('{"alg":"HS256","typ":"JWT"}').toString('base64url');
+  test.each([
+    ['a region', `${AK}|${SK}|cn-north-1`, 'no quota in cn-north-1'],
+    ['an address', `${KEY}|https://api.vendor.example/v1`, 'ask https://api.vendor.example/v1'],
+    ['a host', `${KEY}|api.vendor.example`, 'ask api.vendor.example'],
+    ['the header of a JWT', `${jwtHeader}.eyJpc3MiOiJhYmMifQ.c2lnbmF0dXJlLW9mLWl0`, `not ${jwtHeader}`],
+  ])('%s beside a key stays', (_name, key, said) => {
+    for (const certain of [false, true]) {
+      const clean = createRedactor(secretsOfKey(key, { certain }));
+      // An end of a text that begins like the key counts as the key.
+      expect(clean(`${said}, sorry`)).toBe(`${said}, sorry`);
+      expect(clean(`${key}!`)).toBe('[redacted]!');
+    }
+  });
+
+  test('where hooks read again, only long and mixed parts are gone, and no short key', () => {
+    const long = 'c2VjcmV0c2VjcmV0c2VjcmV0';
+    const key = `my-account|onlylettersonlyletters|${long}`;
+    const clean = createRedactor(secretsOfKey(key, { certain: true }));
+    expect(clean(`my-account onlylettersonlyletters ${long}, ${base64(long)}, ${base64(key)}!`)).toBe(
+      'my-account onlylettersonlyletters [redacted], [redacted], [redacted]==!',
+    );
+    expect(secretsOfKey('ollama', { certain: true })).toEqual([]);
+    const account = JSON.stringify({ private_key: `-----BEGIN\n${long}\n`, token_uri: 'https://o.example/token' });
+    const kept = secretsOfKey(account, { certain: true });
+    expect(kept).toContain(`-----BEGIN\n${long}\n`);
+    expect(kept).not.toContain('https://o.example/token');
   });
 
   test('short parts and parts between dots stay words', () => {
@@ -99,12 +128,13 @@ describe('what a request carries as a credential is gone from texts', () => {
     expect(secretsOfRequest({ url: 'https://v.example/jobs/job-0123456789abcdef', headers, body })).toEqual([]);
   });
 
-  test('a header whose name says nothing is left out where hooks read again', () => {
+  test('where hooks read again, only headers count whose names leave no doubt', () => {
     const described = {
-      url: 'https://v.example/',
-      headers: { 'X-Project': 'project-0123456789', 'X-Api-Key': 'abcdefgh' },
+      url: 'https://v.example/jobs?task_token=T-0123456789abcdef&signature=0123456789abcdef',
+      headers: { 'X-Project': 'project-0123456789', 'X-Task-Token': 'T-0123456789abcdef', 'X-Api-Key': 'abcdefgh' },
+      body: { task_token: 'T-0123456789abcdef' },
     };
-    expect(secretsOfRequest(described, { namedOnly: true })).toEqual(['abcdefgh']);
+    expect(secretsOfRequest(described, { certain: true })).toEqual(['abcdefgh']);
   });
 });
 

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { AppError, type Clock, type Json, type JsonObject, newTaskId, systemClock } from '../../src/kernel/index.ts';
 import type { RelayKind, RelayRecord, Repositories, Store } from '../../src/store/ports/index.ts';
 import type { Caller, ClientRequest, RelayAnswer, RelayCall } from '../../src/tasks/index.ts';
-import { refusalAnswer } from '../../src/tasks/relay/relay-answers.ts';
+import { refusalAnswer, withoutKey } from '../../src/tasks/relay/relay-answers.ts';
 import { createNameFinder } from '../../src/tasks/relay/remember-names.ts';
 import type { UpstreamResponse } from '../../src/upstream/index.ts';
 import { describeEachStore, type OpenedStore } from '../contract/each-store.ts';
@@ -889,6 +889,30 @@ test('slow loris: a refusal that drips is cut, and what came of it is told', asy
       message: `The vendor answered ${status}.`,
     });
   }
+});
+
+test.each([
+  ['a word for a key', 'ollama', { model: 'ollama' }, { model: 'ollama' }],
+  ['a short key', 'not-needed', { text: 'not-needed' }, { text: 'not-needed' }],
+  ['a key', 'sk-0123456789abcdef', { text: 'sk-0123456789abcdef' }, { text: '[redacted]' }],
+])('a good answer with %s in it', (_name, key, said, told) => {
+  const clean = withoutKey(new TextEncoder().encode(JSON.stringify(said)), key);
+  expect(JSON.parse(new TextDecoder().decode(clean))).toEqual(told);
+});
+
+test('slow redaction: a good answer of more than a mebibyte is left alone', () => {
+  const body = new TextEncoder().encode(`sk-0123456789abcdef${'x'.repeat(1024 * 1024)}`);
+  expect(withoutKey(body, 'sk-0123456789abcdef')).toBe(body);
+});
+
+test('a refusal keeps words that are short keys, and loses longer keys', async () => {
+  const refusalWith = async (key: string) => {
+    const response = { status: 400, headers: {}, stream: () => new Response('ollama my-secret!').body };
+    const { body } = await refusalAnswer(systemClock, response as never, key);
+    return new TextDecoder().decode(body as Uint8Array);
+  };
+  expect(await refusalWith('ollama')).toBe('ollama my-secret!');
+  expect(await refusalWith('my-secret')).toBe('ollama [redacted]!');
 });
 
 describeEachStore(

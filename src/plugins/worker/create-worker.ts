@@ -41,11 +41,17 @@ export function createPluginWorker(): PluginWorker {
 
   function open(): Thread {
     const opened = new Worker(ENTRY, { smol: true }) as Thread;
-    opened.onmessage = ({ data }: MessageEvent<Reply>) => settle(data);
-    opened.onerror = ({ message }) => {
+    // A thread that was ended may still speak: the task of its successor is none of its business.
+    const fail = (error: string) => {
+      if (thread !== opened) return;
       end();
-      settle({ error: message });
+      settle({ error });
     };
+    opened.onmessage = ({ data }: MessageEvent<Reply>) => {
+      if (thread === opened) settle(data);
+    };
+    opened.onerror = ({ message }) => fail(message);
+    opened.addEventListener('close', () => fail('its thread ended'));
     return opened;
   }
 
@@ -68,9 +74,15 @@ export function createPluginWorker(): PluginWorker {
       return;
     }
     clearTimeout(timer);
-    thread ??= open();
-    thread.ref();
-    thread.postMessage({ task: busy.task, args: busy.args });
+    try {
+      thread ??= open();
+      thread.ref();
+      thread.postMessage({ task: busy.task, args: busy.args });
+    } catch (error) {
+      end();
+      settle({ error: error instanceof Error ? error.message : String(error) });
+      return;
+    }
     timer = setTimeout(() => {
       end();
       settle({ error: 'it took too long' });

@@ -23,6 +23,11 @@ const VENDOR_HEADERS = [
 const WIRE_HEADERS = new Set(['content-length', 'content-encoding']);
 /** Of a refusal's body; more is no message for anybody. */
 const MAX_REFUSAL_BYTES = 256 * 1024;
+/** Shorter keys are words of good answers: `ollama`, `not-needed`. */
+const SHORTEST_IN_ANSWER = 16;
+const SHORTEST_IN_REFUSAL = 8;
+/** A search through more would hold the event loop. */
+const MAX_SEARCHED_BYTES = 1024 * 1024;
 /** For all of it: a byte now and then must not keep a request open. */
 const REFUSAL_MS = 10_000;
 
@@ -63,13 +68,20 @@ export async function refusalAnswer(clock: Clock, response: UpstreamResponse, ke
   if (status < 400 || status > 599 || encoded) {
     throw taskErrors.vendor_failed({ message: `The vendor answered ${status}.` });
   }
-  const body = new TextEncoder().encode(redactSecrets(said, secretsOfKey(key)));
+  const body = new TextEncoder().encode(redactSecrets(said, secretsFrom(key, SHORTEST_IN_REFUSAL)));
   return { status, headers: vendorHeaders(response, { whole: true }), body, replayed: false };
 }
 
-/** An answer that was read whole, without the channel's credential in it. */
+const secretsFrom = (key: string, shortest: number): string[] =>
+  secretsOfKey(key).filter(({ length }) => length >= shortest);
+
+/**
+ * An answer that was read whole, without the channel's credential in it. Short keys stay, and large
+ * answers are left alone.
+ */
 export function withoutKey(body: Uint8Array, key: string): Uint8Array {
-  const secrets = secretsOfKey(key);
+  if (body.byteLength > MAX_SEARCHED_BYTES) return body;
+  const secrets = secretsFrom(key, SHORTEST_IN_ANSWER);
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   if (!secrets.some((secret) => bytes.includes(secret))) return body;
   return new TextEncoder().encode(redactSecrets(new TextDecoder().decode(body), secrets));
