@@ -1,9 +1,23 @@
 /** Sign-ins in the audit log. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { authErrors } from '../../src/auth/errors.ts';
 import type { Auth } from '../../src/auth/index.ts';
+import { createSignIns } from '../../src/auth/sign-ins/record-sign-ins.ts';
+import { silentLogger } from '../../src/kernel/index.ts';
+import { createMemoryCounters } from '../../src/store/index.ts';
 import type { AuditRecord, Store, UserRecord } from '../../src/store/ports/index.ts';
 import { addProtectedUser, firstStep, wrongCode } from './authenticator-app.ts';
-import { addUser, bearer, openAuth, openTestStore, originOf, PASSWORD, refreshWith, signIn } from './harness.ts';
+import {
+  addUser,
+  bearer,
+  openAuth,
+  openTestStore,
+  originOf,
+  PASSWORD,
+  refreshWith,
+  signIn,
+  testConfig,
+} from './harness.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 
@@ -16,19 +30,43 @@ describe('sign-ins in the audit log', () => {
   let addresses = 0;
   beforeEach(async () => {
     opened = await openTestStore('sqlite');
-    store = opened.store;
+    store = withKnownWrites(opened.store);
     clock = { ...createTestClock(), sleep: async () => {} };
     samples = [];
     auth = openAuth(store, { clock, onSignIn: ({ method, outcome }) => samples.push(`${method} ${outcome}`) });
   });
-  afterEach(() => opened.stop());
+  afterEach(async () => {
+    await written();
+    await opened.stop();
+  });
+
+  /** No answer to a failure waits for its row, so the tests do. */
+  const writes: Promise<void>[] = [];
+  const written = () => Promise.all(writes.splice(0));
+  function withKnownWrites(inner: Store): Store {
+    const addAudit: Store['logs']['addAudit'] = (row) => {
+      const write = inner.logs.addAudit(row);
+      writes.push(write);
+      return write;
+    };
+    return { ...inner, logs: { ...inner.logs, addAudit } };
+  }
 
   const elsewhere = () => {
     addresses += 1;
     return originOf(`10.1.${addresses >> 8}.${addresses & 255}`, 'a browser');
   };
-  const rows = async (): Promise<AuditRecord[]> =>
-    (await store.logs.listAudit({ action: 'auth.' }, { page: 1, pageSize: 100 })).items.reverse();
+  const list = async () => {
+    await written();
+    return store.logs.listAudit({ action: 'auth.' }, { page: 1, pageSize: 100 });
+  };
+  const rows = async (): Promise<AuditRecord[]> => (await list()).items.reverse();
+  const countRows = async () => (await list()).total;
+  const recorder = () =>
+    createSignIns({
+      ...{ store, clock, counters: createMemoryCounters(clock), logger: silentLogger, config: testConfig() },
+    });
+  const locked = () => Promise.reject(authErrors.too_many_attempts({ retryAfterSeconds: 1 }));
   const guess = (username: string, origin = elsewhere()) =>
     auth.passwords.logIn({ username, password: 'not the password', origin }).catch(() => undefined);
   const about = (user: UserRecord) => ({
@@ -92,6 +130,24 @@ describe('sign-ins in the audit log', () => {
     // The owner's sign-in is there all the same.
     await signIn(auth, user, elsewhere());
     expect((await rows()).at(-1)?.action).toBe('auth.login');
+  });
+
+  test('locks at names without an account: one row for an address, and 500 an hour', async () => {
+    const user = await addUser(store);
+    const signIns = recorder();
+    const lock = (login: string, origin = elsewhere()) =>
+      signIns.watch({ method: 'password', origin, login }, locked).catch(() => undefined);
+    const origin = elsewhere();
+    for (let i = 0; i < 30; i += 1) await lock(`made up ${i}`, origin);
+    expect((await rows()).map(({ action }) => action)).toEqual(['auth.locked']);
+    for (let i = 0; i < 520; i += 1) await lock(`another ${i}`);
+    expect(await countRows()).toBe(500);
+    // An account has its rows all the same, one for each address.
+    await lock(user.username, origin);
+    await lock(user.username, origin);
+    await lock(user.username);
+    expect(await countRows()).toBe(502);
+    expect((await rows()).filter(({ userId }) => userId === user.id)).toHaveLength(2);
   });
 
   test('a second factor: its wrong codes once each, the step before it not, and its success', async () => {

@@ -46,10 +46,14 @@ export interface SignIns {
 }
 
 const WINDOW_SECONDS = 60 * 60;
-/** Failures an hour that have a row each, of one account and of all. Above, each doubling of their number has one, which says it. */
+/**
+ * Failures an hour that have a row each: of one account, and of all. Above, each doubling of their
+ * number has one, which says it. Those at names without an account count apart: whoever makes names
+ * up takes no row from an account.
+ */
 const EACH_OF_ACCOUNT = 20;
 const EACH_OF_ALL = 500;
-/** Seconds in which a lock has one row for an account and address. */
+/** Seconds in which a lock has one row for an account and address; without an account, for the address. */
 const LOCK_SECONDS = 15 * 60;
 
 const LOCKS = ['auth.too_many_attempts', 'auth.code_locked'];
@@ -108,18 +112,19 @@ export function createSignIns(deps: {
   }
 
   /** What a failure's row says about how many there were; `undefined`: it has none. */
-  async function admit(action: Action, attempt: SignInAttempt): Promise<JsonObject | undefined> {
+  async function admit(action: Action, attempt: SignInAttempt, isAccount: boolean): Promise<JsonObject | undefined> {
     const name = nameOf(attempt);
-    if (action === 'auth.locked') {
-      const key = `audit-locked:${name}:${addressKey(attempt.origin.decidingIp)}`;
-      return (await counters.add(key, 1, LOCK_SECONDS)).count === 1 ? {} : undefined;
+    const own = action === 'auth.locked' ? undefined : await counters.add(`audit-failed:${name}`, 1, WINDOW_SECONDS);
+    if (own) {
+      if (!isTold(own.count, EACH_OF_ACCOUNT)) return undefined;
+    } else {
+      const key = `audit-locked:${isAccount ? name : 'no account'}:${addressKey(attempt.origin.decidingIp)}`;
+      if ((await counters.add(key, 1, LOCK_SECONDS)).count > 1) return undefined;
     }
-    const own = await counters.add(`audit-failed:${name}`, 1, WINDOW_SECONDS);
-    if (!isTold(own.count, EACH_OF_ACCOUNT)) return undefined;
-    const all = await counters.add('audit-failed', 1, WINDOW_SECONDS);
+    const all = await counters.add(isAccount ? 'audit-failed' : 'audit-failed-no-account', 1, WINDOW_SECONDS);
     if (!isTold(all.count, EACH_OF_ALL)) return undefined;
     return {
-      ...(own.count > EACH_OF_ACCOUNT ? { failures_this_hour: own.count } : {}),
+      ...(own && own.count > EACH_OF_ACCOUNT ? { failures_this_hour: own.count } : {}),
       ...(all.count > EACH_OF_ALL ? { all_failures_this_hour: all.count } : {}),
     };
   }
@@ -132,14 +137,15 @@ export function createSignIns(deps: {
     count(attempt.method, reason);
     if (action === 'none') return;
     try {
-      const numbers = await admit(action, attempt);
-      if (!numbers) return;
       const user = await find(attempt);
+      const numbers = await admit(action, attempt, user !== undefined || attempt.userId !== undefined);
+      if (!numbers) return;
       const who = user
         ? { userId: user.id, username: user.username, target: `user:${user.id}` }
         : { userId: null, username: '', target: `name:${nameOf(attempt)}` };
       const detail = { reason, user_agent: clip(attempt.origin.userAgent), ...numbers };
-      await add(action, who, { ...attempt, detail });
+      // The answer does not wait: whether there is a row depends on whether there is an account.
+      void add(action, who, { ...attempt, detail });
     } catch (trouble) {
       logger.error({ err: trouble, action, method: attempt.method }, 'an audit row could not be stored');
     }
