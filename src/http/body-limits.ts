@@ -16,8 +16,10 @@ const withFiles = (limit: BodyLimit): BodyLimit => ({ ...limit, maxWireBytes: 16
 /** A route that needs more than `usual` says so by `bodyLimit`. */
 export const BODY_LIMITS = {
   usual: json(64 * KIB),
-  /** What administrators edit as a whole: options with legal texts, prices, lists of models. */
+  /** What administrators edit as a whole: prices, lists of models. */
   configuration: json(256 * KIB),
+  /** Options: two legal texts of 100,000 characters each, of three bytes each in Chinese. */
+  options: json(MIB),
   /** Arguments of a hook. */
   arguments: json(MIB),
   /** A request for a plugin within a panel body. */

@@ -55,6 +55,15 @@ test('the list says what a form needs', async () => {
 });
 
 describe('a change', () => {
+  test('takes two Chinese legal texts as long as their rule allows, and no body above 1 MiB', async () => {
+    const legal = ['legal.user_agreement', 'legal.privacy_policy'];
+    const set = (value: string) => put({ options: legal.map((key) => ({ key, value })) });
+    expect((await set('法'.repeat(100_000))).status).toBe(200);
+    const refused = await set('法'.repeat(200_000));
+    expect([refused.status, refused.json.message]).toEqual([413, expect.stringContaining('1 MiB')]);
+    expect((await set('')).status).toBe(200);
+  });
+
   test('answers with what was set, and counts for the next request', async () => {
     const one = await put({ key: 'SystemName', value: 'Ours' });
     expect([one.status, one.json.data]).toEqual([

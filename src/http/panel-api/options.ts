@@ -105,7 +105,7 @@ export function optionRoutes(kit: Kit, { auth, options, optionTests, audit }: Op
       },
       {
         root: true,
-        bodyLimit: 'configuration',
+        bodyLimit: 'options',
         proof: { scope: 'settings.security', when: 'if an option is named whose proof is settings.security' },
         body: strictObject({
           key: t.Optional(change.key),

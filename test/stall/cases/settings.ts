@@ -59,7 +59,7 @@ const ACCOUNT = JSON.stringify({
 export const settingCases = [
   stallCase({
     name: 'value of any option',
-    limit: BODY_LIMITS.configuration.maxBytes,
+    limit: BODY_LIMITS.options.maxBytes,
     worst: (size) => ({
       ...lists(size),
       'names of groups': `{${listOf(size / 2, (i) => `"group${i}":1`).join()}}`,
