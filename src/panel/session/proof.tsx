@@ -20,6 +20,12 @@ export const useProof = (): AskProof => useContext(ProofContext);
 /** A proof is good for five minutes; what is done with it must come before their end. */
 const keptMs = 4 * 60 * 1000;
 
+/**
+ * A dialog that closes gives the focus back 10 ms later (Mantine). Whoever opens the next one sooner
+ * would remember a button of the closed one as the place to give the focus back to.
+ */
+const focusReturned = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
+
 type KeptProof = { token: string; accessToken: string; until: number };
 
 export function ProofProvider({ children }: { children: ReactNode }) {
@@ -74,6 +80,7 @@ export function ProofProvider({ children }: { children: ReactNode }) {
       } catch (error) {
         next.error = error;
       }
+      await focusReturned();
       if (id !== latest.current) return null;
       setQuestion({ id, ask: next });
       setOpen(true);
