@@ -3,6 +3,7 @@ import type { Auth } from '../../src/auth/index.ts';
 import { PROOF_SCOPES } from '../../src/auth/proofs/security-proofs.ts';
 import type { Store } from '../../src/store/ports/index.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
+import { until } from '../support/until.ts';
 import { bearer, ORIGIN, openAuth, openTestStore, PASSWORD, refreshWith, signIn, testSettings } from './harness.ts';
 import { createPerson, logInWith, newAuthenticator, type Person, recordWarnings } from './passkeys-harness.ts';
 import { refusal } from './refusal.ts';
@@ -119,9 +120,10 @@ for (const dialect of RULE_DATABASES) {
           });
         const error = await refusal(finish(deviation), 'auth.passkey_invalid');
         const target = `user:${person.user.id}`;
-        expect((await store.logs.listAudit({ target }, { page: 1, pageSize: 1 })).items).toMatchObject([
-          { action: 'auth.factor_failed', authMethod: 'passkey', detail: { reason: 'passkey_invalid' } },
-        ]);
+        // No answer to a failure waits for its row.
+        const rows = async () => (await store.logs.listAudit({ target }, { page: 1, pageSize: 1 })).items;
+        await until(async () => (await rows())[0]?.action === 'auth.factor_failed');
+        expect(await rows()).toMatchObject([{ authMethod: 'passkey', detail: { reason: 'passkey_invalid' } }]);
         expect(error.kind).toBe('invalid');
         expect(String(error.cause)).toMatch(reason);
         await finish({});
