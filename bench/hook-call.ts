@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { sha256Hex, silentLogger, systemClock } from '../src/kernel/index.ts';
-import { createGuests } from '../src/sandbox/child/keep-guests.ts';
+import { createGuests } from '../src/sandbox/child/guest-cache.ts';
 import { loadEngine } from '../src/sandbox/child/load-engine.ts';
 import { createSandbox, type HookCall, type SandboxModule } from '../src/sandbox/index.ts';
 import { BINARY } from '../test/support/gateway.ts';

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readConfig } from '../src/app/config.ts';
-import { sandboxCommand, sandboxLimits } from '../src/app/sandbox-settings.ts';
+import { readConfig } from '../src/app/config/config.ts';
+import { sandboxCommand, sandboxLimits } from '../src/app/config/sandbox-settings.ts';
 import { silentLogger, systemClock } from '../src/kernel/index.ts';
 import type { FactoryPlugin } from '../src/plugins/index.ts';
 import { preflight } from '../src/plugins/registry/build-index.ts';

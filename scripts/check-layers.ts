@@ -41,7 +41,7 @@ const reserved: readonly { what: string; pattern: RegExp; where: RegExp }[] = [
     pattern: /(?<![\w.$])(?:globalThis\.|window\.)?fetch\((?!.*\{$)/,
     where: /^src\/(upstream|panel)\//,
   },
-  { what: 'the environment', pattern: /\bprocess\.env\b|\bBun\.env\b/, where: /^src\/app\/config\.ts$/ },
+  { what: 'the environment', pattern: /\bprocess\.env\b|\bBun\.env\b/, where: /^src\/app\/config\/config\.ts$/ },
   { what: 'console', pattern: /\bconsole\.(log|error|warn|info|debug)\(/, where: /^src\/(main\.ts$|app\/cli\/)/ },
 ];
 const reservedPackages: readonly { name: RegExp; where: RegExp }[] = [

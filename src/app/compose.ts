@@ -11,29 +11,24 @@ import type { Sandbox } from '../sandbox/index.ts';
 import type { Store } from '../store/ports/index.ts';
 import { createCallbackUrls, createTasks } from '../tasks/index.ts';
 import { createSendMail, createServiceAccountTokens, createUpstream } from '../upstream/index.ts';
-import { authConfig, authSettings, cleanUpConfig } from './auth-settings.ts';
-import { billingSettings } from './billing-settings.ts';
-import { isLoopback } from './check-config.ts';
-import { createLedgerCheck } from './check-ledger.ts';
-import { decidingProxies } from './config-kinds.ts';
-import type { Config } from './config-variables.ts';
-import { createDemoChannel } from './demo-channel.ts';
-import { describeSystem } from './describe-system.ts';
-import { listAttention } from './list-attention.ts';
-import { listOfferedModels } from './list-offered-models.ts';
+import { authConfig, authSettings, cleanUpConfig } from './config/auth-settings.ts';
+import { billingSettings } from './config/billing-settings.ts';
+import { isLoopback } from './config/check-config.ts';
+import { decidingProxies } from './config/config-kinds.ts';
+import type { Config } from './config/config-variables.ts';
+import type { Secrets } from './config/load-secrets.ts';
+import { marketSources } from './config/market-sources.ts';
+import { panelNames } from './config/panel-names.ts';
+import { signInRetention } from './config/sign-in-retention.ts';
 import { createLiveOptions } from './live-options.ts';
-import type { Secrets } from './load-secrets.ts';
-import { marketSources } from './market-sources.ts';
-import { measureLag } from './measure-lag.ts';
 import { openShared } from './open-shared.ts';
-import { describeRisks } from './options/describe-risks.ts';
-import { describeStatus } from './options/describe-status.ts';
-import { createOptionDesk } from './options/option-desk.ts';
-import { createOptionTests } from './options/option-tests.ts';
-import { readOptions } from './options/read-options.ts';
-import { createRiskWarning } from './options/warn-of-risks.ts';
-import { panelNames } from './panel-names.ts';
-import { createPluginFacts } from './plugin-facts.ts';
+import { createLedgerCheck } from './operations/check-ledger.ts';
+import { createDemoChannel } from './operations/demo-channel.ts';
+import { describeSystem } from './operations/describe-system.ts';
+import { measureLag } from './operations/event-loop-lag.ts';
+import { listAttention } from './operations/list-attention.ts';
+import { listOfferedModels } from './operations/list-offered-models.ts';
+import { createPluginFacts } from './operations/plugin-facts.ts';
 import {
   configuredAddress,
   configuredNode,
@@ -42,13 +37,18 @@ import {
   type NodeAddress,
   serverAddress,
   taskPublicAddress,
-} from './public-address.ts';
-import { countSignIns, measureCaches, measurePolls, registerMetrics } from './register-metrics.ts';
-import { startCleanUp } from './run-clean-up.ts';
-import { signInRetention } from './sign-in-retention.ts';
-import type { StopList } from './stop-list.ts';
+} from './operations/public-address.ts';
+import { countSignIns, measureCaches, measurePolls, registerMetrics } from './operations/register-metrics.ts';
+import { startCleanUp } from './operations/run-clean-up.ts';
+import { createDiskWatch } from './operations/watch-disks.ts';
+import { describeRisks } from './options/describe-risks.ts';
+import { describeStatus } from './options/describe-status.ts';
+import { createRiskWarning } from './options/log-risks.ts';
+import { createOptionTests } from './options/option-tests.ts';
+import { readOptions } from './options/read-options.ts';
+import { createOptionDesk } from './options/settings-service.ts';
+import type { StopList } from './shutdown.ts';
 import { VERSION } from './version.ts';
-import { createDiskWatch } from './watch-disks.ts';
 
 const MIB = 1024 * 1024;
 /** In the data directory. */

@@ -9,9 +9,9 @@ import {
   createRedisSuccessLists,
 } from '../store/index.ts';
 import type { Counters, SessionCache, SuccessLists } from '../store/ports/index.ts';
-import type { Config } from './config-variables.ts';
-import type { Secrets } from './load-secrets.ts';
-import type { StopList } from './stop-list.ts';
+import type { Config } from './config/config-variables.ts';
+import type { Secrets } from './config/load-secrets.ts';
+import type { StopList } from './shutdown.ts';
 
 type Foundation = { config: Config; clock: Clock; logger: Logger; secrets: Secrets; stops: StopList };
 

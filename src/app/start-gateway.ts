@@ -1,13 +1,13 @@
 import { type Clock, createSecretBox, type Logger, newUuid } from '../kernel/index.ts';
 import { createSandbox } from '../sandbox/index.ts';
-import { announceNode } from './announce-node.ts';
 import { CommandError } from './cli/command.ts';
 import type { Development, Rooms } from './compose.ts';
-import type { Config } from './config-variables.ts';
-import { fingerprintSecrets, loadSecrets, SECRETS_FILE } from './load-secrets.ts';
-import { prepareDataDir } from './prepare-data-dir.ts';
-import { sandboxCommand, sandboxLimits } from './sandbox-settings.ts';
-import { createStopList } from './stop-list.ts';
+import type { Config } from './config/config-variables.ts';
+import { fingerprintSecrets, loadSecrets, SECRETS_FILE } from './config/load-secrets.ts';
+import { sandboxCommand, sandboxLimits } from './config/sandbox-settings.ts';
+import { announceNode } from './operations/announce-node.ts';
+import { prepareDataDir } from './operations/prepare-data-dir.ts';
+import { createStopList } from './shutdown.ts';
 import { VERSION } from './version.ts';
 
 export type Gateway = {

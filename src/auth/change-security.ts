@@ -2,7 +2,7 @@ import type { Clock, Logger } from '../kernel/index.ts';
 import type { Repositories, Store, UserRecord } from '../store/ports/index.ts';
 import { authErrors } from './errors.ts';
 import type { NoticeSubject } from './mail/notice-texts.ts';
-import type { TellOwner } from './mail/tell-owner.ts';
+import type { TellOwner } from './mail/notify-owner.ts';
 import { requireSession } from './require-session.ts';
 import { bundleSession, type RotationBundle } from './sessions/describe-session.ts';
 import type { SessionGate } from './sessions/session-gate.ts';

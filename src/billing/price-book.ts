@@ -1,7 +1,7 @@
 import { applyNewest, type Clock, type Json, type JsonObject, type WatchCache } from '../kernel/index.ts';
 import type { PriceRecord, Store } from '../store/ports/index.ts';
+import { judgeChange, type PluginChange, type PriceJudgement } from './check-change.ts';
 import { billingErrors } from './errors.ts';
-import { judgeChange, type PluginChange, type PriceJudgement } from './judge-change.ts';
 import { type PriceExpression, parsePriceExpression } from './price-expression.ts';
 
 /** A fact that a plugin declares, as far as saving a price needs to know it. */

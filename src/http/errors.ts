@@ -1,6 +1,6 @@
 /** The only place that knows HTTP statuses, published codes and the two envelopes of a failure. */
 import { AppError, defineErrors, type ErrorKind, isObject, type Logger } from '../kernel/index.ts';
-import { REPLAYED } from './response-headers.ts';
+import { REPLAYED } from './pipeline/response-headers.ts';
 
 export const httpErrors = defineErrors('http', {
   validation_failed: ['invalid', 'The request is not valid.'],

@@ -4,8 +4,8 @@
  * money, tasks or accounts.
  */
 export { createHttpApp, type HttpApp, type HttpDeps, type Routes } from './app.ts';
-export { NotReady } from './health.ts';
-export { createMetrics, type Metrics } from './metrics.ts';
+export { NotReady } from './operator/health.ts';
+export { createMetrics, type Metrics } from './operator/metrics.ts';
 export type { AttentionItem } from './panel-api/attention.ts';
 export type { PublicSettings } from './panel-api/operation.ts';
 export type {
@@ -18,4 +18,4 @@ export type {
   OptionView,
 } from './panel-api/options.ts';
 export type { SystemView } from './panel-api/system.ts';
-export type { Listening, ListenOptions } from './serve.ts';
+export type { Listening, ListenOptions } from './pipeline/listen.ts';

@@ -5,6 +5,7 @@
 export { applyNewest } from './apply-newest.ts';
 export { createByteBuffer } from './byte-buffer.ts';
 export { type Clock, isoTime, systemClock } from './clock.ts';
+export { createPlaces, holdUntilSent, type Place, type Places } from './concurrency-limit.ts';
 export {
   constantTimeEqual,
   createSecretBox,
@@ -20,7 +21,7 @@ export { AppError, defineErrors, type ErrorKind } from './errors.ts';
 export { createFairLimiter, type FairLimiter } from './fair-limiter.ts';
 export { createFairQueue, type FairQueue } from './fair-queue.ts';
 export { createJsonStringFinder, type FoundString } from './find-json-strings.ts';
-export { giveBack } from './give-back.ts';
+export { giveBack } from './free-chunk.ts';
 export {
   escapeHiddenCharacters,
   escapeHiddenInJson,

@@ -15,13 +15,13 @@ import { createI18n, loadAllTexts } from './i18n/create-i18n.ts';
 import { AppRoutes, expectSession } from './routes/app-routes.tsx';
 import { type Connection, watchConnection } from './session/connection.ts';
 import { ConnectionNotice, ConnectionProvider } from './session/connection-notice.tsx';
-import { hasSessionHint } from './session/read-hint.ts';
 import { createSession, type Session } from './session/session.ts';
 import { SessionProvider } from './session/session-context.tsx';
+import { hasSessionHint } from './session/session-hint.ts';
 import { createTabChannel } from './session/sync-tabs.ts';
 import { loadFont } from './theme/load-font.ts';
 import { theme } from './theme/theme.ts';
-import { CrashBoundary } from './ui/crash-boundary.tsx';
+import { CrashBoundary } from './ui/page/crash-boundary.tsx';
 
 const maxTries = 3;
 

@@ -4,10 +4,10 @@
  */
 import { readSync, writeSync } from 'node:fs';
 import { confineProcess } from './child/confine-process.ts';
-import { createGuests, type Guests } from './child/keep-guests.ts';
+import { createGuests, type Guests } from './child/guest-cache.ts';
 import { loadEngine } from './child/load-engine.ts';
 import type { Answer } from './child/open-guest.ts';
-import { releaseProgram } from './child/release-program.ts';
+import { releaseProgram } from './child/release-unused-pages.ts';
 import {
   createFrameReader,
   encodeFrame,

@@ -1,5 +1,5 @@
 import type { Quote } from '../billing/index.ts';
-import { createFairLimiter, type JsonObject, userOwner } from '../kernel/index.ts';
+import { createFairLimiter, holdUntilSent, type JsonObject, userOwner } from '../kernel/index.ts';
 import { describeHookFailure, renderVideo } from '../plugins/index.ts';
 import type {
   ChannelRecord,
@@ -9,36 +9,35 @@ import type {
   TaskEventRecord,
   TaskRecord,
 } from '../store/ports/index.ts';
-import { protocolContext } from './build-contexts.ts';
-import { cancelTask } from './cancel-task.ts';
+import { createDownloadGate } from './artifacts/limit-downloads.ts';
+import { createLinkGate } from './artifacts/limit-links.ts';
+import { type Content, type ContentRequest, openArtifact } from './artifacts/open-artifact.ts';
+import { type ArtifactLink, openLinkedArtifact } from './artifacts/open-linked-artifact.ts';
+import { type ArtifactList, describeArtifacts } from './artifacts/read-artifacts.ts';
 import { taskErrors } from './errors.ts';
-import { followTask, type TaskEvent } from './follow-task.ts';
-import { holdUntilSent } from './hold-places.ts';
 import { createRepeatGate } from './idempotency/limit-repeats.ts';
 import { type SubmittedTask, submitOnce } from './idempotency/submit-once.ts';
-import { jsonRequest, type RequestManner } from './json-request.ts';
-import { createDownloadGate } from './limit-downloads.ts';
-import { createLinkGate } from './limit-links.ts';
-import { type CallableModel, listModels } from './list-models.ts';
 import { type OpenedNativeRoute, openNativeRoute } from './native/open-native-route.ts';
-import { type Content, type ContentRequest, openArtifact } from './open-artifact.ts';
-import { type ArtifactLink, openLinkedArtifact } from './open-linked-artifact.ts';
-import { ownTasks } from './own-tasks.ts';
-import { createPollEngine, type PollEngine } from './poll-engine.ts';
-import { quoteRequest, type RequestToQuote } from './quote-request.ts';
-import { type ArtifactList, describeArtifacts } from './read-artifacts.ts';
-import { createFigureReader, type FigureReader } from './read-figures.ts';
-import { createHealthReader, type HealthReader } from './read-health.ts';
+import { followTask, type TaskEvent } from './observation/follow-task.ts';
+import { createObservationGate } from './observation/limit-observations.ts';
+import { createTaskWatchers } from './observation/watch-task.ts';
+import { createPollEngine, type PollEngine } from './polling/poll-engine.ts';
 import { createRelay, type Relay } from './relay/relay.ts';
+import { createFigureReader, type FigureReader } from './reports/read-figures.ts';
+import { createHealthReader, type HealthReader } from './reports/read-health.ts';
 import { createResponse, type ResponseAnswer } from './responses/create-response.ts';
-import { createObservationGate } from './responses/limit-observations.ts';
 import { retrieveResponse } from './responses/retrieve-response.ts';
-import { retryTask } from './retry-task.ts';
-import { renderedVideo, taskView, videoObject } from './show-task.ts';
-import { submitGeneric, submitVideo } from './submit-surfaces.ts';
-import { type ChannelTrial, tryChannel } from './try-channel.ts';
+import { cancelTask } from './state/cancel-task.ts';
+import { renderedVideo, taskView, videoObject } from './state/describe-task.ts';
+import { ownTasks } from './state/own-tasks.ts';
+import { jsonRequest, type RequestManner } from './submission/json-request.ts';
+import { type CallableModel, listModels } from './submission/list-models.ts';
+import { quoteRequest, type RequestToQuote } from './submission/quote-request.ts';
+import { retryTask } from './submission/retry-task.ts';
+import { submitGeneric, submitVideo } from './submission/submit-surfaces.ts';
 import type { Caller, ClientRequest, TaskDeps, TaskServices } from './types.ts';
-import { createTaskWatchers } from './watch-task.ts';
+import { protocolContext } from './vendor/build-contexts.ts';
+import { type ChannelTrial, tryChannel } from './vendor/try-channel.ts';
 import { createWebhooks, type Webhooks } from './webhooks/webhooks.ts';
 
 /**

@@ -4,11 +4,11 @@ import type { Clock, FairLimiter, Json, JsonObject, Logger, WatchCache } from '.
 import type { LoadedPlugin, Pin } from '../plugins/index.ts';
 import type { ApiKeyRecord, Counters, Store, TaskRecord, UserRecord } from '../store/ports/index.ts';
 import type { ServiceAccountTokens, Upstream } from '../upstream/index.ts';
+import type { DownloadGate } from './artifacts/limit-downloads.ts';
+import type { LinkLimits } from './artifacts/limit-links.ts';
 import type { RepeatGate } from './idempotency/limit-repeats.ts';
-import type { DownloadGate } from './limit-downloads.ts';
-import type { LinkLimits } from './limit-links.ts';
-import type { ObservationGate, ObservationLimits } from './responses/limit-observations.ts';
-import type { TaskWatchers } from './watch-task.ts';
+import type { ObservationGate, ObservationLimits } from './observation/limit-observations.ts';
+import type { TaskWatchers } from './observation/watch-task.ts';
 import type { WebhookServices } from './webhooks/webhooks.ts';
 
 export type TaskLimits = {

@@ -3,12 +3,13 @@
  * timeouts, and mail.
  * May touch: sockets and name resolution. Never touches: the database, plugins, users.
  */
-export { type AskProvider, openProvider, type ProviderAnswer, type ProviderRequest } from './ask-provider.ts';
+
 export { canonicalHost } from './canonical-host.ts';
+export { isInRanges, judgeAddress } from './check-address.ts';
 export { isFieldValue, isHeaderName, isHostHeader, MAX_HEADERS } from './check-request.ts';
 export { createUpstream, type UpstreamOptions } from './create-upstream.ts';
-export { isInRanges, judgeAddress } from './judge-address.ts';
 export type * from './mail-types.ts';
+export { type AskProvider, openProvider, type ProviderAnswer, type ProviderRequest } from './provider-requests.ts';
 export { createSendMail } from './send-mail.ts';
 export {
   createServiceAccountTokens,

@@ -3,8 +3,8 @@ import http from 'node:http';
 import https from 'node:https';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
 import type { Logger } from '../kernel/index.ts';
+import { isInRanges, judgeAddress } from './check-address.ts';
 import { AddressRefused } from './failures.ts';
-import { isInRanges, judgeAddress } from './judge-address.ts';
 
 export type ResolvedAddress = { address: string; family: number };
 /** All addresses of a name, in the order in which they should be tried; rejects when there is none. */

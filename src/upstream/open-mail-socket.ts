@@ -1,8 +1,8 @@
 import { lookup as systemLookup } from 'node:dns/promises';
 import { connect, isIP, type Socket } from 'node:net';
 import { err, ok, type Result } from '../kernel/index.ts';
+import { judgeAddress } from './check-address.ts';
 import { errorCode } from './failures.ts';
-import { judgeAddress } from './judge-address.ts';
 import type { Resolve } from './open-connections.ts';
 
 /** Addresses that are tried, each for its share of the time. */

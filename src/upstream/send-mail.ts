@@ -1,6 +1,6 @@
 import type SMTPConnection from 'nodemailer/lib/smtp-connection';
 import { redactSecrets, sanitizeMessage } from '../kernel/index.ts';
-import { judgeAddress } from './judge-address.ts';
+import { judgeAddress } from './check-address.ts';
 import type { MailFailure, MailOutcome, MailServer, MailStep, SendMail } from './mail-types.ts';
 import type { Resolve } from './open-connections.ts';
 import { openMailSocket, resolveMailServer } from './open-mail-socket.ts';

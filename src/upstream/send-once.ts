@@ -3,7 +3,7 @@ import https from 'node:https';
 import type { Socket } from 'node:net';
 import { err, ok, type Result } from '../kernel/index.ts';
 import { abortedFailure, brokenFailure, connectFailure, failure, refused } from './failures.ts';
-import { giveReadMemoryBack } from './give-read-memory-back.ts';
+import { giveReadMemoryBack } from './free-read-memory.ts';
 import type { Connections, Route } from './open-connections.ts';
 import type { UpstreamFailure, UpstreamRequest } from './types.ts';
 import type { Deadline, Deadlines } from './watch-deadlines.ts';

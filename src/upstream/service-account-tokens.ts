@@ -10,8 +10,8 @@ import {
   sha256Hex,
   type WatchCache,
 } from '../kernel/index.ts';
-import { openProvider } from './ask-provider.ts';
 import { isFieldValue } from './check-request.ts';
+import { openProvider } from './provider-requests.ts';
 import type { Upstream } from './types.ts';
 
 export type ServiceAccountToken = {

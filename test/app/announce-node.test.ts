@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
-import { announceNode, type NodePresence } from '../../src/app/announce-node.ts';
-import { fingerprintSecrets } from '../../src/app/load-secrets.ts';
+import { fingerprintSecrets } from '../../src/app/config/load-secrets.ts';
+import { announceNode, type NodePresence } from '../../src/app/operations/announce-node.ts';
 import { newUuid, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { openStore } from '../../src/store/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createLedgerCheck } from '../../src/app/check-ledger.ts';
+import { createLedgerCheck } from '../../src/app/operations/check-ledger.ts';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { openStore } from '../../src/store/index.ts';
 import { recordingLogger } from '../http/kit-harness.ts';

@@ -2,9 +2,9 @@ import { describe, expect, test } from 'bun:test';
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readConfig } from '../../src/app/config.ts';
-import { VARIABLES } from '../../src/app/config-variables.ts';
-import { configurationDocument, describeConfig } from '../../src/app/describe-config.ts';
+import { readConfig } from '../../src/app/config/config.ts';
+import { VARIABLES } from '../../src/app/config/config-variables.ts';
+import { configurationDocument, describeConfig } from '../../src/app/config/describe-config.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'taskgate-config-'));
 const pem = join(folder, 'cert.pem');

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fingerprintSecrets, loadSecrets, SECRETS_FILE } from '../../src/app/load-secrets.ts';
+import { fingerprintSecrets, loadSecrets, SECRETS_FILE } from '../../src/app/config/load-secrets.ts';
 
 const folder = () => mkdtempSync(join(tmpdir(), 'taskgate-secrets-'));
 const unset = { sessionSecret: '', sessionSecretPrevious: [], cryptoSecret: '', cryptoSecretPrevious: [] };
@@ -33,7 +33,7 @@ test('of the configuration stand above the file; without need the file is not ma
 
 test('two processes that start at once keep one pair', async () => {
   const dir = folder();
-  const script = `import { loadSecrets } from ${JSON.stringify(new URL('../../src/app/load-secrets.ts', import.meta.url).pathname)};
+  const script = `import { loadSecrets } from ${JSON.stringify(new URL('../../src/app/config/load-secrets.ts', import.meta.url).pathname)};
     process.stdout.write(JSON.stringify(loadSecrets(${JSON.stringify(unset)}, ${JSON.stringify(dir)})));`;
   const runs = await Promise.all(
     [1, 2, 3].map(async () => {

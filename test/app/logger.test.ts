@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
-import { createLogger } from '../../src/app/logger.ts';
-import { redactFields, redactText } from '../../src/app/redact-fields.ts';
+import { createLogger } from '../../src/app/logging/logger.ts';
+import { redactFields, redactText } from '../../src/app/logging/redact-fields.ts';
 import type { Logger } from '../../src/kernel/index.ts';
 
 const SECRET = 'hunter2-hunter2-hunter2';

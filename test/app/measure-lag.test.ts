@@ -1,6 +1,6 @@
 import { test } from 'bun:test';
 import { Registry } from 'prom-client';
-import { measureLag } from '../../src/app/measure-lag.ts';
+import { measureLag } from '../../src/app/operations/event-loop-lag.ts';
 import { systemClock } from '../../src/kernel/index.ts';
 import { until } from '../support/until.ts';
 

@@ -2,14 +2,14 @@
 import { afterEach, expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { authSettings } from '../../src/app/auth-settings.ts';
+import { authSettings } from '../../src/app/config/auth-settings.ts';
 import { createLiveOptions, type LiveOptions } from '../../src/app/live-options.ts';
+import { configuredAddress, type NodeAddress } from '../../src/app/operations/public-address.ts';
 import { describeRisks } from '../../src/app/options/describe-risks.ts';
 import { describeStatus } from '../../src/app/options/describe-status.ts';
 import { OPTION_KEYS, type OptionKey, ruleOf } from '../../src/app/options/option-catalogue.ts';
-import { createOptionDesk } from '../../src/app/options/option-desk.ts';
 import { readOptions } from '../../src/app/options/read-options.ts';
-import { configuredAddress, type NodeAddress } from '../../src/app/public-address.ts';
+import { createOptionDesk } from '../../src/app/options/settings-service.ts';
 import { rootHasOtherWayIn } from '../../src/auth/index.ts';
 import type { OptionDesk, OptionView } from '../../src/http/index.ts';
 import { createSecretBox, type Logger, silentLogger, systemClock } from '../../src/kernel/index.ts';

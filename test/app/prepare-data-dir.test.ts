@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { chmodSync, mkdtempSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { prepareDataDir } from '../../src/app/prepare-data-dir.ts';
+import { prepareDataDir } from '../../src/app/operations/prepare-data-dir.ts';
 
 const folder = () => mkdtempSync(join(tmpdir(), 'taskgate-dir-'));
 

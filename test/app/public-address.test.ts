@@ -1,13 +1,13 @@
 /** Where links lead: what names the gateway's address, in which order, and what is said while nothing does. */
 import { describe, expect, test } from 'bun:test';
-import { readOptions } from '../../src/app/options/read-options.ts';
 import {
   configuredAddress,
   describeMissingAddress,
   type NodeAddress,
   serverAddress,
   taskPublicAddress,
-} from '../../src/app/public-address.ts';
+} from '../../src/app/operations/public-address.ts';
+import { readOptions } from '../../src/app/options/read-options.ts';
 import { createSecretBox } from '../../src/kernel/index.ts';
 import { startTaskgate } from './run-taskgate.ts';
 

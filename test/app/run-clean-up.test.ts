@@ -2,7 +2,7 @@ import { Database } from 'bun:sqlite';
 import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { join } from 'node:path';
 import { SQL } from 'bun';
-import { startCleanUp } from '../../src/app/run-clean-up.ts';
+import { startCleanUp } from '../../src/app/operations/run-clean-up.ts';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { recordingLogger } from '../http/kit-harness.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';

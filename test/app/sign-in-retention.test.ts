@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { signInRetention } from '../../src/app/sign-in-retention.ts';
+import { signInRetention } from '../../src/app/config/sign-in-retention.ts';
 import { createCleanUp } from '../../src/auth/index.ts';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { openTestStore } from '../auth/harness.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { createStopList } from '../../src/app/stop-list.ts';
+import { createStopList } from '../../src/app/shutdown.ts';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 
 test('stops in the opposite order, once, and past a step that fails', async () => {

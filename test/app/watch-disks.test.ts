@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createDiskWatch, type DiskReading } from '../../src/app/watch-disks.ts';
+import { createDiskWatch, type DiskReading } from '../../src/app/operations/watch-disks.ts';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 
 const folder = () => mkdtempSync(join(tmpdir(), 'taskgate-disk-'));

@@ -6,7 +6,7 @@ import { createSecurityProofs } from '../../src/auth/proofs/security-proofs.ts';
 import type { SessionPrincipal } from '../../src/auth/require-session.ts';
 import { createAccessTokens } from '../../src/auth/tokens/access-tokens.ts';
 import { claimsToBeOurs } from '../../src/auth/tokens/panel-jwt.ts';
-import { createVerifiedMemory } from '../../src/auth/tokens/remember-verified.ts';
+import { createVerifiedMemory } from '../../src/auth/tokens/verified-token-cache.ts';
 import { type Clock, newUuid } from '../../src/kernel/index.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock } from './test-clock.ts';

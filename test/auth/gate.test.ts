@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { createGate } from '../../src/auth/limits/gate.ts';
+import { createGate } from '../../src/auth/limits/limit-password-hashing.ts';
 import { refusal } from './refusal.ts';
 
 test('flood: who comes when the queue is full is told to come back, and nothing of his begins', async () => {

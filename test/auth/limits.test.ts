@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { addressKey } from '../../src/auth/limits/address-key.ts';
-import { createGate } from '../../src/auth/limits/gate.ts';
 import { createGuessLimit } from '../../src/auth/limits/limit-guesses.ts';
+import { createGate } from '../../src/auth/limits/limit-password-hashing.ts';
 import { createRequestLimit } from '../../src/auth/limits/limit-requests.ts';
 import { createMemoryCounters } from '../../src/store/index.ts';
 import { at } from '../support/deciding-ip.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { Elysia, t } from 'elysia';
-import { ok, strictObject } from '../../src/http/kit.ts';
+import { ok, strictObject } from '../../src/http/pipeline/route-kit.ts';
 import { call, openKit } from './kit-harness.ts';
 
 describe('a route without access is refused at the start', () => {

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { connect } from 'node:net';
 import { Elysia } from 'elysia';
-import { ok } from '../../src/http/kit.ts';
-import { type Listening, listen } from '../../src/http/serve.ts';
+import { type Listening, listen } from '../../src/http/pipeline/listen.ts';
+import { ok } from '../../src/http/pipeline/route-kit.ts';
 import { openKit } from './kit-harness.ts';
 
 const app = openKit({

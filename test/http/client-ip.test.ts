@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { createClientAddresses, createClientIp, isLoopback } from '../../src/http/client-ip.ts';
+import { createClientAddresses, createClientIp, isLoopback } from '../../src/http/pipeline/client-ip.ts';
 import { AppError, systemClock } from '../../src/kernel/index.ts';
 import { at } from '../support/deciding-ip.ts';
 import { call, openKit } from './kit-harness.ts';

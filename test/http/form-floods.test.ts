@@ -1,9 +1,9 @@
 /** Forms of many tiny parts: small on the wire, and once the square of their number in time. */
 import { expect, test } from 'bun:test';
 import { join } from 'node:path';
-import { openUploads } from '../../src/http/open-uploads.ts';
-import { createUploadRoom } from '../../src/http/share-upload-room.ts';
-import { readClientRequest } from '../../src/http/v1/read-client-request.ts';
+import { openUploads } from '../../src/http/bodies/open-uploads.ts';
+import { readClientRequest } from '../../src/http/bodies/read-client-request.ts';
+import { createUploadRoom } from '../../src/http/bodies/upload-budget.ts';
 import { AppError, silentLogger } from '../../src/kernel/index.ts';
 import { temporaryFolder } from '../support/gateway.ts';
 

@@ -1,7 +1,7 @@
 /** Connections that clients keep after an answer for which the limit of idle time was off. */
 import { afterAll, expect, test } from 'bun:test';
 import { connect } from 'node:net';
-import { type Listening, listen } from '../../src/http/serve.ts';
+import { type Listening, listen } from '../../src/http/pipeline/listen.ts';
 import { type ServerEvent, sendEvents } from '../../src/http/v1/send-events.ts';
 import { until } from '../support/until.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { authSettings } from '../../src/app/auth-settings.ts';
+import { authSettings } from '../../src/app/config/auth-settings.ts';
 import { isOptionKey, ruleOf } from '../../src/app/options/option-catalogue.ts';
 import { readOptions } from '../../src/app/options/read-options.ts';
 import { createSecretBox } from '../../src/kernel/index.ts';

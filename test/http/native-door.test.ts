@@ -2,8 +2,8 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { panelManifest } from '../../build/panel/manifest.gen.ts';
-import { openUploads } from '../../src/http/open-uploads.ts';
-import { createUploadRoom } from '../../src/http/share-upload-room.ts';
+import { openUploads } from '../../src/http/bodies/open-uploads.ts';
+import { createUploadRoom } from '../../src/http/bodies/upload-budget.ts';
 import { createNativeRoutes } from '../../src/http/v1/native-routes.ts';
 import { AppError, silentLogger } from '../../src/kernel/index.ts';
 import { reservedBy } from '../../src/plugins/routes/route-paths.ts';

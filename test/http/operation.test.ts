@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { listen } from '../../src/http/serve.ts';
+import { listen } from '../../src/http/pipeline/listen.ts';
 import { call, openKit } from './kit-harness.ts';
 
 describe('health', () => {

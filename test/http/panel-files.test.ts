@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { PanelManifest } from '../../src/http/panel-manifest.ts';
+import type { PanelManifest } from '../../src/http/panel-files/panel-manifest.ts';
 import { call, openKit } from './kit-harness.ts';
 
 const SCRIPT = 'console.log("panel");'.repeat(50);

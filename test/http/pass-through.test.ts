@@ -4,8 +4,8 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import net from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { type Listening, listen } from '../../src/http/serve.ts';
-import { passChunks } from '../../src/http/v1/pass-chunks.ts';
+import { type Listening, listen } from '../../src/http/pipeline/listen.ts';
+import { passChunks } from '../../src/http/v1/stream-chunks.ts';
 import type { Upstream } from '../../src/upstream/index.ts';
 import {
   type Exchange,

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import type { ApiPrincipal } from '../../src/auth/index.ts';
-import { forwardRelayed } from '../../src/http/v1/answer-relayed.ts';
+import { forwardRelayed } from '../../src/http/v1/relay-response.ts';
 import { contentResponse } from '../../src/http/v1/send-content.ts';
 import type { RelayAnswer, Tasks } from '../../src/tasks/index.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { Elysia } from 'elysia';
 import { createRequestLimit, createUserLimit } from '../../src/auth/limits/limit-requests.ts';
-import { type Kit, ok } from '../../src/http/kit.ts';
+import { type Kit, ok } from '../../src/http/pipeline/route-kit.ts';
 import { AppError } from '../../src/kernel/index.ts';
 import { createMemoryCounters } from '../../src/store/index.ts';
 import { call, openKit } from './kit-harness.ts';

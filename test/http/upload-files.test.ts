@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { join } from 'node:path';
-import { openUploads } from '../../src/http/open-uploads.ts';
-import { createUploadRoom } from '../../src/http/share-upload-room.ts';
+import { openUploads } from '../../src/http/bodies/open-uploads.ts';
+import { createUploadRoom } from '../../src/http/bodies/upload-budget.ts';
 import { silentLogger } from '../../src/kernel/index.ts';
 import { temporaryFolder } from '../support/gateway.ts';
 

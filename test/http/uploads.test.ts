@@ -5,10 +5,10 @@ import { mkdirSync, readdirSync, readlinkSync, rmSync, statSync, writeFileSync }
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { Elysia } from 'elysia';
-import { openUploads, type UploadFolder } from '../../src/http/open-uploads.ts';
-import { type Listening, listen } from '../../src/http/serve.ts';
-import { createUploadRoom } from '../../src/http/share-upload-room.ts';
-import { readClientRequest } from '../../src/http/v1/read-client-request.ts';
+import { openUploads, type UploadFolder } from '../../src/http/bodies/open-uploads.ts';
+import { readClientRequest } from '../../src/http/bodies/read-client-request.ts';
+import { createUploadRoom } from '../../src/http/bodies/upload-budget.ts';
+import { type Listening, listen } from '../../src/http/pipeline/listen.ts';
 import { silentLogger } from '../../src/kernel/index.ts';
 import type { ClientRequest } from '../../src/tasks/index.ts';
 import { temporaryFolder, until } from '../support/gateway.ts';

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import type { NodeReport } from '../../src/panel/api/types.ts';
 import { listChanges, listFacts } from '../../src/panel/pages/audit/list-changes.ts';
-import { judgeSystem } from '../../src/panel/pages/system/judge-system.ts';
+import { judgeSystem } from '../../src/panel/pages/system/system-health.ts';
 import { findFlaws, heading, password, screens, see, setOptions, useOnePanel } from './harness.ts';
 
 const { origin, root, openAs, keepRootPage } = useOnePanel(async (admin) => {

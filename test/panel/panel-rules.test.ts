@@ -7,7 +7,7 @@ import { objectToPassword, objectToUsername } from '../../src/panel/pages/setup/
 import { readSetupToken } from '../../src/panel/pages/setup/read-setup-token.ts';
 import { describeDevice } from '../../src/panel/session/describe-device.ts';
 import { safeRedirect } from '../../src/panel/session/safe-redirect.ts';
-import { chooseMark } from '../../src/panel/ui/plugin-mark.ts';
+import { chooseMark } from '../../src/panel/ui/data/plugin-mark.ts';
 import { stillToCome } from '../../src/panel/ui/still-to-come.ts';
 
 const languages = await Promise.all(

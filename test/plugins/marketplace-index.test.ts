@@ -1,6 +1,6 @@
 /** The reader of marketplace indexes, entry by entry: what it takes, what it skips and why, what it hides. */
 import { describe, expect, test } from 'bun:test';
-import { judgeState } from '../../src/plugins/marketplace/judge-state.ts';
+import { judgeState } from '../../src/plugins/marketplace/install-state.ts';
 import { indexLocation, parseMarketSources } from '../../src/plugins/marketplace/market-sources.ts';
 import { newestVersion } from '../../src/plugins/marketplace/order-versions.ts';
 import { readIndex } from '../../src/plugins/marketplace/read-index.ts';

@@ -34,7 +34,7 @@ describe('allowed', () => {
     ['src/main.ts', "void import('./sandbox/child.ts'); void import('./app/index.ts');"],
     ['src/panel/a.ts', "import type { App } from '../http/index.ts';"],
     ['src/kernel/clock.ts', 'export const now = () => Date.now();'],
-    ['src/http/serve.ts', 'Bun.serve({\n  fetch(request) {\n    return handle(request);\n  },\n});'],
+    ['src/http/pipeline/listen.ts', 'Bun.serve({\n  fetch(request) {\n    return handle(request);\n  },\n});'],
     ['src/tasks/a.ts', "// import { x } from '../auth/index.ts';\n/**\n * import('../http/index.ts')\n */"],
   ])('%s: %s', (path, text) => expect(checkLayers(tree({ [path]: text }))).toEqual([]));
 });

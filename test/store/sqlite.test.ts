@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
+import { createGroupWriter } from '../../src/store/drivers/group-commit.ts';
 import { createTransactionGuard } from '../../src/store/drivers/guard-transactions.ts';
-import { createGroupWriter } from '../../src/store/drivers/write-in-groups.ts';
 import { migrateStore, openStore } from '../../src/store/index.ts';
 import { until } from '../support/until.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
-import { readConfig } from '../../src/app/config.ts';
-import { receiverList } from '../../src/app/receiver-list.ts';
+import { readConfig } from '../../src/app/config/config.ts';
+import { receiverList } from '../../src/app/config/webhook-receivers.ts';
 import { shownUrl } from '../../src/tasks/index.ts';
 import { createCallbackUrls } from '../../src/tasks/webhooks/callback-urls.ts';
 

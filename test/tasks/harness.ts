@@ -3,7 +3,7 @@ import { setDefaultTimeout } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createDemoVendor } from '../../src/app/demo-vendor/index.ts';
-import { createPluginFacts } from '../../src/app/plugin-facts.ts';
+import { createPluginFacts } from '../../src/app/operations/plugin-facts.ts';
 import { createBilling } from '../../src/billing/index.ts';
 import { type ChannelInput, createChannels } from '../../src/channels/index.ts';
 import {

@@ -1,8 +1,8 @@
 /** File placeholders in JSON bodies: every rule of the contract's table, and what goes out on the wire. */
 import { describe, expect, test } from 'bun:test';
 import type { Json } from '../../src/kernel/index.ts';
-import { inlineFiles } from '../../src/tasks/inline-files.ts';
 import type { RequestFile } from '../../src/tasks/types.ts';
+import { inlineFiles } from '../../src/tasks/vendor/inline-files.ts';
 
 /** Hands its bytes out `step` at a time. */
 const file = (field: string, bytes: Uint8Array | string, mimeType = 'image/png', step = 1 << 20): RequestFile => {

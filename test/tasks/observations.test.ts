@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { createObservationGate } from '../../src/tasks/responses/limit-observations.ts';
+import { createObservationGate } from '../../src/tasks/observation/limit-observations.ts';
 
 const LIMITS = { node: 5, plugin: 4, user: 3, key: 2 };
 const observer = (pluginKey: string, userId: number, keyId: number | null) => ({ pluginKey, userId, keyId });

@@ -2,8 +2,8 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import { type Clock, systemClock } from '../../src/kernel/index.ts';
 import { storeErrors } from '../../src/store/errors.ts';
 import type { PolledTask, Store, TaskRecord } from '../../src/store/ports/index.ts';
-import { createPollLanes, type PollStage } from '../../src/tasks/poll-lanes.ts';
-import { createPollWriter } from '../../src/tasks/write-together.ts';
+import { createPollWriter } from '../../src/tasks/polling/batch-poll-writes.ts';
+import { createPollLanes, type PollStage } from '../../src/tasks/polling/channel-queues.ts';
 import { addRunningTask, describeEachStore, leaseOf } from '../contract/each-store.ts';
 
 describe('the lane of a channel', () => {

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'bun:test';
 import type { Clock, Json } from '../../src/kernel/index.ts';
 import type { TaskRecord } from '../../src/store/ports/index.ts';
-import { artifactCapability, verifyCapability } from '../../src/tasks/artifact-links.ts';
-import { isLinkOver } from '../../src/tasks/issue-artifact-links.ts';
-import { leadsHere } from '../../src/tasks/own-addresses.ts';
-import { firstPollDelayMs, nextPollDelayMs, retryAfterMs } from '../../src/tasks/poll-schedule.ts';
-import { renderedVideo, replacePrivateIds, taskView, videoObject } from '../../src/tasks/show-task.ts';
-import { trimSnapshot } from '../../src/tasks/trim-data.ts';
+import { artifactCapability, verifyCapability } from '../../src/tasks/artifacts/artifact-links.ts';
+import { isLinkOver } from '../../src/tasks/artifacts/issue-artifact-links.ts';
+import { leadsHere } from '../../src/tasks/artifacts/own-addresses.ts';
+import { renderedVideo, replacePrivateIds, taskView, videoObject } from '../../src/tasks/state/describe-task.ts';
+import { trimSnapshot } from '../../src/tasks/state/trim-data.ts';
 import type { TaskLimits } from '../../src/tasks/types.ts';
+import { firstPollDelayMs, nextPollDelayMs, retryAfterMs } from '../../src/tasks/vendor/poll-schedule.ts';
 
 const task = (change: Partial<TaskRecord> = {}): TaskRecord => ({
   id: 1,

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ParsedBatchItem } from '../../src/plugins/index.ts';
 import type { Store, TaskRecord } from '../../src/store/ports/index.ts';
-import { readVendorAccount } from '../../src/tasks/read-vendor-account.ts';
+import { readVendorAccount } from '../../src/tasks/vendor/read-vendor-account.ts';
 import { describeEachStore } from '../contract/each-store.ts';
 import { startSandbox } from '../plugins/support.ts';
 import { addCaller, ended, jsonRequest, PRICE, startEngine } from './harness.ts';

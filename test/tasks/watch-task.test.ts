@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { type Clock, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { openStore } from '../../src/store/index.ts';
 import type { Store, TaskRecord } from '../../src/store/ports/index.ts';
-import { createTaskWatchers, watchTask } from '../../src/tasks/watch-task.ts';
+import { createTaskWatchers, watchTask } from '../../src/tasks/observation/watch-task.ts';
 import { leaseOf, newTask } from '../contract/each-store.ts';
 import { until } from '../support/gateway.ts';
 

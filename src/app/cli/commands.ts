@@ -45,10 +45,10 @@ export const COMMANDS: readonly CommandSpec[] = [
       'data-dir': dataDir,
     },
     more: async () => {
-      const { describeConfig } = await import('../describe-config.ts');
+      const { describeConfig } = await import('../config/describe-config.ts');
       return `Environment variables:\n\n${describeConfig()}`;
     },
-    load: () => import('./serve.ts'),
+    load: () => import('./commands/serve.ts'),
   },
   {
     name: 'plugin new',
@@ -60,14 +60,14 @@ export const COMMANDS: readonly CommandSpec[] = [
     more: async () =>
       'Writes KEY.js, KEY.fixture.json, v1.d.ts and jsconfig.json, and overwrites nothing. NAME is the display name; the key is made of it: "Paper Films"\n' +
       'gives paper-films.',
-    load: () => import('./new-plugin.ts'),
+    load: () => import('./commands/new-plugin.ts'),
   },
   {
     name: 'plugin lint',
     summary: 'check plugin files',
     positionals: ['FILE...'],
     options: {},
-    load: () => import('./lint-plugin.ts'),
+    load: () => import('./commands/lint-plugin.ts'),
   },
   {
     name: 'plugin test',
@@ -86,7 +86,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       'A case has "expected", which must equal the result as JSON, or "expectedError", a part of the message; with neither the hook must only not throw.\n' +
       '--update gives the latter an "expected" and changes nothing else: no expectation that is there, no formatting. It writes no "expectedError": a\n' +
       'case that throws stays failed until you say that it is meant to. A result that is another one each time is not written either.',
-    load: () => import('./test-plugin.ts'),
+    load: () => import('./commands/test-plugin.ts'),
   },
   {
     name: 'plugin bench',
@@ -97,7 +97,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       seconds: { type: 'string', value: 'N', doc: 'how long to measure, all hooks together (default 3)' },
     },
     more: async () => 'Results are not judged. Exit code 1: a case went over the limit of a call, or could not be run.',
-    load: () => import('./bench-plugin.ts'),
+    load: () => import('./commands/bench-plugin.ts'),
   },
   {
     name: 'plugin dev',
@@ -119,7 +119,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       'is not served: the last good one goes on. Takes nothing from the environment.\n\n' +
       '--record takes credentials and tokens out of the arguments first; "expected" is what the hook makes of those. A new file freezes the clock with\n' +
       '"unixNow"; in a file without it, a result that hangs on the clock or on chance is recorded without "expected".',
-    load: () => import('./dev-plugin.ts'),
+    load: () => import('./commands/dev-plugin.ts'),
   },
   {
     name: 'marketplace build',
@@ -140,21 +140,21 @@ export const COMMANDS: readonly CommandSpec[] = [
     more: async () =>
       'Plugins lie at DIR/KEY/VERSION.js or DIR/*.js, logos beside the latest version as KEY.svg or KEY.png. The same folder gives the same index.\n' +
       'A version that the index has already cannot get another source. Nothing is written while a plugin has a fault.',
-    load: () => import('./build-marketplace.ts'),
+    load: () => import('./commands/build-marketplace.ts'),
   },
   {
     name: 'marketplace check',
     summary: 'hold the index of a folder against its files',
     positionals: ['DIR'],
     options: {},
-    load: () => import('./check-marketplace.ts'),
+    load: () => import('./commands/check-marketplace.ts'),
   },
   {
     name: 'admin create-root',
     summary: 'create the first administrator',
     positionals: [],
     options: account,
-    load: () => import('./create-root.ts'),
+    load: () => import('./commands/create-root.ts'),
   },
   {
     name: 'admin reset-password',
@@ -167,7 +167,7 @@ export const COMMANDS: readonly CommandSpec[] = [
         doc: 'remove two-factor, backup codes, passkeys, the personal access token, bound identities and the mail address as well: for a lost authenticator or an account that was broken into',
       },
     },
-    load: () => import('./reset-password.ts'),
+    load: () => import('./commands/reset-password.ts'),
   },
   {
     name: 'migrate',
@@ -177,7 +177,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       'dry-run': { type: 'boolean', doc: 'only list what would be done, and what would stop a start' },
       'data-dir': dataDir,
     },
-    load: () => import('./migrate.ts'),
+    load: () => import('./commands/migrate.ts'),
   },
   {
     name: 'healthcheck',
@@ -187,27 +187,27 @@ export const COMMANDS: readonly CommandSpec[] = [
       host: { type: 'string', value: 'HOST', doc: 'address to ask (stands above HOST)' },
       port: { type: 'string', value: 'PORT', doc: 'port to ask (stands above PORT)' },
     },
-    load: () => import('./healthcheck.ts'),
+    load: () => import('./commands/healthcheck.ts'),
   },
   {
     name: 'doctor',
     summary: 'check database, ledger, secrets and folders; may run beside a gateway',
     positionals: [],
     options: { 'data-dir': dataDir },
-    load: () => import('./doctor.ts'),
+    load: () => import('./commands/doctor.ts'),
   },
   {
     name: 'demo-vendor',
     summary: 'run a vendor to try the gateway with, offline',
     positionals: [],
     options: { port: { type: 'string', value: 'PORT', doc: 'port to listen on (default 4010)' } },
-    load: () => import('./demo-vendor.ts'),
+    load: () => import('./commands/demo-vendor.ts'),
   },
   {
     name: 'version',
     summary: 'print the version',
     positionals: [],
     options: {},
-    load: () => import('./version.ts'),
+    load: () => import('./commands/version.ts'),
   },
 ];

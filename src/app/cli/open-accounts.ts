@@ -4,12 +4,12 @@ import { createSecretBox, type JsonObject, silentLogger, systemClock } from '../
 import { createMemoryCounters, createMemorySuccessLists, createNoSessionCache, openStore } from '../../store/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import { createSendMail, createUpstream } from '../../upstream/index.ts';
-import { authConfig, authSettings } from '../auth-settings.ts';
-import { loadSecrets } from '../load-secrets.ts';
-import { createOptionDesk } from '../options/option-desk.ts';
+import { authConfig, authSettings } from '../config/auth-settings.ts';
+import { loadSecrets } from '../config/load-secrets.ts';
+import { prepareDataDir } from '../operations/prepare-data-dir.ts';
+import { configuredNode } from '../operations/public-address.ts';
 import { readOptions } from '../options/read-options.ts';
-import { prepareDataDir } from '../prepare-data-dir.ts';
-import { configuredNode } from '../public-address.ts';
+import { createOptionDesk } from '../options/settings-service.ts';
 import { CommandError, type CommandInput } from './command.ts';
 import { readSettings } from './read-settings.ts';
 

@@ -1,5 +1,5 @@
-import { type ConfigOverrides, loadConfig } from '../config.ts';
-import type { Config, VariableName } from '../config-variables.ts';
+import { type ConfigOverrides, loadConfig } from '../config/config.ts';
+import type { Config, VariableName } from '../config/config-variables.ts';
 import { CommandError, type CommandInput, option, UsageError } from './command.ts';
 
 const FLAGS: readonly (readonly [flag: string, variable: VariableName])[] = [

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { silentLogger, systemClock } from '../../kernel/index.ts';
 import { createSandbox, type Sandbox, type SandboxLimits } from '../../sandbox/index.ts';
-import { readConfig } from '../config.ts';
-import { sandboxCommand, sandboxLimits } from '../sandbox-settings.ts';
+import { readConfig } from '../config/config.ts';
+import { sandboxCommand, sandboxLimits } from '../config/sandbox-settings.ts';
 import { CommandError } from './command.ts';
 
 /**

@@ -1,8 +1,8 @@
 import { tryOidc } from '../../auth/index.ts';
 import type { OptionTestResult, OptionTests } from '../../http/index.ts';
 import { type MailStep, openProvider, type Upstream } from '../../upstream/index.ts';
-import { oidcSettings } from '../auth-settings.ts';
-import { withoutSlash } from '../public-address.ts';
+import { oidcSettings } from '../config/auth-settings.ts';
+import { withoutSlash } from '../operations/public-address.ts';
 import type { OptionValues } from './read-options.ts';
 import { type Feature, missingFor } from './requirements.ts';
 import { recordSteps } from './trials/record-steps.ts';

@@ -5,7 +5,7 @@ import { localOrigin } from '../../auth/index.ts';
 import { type Clock, isObject, type Logger, parseJson, randomToken } from '../../kernel/index.ts';
 import type { HookCall, Manifest, PluginFault } from '../../plugins/index.ts';
 import { CommandError } from '../cli/command.ts';
-import { readConfig } from '../config.ts';
+import { readConfig } from '../config/config.ts';
 import { type Gateway, startGateway } from '../start-gateway.ts';
 
 type DevOptions = {

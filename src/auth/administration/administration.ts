@@ -1,20 +1,20 @@
 import type { Clock, Logger } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import type { AuthSettings } from '../config.ts';
-import type { TellOwner } from '../mail/tell-owner.ts';
+import type { TellOwner } from '../mail/notify-owner.ts';
 import type { PasswordHashes } from '../passwords/password-hashes.ts';
 import type { SessionGate } from '../sessions/session-gate.ts';
 import type { PanelPrincipal } from '../types.ts';
 import { createRevokeLinks } from '../users/revoke-links.ts';
-import { createAdminister } from './administer.ts';
 import { createChangeQuota, type QuotaChange, type QuotaChanged } from './change-quota.ts';
-import { createChangeStanding, type StandingAction, type StandingChanged } from './change-standing.ts';
+import { createChangeStanding, type StandingAction, type StandingChanged } from './change-status-or-role.ts';
 import { createCreateUser, type NewAccount } from './create-user.ts';
 import { createDeleteUser, type UserDeleted } from './delete-user.ts';
 import type { AccountView } from './describe-account.ts';
 import { type AccountEdit, type AccountEdited, createEditUser } from './edit-user.ts';
-import { createLookUpAccounts, type LookUpAccounts } from './look-up-accounts.ts';
+import { createLookUpAccounts, type LookUpAccounts } from './list-accounts.ts';
 import { createResetFactors, type ResetFactors } from './reset-factors.ts';
+import { createAdminister } from './with-locked-accounts.ts';
 
 /** What administrators do to accounts. Who may do what to whom is `requireRank`'s to say, for every one of these. */
 export interface Administration extends LookUpAccounts {

@@ -2,9 +2,9 @@ import { type Clock, newUuid } from '../../kernel/index.ts';
 import type { Repositories, UserRecord } from '../../store/ports/index.ts';
 import { authErrors, invalidField } from '../errors.ts';
 import type { PanelPrincipal } from '../types.ts';
-import type { Administer } from './administer.ts';
 import { type AccountView, describeAccount } from './describe-account.ts';
-import { loadAccount } from './look-up-accounts.ts';
+import { loadAccount } from './list-accounts.ts';
+import type { Administer } from './with-locked-accounts.ts';
 
 export type QuotaChange = {
   mode: 'add' | 'subtract' | 'override';

@@ -9,11 +9,11 @@ import type { PanelPrincipal } from '../types.ts';
 import { setEmail } from '../users/own-email.ts';
 import { validateNewPassword, validateUsername } from '../users/validate-account.ts';
 import { validateDisplayName, validateGroup, validateRemark } from '../users/validate-details.ts';
-import { requireUnchanged } from './administer.ts';
 import { requireBalance } from './change-quota.ts';
 import { type AccountView, describeAccount } from './describe-account.ts';
-import { loadAccount } from './look-up-accounts.ts';
+import { loadAccount } from './list-accounts.ts';
 import { requireGrantableRole } from './rank-rules.ts';
+import { requireUnchanged } from './with-locked-accounts.ts';
 
 export type NewAccount = {
   username: string;

@@ -3,9 +3,9 @@ import type { Repositories } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
 import type { PanelPrincipal } from '../types.ts';
 import { eraseAccount } from '../users/erase-account.ts';
-import type { Administer } from './administer.ts';
 import { type AccountView, describeAccount } from './describe-account.ts';
-import { loadAccount } from './look-up-accounts.ts';
+import { loadAccount } from './list-accounts.ts';
+import type { Administer } from './with-locked-accounts.ts';
 
 /** What is left, and the name that it had. */
 export type UserDeleted = { user: AccountView; username: string };

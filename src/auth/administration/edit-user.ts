@@ -2,15 +2,15 @@ import type { Clock, JsonObject } from '../../kernel/index.ts';
 import type { AdminUserRecord, Store, UserChange } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
 import { requireMailAddress } from '../mail/mail-address.ts';
-import type { TellOwner } from '../mail/tell-owner.ts';
+import type { TellOwner } from '../mail/notify-owner.ts';
 import type { PasswordHashes } from '../passwords/password-hashes.ts';
 import type { PanelPrincipal } from '../types.ts';
 import { setEmail } from '../users/own-email.ts';
 import { validateNewPassword, validateUsername } from '../users/validate-account.ts';
 import { validateDisplayName, validateGroup, validateRemark } from '../users/validate-details.ts';
-import type { Administer } from './administer.ts';
 import { type AccountView, describeAccount } from './describe-account.ts';
-import { loadAccount } from './look-up-accounts.ts';
+import { loadAccount } from './list-accounts.ts';
+import type { Administer } from './with-locked-accounts.ts';
 
 /** What is left out stays as it is. */
 export type AccountEdit = {

@@ -3,10 +3,10 @@ import type { Repositories, UserRecord } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
 import { MAIL_PROVIDER } from '../mail/mail-address.ts';
 import type { NoticeSubject } from '../mail/notice-texts.ts';
-import type { TellOwner } from '../mail/tell-owner.ts';
+import type { TellOwner } from '../mail/notify-owner.ts';
 import type { PanelPrincipal } from '../types.ts';
 import { setEmail } from '../users/own-email.ts';
-import type { Administer } from './administer.ts';
+import type { Administer } from './with-locked-accounts.ts';
 
 /**
  * Takes from another's account something that signs in or confirms. Without two-factor or passkeys it is another account to protect, so

@@ -2,7 +2,7 @@ import ipaddr from 'ipaddr.js';
 import { type ApiKeyRecord, ROLE, type UserRecord } from '../../store/ports/index.ts';
 import type { AuthConfig } from '../config.ts';
 import { authErrors, invalidField } from '../errors.ts';
-import { requireVisible } from '../users/require-visible.ts';
+import { requireVisible } from '../users/reject-hidden-characters.ts';
 
 /** The fields of `POST /api/token`, all optional but the name; `PUT` takes any of them and `status`. */
 export type ApiKeyFields = {

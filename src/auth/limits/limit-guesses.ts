@@ -3,7 +3,7 @@ import type { Counters } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
 import type { DecidingIp } from '../types.ts';
 import { addressKey } from './address-key.ts';
-import { createGate } from './gate.ts';
+import { createGate } from './limit-password-hashing.ts';
 
 /** Failures only: 5 per 15 minutes and (account, address), 50 per hour and address. */
 const PER_ACCOUNT = { limit: 5, windowSeconds: 15 * 60 };

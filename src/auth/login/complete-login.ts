@@ -2,7 +2,7 @@ import type { Clock, Logger } from '../../kernel/index.ts';
 import type { Repositories, Store, UserRecord } from '../../store/ports/index.ts';
 import type { AuthConfig } from '../config.ts';
 import type { Flows, FlowTicket } from '../flows/flows.ts';
-import type { TellOwner } from '../mail/tell-owner.ts';
+import type { TellOwner } from '../mail/notify-owner.ts';
 import { bundleLogin, type SignedIn } from '../sessions/describe-session.ts';
 import { issueSession, type LoginMethod } from '../sessions/issue-session.ts';
 import type { RefreshTokens } from '../sessions/refresh-tokens.ts';

@@ -3,7 +3,7 @@ import { authErrors } from '../errors.ts';
 import type { Flows } from '../flows/flows.ts';
 import { USER_ENABLED } from '../sessions/check-session.ts';
 import type { SignInAttempt, SignIns } from '../sign-ins/record-sign-ins.ts';
-import type { SpendCode } from '../two-factor/spend-code.ts';
+import type { SpendCode } from '../two-factor/consume-code.ts';
 import type { RequestOrigin } from '../types.ts';
 import type { CompleteLogin, LoginResult } from './complete-login.ts';
 

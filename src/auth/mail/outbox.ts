@@ -1,7 +1,7 @@
 import { type Clock, jitter, type Logger } from '../../kernel/index.ts';
 import type { MailFailure, MailOutcome, MailStep, SendMail } from '../../upstream/index.ts';
 import type { AuthSettings } from '../config.ts';
-import { createGate } from '../limits/gate.ts';
+import { createGate } from '../limits/limit-password-hashing.ts';
 import { composeMail } from './compose-mail.ts';
 import type { MailContent } from './mail-texts.ts';
 import type { MailLanguage } from './pick-language.ts';

@@ -3,10 +3,10 @@ import type { Store } from '../../store/ports/index.ts';
 import type { AuthSettings, SettingsIn } from '../config.ts';
 import { authErrors } from '../errors.ts';
 import { MAIL_PROVIDER } from '../mail/mail-address.ts';
-import type { TellOwner } from '../mail/tell-owner.ts';
+import type { TellOwner } from '../mail/notify-owner.ts';
 import { requireSession } from '../require-session.ts';
 import type { PanelPrincipal } from '../types.ts';
-import { hasWayIn } from '../users/has-way-in.ts';
+import { hasWayIn } from '../users/has-sign-in-method.ts';
 
 export type BindingView = {
   /** Of a provider that an administrator added; null: built in. */

@@ -3,10 +3,10 @@ import type { NewOAuthProvider, OAuthProviderRecord, Store } from '../../store/p
 import { openProvider, type Upstream } from '../../upstream/index.ts';
 import type { SettingsIn } from '../config.ts';
 import { authErrors, invalidField } from '../errors.ts';
-import { canRootEnter } from '../users/has-way-in.ts';
+import { canRootEnter } from '../users/has-sign-in-method.ts';
+import { refuseForeignSecret, refuseOtherPeople } from './check-provider-change.ts';
 import { describeProvider, type ProviderView, SECRET_MASK, toFields, toRecord } from './describe-provider.ts';
 import { discover, wellKnownOf } from './discover.ts';
-import { refuseForeignSecret, refuseOtherPeople } from './guard-move.ts';
 import {
   DEFAULT_FIELDS,
   MAX_CLIENT_SECRET,

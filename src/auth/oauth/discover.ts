@@ -1,7 +1,7 @@
 import { type Clock, isObject, parseJson, trimTrailing, type WatchCache } from '../../kernel/index.ts';
 import type { AskProvider } from '../../upstream/index.ts';
 import { providerFailed } from './identity-provider.ts';
-import { askOrFail } from './speak-oauth.ts';
+import { askOrFail } from './oauth-requests.ts';
 
 /** What is used of a discovery document (OpenID Connect Discovery 3, RFC 8414 2). Absent endpoints are empty. */
 export type ProviderMetadata = {

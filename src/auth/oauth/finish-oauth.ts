@@ -6,10 +6,10 @@ import type { SessionPrincipal } from '../require-session.ts';
 import type { SignInAttempt, SignIns } from '../sign-ins/record-sign-ins.ts';
 import type { PanelPrincipal, RequestOrigin } from '../types.ts';
 import type { BindIdentity } from '../users/bind-identity.ts';
+import type { FindOrMakeOwner, OwnerLogin } from './find-or-create-user.ts';
 import type { FindProvider } from './find-provider.ts';
 import { type FlowSecrets, openSecrets } from './flow-secrets.ts';
 import { type ExternalIdentity, providerFailed } from './identity-provider.ts';
-import type { FindOrMakeOwner, OwnerLogin } from './own-identity.ts';
 
 export type OAuthReturn = {
   /** Whoever asks, where somebody does. */

@@ -4,15 +4,15 @@ import type { Upstream } from '../../upstream/index.ts';
 import type { AuthSettings, SettingsIn } from '../config.ts';
 import type { Flows } from '../flows/flows.ts';
 import type { CompleteLogin } from '../login/complete-login.ts';
-import type { TellOwner } from '../mail/tell-owner.ts';
+import type { TellOwner } from '../mail/notify-owner.ts';
 import type { SignIns } from '../sign-ins/record-sign-ins.ts';
 import type { BindIdentity } from '../users/bind-identity.ts';
 import { createBeginOAuth, type OAuthRequest, type OAuthTicket } from './begin-oauth.ts';
 import { type Bindings, createBindings } from './bindings.ts';
 import { type CustomProviders, createCustomProviders } from './custom-providers.ts';
+import type { FindOrMakeOwner } from './find-or-create-user.ts';
 import { createFindProvider } from './find-provider.ts';
 import { createFinishOAuth, type OAuthResult, type OAuthReturn } from './finish-oauth.ts';
-import type { FindOrMakeOwner } from './own-identity.ts';
 
 /** Sign-in and binding through providers that speak OAuth 2.0 or OpenID Connect. */
 export interface OAuth {

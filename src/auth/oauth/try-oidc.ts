@@ -1,8 +1,8 @@
 import { AppError, isObject, parseJson, randomToken } from '../../kernel/index.ts';
 import { type AskProvider, openProvider, type Upstream } from '../../upstream/index.ts';
 import { discover, type ProviderMetadata } from './discover.ts';
+import { basic } from './oauth-requests.ts';
 import { configuredAddresses, type OidcSettings, withOwnEndpoints } from './providers/oidc.ts';
-import { basic } from './speak-oauth.ts';
 
 /** What was tried, in order; only the last one may have failed. `message` is a sentence without any secret. */
 export type OidcStep = { name: 'discovery' | 'keys' | 'client'; ok: boolean; message: string };

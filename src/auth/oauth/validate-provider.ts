@@ -1,6 +1,6 @@
 import type { OAuthAuthStyle } from '../../store/ports/index.ts';
 import { invalidField } from '../errors.ts';
-import { requireVisible } from '../users/require-visible.ts';
+import { requireVisible } from '../users/reject-hidden-characters.ts';
 import { parsePolicy } from './access-policy.ts';
 
 /** What an administrator writes down of a provider. */

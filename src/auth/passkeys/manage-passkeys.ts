@@ -6,7 +6,7 @@ import type { SecurityProofs } from '../proofs/security-proofs.ts';
 import { requireSession } from '../require-session.ts';
 import type { RotationBundle } from '../sessions/describe-session.ts';
 import type { PanelPrincipal } from '../types.ts';
-import { hasWayIn } from '../users/has-way-in.ts';
+import { hasWayIn } from '../users/has-sign-in-method.ts';
 import { describePasskey, type PasskeyView } from './describe-passkey.ts';
 import { validatePasskeyName } from './name-passkey.ts';
 import { relyingPartyId } from './relying-party.ts';

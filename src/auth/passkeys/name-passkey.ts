@@ -1,5 +1,5 @@
 import { invalidField } from '../errors.ts';
-import { requireVisible } from '../users/require-visible.ts';
+import { requireVisible } from '../users/reject-hidden-characters.ts';
 
 const NAME_MAX = 64;
 

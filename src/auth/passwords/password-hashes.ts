@@ -1,6 +1,6 @@
 import type { Logger } from '../../kernel/index.ts';
 import type { UserRecord } from '../../store/ports/index.ts';
-import { createGate } from '../limits/gate.ts';
+import { createGate } from '../limits/limit-password-hashing.ts';
 
 export interface PasswordHashes {
   /** argon2id in PHC form. */

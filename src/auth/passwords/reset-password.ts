@@ -1,7 +1,7 @@
 import type { Logger } from '../../kernel/index.ts';
 import { type Repositories, ROLE, type Store } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
-import type { TellOwner } from '../mail/tell-owner.ts';
+import type { TellOwner } from '../mail/notify-owner.ts';
 import type { SessionGate } from '../sessions/session-gate.ts';
 import { validateNewPassword } from '../users/validate-account.ts';
 import type { PasswordHashes } from './password-hashes.ts';

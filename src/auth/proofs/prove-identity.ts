@@ -6,7 +6,7 @@ import { confirmPassword } from '../passwords/confirm-password.ts';
 import type { PasswordHashes } from '../passwords/password-hashes.ts';
 import { requireSession } from '../require-session.ts';
 import type { SignIns } from '../sign-ins/record-sign-ins.ts';
-import type { SpendCode } from '../two-factor/spend-code.ts';
+import type { SpendCode } from '../two-factor/consume-code.ts';
 import type { PanelPrincipal, RequestOrigin } from '../types.ts';
 import { type AllowedProofMethods, wrongMethod } from './allowed-methods.ts';
 import type { ProofBundle, ProofScope, SecurityProofs } from './security-proofs.ts';

@@ -8,8 +8,8 @@ import { pickLanguage } from '../mail/pick-language.ts';
 import type { PasswordHashes } from '../passwords/password-hashes.ts';
 import type { RequestOrigin } from '../types.ts';
 import { validateNewPassword, validateUsername } from '../users/validate-account.ts';
-import type { OpenAccount } from './open-account.ts';
-import type { PassChallenge } from './pass-challenge.ts';
+import type { OpenAccount } from './create-account.ts';
+import type { PassChallenge } from './verify-captcha.ts';
 
 export type Registration = {
   username: string;

@@ -2,13 +2,13 @@ import type { Store } from '../../store/ports/index.ts';
 import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
 import type { RequestLimit } from '../limits/limit-requests.ts';
-import type { LetterLimit } from '../mail/limit-letters.ts';
+import type { LetterLimit } from '../mail/limit-mails.ts';
 import { assertAddressAllowed, MAIL_PROVIDER, requireMailAddress } from '../mail/mail-address.ts';
 import { MAIL_CODE_MINUTES, type MailCodes } from '../mail/mail-codes.ts';
 import type { Outbox } from '../mail/outbox.ts';
 import { pickLanguage } from '../mail/pick-language.ts';
 import type { RequestOrigin } from '../types.ts';
-import type { PassChallenge } from './pass-challenge.ts';
+import type { PassChallenge } from './verify-captcha.ts';
 
 export type CodeRequest = {
   email: string;

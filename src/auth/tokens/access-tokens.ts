@@ -2,7 +2,7 @@ import type { Clock, WatchCache } from '../../kernel/index.ts';
 import type { PurposeKeys } from '../derive-keys.ts';
 import { authErrors } from '../errors.ts';
 import { createPanelJwt, LEEWAY_SECONDS, type TokenClaims, type TokenSubject } from './panel-jwt.ts';
-import { createVerifiedMemory } from './remember-verified.ts';
+import { createVerifiedMemory } from './verified-token-cache.ts';
 
 /** What an access token says. It names versions only: role, status and group are read from the store at every request. */
 export type AccessClaims = Omit<TokenClaims, 'extra'>;

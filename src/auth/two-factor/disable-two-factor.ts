@@ -2,7 +2,7 @@ import type { ChangeSecurity } from '../change-security.ts';
 import { requireSession } from '../require-session.ts';
 import type { RotationBundle } from '../sessions/describe-session.ts';
 import type { PanelPrincipal, RequestOrigin } from '../types.ts';
-import type { SpendCode } from './spend-code.ts';
+import type { SpendCode } from './consume-code.ts';
 
 export type ConfirmedByCode = { code: string; origin: RequestOrigin };
 

@@ -4,8 +4,8 @@ import { requireSession } from '../require-session.ts';
 import type { RotationBundle } from '../sessions/describe-session.ts';
 import type { PanelPrincipal } from '../types.ts';
 import type { BackupCodes } from './backup-codes.ts';
+import type { SpendCode } from './consume-code.ts';
 import type { ConfirmedByCode } from './disable-two-factor.ts';
-import type { SpendCode } from './spend-code.ts';
 
 export type NewBackupCodes = RotationBundle & { backup_codes: string[] };
 

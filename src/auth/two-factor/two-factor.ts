@@ -5,12 +5,12 @@ import type { RotationBundle } from '../sessions/describe-session.ts';
 import type { PanelPrincipal } from '../types.ts';
 import type { Authenticator } from './authenticator.ts';
 import type { BackupCodes } from './backup-codes.ts';
+import type { SpendCode } from './consume-code.ts';
 import { createDescribeTwoFactor, type TwoFactorStatus } from './describe-two-factor.ts';
 import { type ConfirmedByCode, createDisableTwoFactor } from './disable-two-factor.ts';
 import { createEnableTwoFactor } from './enable-two-factor.ts';
 import { createReplaceBackupCodes, type NewBackupCodes } from './replace-backup-codes.ts';
 import { createSetUpTwoFactor, type TwoFactorSetup } from './set-up-two-factor.ts';
-import type { SpendCode } from './spend-code.ts';
 
 /** What a user does with his own second factor. All but `status` need a session. */
 export interface TwoFactor {

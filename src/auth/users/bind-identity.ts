@@ -2,7 +2,7 @@ import type { Clock, Logger } from '../../kernel/index.ts';
 import type { FlowRecord, Repositories, Store } from '../../store/ports/index.ts';
 import type { AuthConfig } from '../config.ts';
 import { authErrors } from '../errors.ts';
-import type { TellOwner } from '../mail/tell-owner.ts';
+import type { TellOwner } from '../mail/notify-owner.ts';
 import type { SessionPrincipal } from '../require-session.ts';
 import { recheckSession } from '../sessions/origin-session.ts';
 import type { RequestOrigin } from '../types.ts';

@@ -1,5 +1,5 @@
 import type { Store } from '../../store/ports/index.ts';
-import type { Administer } from '../administration/administer.ts';
+import type { Administer } from '../administration/with-locked-accounts.ts';
 import { authErrors } from '../errors.ts';
 import { requireSession } from '../require-session.ts';
 import type { PanelPrincipal } from '../types.ts';

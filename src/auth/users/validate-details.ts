@@ -1,5 +1,5 @@
 import { invalidField } from '../errors.ts';
-import { requireVisible } from './require-visible.ts';
+import { requireVisible } from './reject-hidden-characters.ts';
 
 const DISPLAY_NAME_MAX = 64;
 const GROUP_MAX = 64;

@@ -2,7 +2,7 @@ import type { Store } from '../../store/ports/index.ts';
 import type { AuthSettings } from '../config.ts';
 import type { FlowBinding, Flows, FlowTicket } from '../flows/flows.ts';
 import type { CompleteLogin } from '../login/complete-login.ts';
-import type { FindOrMakeOwner, OwnerLogin } from '../oauth/own-identity.ts';
+import type { FindOrMakeOwner, OwnerLogin } from '../oauth/find-or-create-user.ts';
 import { requireSession, type SessionPrincipal } from '../require-session.ts';
 import { rememberSession } from '../sessions/origin-session.ts';
 import type { SignIns } from '../sign-ins/record-sign-ins.ts';

@@ -1,9 +1,9 @@
 import { Elysia, t } from 'elysia';
 import type { Auth } from '../../auth/index.ts';
-import { type Kit, ok, strictObject } from '../kit.ts';
-import type { RecordAudit } from '../record-audit.ts';
-import { readProof } from '../security-proof.ts';
-import { wrongField } from '../wrong-field.ts';
+import { wrongField } from '../bodies/field-error.ts';
+import { type Kit, ok, strictObject } from '../pipeline/route-kit.ts';
+import type { RecordAudit } from './record-audit.ts';
+import { readProof } from './security-proof.ts';
 
 const password = (description: string) => t.String({ minLength: 1, maxLength: 1000, description });
 

@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia';
 import type { Auth } from '../../auth/index.ts';
-import { type Kit, ok } from '../kit.ts';
+import { type Kit, ok } from '../pipeline/route-kit.ts';
 
 /** The signed-in user's own account and sessions. */
 export function accountRoutes(kit: Kit, { auth }: { auth: Auth }) {

@@ -1,9 +1,9 @@
 import { Elysia, t } from 'elysia';
 import type { Auth } from '../../auth/index.ts';
 import { shownUrl } from '../../tasks/index.ts';
-import { type Kit, ok, strictObject, whole } from '../kit.ts';
-import { paged, pageQuery, readId, readPage } from '../paging.ts';
-import type { RecordAudit } from '../record-audit.ts';
+import { type Kit, ok, strictObject, whole } from '../pipeline/route-kit.ts';
+import { paged, pageQuery, readId, readPage } from './paging.ts';
+import type { RecordAudit } from './record-audit.ts';
 
 const fields = {
   unlimited_quota: t.Optional(t.Boolean({ description: 'The key draws on the account without a budget of its own.' })),

@@ -1,8 +1,8 @@
 import { Elysia } from 'elysia';
 import type { Auth } from '../../auth/index.ts';
-import { type Kit, ok } from '../kit.ts';
-import { readId } from '../paging.ts';
-import type { RecordAudit } from '../record-audit.ts';
+import { type Kit, ok } from '../pipeline/route-kit.ts';
+import { readId } from './paging.ts';
+import type { RecordAudit } from './record-audit.ts';
 
 /** The end of all artifact links that a user has given out. New ones are made as before. */
 export function artifactLinkRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: RecordAudit }) {

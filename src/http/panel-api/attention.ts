@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia';
-import { type Kit, ok } from '../kit.ts';
+import { type Kit, ok } from '../pipeline/route-kit.ts';
 
 /** Something that an administrator should look at. */
 export type AttentionItem = {

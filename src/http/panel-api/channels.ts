@@ -4,14 +4,14 @@ import type { ChannelChange, ChannelInput, Channels, SavedChannel } from '../../
 import type { JsonObject } from '../../kernel/index.ts';
 import type { PluginService } from '../../plugins/index.ts';
 import type { ChannelHealth, Tasks } from '../../tasks/index.ts';
-import { isRoot } from '../authorize-request.ts';
 import { panelCode } from '../errors.ts';
-import { type Kit, ok, strictObject, whole } from '../kit.ts';
-import { paged, pageQuery, readId, readPage } from '../paging.ts';
-import type { RecordAudit } from '../record-audit.ts';
-import { readProof } from '../security-proof.ts';
+import { isRoot } from '../pipeline/authorize-request.ts';
+import { type Kit, ok, strictObject, whole } from '../pipeline/route-kit.ts';
 import { readChannelChoices } from './channel-choices.ts';
 import type { OptionDesk } from './options.ts';
+import { paged, pageQuery, readId, readPage } from './paging.ts';
+import type { RecordAudit } from './record-audit.ts';
+import { readProof } from './security-proof.ts';
 
 type Channel = SavedChannel['channel'];
 

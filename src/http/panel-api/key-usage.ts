@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia';
 import type { ApiPrincipal } from '../../auth/index.ts';
-import type { Kit } from '../kit.ts';
+import type { Kit } from '../pipeline/route-kit.ts';
 import { describeUsage, type RecordsSource } from './records.ts';
 
 /** The newest rows of a key that one answer holds. */

@@ -10,13 +10,13 @@ import {
   type SourceOffer,
   writeMarketSources,
 } from '../../plugins/index.ts';
-import { answerIcon } from '../answer-icon.ts';
-import { type Kit, ok, strictObject } from '../kit.ts';
-import type { RecordAudit } from '../record-audit.ts';
-import { readProof } from '../security-proof.ts';
-import { wrongField } from '../wrong-field.ts';
+import { wrongField } from '../bodies/field-error.ts';
+import { answerIcon } from '../panel-files/serve-icon.ts';
+import { type Kit, ok, strictObject } from '../pipeline/route-kit.ts';
 import { auditVersion } from './describe-plugin.ts';
 import type { OptionDesk } from './options.ts';
+import type { RecordAudit } from './record-audit.ts';
+import { readProof } from './security-proof.ts';
 
 const SOURCES = 'task_plugin.marketplace_sources';
 

@@ -1,10 +1,10 @@
 import { Elysia, t } from 'elysia';
 import type { Auth, PanelPrincipal } from '../../auth/index.ts';
 import type { JsonObject } from '../../kernel/index.ts';
-import { type Kit, ok, strictObject } from '../kit.ts';
-import { readId } from '../paging.ts';
-import type { RecordAudit } from '../record-audit.ts';
-import { readProof } from '../security-proof.ts';
+import { type Kit, ok, strictObject } from '../pipeline/route-kit.ts';
+import { readId } from './paging.ts';
+import type { RecordAudit } from './record-audit.ts';
+import { readProof } from './security-proof.ts';
 
 const text = (maxLength: number, description?: string) =>
   t.Optional(t.String({ maxLength, ...(description ? { description } : {}) }));

@@ -1,12 +1,12 @@
 import { Elysia, t } from 'elysia';
 import type { Auth } from '../../auth/index.ts';
 import type { Clock } from '../../kernel/index.ts';
-import { createAnswerLogin } from '../answer-login.ts';
-import { auditNewcomer } from '../audit-newcomer.ts';
-import { guardNavigation } from '../guard-navigation.ts';
-import { type Kit, ok, strictObject } from '../kit.ts';
-import type { RecordAudit } from '../record-audit.ts';
-import type { SessionCookies } from '../session-cookies.ts';
+import { guardNavigation } from '../pipeline/guard-navigation.ts';
+import { type Kit, ok, strictObject } from '../pipeline/route-kit.ts';
+import { auditNewcomer } from './audit-new-user.ts';
+import { createAnswerLogin } from './login-response.ts';
+import type { RecordAudit } from './record-audit.ts';
+import type { SessionCookies } from './session-cookies.ts';
 
 /** Longer than any that a provider sends. */
 const parameter = t.Optional(t.String({ maxLength: 4096 }));

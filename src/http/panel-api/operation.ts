@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia';
 import type { Auth } from '../../auth/index.ts';
-import { type Kit, ok } from '../kit.ts';
+import { type Kit, ok } from '../pipeline/route-kit.ts';
 
 /** A provider that an administrator added, as the sign-in page shows it. */
 export type PublicProvider = {

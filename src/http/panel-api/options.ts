@@ -2,9 +2,9 @@ import { Elysia, type Static, t } from 'elysia';
 import type { Auth } from '../../auth/index.ts';
 import type { Result } from '../../kernel/index.ts';
 import { httpErrors } from '../errors.ts';
-import { type Kit, ok, strictObject } from '../kit.ts';
-import type { RecordAudit } from '../record-audit.ts';
-import { readProof } from '../security-proof.ts';
+import { type Kit, ok, strictObject } from '../pipeline/route-kit.ts';
+import type { RecordAudit } from './record-audit.ts';
+import { readProof } from './security-proof.ts';
 
 const Trial = t.Union([
   t.Literal('smtp'),

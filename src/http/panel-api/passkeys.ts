@@ -1,12 +1,12 @@
 import { Elysia, t } from 'elysia';
 import type { Auth } from '../../auth/index.ts';
 import type { Clock } from '../../kernel/index.ts';
-import { createAnswerLogin } from '../answer-login.ts';
-import { type Kit, ok, strictObject } from '../kit.ts';
-import { readId } from '../paging.ts';
-import type { RecordAudit } from '../record-audit.ts';
-import { type ProofNeed, proofScope, readProof } from '../security-proof.ts';
-import type { SessionCookies } from '../session-cookies.ts';
+import { type Kit, ok, strictObject } from '../pipeline/route-kit.ts';
+import { createAnswerLogin } from './login-response.ts';
+import { readId } from './paging.ts';
+import type { RecordAudit } from './record-audit.ts';
+import { type ProofNeed, proofScope, readProof } from './security-proof.ts';
+import type { SessionCookies } from './session-cookies.ts';
 
 const base64url = (maxLength: number) => t.String({ minLength: 1, maxLength, pattern: '^[A-Za-z0-9_-]+$' });
 

@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia';
 import type { Auth } from '../../auth/index.ts';
-import { type Kit, ok } from '../kit.ts';
-import type { RecordAudit } from '../record-audit.ts';
+import { type Kit, ok } from '../pipeline/route-kit.ts';
+import type { RecordAudit } from './record-audit.ts';
 
 /** The caller's own personal access token: a credential for scripts that may do what his role allows. */
 export function personalTokenRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: RecordAudit }) {

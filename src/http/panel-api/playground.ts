@@ -2,13 +2,13 @@ import { Elysia, t } from 'elysia';
 import type { Auth, PanelPrincipal } from '../../auth/index.ts';
 import type { JsonObject } from '../../kernel/index.ts';
 import type { CallableModel, Caller, RequestManner, Tasks } from '../../tasks/index.ts';
-import { isAdmin } from '../authorize-request.ts';
-import { type Kit, ok, strictObject } from '../kit.ts';
-import type { RecordAudit } from '../record-audit.ts';
-import { REPLAYED } from '../response-headers.ts';
+import { wrongField } from '../bodies/field-error.ts';
+import { isAdmin } from '../pipeline/authorize-request.ts';
+import { REPLAYED } from '../pipeline/response-headers.ts';
+import { type Kit, ok, strictObject } from '../pipeline/route-kit.ts';
 import { accessEnded, openStream, sendEvents } from '../v1/send-events.ts';
-import { wrongField } from '../wrong-field.ts';
 import { createTaskReader } from './read-task.ts';
+import type { RecordAudit } from './record-audit.ts';
 
 const submitBody = strictObject({
   plugin_key: t.String({ minLength: 1, maxLength: 30 }),

@@ -2,7 +2,7 @@ import { Elysia, t } from 'elysia';
 import type { Billing } from '../../billing/index.ts';
 import { type Json, userOwner } from '../../kernel/index.ts';
 import type { PluginService } from '../../plugins/index.ts';
-import { type Kit, ok, strictObject } from '../kit.ts';
+import { type Kit, ok, strictObject } from '../pipeline/route-kit.ts';
 import { describeDiff, describePreview } from './describe-plugin.ts';
 
 const version = (description: string) => t.String({ minLength: 1, maxLength: 200, description });

@@ -2,10 +2,10 @@ import { Elysia, t } from 'elysia';
 import type { PanelPrincipal, RequestOrigin } from '../../auth/index.ts';
 import { userOwner } from '../../kernel/index.ts';
 import type { PluginService } from '../../plugins/index.ts';
-import { answerIcon } from '../answer-icon.ts';
-import { type Kit, ok, strictObject } from '../kit.ts';
-import type { RecordAudit } from '../record-audit.ts';
+import { answerIcon } from '../panel-files/serve-icon.ts';
+import { type Kit, ok, strictObject } from '../pipeline/route-kit.ts';
 import { auditVersion, describeDetail, describeRuntime, describeSummary, describeVersion } from './describe-plugin.ts';
+import type { RecordAudit } from './record-audit.ts';
 
 const flag = (description: string) => t.Optional(t.Union([t.Literal('true'), t.Literal('false')], { description }));
 const wanted = t.Optional(t.String({ minLength: 1, maxLength: 200, description: 'Without it the one that serves.' }));

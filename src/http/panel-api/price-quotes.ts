@@ -3,10 +3,10 @@ import type { PanelPrincipal } from '../../auth/index.ts';
 import type { Billing } from '../../billing/index.ts';
 import type { JsonObject } from '../../kernel/index.ts';
 import type { RequestManner, Tasks } from '../../tasks/index.ts';
-import { isAdmin, isRoot } from '../authorize-request.ts';
+import { wrongField } from '../bodies/field-error.ts';
 import { httpErrors } from '../errors.ts';
-import { type Kit, ok, strictObject } from '../kit.ts';
-import { wrongField } from '../wrong-field.ts';
+import { isAdmin, isRoot } from '../pipeline/authorize-request.ts';
+import { type Kit, ok, strictObject } from '../pipeline/route-kit.ts';
 
 const quoteBody = strictObject({
   plugin_key: t.Optional(

@@ -1,8 +1,8 @@
 import { Elysia, t } from 'elysia';
 import { type Billing, findProblem, findUnpriced, type OfferedModel } from '../../billing/index.ts';
-import { type Kit, ok, strictObject } from '../kit.ts';
-import { pageQuery, readPage, slicePage } from '../paging.ts';
-import type { RecordAudit } from '../record-audit.ts';
+import { type Kit, ok, strictObject } from '../pipeline/route-kit.ts';
+import { pageQuery, readPage, slicePage } from './paging.ts';
+import type { RecordAudit } from './record-audit.ts';
 
 type Price = ReturnType<Billing['prices']['all']>[number];
 

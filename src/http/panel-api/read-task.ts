@@ -2,7 +2,7 @@ import type { PanelPrincipal } from '../../auth/index.ts';
 import { explainBill } from '../../billing/index.ts';
 import { AppError } from '../../kernel/index.ts';
 import { hasEnded, type TaskDetail, type Tasks, taskObject } from '../../tasks/index.ts';
-import { isAdmin } from '../authorize-request.ts';
+import { isAdmin } from '../pipeline/authorize-request.ts';
 
 type Task = TaskDetail['task'];
 

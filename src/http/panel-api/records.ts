@@ -2,10 +2,10 @@ import { Elysia, t } from 'elysia';
 import type { PanelPrincipal } from '../../auth/index.ts';
 import type { BillExplanation } from '../../billing/index.ts';
 import type { JsonObject } from '../../kernel/index.ts';
-import { isAdmin } from '../authorize-request.ts';
-import { type Kit, ok, strictObject } from '../kit.ts';
-import { paged, pageQuery, readPage, readWhole } from '../paging.ts';
-import type { AuditRow } from '../record-audit.ts';
+import { isAdmin } from '../pipeline/authorize-request.ts';
+import { type Kit, ok, strictObject } from '../pipeline/route-kit.ts';
+import { paged, pageQuery, readPage, readWhole } from './paging.ts';
+import type { AuditRow } from './record-audit.ts';
 
 type Page = { page: number; pageSize: number };
 type Paged<T> = { total: number; items: T[] };

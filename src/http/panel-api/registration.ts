@@ -1,8 +1,8 @@
 import { Elysia, t } from 'elysia';
 import type { Auth } from '../../auth/index.ts';
-import { challengeField, readChallengeToken } from '../challenge-token.ts';
-import { type Kit, ok, strictObject } from '../kit.ts';
-import type { RecordAudit } from '../record-audit.ts';
+import { type Kit, ok, strictObject } from '../pipeline/route-kit.ts';
+import { challengeField, readChallengeToken } from './challenge-token.ts';
+import type { RecordAudit } from './record-audit.ts';
 
 const mailAddress = t.String({ minLength: 1, maxLength: 320 });
 

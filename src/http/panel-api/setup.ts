@@ -1,7 +1,7 @@
 import { Elysia, t } from 'elysia';
 import type { Auth } from '../../auth/index.ts';
-import { type Kit, ok, strictObject } from '../kit.ts';
-import type { RecordAudit } from '../record-audit.ts';
+import { type Kit, ok, strictObject } from '../pipeline/route-kit.ts';
+import type { RecordAudit } from './record-audit.ts';
 
 export type MadeDemoChannel = {
   channel: { id: number; name: string; models: string[]; taskPluginKey: string | null };

@@ -1,9 +1,9 @@
 import { Elysia, t } from 'elysia';
 import type { Auth } from '../../auth/index.ts';
 import { AppError, type Clock } from '../../kernel/index.ts';
-import { createAnswerLogin } from '../answer-login.ts';
-import { type Kit, ok, strictObject } from '../kit.ts';
-import type { SessionCookies } from '../session-cookies.ts';
+import { type Kit, ok, strictObject } from '../pipeline/route-kit.ts';
+import { createAnswerLogin } from './login-response.ts';
+import type { SessionCookies } from './session-cookies.ts';
 
 /** Verdicts after which the cookies are worth nothing; trouble, limits and mismatches clear nothing. */
 const ENDS_COOKIES = ['auth.unauthorized', 'auth.session_revoked'];

@@ -1,9 +1,9 @@
 import { Elysia, t } from 'elysia';
 import type { Figures, ModelFigures, Tasks } from '../../tasks/index.ts';
-import { isAdmin } from '../authorize-request.ts';
 import { httpErrors } from '../errors.ts';
-import { type Kit, ok, strictObject } from '../kit.ts';
-import { readWhole } from '../paging.ts';
+import { isAdmin } from '../pipeline/authorize-request.ts';
+import { type Kit, ok, strictObject } from '../pipeline/route-kit.ts';
+import { readWhole } from './paging.ts';
 
 const MAX_DAYS = 90;
 const DEFAULT_DAYS = '30';

@@ -1,11 +1,11 @@
 import { Elysia, t } from 'elysia';
 import type { Tasks } from '../../tasks/index.ts';
-import { isAdmin } from '../authorize-request.ts';
 import { httpErrors } from '../errors.ts';
-import { type Kit, ok, strictObject } from '../kit.ts';
-import { paged, pageQuery, readPage, readWhole } from '../paging.ts';
-import type { RecordAudit } from '../record-audit.ts';
+import { isAdmin } from '../pipeline/authorize-request.ts';
+import { type Kit, ok, strictObject } from '../pipeline/route-kit.ts';
+import { paged, pageQuery, readPage, readWhole } from './paging.ts';
 import { createTaskReader, describeTask } from './read-task.ts';
+import type { RecordAudit } from './record-audit.ts';
 
 const STATUSES = ['NOT_START', 'SUBMITTED', 'QUEUED', 'IN_PROGRESS', 'SUCCESS', 'FAILURE'] as const;
 

@@ -1,13 +1,13 @@
 import { Elysia } from 'elysia';
 import type { Auth } from '../../auth/index.ts';
 import type { Clock } from '../../kernel/index.ts';
-import { createAnswerLogin } from '../answer-login.ts';
 import { logFailure, toAppError } from '../errors.ts';
-import { guardNavigation } from '../guard-navigation.ts';
-import { type Kit, ok } from '../kit.ts';
-import type { RecordAudit } from '../record-audit.ts';
-import type { SessionCookies } from '../session-cookies.ts';
-import { createTelegramBindCookie } from '../telegram-bind-cookie.ts';
+import { guardNavigation } from '../pipeline/guard-navigation.ts';
+import { type Kit, ok } from '../pipeline/route-kit.ts';
+import { createAnswerLogin } from './login-response.ts';
+import type { RecordAudit } from './record-audit.ts';
+import type { SessionCookies } from './session-cookies.ts';
+import { createTelegramBindCookie } from './telegram-bind-cookie.ts';
 
 const BIND_PATH = '/api/oauth/telegram/bind';
 /** The panel's page on which the widget's return ends; it tells the page that opened it. */

@@ -1,5 +1,5 @@
 import { t } from 'elysia';
-import { wrongField } from '../wrong-field.ts';
+import { wrongField } from '../bodies/field-error.ts';
 
 const SORTS = {
   id: 'id',

@@ -1,8 +1,8 @@
 import { Elysia } from 'elysia';
 import type { Auth } from '../../auth/index.ts';
-import { type Kit, ok } from '../kit.ts';
-import { readId } from '../paging.ts';
-import type { RecordAudit } from '../record-audit.ts';
+import { type Kit, ok } from '../pipeline/route-kit.ts';
+import { readId } from './paging.ts';
+import type { RecordAudit } from './record-audit.ts';
 
 /** Anybody's sessions, for root in a session of his own. */
 export function userSessionRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: RecordAudit }) {

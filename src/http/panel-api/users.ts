@@ -1,10 +1,10 @@
 import { Elysia, t } from 'elysia';
 import type { Auth, PanelPrincipal, RequestOrigin } from '../../auth/index.ts';
 import type { JsonObject } from '../../kernel/index.ts';
-import { type Kit, ok, strictObject, whole } from '../kit.ts';
-import { paged, pageQuery, readId, readPage } from '../paging.ts';
-import type { RecordAudit } from '../record-audit.ts';
-import { wrongField } from '../wrong-field.ts';
+import { wrongField } from '../bodies/field-error.ts';
+import { type Kit, ok, strictObject, whole } from '../pipeline/route-kit.ts';
+import { paged, pageQuery, readId, readPage } from './paging.ts';
+import type { RecordAudit } from './record-audit.ts';
 import { listQuery, readUserFilter } from './user-filter.ts';
 
 const username = t.String({ maxLength: 200, description: '1 to 32 of letters, digits and . _ -' });

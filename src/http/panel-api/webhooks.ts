@@ -1,10 +1,10 @@
 import { Elysia } from 'elysia';
 import type { PanelPrincipal } from '../../auth/index.ts';
 import { type Notice, shownUrl, type Tasks } from '../../tasks/index.ts';
-import { isAdmin } from '../authorize-request.ts';
-import { type Kit, ok, strictObject } from '../kit.ts';
-import { paged, pageQuery, readPage } from '../paging.ts';
-import type { RecordAudit } from '../record-audit.ts';
+import { isAdmin } from '../pipeline/authorize-request.ts';
+import { type Kit, ok, strictObject } from '../pipeline/route-kit.ts';
+import { paged, pageQuery, readPage } from './paging.ts';
+import type { RecordAudit } from './record-audit.ts';
 
 /** Notices of a task to its owner's receiver: what was sent, what came of it, and sending it again. For the owner and administrators. */
 export function webhookRoutes(kit: Kit, { tasks, audit }: { tasks: Tasks; audit: RecordAudit }) {

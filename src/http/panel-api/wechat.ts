@@ -1,13 +1,13 @@
 import { Elysia, t } from 'elysia';
 import type { Auth } from '../../auth/index.ts';
 import type { Clock } from '../../kernel/index.ts';
-import { answerIcon } from '../answer-icon.ts';
-import { createAnswerLogin } from '../answer-login.ts';
-import { auditNewcomer } from '../audit-newcomer.ts';
-import { guardNavigation } from '../guard-navigation.ts';
-import { type Kit, ok, strictObject } from '../kit.ts';
-import type { RecordAudit } from '../record-audit.ts';
-import type { SessionCookies } from '../session-cookies.ts';
+import { answerIcon } from '../panel-files/serve-icon.ts';
+import { guardNavigation } from '../pipeline/guard-navigation.ts';
+import { type Kit, ok, strictObject } from '../pipeline/route-kit.ts';
+import { auditNewcomer } from './audit-new-user.ts';
+import { createAnswerLogin } from './login-response.ts';
+import type { RecordAudit } from './record-audit.ts';
+import type { SessionCookies } from './session-cookies.ts';
 
 const code = t.String({ maxLength: 64, description: 'What the official account answered.' });
 const flowToken = { maxLength: 200, description: 'From the begin step.' };

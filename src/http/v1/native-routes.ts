@@ -1,14 +1,14 @@
 import { ANONYMOUS_OWNER, type AppError, userOwner } from '../../kernel/index.ts';
 import type { ClientRequest, NativeRoute } from '../../tasks/index.ts';
-import type { Authenticators } from '../authorize-request.ts';
+import { mediaType } from '../bodies/read-body.ts';
+import { readAddress, readClientRequest } from '../bodies/read-client-request.ts';
 import { errorResponse, httpErrors } from '../errors.ts';
-import type { RequestLimits } from '../handle-request.ts';
-import { mediaType } from '../read-body.ts';
-import type { RequestScope } from '../request-scope.ts';
-import { REPLAYED } from '../response-headers.ts';
-import type { DeclaredRoute } from '../route-index.ts';
+import type { Authenticators } from '../pipeline/authorize-request.ts';
+import type { RequestLimits } from '../pipeline/handle-request.ts';
+import type { RequestScope } from '../pipeline/request-scope.ts';
+import { REPLAYED } from '../pipeline/response-headers.ts';
+import type { DeclaredRoute } from '../pipeline/route-index.ts';
 import { describeNativeError } from './describe-native-error.ts';
-import { readAddress, readClientRequest } from './read-client-request.ts';
 import { callerOf, formLimits, type V1Deps } from './task-routes.ts';
 
 /** A plugin's route as the front door takes it. */

@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia';
-import type { Kit } from '../kit.ts';
-import { forwardRelayed } from './answer-relayed.ts';
+import type { Kit } from '../pipeline/route-kit.ts';
+import { forwardRelayed } from './relay-response.ts';
 import type { V1Deps } from './task-routes.ts';
 
 /** What OpenAI's API can do with an object that plugins' tasks cannot: only objects that a relay channel's vendor made have it. */

@@ -1,11 +1,11 @@
 import { Elysia } from 'elysia';
 import { authErrors } from '../../auth/index.ts';
+import { isJsonType, mediaType } from '../bodies/read-body.ts';
+import { readClientRequest, readRelayableRequest, requestedModel } from '../bodies/read-client-request.ts';
 import { httpErrors } from '../errors.ts';
-import type { Kit } from '../kit.ts';
-import { isJsonType, mediaType } from '../read-body.ts';
-import { REPLAYED } from '../response-headers.ts';
-import { createRelayed, forwardRelayed, orRelayed } from './answer-relayed.ts';
-import { readClientRequest, readRelayableRequest, requestedModel } from './read-client-request.ts';
+import { REPLAYED } from '../pipeline/response-headers.ts';
+import type { Kit } from '../pipeline/route-kit.ts';
+import { createRelayed, forwardRelayed, orRelayed } from './relay-response.ts';
 import { accessEnded, type ServerEvent, sendEvents } from './send-events.ts';
 import { callerOf, formLimits, type V1Deps } from './task-routes.ts';
 

@@ -2,7 +2,7 @@ import { type ApiPrincipal, addressKey, type RequestOrigin } from '../../auth/in
 import { AppError } from '../../kernel/index.ts';
 import type { Content, ContentRequest, Tasks } from '../../tasks/index.ts';
 import { type ContentUse, contentHeaders } from './content-headers.ts';
-import { passChunks } from './pass-chunks.ts';
+import { passChunks } from './stream-chunks.ts';
 
 /** The client's side of a content request; its disconnect ends the vendor's transfer. */
 function contentRequest(request: Request, requestId: string, headersOnly: boolean): ContentRequest {

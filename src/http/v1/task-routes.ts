@@ -1,11 +1,11 @@
 import { Elysia } from 'elysia';
 import type { ApiPrincipal, Auth, DecidingIp } from '../../auth/index.ts';
 import { type Caller, submittedObject, type Tasks, taskObject } from '../../tasks/index.ts';
-import type { Kit } from '../kit.ts';
-import type { UploadFolder } from '../open-uploads.ts';
-import { REPLAYED } from '../response-headers.ts';
-import type { FormLimits } from './collect-form.ts';
-import { readClientRequest, requestedModel } from './read-client-request.ts';
+import type { FormLimits } from '../bodies/collect-form.ts';
+import type { UploadFolder } from '../bodies/open-uploads.ts';
+import { readClientRequest, requestedModel } from '../bodies/read-client-request.ts';
+import { REPLAYED } from '../pipeline/response-headers.ts';
+import type { Kit } from '../pipeline/route-kit.ts';
 import { CONTENT_ANSWERS, type ContentScope, contentResponse, sendContent } from './send-content.ts';
 import { accessEnded, openStream, sendEvents } from './send-events.ts';
 

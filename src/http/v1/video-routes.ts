@@ -2,11 +2,11 @@ import { Elysia } from 'elysia';
 import type { ApiPrincipal } from '../../auth/index.ts';
 import { AppError } from '../../kernel/index.ts';
 import { type Tasks, videoObject } from '../../tasks/index.ts';
+import { readClientRequest, readRelayableRequest, requestedModel } from '../bodies/read-client-request.ts';
 import { httpErrors } from '../errors.ts';
-import type { Kit } from '../kit.ts';
-import { REPLAYED } from '../response-headers.ts';
-import { createRelayed, forwardRelayed, orRelayed } from './answer-relayed.ts';
-import { readClientRequest, readRelayableRequest, requestedModel } from './read-client-request.ts';
+import { REPLAYED } from '../pipeline/response-headers.ts';
+import type { Kit } from '../pipeline/route-kit.ts';
+import { createRelayed, forwardRelayed, orRelayed } from './relay-response.ts';
 import { CONTENT_ANSWERS, type ContentScope, contentResponse, sendContent } from './send-content.ts';
 import { callerOf, formLimits, type V1Deps } from './task-routes.ts';
 

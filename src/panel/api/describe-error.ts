@@ -1,7 +1,7 @@
 import type { TFunction } from 'i18next';
 import type { TextKey } from '../i18n/texts.ts';
 import { ApiError } from './api-error.ts';
-import { ToldError } from './told-error.ts';
+import { ToldError } from './user-error.ts';
 
 /** What codes of the API mean, wherever they come. A text may name `{{wait}}` and the API's own `{{message}}`. */
 const meanings: Readonly<Record<string, TextKey>> = {

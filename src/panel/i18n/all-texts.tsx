@@ -1,6 +1,6 @@
 import { type ReactNode, useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { FullPageLoader } from '../ui/full-page.tsx';
+import { FullPageLoader } from '../ui/page/full-page.tsx';
 import { hasAllTexts, loadAllTexts } from './create-i18n.ts';
 
 /** Waits for the texts of the pages after sign-in, which those before it do without. */

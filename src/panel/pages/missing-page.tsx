@@ -1,8 +1,8 @@
 import { Button } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link, useNavigate } from 'react-router';
-import { FullPageMessage } from '../ui/full-page.tsx';
-import { Page } from '../ui/page.tsx';
+import { FullPageMessage } from '../ui/page/full-page.tsx';
+import { Page } from '../ui/page/page.tsx';
 
 /** An address that leads nowhere, for who is not signed in. */
 export function MissingPage() {

@@ -5,7 +5,7 @@ import { MissingHere, MissingPage } from '../pages/missing-page.tsx';
 import { SignInPage } from '../pages/sign-in/sign-in-page.tsx';
 import { Either, RequireRole, RequireSession, WhenAnonymous } from '../session/guards.tsx';
 import { roles } from '../shell/sections.ts';
-import { FullPageLoader } from '../ui/full-page.tsx';
+import { FullPageLoader } from '../ui/page/full-page.tsx';
 
 // Pages that are used together come in one file, with what only they have: a page for each would be some fifty files a visit.
 const welcome = () => import('./welcome-pages.ts');

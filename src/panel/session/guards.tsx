@@ -4,11 +4,11 @@ import { Navigate, Outlet, useLocation, useSearchParams } from 'react-router';
 import { ApiError } from '../api/api-error.ts';
 import { describeError } from '../api/describe-error.ts';
 import { MissingHere } from '../pages/missing-page.tsx';
-import { FullPageLoader, FullPageMessage } from '../ui/full-page.tsx';
+import { FullPageLoader, FullPageMessage } from '../ui/page/full-page.tsx';
 import { useIsAway } from './connection-notice.tsx';
-import { hasSessionHint } from './read-hint.ts';
 import { safeRedirect } from './safe-redirect.ts';
 import { useSession, useSessionSnapshot } from './session-context.tsx';
+import { hasSessionHint } from './session-hint.ts';
 import { useRole } from './use-role.ts';
 
 /** Pages of signed-in people. The server decides: without a session in memory it is always asked. */

@@ -2,7 +2,7 @@ import type {
   PublicKeyCredentialCreationOptionsJSON,
   PublicKeyCredentialRequestOptionsJSON,
 } from '@simplewebauthn/browser';
-import { ToldError } from '../api/told-error.ts';
+import { ToldError } from '../api/user-error.ts';
 
 /** Browsers have passkeys in secure contexts alone: over https, or on the machine itself. */
 export const hasPasskeys = (): boolean => window.isSecureContext && 'PublicKeyCredential' in window;

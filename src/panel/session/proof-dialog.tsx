@@ -6,8 +6,8 @@ import { Link } from 'react-router';
 import type { PasskeyUse, Proof, ProofNeed, ProofScope } from '../api/types.ts';
 import { useChange } from '../api/use-api.ts';
 import type { TextKey } from '../i18n/texts.ts';
-import { FailureNotice } from '../ui/failure-notice.tsx';
-import { useForm } from '../ui/use-form.ts';
+import { FailureNotice } from '../ui/form/failure-notice.tsx';
+import { useForm } from '../ui/form/use-form.ts';
 import { hasPasskeys, showPasskey } from './passkeys.ts';
 import { useSession } from './session-context.tsx';
 

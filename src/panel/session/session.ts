@@ -1,7 +1,7 @@
 import { ApiError } from '../api/api-error.ts';
 import type { ApiRequest, SendRequest } from '../api/send-request.ts';
-import { ToldError } from '../api/told-error.ts';
 import type { LoginAnswer, SessionBundle, SessionRotation } from '../api/types.ts';
+import { ToldError } from '../api/user-error.ts';
 import { createRefresh } from './refresh-session.ts';
 import { runExclusive } from './run-exclusive.ts';
 import { createSessionState, type SessionSnapshot } from './session-state.ts';

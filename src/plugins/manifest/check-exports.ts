@@ -3,7 +3,7 @@ import type { PluginFault, ProtocolName } from '../types.ts';
 import { makeFault } from './faults.ts';
 import { PROTOCOL_SPELLINGS } from './protocol-aliases.ts';
 import { REMOVED_EXPORTS } from './removed-names.ts';
-import type { ExportDemands } from './sound-parts.ts';
+import type { ExportDemands } from './valid-parts.ts';
 
 type Shapes = Record<string, ExportShape>;
 

@@ -10,7 +10,7 @@ import type { Manifest, PluginFault } from '../types.ts';
 import { createPluginWorker } from '../worker/create-worker.ts';
 import { compareEntry, isAnnounced } from './compare-entry.ts';
 import { createMarketReader, decodeText } from './fetch-file.ts';
-import { keepListings } from './keep-listings.ts';
+import { keepListings } from './listing-cache.ts';
 import { type OfferedPlugin, offerPlugin, presentPlugins } from './offer-plugins.ts';
 import type { MarketIcon, MarketPlugin, MarketRemark, MarketSource, MarketVersion } from './types.ts';
 

@@ -1,5 +1,5 @@
 import type { PluginService } from '../service/create-plugin-service.ts';
-import { type InstallState, judgeState, type PresentVersion } from './judge-state.ts';
+import { type InstallState, judgeState, type PresentVersion } from './install-state.ts';
 import type { MarketPlugin, MarketVersion } from './types.ts';
 
 export type OfferedVersion = MarketVersion & {

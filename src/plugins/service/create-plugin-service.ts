@@ -23,8 +23,8 @@ import { diffVersions, type VersionDiff } from './diff-versions.ts';
 import { type DryRun, type DryRunOutcome, dryRunHook } from './dry-run.ts';
 import { type Narrowing, narrowModels } from './narrow-models.ts';
 import { type ActivationPreview, previewActivation } from './preview-activation.ts';
+import { createTurns } from './serialize-changes.ts';
 import { type Switch, setPluginEnabled } from './switch-plugin.ts';
-import { createTurns } from './take-turns.ts';
 import { type PluginUpload, type UploadedPlugin, uploadPlugin } from './upload-plugin.ts';
 
 /** `owner`: on whose behalf plugin code is run, as the sandbox counts it; nobody's unless given. */

@@ -4,7 +4,7 @@ import type { ExportShape } from '../../sandbox/index.ts';
 import { checkBaseExports, checkModeExports } from '../manifest/check-exports.ts';
 import { checkManifest } from '../manifest/check-manifest.ts';
 import { createSchemaCheck } from '../manifest/compile-schema.ts';
-import { soundParts } from '../manifest/sound-parts.ts';
+import { soundParts } from '../manifest/valid-parts.ts';
 import { readIndex } from '../marketplace/read-index.ts';
 import { readIcon } from '../service/check-icon.ts';
 import { compareJson } from '../service/compare-json.ts';

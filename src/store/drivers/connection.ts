@@ -2,7 +2,7 @@ import { drizzle as drizzlePostgres } from 'drizzle-orm/pg-proxy';
 import type { BaseSQLiteDatabase } from 'drizzle-orm/sqlite-core';
 import { drizzle as drizzleSqlite } from 'drizzle-orm/sqlite-proxy';
 import type { ChangeTopic, Repositories } from '../ports/index.ts';
-import type { TaskClaims } from './keep-claims.ts';
+import type { TaskClaims } from './memory-leases.ts';
 
 /** Runs one statement. Rows come back as arrays in the order of the selected columns; a plain write gives none. */
 export type RunStatement = (text: string, params: unknown[]) => Promise<unknown[][]>;

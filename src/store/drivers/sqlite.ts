@@ -6,9 +6,9 @@ import { storeErrors, toStoreError } from '../errors.ts';
 import type { Repositories } from '../ports/index.ts';
 import type { BindRepositories, Driver } from './connection.ts';
 import { createChangeListeners } from './deliver-changes.ts';
+import { createGroupWriter } from './group-commit.ts';
 import { createTransactionGuard, type Scope } from './guard-transactions.ts';
-import { createTaskClaimBook } from './keep-claims.ts';
-import { createGroupWriter } from './write-in-groups.ts';
+import { createTaskClaimBook } from './memory-leases.ts';
 
 /** How long SQLite waits for another process's lock (a command beside the server); it holds the event loop meanwhile. */
 const BUSY_TIMEOUT_MS = 5000;

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import type { Fence, TaskClaims } from '../drivers/keep-claims.ts';
+import type { Fence, TaskClaims } from '../drivers/memory-leases.ts';
 import type { NewTaskEvent, PolledTask, TaskStore } from '../ports/index.ts';
 import { UNFINISHED } from './claim-tasks.ts';
 import { type Context, lazy, plainText } from './context.ts';

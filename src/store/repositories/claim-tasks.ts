@@ -1,5 +1,5 @@
 import { and, type SQL, sql } from 'drizzle-orm';
-import type { TaskClaims } from '../drivers/keep-claims.ts';
+import type { TaskClaims } from '../drivers/memory-leases.ts';
 import type { TaskRecord, TaskStore } from '../ports/index.ts';
 import { type Context, createRowReader, lazy } from './context.ts';
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../../kernel/index.ts';
 import type { RunStatement } from '../drivers/connection.ts';
-import type { TaskClaims } from '../drivers/keep-claims.ts';
+import type { TaskClaims } from '../drivers/memory-leases.ts';
 import { toStoreError } from '../errors.ts';
 import type { Repositories, Store } from '../ports/index.ts';
 import type { Tables } from '../schema/index.ts';

@@ -1,7 +1,7 @@
 import { and, asc, eq, inArray, isNotNull, or, sql } from 'drizzle-orm';
 import type { UserStore } from '../ports/index.ts';
-import { createUserAdministration } from './administer-users.ts';
 import { type Context, countAll, isEmpty, lazy } from './context.ts';
+import { createUserAdministration } from './user-administration.ts';
 import { userColumns } from './user-columns.ts';
 
 /** `insert`, `update` and `ensureAffCode` take several statements: outside a transaction the store gives them one of their own. */

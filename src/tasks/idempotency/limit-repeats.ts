@@ -1,5 +1,5 @@
+import { createPlaces } from '../../kernel/index.ts';
 import { taskErrors } from '../errors.ts';
-import { createPlaces } from '../hold-places.ts';
 
 /** Repeats that wait at once on this node; a client that knows what it does has one. */
 const MOST = { node: 256, user: 32 };

@@ -1,10 +1,10 @@
 import type { TaskRecord } from '../../store/ports/index.ts';
-import { restoreFailure } from '../keep-failure.ts';
+import { waitAtMost } from '../observation/deadline-signal.ts';
+import { watchTask } from '../observation/watch-task.ts';
+import { restoreFailure } from '../state/stored-failure.ts';
 import type { Caller, ClientRequest, Idempotency, TaskDeps } from '../types.ts';
-import { waitAtMost } from '../wait-at-most.ts';
-import { watchTask } from '../watch-task.ts';
-import { doOnce } from './do-once.ts';
 import { stillInProgress } from './limit-repeats.ts';
+import { doOnce } from './run-idempotently.ts';
 
 /** `replayed`: the task of an earlier request with the same key; nothing was submitted now. */
 export type SubmittedTask = TaskRecord & { replayed: boolean };

@@ -10,16 +10,16 @@ import {
   type PluginRoute,
   renderNative,
 } from '../../plugins/index.ts';
-import { decodeContext } from '../build-contexts.ts';
 import { taskErrors } from '../errors.ts';
 import { submitOnce } from '../idempotency/submit-once.ts';
-import { ownTasks } from '../own-tasks.ts';
-import { hookCause, hookError } from '../prepare-submission.ts';
-import { resolveOriginTasks } from '../resolve-origin-tasks.ts';
-import { submittedObject, taskView } from '../show-task.ts';
-import { submitTask } from '../submit-task.ts';
-import { traceEvent } from '../trace-event.ts';
+import { submittedObject, taskView } from '../state/describe-task.ts';
+import { ownTasks } from '../state/own-tasks.ts';
+import { traceEvent } from '../state/trace-event.ts';
+import { hookCause, hookError } from '../submission/prepare-submission.ts';
+import { resolveOriginTasks } from '../submission/resolve-origin-tasks.ts';
+import { submitTask } from '../submission/submit-task.ts';
 import type { Caller, ClientRequest, TaskDeps } from '../types.ts';
+import { decodeContext } from '../vendor/build-contexts.ts';
 
 export type NativeCall = {
   caller: Caller;

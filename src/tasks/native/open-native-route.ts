@@ -1,7 +1,7 @@
 import type { Json } from '../../kernel/index.ts';
 import { describeHookFailure, type HookOptions, type NativeError, renderNativeError } from '../../plugins/index.ts';
-import { decodeContext } from '../build-contexts.ts';
 import type { TaskDeps } from '../types.ts';
+import { decodeContext } from '../vendor/build-contexts.ts';
 import { answerNativeRequest, type NativeAnswer, type NativeCall } from './answer-native-request.ts';
 
 /** A plugin's own route at an address. What it does is done by the generation that served when it was opened. */

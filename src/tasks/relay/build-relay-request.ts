@@ -1,11 +1,11 @@
 import type { JsonObject } from '../../kernel/index.ts';
 import type { ChannelRecord, RelayKind } from '../../store/ports/index.ts';
 import { canonicalHost, type MultipartPart, type UpstreamBody, type UpstreamRequest } from '../../upstream/index.ts';
-import { asksForRanges } from '../asks-for-ranges.ts';
-import { CONNECT_TIMEOUT_MS, MAX_REDIRECTS } from '../build-upstream-request.ts';
+import { asksForRanges } from '../artifacts/asks-for-ranges.ts';
 import { taskErrors } from '../errors.ts';
-import { restoreFiles } from '../restore-files.ts';
 import type { ClientRequest } from '../types.ts';
+import { CONNECT_TIMEOUT_MS, MAX_REDIRECTS } from '../vendor/build-upstream-request.ts';
+import { restoreFiles } from '../vendor/restore-files.ts';
 
 const PATHS: Record<RelayKind, string> = { response: '/v1/responses', video: '/v1/videos' };
 

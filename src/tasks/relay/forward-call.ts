@@ -1,7 +1,7 @@
 import { RELAY_TYPE } from '../../channels/index.ts';
+import { holdUntilSent } from '../../kernel/index.ts';
 import type { ChannelRecord, RelayKind, RelayObject } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
-import { holdUntilSent } from '../hold-places.ts';
 import type { TaskDeps } from '../types.ts';
 import { buildRelayRequest, CONTENT_HEADERS, pickHeaders, RELAYED_HEADERS, vendorOf } from './build-relay-request.ts';
 import {

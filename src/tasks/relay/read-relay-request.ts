@@ -1,7 +1,7 @@
 import { createJsonScanner, type Json, type JsonObject, parseJson } from '../../kernel/index.ts';
 import type { RelayKind, RelayPartKind } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
-import { modelOf } from '../submit-surfaces.ts';
+import { modelOf } from '../submission/submit-surfaces.ts';
 import type { ClientRequest } from '../types.ts';
 import { namesObject, readReferences } from './read-references.ts';
 

@@ -1,8 +1,8 @@
 import { type AppError, type Clock, redactSecrets, secretsOfKey } from '../../kernel/index.ts';
 import type { UpstreamFailure, UpstreamResponse } from '../../upstream/index.ts';
+import type { Content } from '../artifacts/open-artifact.ts';
 import { taskErrors } from '../errors.ts';
-import type { Content } from '../open-artifact.ts';
-import { waitAtMost } from '../wait-at-most.ts';
+import { waitAtMost } from '../observation/deadline-signal.ts';
 
 /** What a client is given of a vendor's answer. `replayed`: of an earlier request with the same Idempotency-Key. */
 export type RelayAnswer = Content & { replayed: boolean };

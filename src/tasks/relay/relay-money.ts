@@ -2,9 +2,9 @@ import type { Quote } from '../../billing/index.ts';
 import { newRelayId } from '../../kernel/index.ts';
 import type { ChannelRecord, RelayClaim, RelayRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
-import { SUBMIT_LEASE_MS } from '../keep-lease.ts';
-import { openSurely } from '../open-surely.ts';
-import { IDEMPOTENCY_SECONDS } from '../submit-task.ts';
+import { openSurely } from '../submission/insert-recovering-commit.ts';
+import { SUBMIT_LEASE_MS } from '../submission/renew-lease.ts';
+import { IDEMPOTENCY_SECONDS } from '../submission/submit-task.ts';
 import type { Caller, Idempotency, TaskDeps } from '../types.ts';
 import type { RelayIntent } from './read-relay-request.ts';
 

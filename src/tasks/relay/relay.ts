@@ -1,6 +1,6 @@
 import { RELAY_TYPE } from '../../channels/index.ts';
 import type { RelayKind } from '../../store/ports/index.ts';
-import { findOwner } from '../find-owner.ts';
+import { findOwner } from '../submission/find-owner.ts';
 import type { Caller, TaskDeps } from '../types.ts';
 import { createRelayed, type RelayedRequest } from './create-relayed.ts';
 import { forwardCall, type RelayCall } from './forward-call.ts';

@@ -1,8 +1,8 @@
 import type { RelayRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { stillInProgress } from '../idempotency/limit-repeats.ts';
+import { waitAtMost } from '../observation/deadline-signal.ts';
 import type { Caller, TaskDeps } from '../types.ts';
-import { waitAtMost } from '../wait-at-most.ts';
 import type { RelayedRequest } from './create-relayed.ts';
 import { forwardTo } from './forward-call.ts';
 import type { RelayIntent } from './read-relay-request.ts';

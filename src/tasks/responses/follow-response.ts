@@ -1,9 +1,9 @@
 import type { JsonObject } from '../../kernel/index.ts';
 import type { RenderedEvents } from '../../plugins/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
-import { hasEnded } from '../show-task.ts';
+import { watchTask } from '../observation/watch-task.ts';
+import { hasEnded } from '../state/describe-task.ts';
 import type { TaskDeps } from '../types.ts';
-import { watchTask } from '../watch-task.ts';
 import { type Rendering, renderEnded, renderStep, reportUnrendered } from './render-response.ts';
 import { responseObject } from './response-objects.ts';
 import { createEventWriter, type ResponseEvent } from './write-response-events.ts';

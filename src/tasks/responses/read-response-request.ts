@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '../../kernel/index.ts';
 import type { ResponsesMode } from '../../plugins/index.ts';
 import { taskErrors } from '../errors.ts';
-import { modelOf } from '../submit-surfaces.ts';
+import { modelOf } from '../submission/submit-surfaces.ts';
 import type { ClientRequest } from '../types.ts';
 
 export type ResponseForm = { stream: boolean; background: boolean };

@@ -12,11 +12,11 @@ import {
   renderFinal,
 } from '../../plugins/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
-import { artifactContext } from '../build-contexts.ts';
-import { issueArtifactLinks } from '../issue-artifact-links.ts';
-import { busyForYou } from '../prepare-submission.ts';
-import { taskView } from '../show-task.ts';
+import { issueArtifactLinks } from '../artifacts/issue-artifact-links.ts';
+import { taskView } from '../state/describe-task.ts';
+import { busyForYou } from '../submission/prepare-submission.ts';
 import type { TaskDeps } from '../types.ts';
+import { artifactContext } from '../vendor/build-contexts.ts';
 import { failedResponse, NOT_OBSERVED, renderedResponse, TASK_FAILED } from './response-objects.ts';
 import { createEventWriter } from './write-response-events.ts';
 

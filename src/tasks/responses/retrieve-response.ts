@@ -1,9 +1,9 @@
 import { type JsonObject, userOwner } from '../../kernel/index.ts';
-import { protocolContext } from '../build-contexts.ts';
 import { taskErrors } from '../errors.ts';
-import { hasEnded } from '../show-task.ts';
+import { waitAtMost } from '../observation/deadline-signal.ts';
+import { hasEnded } from '../state/describe-task.ts';
 import type { ClientRequest, TaskDeps } from '../types.ts';
-import { waitAtMost } from '../wait-at-most.ts';
+import { protocolContext } from '../vendor/build-contexts.ts';
 import { renderEnded } from './render-response.ts';
 import { failedResponse, NOT_OBSERVED, pendingResponse, taskIdOf } from './response-objects.ts';
 

@@ -1,6 +1,6 @@
 import type { ApiKeyRecord, WebhookDelivery, WebhookOutcome, WebhookRecord } from '../../store/ports/index.ts';
-import { retryAfterMs } from '../poll-schedule.ts';
 import type { TaskDeps } from '../types.ts';
+import { retryAfterMs } from '../vendor/poll-schedule.ts';
 import { MAX_RETRY_AFTER_MS, retryDelayMs } from './retry-schedule.ts';
 import { signatureHeaders, signingKeys } from './sign-message.ts';
 

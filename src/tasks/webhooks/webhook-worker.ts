@@ -1,8 +1,8 @@
 import type { WebhookRecord } from '../../store/ports/index.ts';
+import { isStoreAway } from '../polling/batch-poll-writes.ts';
 import type { TaskDeps } from '../types.ts';
-import { isStoreAway } from '../write-together.ts';
 import { type Attempt, deliverWebhook } from './deliver-webhook.ts';
-import { createDeliveryLanes } from './delivery-lanes.ts';
+import { createDeliveryLanes } from './host-queues.ts';
 
 /** Pause between two looks at the outbox when nothing is due. */
 const TICK_MS = 250;

@@ -1,4 +1,4 @@
-import { withoutSlash } from '../../../src/app/public-address.ts';
+import { withoutSlash } from '../../../src/app/operations/public-address.ts';
 import { addressKey } from '../../../src/auth/limits/address-key.ts';
 import { MAX_ADDRESS, readMailAddress } from '../../../src/auth/mail/mail-address.ts';
 import { discover, wellKnownOf } from '../../../src/auth/oauth/discover.ts';
@@ -7,8 +7,8 @@ import { checkBaseUrl, MAX_TYPED_BASE_URL } from '../../../src/channels/check-ch
 import { ok } from '../../../src/kernel/index.ts';
 import { normalizeAllowedHost, normalizeBaseUrl } from '../../../src/plugins/manifest/addresses.ts';
 import { indexLocation } from '../../../src/plugins/marketplace/market-sources.ts';
-import { leadsHere } from '../../../src/tasks/own-addresses.ts';
-import { MAX_PROVIDER_ANSWER_BYTES } from '../../../src/upstream/ask-provider.ts';
+import { leadsHere } from '../../../src/tasks/artifacts/own-addresses.ts';
+import { MAX_PROVIDER_ANSWER_BYTES } from '../../../src/upstream/provider-requests.ts';
 import { fill, stallCase } from '../measure-block.ts';
 
 const KIB = 1024;

@@ -1,15 +1,15 @@
 import { Elysia } from 'elysia';
-import { redactText } from '../../../src/app/redact-fields.ts';
+import { redactText } from '../../../src/app/logging/redact-fields.ts';
 import { pickLanguage } from '../../../src/auth/mail/pick-language.ts';
 import { parseAuthorization } from '../../../src/auth/parse-authorization.ts';
 import { MAX_CHARACTERS, readAssertion } from '../../../src/auth/telegram/read-assertion.ts';
 import { MAX_SOURCE, parsePriceExpression } from '../../../src/billing/price-expression.ts';
-import { createClientIp } from '../../../src/http/client-ip.ts';
-import { hasLoopbackHost } from '../../../src/http/guard-host.ts';
-import { guardOrigin } from '../../../src/http/guard-origin.ts';
-import { mediaType } from '../../../src/http/read-body.ts';
-import { createSessionCookies } from '../../../src/http/session-cookies.ts';
-import { MAX_PART_HEADER_BYTES, readPartHeader } from '../../../src/http/v1/read-part-header.ts';
+import { mediaType } from '../../../src/http/bodies/read-body.ts';
+import { MAX_PART_HEADER_BYTES, readPartHeader } from '../../../src/http/bodies/read-part-header.ts';
+import { createSessionCookies } from '../../../src/http/panel-api/session-cookies.ts';
+import { createClientIp } from '../../../src/http/pipeline/client-ip.ts';
+import { hasLoopbackHost } from '../../../src/http/pipeline/guard-host.ts';
+import { guardOrigin } from '../../../src/http/pipeline/guard-origin.ts';
 import { sanitizeMessage } from '../../../src/kernel/index.ts';
 import { fill, stallCase } from '../measure-block.ts';
 

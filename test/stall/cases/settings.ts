@@ -3,7 +3,7 @@ import { assertKeyAllows } from '../../../src/auth/api-keys/assert-key-allows.ts
 import { validateApiKeyFields } from '../../../src/auth/api-keys/validate-api-key.ts';
 import type { DecidingIp } from '../../../src/auth/types.ts';
 import { checkMapping, checkNames } from '../../../src/channels/check-channel.ts';
-import { BODY_LIMITS } from '../../../src/http/body-limits.ts';
+import { BODY_LIMITS } from '../../../src/http/bodies/body-limits.ts';
 import { ok } from '../../../src/kernel/index.ts';
 import type { ApiKeyRecord, UserRecord } from '../../../src/store/ports/index.ts';
 import { createServiceAccountTokens, type Upstream } from '../../../src/upstream/index.ts';

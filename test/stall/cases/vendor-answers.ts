@@ -1,6 +1,6 @@
 import { ok } from '../../../src/kernel/index.ts';
-import { readVendorAnswer } from '../../../src/tasks/read-vendor-answer.ts';
 import { createNameFinder, namesOf } from '../../../src/tasks/relay/remember-names.ts';
+import { readVendorAnswer } from '../../../src/tasks/vendor/read-vendor-answer.ts';
 import type { UpstreamResponse } from '../../../src/upstream/index.ts';
 import { fill, stallCase } from '../measure-block.ts';
 

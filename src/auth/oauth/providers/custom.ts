@@ -13,8 +13,8 @@ import {
   readSubject,
   readText,
 } from '../identity-provider.ts';
+import { authorizationUrl, type ClientProof, exchangeCode, readProfile } from '../oauth-requests.ts';
 import { readPath } from '../read-path.ts';
-import { authorizationUrl, type ClientProof, exchangeCode, readProfile } from '../speak-oauth.ts';
 
 /** A provider that an administrator added: plain OAuth 2.0 with an endpoint that tells who the bearer of a token is. */
 export function customProvider(

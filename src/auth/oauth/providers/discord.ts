@@ -1,6 +1,6 @@
 import type { AuthSettings } from '../../config.ts';
 import { type IdentityProvider, type OpenProvider, readSubject, readText } from '../identity-provider.ts';
-import { authorizationUrl, exchangeCode, readProfile } from '../speak-oauth.ts';
+import { authorizationUrl, exchangeCode, readProfile } from '../oauth-requests.ts';
 
 export function discordProvider(
   settings: NonNullable<AuthSettings['providers']['discord']>,

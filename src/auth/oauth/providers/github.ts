@@ -2,7 +2,7 @@ import { isObject, parseJson } from '../../../kernel/index.ts';
 import type { AskProvider } from '../../../upstream/index.ts';
 import type { AuthSettings } from '../../config.ts';
 import { type IdentityProvider, type OpenProvider, readSubject, readText } from '../identity-provider.ts';
-import { authorizationUrl, exchangeCode, readProfile } from '../speak-oauth.ts';
+import { authorizationUrl, exchangeCode, readProfile } from '../oauth-requests.ts';
 
 /** GitHub's own form of JSON; it wants to know by whom it is asked. */
 const HEADERS = { accept: 'application/vnd.github+json' };

@@ -1,7 +1,7 @@
 import type { AuthSettings } from '../../config.ts';
 import { authErrors } from '../../errors.ts';
 import { type IdentityProvider, type OpenProvider, readSubject, readText } from '../identity-provider.ts';
-import { authorizationUrl, exchangeCode, readProfile } from '../speak-oauth.ts';
+import { authorizationUrl, exchangeCode, readProfile } from '../oauth-requests.ts';
 
 export function linuxdoProvider(
   settings: NonNullable<AuthSettings['providers']['linuxdo']>,

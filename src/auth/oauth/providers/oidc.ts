@@ -12,7 +12,7 @@ import {
   readSubject,
   readText,
 } from '../identity-provider.ts';
-import { authorizationUrl } from '../speak-oauth.ts';
+import { authorizationUrl } from '../oauth-requests.ts';
 
 export type OidcSettings = NonNullable<AuthSettings['providers']['oidc']>;
 

@@ -4,9 +4,9 @@ import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { GatewayStatus } from '../../api/types.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { FailureNotice } from '../../ui/form/failure-notice.tsx';
 import { objectToAddress } from './check-address.ts';
-import { tellFault } from './tell-fault.ts';
+import { tellFault } from './show-fault.ts';
 import { useChallenge } from './use-challenge.tsx';
 
 type ForgotPasswordFormProps = { status: GatewayStatus; suggested: string; onSent(email: string): void };

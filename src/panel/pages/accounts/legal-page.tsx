@@ -5,10 +5,10 @@ import { Link } from 'react-router';
 import type { LegalTexts } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { Answer } from '../../ui/answer.tsx';
-import { BrandMark } from '../../ui/brand-mark.tsx';
-import { PageControls } from '../../ui/page-controls.tsx';
-import { PageHeading } from '../../ui/page-heading.tsx';
+import { PageControls } from '../../ui/data/page-controls.tsx';
+import { Answer } from '../../ui/data/query-result.tsx';
+import { BrandMark } from '../../ui/page/brand-mark.tsx';
+import { PageHeading } from '../../ui/page/page-heading.tsx';
 import classes from './legal-page.module.css';
 import { Markdown } from './markdown.tsx';
 

@@ -4,10 +4,10 @@ import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { FailureNotice } from '../../ui/form/failure-notice.tsx';
 import { objectToPassword } from '../setup/check-account.ts';
 import type { ResetLink } from './read-reset-link.ts';
-import { tellFault } from './tell-fault.ts';
+import { tellFault } from './show-fault.ts';
 
 type NewPasswordFormProps = {
   link: ResetLink;

@@ -1,8 +1,8 @@
 import { Stack } from '@mantine/core';
 import { useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { PageHeading } from '../../ui/page-heading.tsx';
-import { WelcomeLayout } from '../../ui/welcome-layout.tsx';
+import { PageHeading } from '../../ui/page/page-heading.tsx';
+import { WelcomeLayout } from '../../ui/page/welcome-layout.tsx';
 import { AccountMessage } from './account-message.tsx';
 import { BackToSignIn } from './back-to-sign-in.tsx';
 import { NewPasswordForm } from './new-password-form.tsx';

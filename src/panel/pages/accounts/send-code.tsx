@@ -3,9 +3,9 @@ import { useMutation } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useSession } from '../../session/session-context.tsx';
-import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { FailureNotice } from '../../ui/form/failure-notice.tsx';
 import { objectToAddress } from './check-address.ts';
-import { tellFault } from './tell-fault.ts';
+import { tellFault } from './show-fault.ts';
 import type { ChallengeUse } from './use-challenge.tsx';
 
 /** Seconds between two codes to one address: the server takes two requests in this time. */

@@ -7,13 +7,13 @@ import { ApiError } from '../../api/api-error.ts';
 import type { GatewayStatus } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { FailureNotice } from '../../ui/form/failure-notice.tsx';
 import { objectToPassword, objectToUsername } from '../setup/check-account.ts';
 import { objectToAddress } from './check-address.ts';
 import { hasLegalTexts, LegalText } from './legal-line.tsx';
 import { readAffiliateCode } from './read-affiliate-code.ts';
 import { SendCode } from './send-code.tsx';
-import { tellFault } from './tell-fault.ts';
+import { tellFault } from './show-fault.ts';
 import { useChallenge } from './use-challenge.tsx';
 
 type SignUpFormProps = {

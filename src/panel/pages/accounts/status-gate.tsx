@@ -4,7 +4,7 @@ import { Navigate } from 'react-router';
 import { describeError } from '../../api/describe-error.ts';
 import type { GatewayStatus } from '../../api/types.ts';
 import { useStatus } from '../../session/use-status.ts';
-import { FullPageLoader, FullPageMessage } from '../../ui/full-page.tsx';
+import { FullPageLoader, FullPageMessage } from '../../ui/page/full-page.tsx';
 
 /** For pages that depend on how the gateway is set. One without a root account leads to its set-up. */
 export function StatusGate({ children }: { children: (status: GatewayStatus) => ReactNode }) {

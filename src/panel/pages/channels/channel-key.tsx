@@ -5,9 +5,9 @@ import { useTranslation } from 'react-i18next';
 import type { Channel } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
 import { useProof } from '../../session/proof.tsx';
-import { CopyField } from '../../ui/copy-field.tsx';
-import { FailureNotice } from '../../ui/failure-notice.tsx';
-import { Section } from '../../ui/section.tsx';
+import { CopyField } from '../../ui/form/copy-field.tsx';
+import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { Section } from '../../ui/page/section.tsx';
 
 /** The stored key for root, who proves first that it is he; it stays on the page until it is hidden or the page is left. */
 export function ChannelKey({ channel }: { channel: Channel }) {

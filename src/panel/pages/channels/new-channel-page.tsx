@@ -3,12 +3,12 @@ import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { ChannelChoices, SavedChannel } from '../../api/types.ts';
 import { useApi, useChange } from '../../api/use-api.ts';
-import { Answer } from '../../ui/answer.tsx';
-import { BackLink } from '../../ui/back-link.tsx';
-import { Page } from '../../ui/page.tsx';
-import { tellDone } from '../../ui/tell.ts';
-import { useForm } from '../../ui/use-form.ts';
-import { useNavigateHere } from '../../ui/use-navigate-here.ts';
+import { Answer } from '../../ui/data/query-result.tsx';
+import { tellDone } from '../../ui/form/notify.ts';
+import { useForm } from '../../ui/form/use-form.ts';
+import { BackLink } from '../../ui/page/back-link.tsx';
+import { Page } from '../../ui/page/page.tsx';
+import { useNavigateHere } from '../../ui/page/use-navigate-here.ts';
 import { ChannelForm } from './channel-form.tsx';
 import { checkChannel, emptyChannel, pluginOf, readChannel } from './channel-values.ts';
 

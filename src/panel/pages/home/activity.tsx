@@ -1,9 +1,9 @@
 import { useTranslation } from 'react-i18next';
 import type { UsageFigures } from '../../api/types.ts';
-import { ChartOrTable } from '../../ui/chart-or-table.tsx';
-import { type Column, Rows } from '../../ui/data-table.tsx';
-import { DayBars } from '../../ui/day-bars.tsx';
-import { useFormat } from '../../ui/use-format.ts';
+import { ChartOrTable } from '../../ui/data/chart-or-table.tsx';
+import { type Column, Rows } from '../../ui/data/data-table.tsx';
+import { DayBars } from '../../ui/data/day-bars.tsx';
+import { useFormat } from '../../ui/data/use-format.ts';
 import classes from './activity.module.css';
 
 type Day = UsageFigures['by_day'][number];

@@ -6,9 +6,9 @@ import { useApi } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useRole } from '../../session/use-role.ts';
 import { roles } from '../../shell/sections.ts';
-import { FailureNotice } from '../../ui/failure-notice.tsx';
-import { Section } from '../../ui/section.tsx';
-import { StatusMark } from '../../ui/status-mark.tsx';
+import { StatusMark } from '../../ui/data/status-mark.tsx';
+import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { Section } from '../../ui/page/section.tsx';
 import classes from './attention-list.module.css';
 
 const words: Readonly<Record<AttentionItem['code'], { title: TextKey; remedy: TextKey }>> = {

@@ -7,11 +7,11 @@ import { useApi, useChange } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useRole } from '../../session/use-role.ts';
 import { roles } from '../../shell/sections.ts';
-import { CopyField } from '../../ui/copy-field.tsx';
-import type { PagedRows } from '../../ui/data-table.tsx';
-import { FailureNotice } from '../../ui/failure-notice.tsx';
-import { Section } from '../../ui/section.tsx';
-import { tellDone } from '../../ui/tell.ts';
+import type { PagedRows } from '../../ui/data/data-table.tsx';
+import { CopyField } from '../../ui/form/copy-field.tsx';
+import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { tellDone } from '../../ui/form/notify.ts';
+import { Section } from '../../ui/page/section.tsx';
 import classes from './first-steps.module.css';
 
 type Step = { text: TextKey; help: TextKey; action: TextKey; to: string; isDone: boolean };

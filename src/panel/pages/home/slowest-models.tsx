@@ -1,8 +1,8 @@
 import { useTranslation } from 'react-i18next';
 import type { UsageFigures } from '../../api/types.ts';
-import { Rows } from '../../ui/data-table.tsx';
-import { Section } from '../../ui/section.tsx';
-import { useFormat } from '../../ui/use-format.ts';
+import { Rows } from '../../ui/data/data-table.tsx';
+import { useFormat } from '../../ui/data/use-format.ts';
+import { Section } from '../../ui/page/section.tsx';
 
 type ModelFigures = UsageFigures['slowest'][number];
 

@@ -6,8 +6,8 @@ import { useApi } from '../../api/use-api.ts';
 import { useSessionSnapshot } from '../../session/session-context.tsx';
 import { useRole } from '../../session/use-role.ts';
 import { roles } from '../../shell/sections.ts';
-import { Fold } from '../../ui/fold.tsx';
-import type { Form } from '../../ui/use-form.ts';
+import { Fold } from '../../ui/data/fold.tsx';
+import type { Form } from '../../ui/form/use-form.ts';
 import type { KeyValues } from './key-fields.ts';
 
 /** The fields of an API key. What few need is folded away until it is used. */

@@ -1,6 +1,6 @@
 import { TextInput } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
-import type { Form } from '../../ui/use-form.ts';
+import type { Form } from '../../ui/form/use-form.ts';
 
 /** Where notices of a key's tasks go, as a field of a form. */
 export function WebhookInput(field: ReturnType<Form<{ webhook_url: string }>['bind']>) {

@@ -6,10 +6,10 @@ import { useTranslation } from 'react-i18next';
 import type { MarketOffer } from '../../api/types.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { useChangeWithProof } from '../../session/use-change-with-proof.ts';
-import { Answer } from '../../ui/answer.tsx';
-import { FailureNotice } from '../../ui/failure-notice.tsx';
-import { FormDialog, FormDialogButtons } from '../../ui/form-dialog.tsx';
-import { tellDone } from '../../ui/tell.ts';
+import { Answer } from '../../ui/data/query-result.tsx';
+import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
+import { tellDone } from '../../ui/form/notify.ts';
 
 type Source = MarketOffer['source'];
 type Entry = Source & { id: number };

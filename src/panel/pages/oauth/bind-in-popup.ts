@@ -1,7 +1,7 @@
-import { ToldError } from '../../api/told-error.ts';
 import type { OAuthTicket } from '../../api/types.ts';
+import { ToldError } from '../../api/user-error.ts';
 import type { Session } from '../../session/session.ts';
-import { stampPopup } from './trips.ts';
+import { stampPopup } from './oauth-state-storage.ts';
 
 /** From the popup to the page that opened it: what the provider sent back, unread. */
 export type PopupMessage = { kind: 'taskgate:oauth'; provider: string; query: string };

@@ -5,9 +5,9 @@ import { useTranslation } from 'react-i18next';
 import { Link, Navigate, useNavigate } from 'react-router';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { FullPageLoader } from '../../ui/full-page.tsx';
-import { PageHeading } from '../../ui/page-heading.tsx';
-import { WelcomeLayout } from '../../ui/welcome-layout.tsx';
+import { FullPageLoader } from '../../ui/page/full-page.tsx';
+import { PageHeading } from '../../ui/page/page-heading.tsx';
+import { WelcomeLayout } from '../../ui/page/welcome-layout.tsx';
 import { CodeForm } from '../sign-in/code-form.tsx';
 import { SignInFailure } from '../sign-in/sign-in-failure.tsx';
 

@@ -2,10 +2,10 @@ import { useCallback, useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useLocation, useNavigate, useParams } from 'react-router';
 import type { TextKey } from '../../i18n/texts.ts';
-import { FullPageLoader, FullPageMessage } from '../../ui/full-page.tsx';
+import { FullPageLoader, FullPageMessage } from '../../ui/page/full-page.tsx';
 import type { PopupMessage } from './bind-in-popup.ts';
 import { FinishLogin } from './finish-login.tsx';
-import { findLogin, forgetLogin, isStampedPopup } from './trips.ts';
+import { findLogin, forgetLogin, isStampedPopup } from './oauth-state-storage.ts';
 
 type Trip = { kind: 'bind'; opener: Window } | { kind: 'login'; redirect: string } | { kind: 'unknown' };
 

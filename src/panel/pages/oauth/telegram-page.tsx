@@ -2,11 +2,11 @@ import { useCallback, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useLocation, useParams } from 'react-router';
 import type { TextKey } from '../../i18n/texts.ts';
-import { WelcomeLayout } from '../../ui/welcome-layout.tsx';
+import { WelcomeLayout } from '../../ui/page/welcome-layout.tsx';
 import { AccountMessage } from '../accounts/account-message.tsx';
 import { FinishLogin } from './finish-login.tsx';
 import { Refusal } from './oauth-page.tsx';
-import { findLogin, forgetLogin } from './trips.ts';
+import { findLogin, forgetLogin } from './oauth-state-storage.ts';
 
 const meanings = {
   AUTH_INVALID_CREDENTIALS: 'telegram.refused',

@@ -1,6 +1,6 @@
 import { Tabs } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
-import { CopyField } from '../../ui/copy-field.tsx';
+import { CopyField } from '../../ui/form/copy-field.tsx';
 import type { RequestBody } from './attached-files.ts';
 import { type CodeLanguage, codeWriters } from './write-code.ts';
 

@@ -5,10 +5,10 @@ import type { CallableModel, TaskDetail } from '../../api/types.ts';
 import { useApi } from '../../api/use-api.ts';
 import { useRole } from '../../session/use-role.ts';
 import { roles } from '../../shell/sections.ts';
-import { Answer } from '../../ui/answer.tsx';
-import { EmptyState } from '../../ui/empty-state.tsx';
-import { FailureNotice } from '../../ui/failure-notice.tsx';
-import { Page } from '../../ui/page.tsx';
+import { EmptyState } from '../../ui/data/empty-state.tsx';
+import { Answer } from '../../ui/data/query-result.tsx';
+import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { Page } from '../../ui/page/page.tsx';
 import { Playground } from './playground.tsx';
 
 /**

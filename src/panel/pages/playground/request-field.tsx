@@ -1,10 +1,10 @@
 import { Select, Textarea, TextInput } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { CallableModel } from '../../api/types.ts';
-import { localise } from '../../ui/localise.ts';
-import { NumberField } from '../../ui/number-field.tsx';
-import { useFormat } from '../../ui/use-format.ts';
-import { writeFieldName } from '../../ui/write-field-name.ts';
+import { localise } from '../../ui/data/localise.ts';
+import { useFormat } from '../../ui/data/use-format.ts';
+import { writeFieldName } from '../../ui/form/field-name.ts';
+import { NumberField } from '../../ui/form/number-field.tsx';
 
 export type FieldSchema = CallableModel['schema']['properties'][string];
 

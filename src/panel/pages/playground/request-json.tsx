@@ -1,6 +1,6 @@
 import { Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
-import { CodeEditor } from '../../ui/code-editor.tsx';
+import { CodeEditor } from '../../ui/code/code-editor.tsx';
 import { describeFault } from './describe-fault.ts';
 import type { RequestDraft } from './use-request-body.ts';
 

@@ -1,5 +1,5 @@
 import { useTranslation } from 'react-i18next';
-import { BackLink } from '../../ui/back-link.tsx';
+import { BackLink } from '../../ui/page/back-link.tsx';
 
 export function BackToVersions({ pluginKey }: { pluginKey: string }) {
   const { t } = useTranslation();

@@ -4,10 +4,10 @@ import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import type { PluginDryRun, PluginSummary, PluginVersion } from '../../api/types.ts';
 import { useApi, useChange } from '../../api/use-api.ts';
-import { CodeEditor } from '../../ui/code-editor.tsx';
-import { FailureNotice } from '../../ui/failure-notice.tsx';
-import { Section } from '../../ui/section.tsx';
-import { useForm } from '../../ui/use-form.ts';
+import { CodeEditor } from '../../ui/code/code-editor.tsx';
+import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { useForm } from '../../ui/form/use-form.ts';
+import { Section } from '../../ui/page/section.tsx';
 import { sampleArguments } from './hook-samples.ts';
 import { pluginPath } from './plugin-paths.ts';
 

@@ -2,10 +2,10 @@ import { Button, Code, Text } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { PluginSummary, Price } from '../../api/types.ts';
-import { Answer } from '../../ui/answer.tsx';
-import { type Column, Rows } from '../../ui/data-table.tsx';
-import { Section } from '../../ui/section.tsx';
-import { StatusMark } from '../../ui/status-mark.tsx';
+import { type Column, Rows } from '../../ui/data/data-table.tsx';
+import { Answer } from '../../ui/data/query-result.tsx';
+import { StatusMark } from '../../ui/data/status-mark.tsx';
+import { Section } from '../../ui/page/section.tsx';
 import { PriceDialog, type PriceSubject } from '../prices/price-dialog.tsx';
 import { useAllPrices } from '../prices/use-all-prices.ts';
 

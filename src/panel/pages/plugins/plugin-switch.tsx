@@ -3,9 +3,9 @@ import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import type { PluginSummary } from '../../api/types.ts';
 import { useChange, withQuery } from '../../api/use-api.ts';
-import { useConfirm } from '../../ui/confirm.tsx';
-import { FailureNotice } from '../../ui/failure-notice.tsx';
-import { tellDone } from '../../ui/tell.ts';
+import { useConfirm } from '../../ui/form/confirm.tsx';
+import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { tellDone } from '../../ui/form/notify.ts';
 import { pluginPath, staleWithPlugins } from './plugin-paths.ts';
 
 type Wish = { enabled: boolean; cascade: boolean };

@@ -4,7 +4,7 @@ import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { PluginPreview } from '../../api/types.ts';
-import { Section } from '../../ui/section.tsx';
+import { Section } from '../../ui/page/section.tsx';
 import classes from './plugins.module.css';
 import { describeUsageField } from './usage-field.ts';
 

@@ -2,9 +2,9 @@ import { Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { PluginPreview } from '../../api/types.ts';
-import { type Column, Rows } from '../../ui/data-table.tsx';
-import { Section } from '../../ui/section.tsx';
-import { TaskStatus } from '../../ui/status-mark.tsx';
+import { type Column, Rows } from '../../ui/data/data-table.tsx';
+import { TaskStatus } from '../../ui/data/status-mark.tsx';
+import { Section } from '../../ui/page/section.tsx';
 
 type Replayed = PluginPreview['replay'][number];
 

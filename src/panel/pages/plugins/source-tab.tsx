@@ -4,9 +4,9 @@ import { useTranslation } from 'react-i18next';
 import { useSearchParams } from 'react-router';
 import type { PluginDetail, PluginSummary, PluginVersion } from '../../api/types.ts';
 import { useApi, withQuery } from '../../api/use-api.ts';
-import { Answer } from '../../ui/answer.tsx';
-import { CodeEditor } from '../../ui/code-editor.tsx';
-import { saveText } from '../../ui/save-text.ts';
+import { CodeEditor } from '../../ui/code/code-editor.tsx';
+import { Answer } from '../../ui/data/query-result.tsx';
+import { saveText } from '../../ui/form/save-text.ts';
 import { FaultList } from './plugin-faults.tsx';
 import { pluginPath } from './plugin-paths.ts';
 

@@ -3,8 +3,8 @@ import type { TFunction } from 'i18next';
 import { useTranslation } from 'react-i18next';
 import type { PluginDetail } from '../../api/types.ts';
 import { useApi, withQuery } from '../../api/use-api.ts';
-import { Answer } from '../../ui/answer.tsx';
-import { CodeDiff } from '../../ui/code-editor.tsx';
+import { CodeDiff } from '../../ui/code/code-editor.tsx';
+import { Answer } from '../../ui/data/query-result.tsx';
 import { pluginPath } from './plugin-paths.ts';
 
 /** The sources of two versions beside each other. `factory` is what ships with the gateway. */

@@ -2,8 +2,8 @@ import { Button, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { UnpricedModels } from '../../api/types.ts';
 import { useApi } from '../../api/use-api.ts';
-import { FailureNotice } from '../../ui/failure-notice.tsx';
-import { Section } from '../../ui/section.tsx';
+import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { Section } from '../../ui/page/section.tsx';
 import type { PriceSubject } from './price-dialog.tsx';
 import classes from './prices.module.css';
 

@@ -6,9 +6,9 @@ import { useTranslation } from 'react-i18next';
 import { describeError } from '../../api/describe-error.ts';
 import type { PriceQuote } from '../../api/types.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { localise } from '../../ui/localise.ts';
-import { NumberField } from '../../ui/number-field.tsx';
-import { useFormat } from '../../ui/use-format.ts';
+import { localise } from '../../ui/data/localise.ts';
+import { useFormat } from '../../ui/data/use-format.ts';
+import { NumberField } from '../../ui/form/number-field.tsx';
 import { describeUsageField, type UsageField } from '../plugins/usage-field.ts';
 import classes from './prices.module.css';
 

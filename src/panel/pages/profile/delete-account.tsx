@@ -5,9 +5,9 @@ import type { User } from '../../api/types.ts';
 import { useProof } from '../../session/proof.tsx';
 import { useSession } from '../../session/session-context.tsx';
 import { roles } from '../../shell/sections.ts';
-import { useConfirm } from '../../ui/confirm.tsx';
-import { FailureNotice } from '../../ui/failure-notice.tsx';
-import { SettingsBlock } from '../../ui/settings-block.tsx';
+import { useConfirm } from '../../ui/form/confirm.tsx';
+import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { SettingsBlock } from '../../ui/page/settings-block.tsx';
 
 /** The end of the own account; root's stays. */
 export function DeleteAccount({ user }: { user: User }) {

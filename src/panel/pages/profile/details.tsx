@@ -4,9 +4,9 @@ import type { User } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
 import { languages } from '../../i18n/languages.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { FailureNotice } from '../../ui/failure-notice.tsx';
-import { tellDone } from '../../ui/tell.ts';
-import { useForm } from '../../ui/use-form.ts';
+import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { tellDone } from '../../ui/form/notify.ts';
+import { useForm } from '../../ui/form/use-form.ts';
 
 const longestName = 64;
 

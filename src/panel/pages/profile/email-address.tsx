@@ -6,12 +6,12 @@ import type { User } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
 import { useProof } from '../../session/proof.tsx';
 import { useSession } from '../../session/session-context.tsx';
-import { useConfirm } from '../../ui/confirm.tsx';
-import { FailureNotice } from '../../ui/failure-notice.tsx';
-import { InlineForm, useInlineForm } from '../../ui/inline-form.tsx';
-import { SettingsBlock } from '../../ui/settings-block.tsx';
-import { tellDone } from '../../ui/tell.ts';
-import { useForm } from '../../ui/use-form.ts';
+import { useConfirm } from '../../ui/form/confirm.tsx';
+import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { InlineForm, useInlineForm } from '../../ui/form/inline-form.tsx';
+import { tellDone } from '../../ui/form/notify.ts';
+import { useForm } from '../../ui/form/use-form.ts';
+import { SettingsBlock } from '../../ui/page/settings-block.tsx';
 import { objectToAddress } from '../accounts/check-address.ts';
 
 /** The address of the account: a new one is confirmed by a mailed code and by who asks. */

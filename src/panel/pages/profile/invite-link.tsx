@@ -2,9 +2,9 @@ import { Skeleton } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { GatewayStatus } from '../../api/types.ts';
 import { useApi } from '../../api/use-api.ts';
-import { Answer } from '../../ui/answer.tsx';
-import { CopyField } from '../../ui/copy-field.tsx';
-import { SettingsBlock } from '../../ui/settings-block.tsx';
+import { Answer } from '../../ui/data/query-result.tsx';
+import { CopyField } from '../../ui/form/copy-field.tsx';
+import { SettingsBlock } from '../../ui/page/settings-block.tsx';
 
 /** The link whose newcomers the gateway knows to be brought by this account. */
 export function InviteLink({ status }: { status: GatewayStatus }) {

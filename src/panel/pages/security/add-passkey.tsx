@@ -6,9 +6,9 @@ import { describeDevice } from '../../session/describe-device.ts';
 import { makePasskey } from '../../session/passkeys.ts';
 import { useProof } from '../../session/proof.tsx';
 import { useSession } from '../../session/session-context.tsx';
-import { InlineForm, useInlineForm } from '../../ui/inline-form.tsx';
-import { tellDone } from '../../ui/tell.ts';
-import { useForm } from '../../ui/use-form.ts';
+import { InlineForm, useInlineForm } from '../../ui/form/inline-form.tsx';
+import { tellDone } from '../../ui/form/notify.ts';
+import { useForm } from '../../ui/form/use-form.ts';
 
 /** Name, proof where one is needed, the browser's dialog: a new passkey. */
 export function AddPasskey() {

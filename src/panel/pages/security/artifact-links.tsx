@@ -1,10 +1,10 @@
 import { Button, Group } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { useChange } from '../../api/use-api.ts';
-import { useConfirm } from '../../ui/confirm.tsx';
-import { FailureNotice } from '../../ui/failure-notice.tsx';
-import { SettingsBlock } from '../../ui/settings-block.tsx';
-import { tellDone } from '../../ui/tell.ts';
+import { useConfirm } from '../../ui/form/confirm.tsx';
+import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { tellDone } from '../../ui/form/notify.ts';
+import { SettingsBlock } from '../../ui/page/settings-block.tsx';
 
 /** The links to one's own results that were given out, and their end. */
 export function ArtifactLinks() {

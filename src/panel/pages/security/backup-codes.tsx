@@ -1,7 +1,7 @@
 import { Alert, Button, Group, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
-import { CopyField } from '../../ui/copy-field.tsx';
-import { saveText } from '../../ui/save-text.ts';
+import { CopyField } from '../../ui/form/copy-field.tsx';
+import { saveText } from '../../ui/form/save-text.ts';
 
 type BackupCodesProps = { codes: readonly string[]; onDone(): void };
 

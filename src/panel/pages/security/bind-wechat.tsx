@@ -6,9 +6,9 @@ import { ApiError } from '../../api/api-error.ts';
 import type { FlowTicket } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { FailureNotice } from '../../ui/failure-notice.tsx';
-import { tellDone } from '../../ui/tell.ts';
-import { useForm } from '../../ui/use-form.ts';
+import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { tellDone } from '../../ui/form/notify.ts';
+import { useForm } from '../../ui/form/use-form.ts';
 
 type BindWeChatProps = { isOpen: boolean; onClose(): void; hasPicture: boolean };
 

@@ -1,8 +1,8 @@
 import { Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { SessionRotation } from '../../api/types.ts';
-import { FailureNotice } from '../../ui/failure-notice.tsx';
-import { useForm } from '../../ui/use-form.ts';
+import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { useForm } from '../../ui/form/use-form.ts';
 import { useSecurityChange } from './use-security-change.ts';
 
 /** `backup_codes` where the change makes new ones. */

@@ -5,16 +5,16 @@ import type { GatewayStatus, Passkey, SessionRotation } from '../../api/types.ts
 import { useApi, useChange } from '../../api/use-api.ts';
 import { hasPasskeys } from '../../session/passkeys.ts';
 import { useProof } from '../../session/proof.tsx';
-import { Answer } from '../../ui/answer.tsx';
-import { useConfirm } from '../../ui/confirm.tsx';
-import { Dotted } from '../../ui/dotted.tsx';
-import { FailureNotice } from '../../ui/failure-notice.tsx';
-import { useInlineForm } from '../../ui/inline-form.tsx';
-import { Item, ItemList } from '../../ui/item-list.tsx';
-import { SettingsBlock } from '../../ui/settings-block.tsx';
-import { tellDone } from '../../ui/tell.ts';
-import { useForm } from '../../ui/use-form.ts';
-import { useFormat } from '../../ui/use-format.ts';
+import { Dotted } from '../../ui/data/dotted.tsx';
+import { Item, ItemList } from '../../ui/data/item-list.tsx';
+import { Answer } from '../../ui/data/query-result.tsx';
+import { useFormat } from '../../ui/data/use-format.ts';
+import { useConfirm } from '../../ui/form/confirm.tsx';
+import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { useInlineForm } from '../../ui/form/inline-form.tsx';
+import { tellDone } from '../../ui/form/notify.ts';
+import { useForm } from '../../ui/form/use-form.ts';
+import { SettingsBlock } from '../../ui/page/settings-block.tsx';
 import { AddPasskey } from './add-passkey.tsx';
 import { useSecurityChange } from './use-security-change.ts';
 

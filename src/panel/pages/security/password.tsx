@@ -2,10 +2,10 @@ import { Anchor, Button, Group, PasswordInput, Stack, Text } from '@mantine/core
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { GatewayStatus, User } from '../../api/types.ts';
-import { FailureNotice } from '../../ui/failure-notice.tsx';
-import { SettingsBlock } from '../../ui/settings-block.tsx';
-import { tellDone } from '../../ui/tell.ts';
-import { useForm } from '../../ui/use-form.ts';
+import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { tellDone } from '../../ui/form/notify.ts';
+import { useForm } from '../../ui/form/use-form.ts';
+import { SettingsBlock } from '../../ui/page/settings-block.tsx';
 import { objectToPassword } from '../setup/check-account.ts';
 import { useSecurityChange } from './use-security-change.ts';
 

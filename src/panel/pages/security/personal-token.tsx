@@ -3,13 +3,13 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { NewPersonalToken, PersonalToken as Token } from '../../api/types.ts';
 import { useApi, useChange } from '../../api/use-api.ts';
-import { Answer } from '../../ui/answer.tsx';
-import { useConfirm } from '../../ui/confirm.tsx';
-import { FailureNotice } from '../../ui/failure-notice.tsx';
-import { SettingsBlock } from '../../ui/settings-block.tsx';
-import { ShownOnce } from '../../ui/shown-once.tsx';
-import { tellDone } from '../../ui/tell.ts';
-import { useFormat } from '../../ui/use-format.ts';
+import { Answer } from '../../ui/data/query-result.tsx';
+import { useFormat } from '../../ui/data/use-format.ts';
+import { useConfirm } from '../../ui/form/confirm.tsx';
+import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { tellDone } from '../../ui/form/notify.ts';
+import { ShownOnce } from '../../ui/form/shown-once.tsx';
+import { SettingsBlock } from '../../ui/page/settings-block.tsx';
 
 const path = '/api/user/token';
 

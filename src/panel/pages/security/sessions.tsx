@@ -5,14 +5,14 @@ import type { LoginSession } from '../../api/types.ts';
 import { useApi, useChange } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { describeDevice } from '../../session/describe-device.ts';
-import { Answer } from '../../ui/answer.tsx';
-import { useConfirm } from '../../ui/confirm.tsx';
-import { Dotted } from '../../ui/dotted.tsx';
-import { FailureNotice } from '../../ui/failure-notice.tsx';
-import { Item, ItemList } from '../../ui/item-list.tsx';
-import { SettingsBlock } from '../../ui/settings-block.tsx';
-import { tellDone } from '../../ui/tell.ts';
-import { useFormat } from '../../ui/use-format.ts';
+import { Dotted } from '../../ui/data/dotted.tsx';
+import { Item, ItemList } from '../../ui/data/item-list.tsx';
+import { Answer } from '../../ui/data/query-result.tsx';
+import { useFormat } from '../../ui/data/use-format.ts';
+import { useConfirm } from '../../ui/form/confirm.tsx';
+import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { tellDone } from '../../ui/form/notify.ts';
+import { SettingsBlock } from '../../ui/page/settings-block.tsx';
 
 /** Where the account is signed in, and the end of any of it. */
 export function Sessions() {

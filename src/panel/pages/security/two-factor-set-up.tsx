@@ -4,11 +4,11 @@ import { useEffect } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { TwoFactorSetup } from '../../api/types.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { CopyField } from '../../ui/copy-field.tsx';
-import { FailureNotice } from '../../ui/failure-notice.tsx';
-import { InlineForm } from '../../ui/inline-form.tsx';
-import { QrCode } from '../../ui/qr-code.tsx';
-import { useForm } from '../../ui/use-form.ts';
+import { CopyField } from '../../ui/form/copy-field.tsx';
+import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { InlineForm } from '../../ui/form/inline-form.tsx';
+import { QrCode } from '../../ui/form/qr-code.tsx';
+import { useForm } from '../../ui/form/use-form.ts';
 import classes from './security.module.css';
 import { useSecurityChange } from './use-security-change.ts';
 

@@ -4,9 +4,9 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Option, OptionTrial as Trial } from '../../api/types.ts';
 import { useChangeWithProof } from '../../session/use-change-with-proof.ts';
-import { FailureNotice } from '../../ui/failure-notice.tsx';
-import { Section } from '../../ui/section.tsx';
-import { TrialSteps } from '../../ui/trial-steps.tsx';
+import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { TrialSteps } from '../../ui/form/trial-steps.tsx';
+import { Section } from '../../ui/page/section.tsx';
 
 /** Tries what is stored, in place, and shows how far it came. */
 export function OptionTrial({ what, isDirty }: { what: NonNullable<Option['trial']>; isDirty: boolean }) {

@@ -6,14 +6,14 @@ import { useParams } from 'react-router';
 import type { OAuthProvider } from '../../api/types.ts';
 import { useApi } from '../../api/use-api.ts';
 import { useChangeWithProof } from '../../session/use-change-with-proof.ts';
-import { Answer } from '../../ui/answer.tsx';
-import { BackLink } from '../../ui/back-link.tsx';
-import { useConfirm } from '../../ui/confirm.tsx';
-import { FailureNotice } from '../../ui/failure-notice.tsx';
-import { MissingThing } from '../../ui/missing-thing.tsx';
-import { Page } from '../../ui/page.tsx';
-import { tellDone } from '../../ui/tell.ts';
-import { useNavigateHere } from '../../ui/use-navigate-here.ts';
+import { Answer } from '../../ui/data/query-result.tsx';
+import { useConfirm } from '../../ui/form/confirm.tsx';
+import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { tellDone } from '../../ui/form/notify.ts';
+import { BackLink } from '../../ui/page/back-link.tsx';
+import { MissingThing } from '../../ui/page/not-found.tsx';
+import { Page } from '../../ui/page/page.tsx';
+import { useNavigateHere } from '../../ui/page/use-navigate-here.ts';
 import { ProviderForm } from './provider-form.tsx';
 
 /** A provider of identities that root adds, or has added. */

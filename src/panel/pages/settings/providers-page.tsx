@@ -4,11 +4,11 @@ import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { OAuthProvider } from '../../api/types.ts';
 import { useApi } from '../../api/use-api.ts';
-import { Answer } from '../../ui/answer.tsx';
-import { type Column, Rows } from '../../ui/data-table.tsx';
-import { EmptyState } from '../../ui/empty-state.tsx';
-import { Section } from '../../ui/section.tsx';
-import { StatusMark } from '../../ui/status-mark.tsx';
+import { type Column, Rows } from '../../ui/data/data-table.tsx';
+import { EmptyState } from '../../ui/data/empty-state.tsx';
+import { Answer } from '../../ui/data/query-result.tsx';
+import { StatusMark } from '../../ui/data/status-mark.tsx';
+import { Section } from '../../ui/page/section.tsx';
 import { SettingsFrame } from './settings-frame.tsx';
 
 /** Providers of identities besides those that are built in. */

@@ -4,7 +4,7 @@ import { ApiError } from '../../api/api-error.ts';
 import { findFaulty } from '../../api/read-faults.ts';
 import type { Option } from '../../api/types.ts';
 import { useChangeWithProof } from '../../session/use-change-with-proof.ts';
-import { tellDone } from '../../ui/tell.ts';
+import { tellDone } from '../../ui/form/notify.ts';
 
 type Saving = { changes: readonly { key: string; value: string }[]; force: boolean };
 

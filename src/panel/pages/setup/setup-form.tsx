@@ -5,7 +5,7 @@ import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { FailureNotice } from '../../ui/form/failure-notice.tsx';
 import { IconCheck } from '../../ui/icons.tsx';
 import { objectToPassword, objectToUsername } from './check-account.ts';
 import { readSetupToken } from './read-setup-token.ts';

@@ -4,8 +4,8 @@ import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { DemoChannel, TaskDetail } from '../../api/types.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { FailureNotice } from '../../ui/failure-notice.tsx';
-import { PageHeading } from '../../ui/page-heading.tsx';
+import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { PageHeading } from '../../ui/page/page-heading.tsx';
 import { FirstTask } from './first-task.tsx';
 
 /** After the account: a channel whose vendor is built in, and a first video through it. Nobody has to. */

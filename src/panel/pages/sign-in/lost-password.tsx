@@ -1,7 +1,7 @@
 import { Collapse, Stack, Text, UnstyledButton } from '@mantine/core';
 import { useId, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { CopyField } from '../../ui/copy-field.tsx';
+import { CopyField } from '../../ui/form/copy-field.tsx';
 import classes from './lost-password.module.css';
 
 /** The way out for an owner who is locked out: a command on the gateway's own machine. */

@@ -15,7 +15,7 @@ import { safeRedirect } from '../../session/safe-redirect.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { readAffiliateCode } from '../accounts/read-affiliate-code.ts';
 import { listProviders } from '../oauth/list-providers.ts';
-import { rememberLogin } from '../oauth/trips.ts';
+import { rememberLogin } from '../oauth/oauth-state-storage.ts';
 import { PasskeyButton } from './passkey-button.tsx';
 import { SignInFailure } from './sign-in-failure.tsx';
 

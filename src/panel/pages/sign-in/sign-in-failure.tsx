@@ -4,7 +4,7 @@ import { Link } from 'react-router';
 import { ApiError } from '../../api/api-error.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useStatus } from '../../session/use-status.ts';
-import { FailureNotice } from '../../ui/failure-notice.tsx';
+import { FailureNotice } from '../../ui/form/failure-notice.tsx';
 import { IconAlert } from '../../ui/icons.tsx';
 
 type SignInFailureProps = {

@@ -3,9 +3,9 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useSearchParams } from 'react-router';
 import { safeRedirect } from '../../session/safe-redirect.ts';
-import { PageHeading } from '../../ui/page-heading.tsx';
+import { PageHeading } from '../../ui/page/page-heading.tsx';
+import { beginTelegramLogin } from '../oauth/oauth-state-storage.ts';
 import { TelegramWidget } from '../oauth/telegram-widget.tsx';
-import { beginTelegramLogin } from '../oauth/trips.ts';
 
 type TelegramStepProps = { botName: string; onBack(): void };
 

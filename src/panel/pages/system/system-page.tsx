@@ -2,17 +2,17 @@ import { Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { NodeReport } from '../../api/types.ts';
 import { useApi } from '../../api/use-api.ts';
-import { Answer } from '../../ui/answer.tsx';
-import { type Column, Rows } from '../../ui/data-table.tsx';
-import { Page } from '../../ui/page.tsx';
-import { Section } from '../../ui/section.tsx';
-import { StatusMark } from '../../ui/status-mark.tsx';
-import { useFormat } from '../../ui/use-format.ts';
+import { type Column, Rows } from '../../ui/data/data-table.tsx';
+import { Answer } from '../../ui/data/query-result.tsx';
+import { StatusMark } from '../../ui/data/status-mark.tsx';
+import { useFormat } from '../../ui/data/use-format.ts';
+import { Page } from '../../ui/page/page.tsx';
+import { Section } from '../../ui/page/section.tsx';
 import { Figures } from './figures.tsx';
-import { judgeSystem, type Troubles } from './judge-system.ts';
 import { LedgerCheck } from './ledger-check.tsx';
 import { NodeTable } from './node-table.tsx';
 import classes from './system.module.css';
+import { judgeSystem, type Troubles } from './system-health.ts';
 
 /** How the gateway is doing, and what is not as it should be. */
 export function SystemPage() {

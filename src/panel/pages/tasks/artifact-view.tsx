@@ -4,9 +4,9 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { TaskDetail } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
-import { copyText } from '../../ui/copy-text.ts';
-import { tellDone } from '../../ui/tell.ts';
-import { useFormat } from '../../ui/use-format.ts';
+import { useFormat } from '../../ui/data/use-format.ts';
+import { copyText } from '../../ui/form/copy-text.ts';
+import { tellDone } from '../../ui/form/notify.ts';
 import classes from './artifact-view.module.css';
 import { diagnoseArtifact } from './diagnose-artifact.ts';
 

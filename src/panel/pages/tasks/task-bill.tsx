@@ -3,10 +3,10 @@ import type { TFunction } from 'i18next';
 import { useTranslation } from 'react-i18next';
 import type { TaskDetail } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
-import { Fold } from '../../ui/fold.tsx';
-import { Section } from '../../ui/section.tsx';
-import { type Format, useFormat } from '../../ui/use-format.ts';
-import { writeFieldName } from '../../ui/write-field-name.ts';
+import { Fold } from '../../ui/data/fold.tsx';
+import { type Format, useFormat } from '../../ui/data/use-format.ts';
+import { writeFieldName } from '../../ui/form/field-name.ts';
+import { Section } from '../../ui/page/section.tsx';
 import classes from './task-bill.module.css';
 import { useFactWords } from './use-fact-words.ts';
 

@@ -1,7 +1,7 @@
 import { useTranslation } from 'react-i18next';
 import type { TaskDetail } from '../../api/types.ts';
-import { Section } from '../../ui/section.tsx';
-import { useFormat } from '../../ui/use-format.ts';
+import { useFormat } from '../../ui/data/use-format.ts';
+import { Section } from '../../ui/page/section.tsx';
 import classes from './task-facts.module.css';
 import { useChannelNames, usePluginNames, useUserNames } from './use-names.ts';
 

@@ -1,9 +1,9 @@
 import { Stack } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { TaskDetail } from '../../api/types.ts';
-import { Fold } from '../../ui/fold.tsx';
-import { JsonView } from '../../ui/json-view.tsx';
-import { Section } from '../../ui/section.tsx';
+import { Fold } from '../../ui/data/fold.tsx';
+import { JsonView } from '../../ui/data/json-view.tsx';
+import { Section } from '../../ui/page/section.tsx';
 
 /** The task as it is, for whoever writes a client. */
 export function TaskRaw({ task }: { task: TaskDetail }) {

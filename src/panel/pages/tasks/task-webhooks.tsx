@@ -3,14 +3,14 @@ import { useTranslation } from 'react-i18next';
 import type { TaskNotice } from '../../api/types.ts';
 import { useApi, useChange } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
-import type { PagedRows } from '../../ui/data-table.tsx';
-import { FailureNotice } from '../../ui/failure-notice.tsx';
-import { Fold } from '../../ui/fold.tsx';
-import { JsonView } from '../../ui/json-view.tsx';
-import { Section } from '../../ui/section.tsx';
-import { StatusMark, type Tone } from '../../ui/status-mark.tsx';
-import { tellDone } from '../../ui/tell.ts';
-import { useFormat } from '../../ui/use-format.ts';
+import type { PagedRows } from '../../ui/data/data-table.tsx';
+import { Fold } from '../../ui/data/fold.tsx';
+import { JsonView } from '../../ui/data/json-view.tsx';
+import { StatusMark, type Tone } from '../../ui/data/status-mark.tsx';
+import { useFormat } from '../../ui/data/use-format.ts';
+import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { tellDone } from '../../ui/form/notify.ts';
+import { Section } from '../../ui/page/section.tsx';
 import classes from './task-webhooks.module.css';
 
 const statuses: Readonly<Record<string, { text: TextKey; tone: Tone }>> = {

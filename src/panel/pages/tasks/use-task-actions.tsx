@@ -5,11 +5,11 @@ import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { TaskDetail } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
-import { useConfirm } from '../../ui/confirm.tsx';
-import { FailureNotice } from '../../ui/failure-notice.tsx';
-import { isDecided, makeRequestKey } from '../../ui/make-request-key.ts';
-import { tellDone } from '../../ui/tell.ts';
-import { useNavigateHere } from '../../ui/use-navigate-here.ts';
+import { useConfirm } from '../../ui/form/confirm.tsx';
+import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { isDecided, makeRequestKey } from '../../ui/form/make-request-key.ts';
+import { tellDone } from '../../ui/form/notify.ts';
+import { useNavigateHere } from '../../ui/page/use-navigate-here.ts';
 import { hasEnded } from './has-ended.ts';
 
 /** Longer than a vendor may take to accept a task. */

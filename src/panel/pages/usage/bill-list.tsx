@@ -3,12 +3,12 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { ApiKey, ApiKeyPage, UsageFigures, UsagePage, UsageRow } from '../../api/types.ts';
 import { useApi, withQuery } from '../../api/use-api.ts';
-import { type Column, DataTable } from '../../ui/data-table.tsx';
-import { EmptyState } from '../../ui/empty-state.tsx';
-import { StatusMark } from '../../ui/status-mark.tsx';
-import { type Filters, useFilters } from '../../ui/use-filters.ts';
-import { useFormat } from '../../ui/use-format.ts';
-import { useTypedFilter } from '../../ui/use-typed-filter.ts';
+import { type Column, DataTable } from '../../ui/data/data-table.tsx';
+import { EmptyState } from '../../ui/data/empty-state.tsx';
+import { StatusMark } from '../../ui/data/status-mark.tsx';
+import { type Filters, useFilters } from '../../ui/data/use-filters.ts';
+import { useFormat } from '../../ui/data/use-format.ts';
+import { useTypedFilter } from '../../ui/data/use-typed-filter.ts';
 import { BillDrawer } from './bill-drawer.tsx';
 import classes from './bill-list.module.css';
 

@@ -2,11 +2,11 @@ import { SegmentedControl } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { UsageFigures, User } from '../../api/types.ts';
 import { useApi } from '../../api/use-api.ts';
-import { Answer } from '../../ui/answer.tsx';
-import { Figures } from '../../ui/figures.tsx';
-import { Page } from '../../ui/page.tsx';
-import { useFilters } from '../../ui/use-filters.ts';
-import { useFormat } from '../../ui/use-format.ts';
+import { Figures } from '../../ui/data/figures.tsx';
+import { Answer } from '../../ui/data/query-result.tsx';
+import { useFilters } from '../../ui/data/use-filters.ts';
+import { useFormat } from '../../ui/data/use-format.ts';
+import { Page } from '../../ui/page/page.tsx';
 import { BillList } from './bill-list.tsx';
 import { Spend } from './spend.tsx';
 

@@ -4,9 +4,9 @@ import { useTranslation } from 'react-i18next';
 import type { Account } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
-import { type Question, useConfirm } from '../../ui/confirm.tsx';
-import { FailureNotice } from '../../ui/failure-notice.tsx';
-import { tellDone } from '../../ui/tell.ts';
+import { type Question, useConfirm } from '../../ui/form/confirm.tsx';
+import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { tellDone } from '../../ui/form/notify.ts';
 import type { Rights } from './user-values.ts';
 
 type Action = 'enable' | 'disable' | 'promote' | 'demote' | 'delete';

@@ -3,11 +3,11 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Account } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
-import { type Question, useConfirm } from '../../ui/confirm.tsx';
-import { FailureNotice } from '../../ui/failure-notice.tsx';
-import { Section } from '../../ui/section.tsx';
-import { tellDone } from '../../ui/tell.ts';
-import { useFormat } from '../../ui/use-format.ts';
+import { useFormat } from '../../ui/data/use-format.ts';
+import { type Question, useConfirm } from '../../ui/form/confirm.tsx';
+import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { tellDone } from '../../ui/form/notify.ts';
+import { Section } from '../../ui/page/section.tsx';
 import { PasswordDialog } from './password-dialog.tsx';
 import classes from './users.module.css';
 

@@ -3,12 +3,12 @@ import { useTranslation } from 'react-i18next';
 import type { Account, AccountSession } from '../../api/types.ts';
 import { useApi, useChange } from '../../api/use-api.ts';
 import { describeDevice } from '../../session/describe-device.ts';
-import { Answer } from '../../ui/answer.tsx';
-import { useConfirm } from '../../ui/confirm.tsx';
-import { FailureNotice } from '../../ui/failure-notice.tsx';
-import { Section } from '../../ui/section.tsx';
-import { tellDone } from '../../ui/tell.ts';
-import { useFormat } from '../../ui/use-format.ts';
+import { Answer } from '../../ui/data/query-result.tsx';
+import { useFormat } from '../../ui/data/use-format.ts';
+import { useConfirm } from '../../ui/form/confirm.tsx';
+import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { tellDone } from '../../ui/form/notify.ts';
+import { Section } from '../../ui/page/section.tsx';
 import classes from './users.module.css';
 
 /** Where the account is signed in, for root, who can end it. */

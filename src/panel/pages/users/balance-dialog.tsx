@@ -4,12 +4,12 @@ import { useMemo, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Account } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
-import { FailureNotice } from '../../ui/failure-notice.tsx';
-import { FormDialog, FormDialogButtons } from '../../ui/form-dialog.tsx';
-import { isDecided, makeRequestKey } from '../../ui/make-request-key.ts';
-import { tellDone } from '../../ui/tell.ts';
-import { useForm } from '../../ui/use-form.ts';
-import { useFormat } from '../../ui/use-format.ts';
+import { useFormat } from '../../ui/data/use-format.ts';
+import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
+import { isDecided, makeRequestKey } from '../../ui/form/make-request-key.ts';
+import { tellDone } from '../../ui/form/notify.ts';
+import { useForm } from '../../ui/form/use-form.ts';
 import { readDollars } from './user-values.ts';
 
 type Mode = 'add' | 'subtract' | 'override';

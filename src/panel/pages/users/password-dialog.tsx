@@ -2,9 +2,9 @@ import { Button, Group, Modal, PasswordInput, Stack, Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next';
 import type { Account } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
-import { FailureNotice } from '../../ui/failure-notice.tsx';
-import { tellDone } from '../../ui/tell.ts';
-import { useForm } from '../../ui/use-form.ts';
+import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { tellDone } from '../../ui/form/notify.ts';
+import { useForm } from '../../ui/form/use-form.ts';
 import { objectToSecret } from './user-values.ts';
 
 type PasswordDialogProps = { account: Account; isOpen: boolean; onClose(): void };

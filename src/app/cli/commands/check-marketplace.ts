@@ -1,0 +1,24 @@
+import { join } from 'node:path';
+import { checkFolder } from '../../../plugins/index.ts';
+import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
+import { describeFault } from '../describe-plugin-fault.ts';
+import { countOf } from '../pluralize.ts';
+import { withSandbox } from '../with-sandbox.ts';
+
+/** Holds the index of a folder against its files; exit 1 with a fault. */
+export async function run(input: CommandInput): Promise<ExitCode> {
+  const [folder = ''] = input.positionals;
+  const { faults, ...summary } = await withSandbox((sandbox) => checkFolder(folder, sandbox));
+  const ok = faults.length === 0;
+  const file = join(folder, 'index.json');
+  const size = `${countOf(summary.plugins, 'plugin')}, ${countOf(summary.versions, 'version')}`;
+  answer(
+    input,
+    { ok, file, ...summary, faults },
+    [
+      ...faults.map((fault) => describeFault(join(folder, fault.file), fault)),
+      `${file}: ${size}, ${ok ? 'all sound' : countOf(faults.length, 'fault')}`,
+    ].join('\n'),
+  );
+  return ok ? EXIT.ok : EXIT.failed;
+}

@@ -1,0 +1,19 @@
+import { answer, type CommandInput, EXIT, type ExitCode, option } from '../command.ts';
+import { readPassword, withAccounts } from '../open-accounts.ts';
+
+/** Creates the first administrator with the password on standard input; exit 1 when there is one already. */
+export async function run(input: CommandInput): Promise<ExitCode> {
+  const password = await readPassword(input);
+  const username = option(input, 'username') ?? '';
+  const created = await withAccounts(input, async ({ auth, audit }) => {
+    const root = await auth.setup.createRoot({ username, password });
+    await audit({ action: 'setup.complete', userId: root.userId, detail: { username: root.username } });
+    return root;
+  });
+  answer(
+    input,
+    { ok: true, user_id: created.userId, username: created.username },
+    `administrator "${created.username}" created; sign in with this name and password`,
+  );
+  return EXIT.ok;
+}

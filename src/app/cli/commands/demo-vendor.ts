@@ -1,0 +1,32 @@
+import { systemClock } from '../../../kernel/index.ts';
+import { integer } from '../../config/config-kinds.ts';
+import { createDemoVendor, DEMO_VENDOR_PORT } from '../../demo-vendor/index.ts';
+import { answer, CommandError, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
+
+const PORT = integer(0, 65_535);
+
+/** Runs the demo vendor on loopback until SIGTERM or SIGINT. */
+export async function run(input: CommandInput): Promise<ExitCode> {
+  const given = option(input, 'port') ?? String(DEMO_VENDOR_PORT);
+  const port = PORT.parse(given);
+  if (!port.ok) throw new UsageError(`--port: read "${given}"; allowed: ${PORT.allowed}`);
+  const ended = new Promise<void>((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve());
+  });
+  const vendor = await start(port.value);
+  answer(input, { ok: true, url: vendor.url }, `demo vendor at ${vendor.url}; any API key will do`);
+  await ended;
+  await vendor.stop();
+  return EXIT.ok;
+}
+
+async function start(port: number) {
+  try {
+    return await createDemoVendor({ clock: systemClock }).start(port);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE') {
+      throw new CommandError(`port ${port} is in use: choose another with --port`);
+    }
+    throw error;
+  }
+}

@@ -1,0 +1,168 @@
+import { AppError, randomToken, systemClock } from '../../../kernel/index.ts';
+import { type HookCall, lintPlugin, type Manifest } from '../../../plugins/index.ts';
+import type { Sandbox } from '../../../sandbox/index.ts';
+import { integer } from '../../config/config-kinds.ts';
+import { createDemoVendor } from '../../demo-vendor/index.ts';
+import { createLogger } from '../../logging/logger.ts';
+import { describeHookCall, summarizeHookCall } from '../../plugin-dev/describe-hook-call.ts';
+import { createRecorder } from '../../plugin-dev/record-exchanges.ts';
+import { type DevInstance, startDevInstance } from '../../plugin-dev/start-dev-instance.ts';
+import { askSecret } from '../ask-secret.ts';
+import { answer, CommandError, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
+import { describeFault } from '../describe-plugin-fault.ts';
+import { countOf } from '../pluralize.ts';
+import { stopSignals } from '../stop-signals.ts';
+import { watchFiles } from '../watch-files.ts';
+import { readText, withSandbox } from '../with-sandbox.ts';
+
+/** Near the gateway's 3000 and the demo vendor's 4010, and neither. */
+const DEFAULT_PORT = 4020;
+const PORT = integer(0, 65_535);
+
+/** Runs a gateway for one plugin file until Ctrl-C: reloads it on save, shows every hook call, records them on demand. */
+export function run(input: CommandInput): Promise<ExitCode> {
+  return withSandbox((sandbox) => develop(input, sandbox));
+}
+
+async function develop(input: CommandInput, sandbox: Sandbox): Promise<ExitCode> {
+  const [file = ''] = input.positionals;
+  const given = option(input, 'port') ?? String(DEFAULT_PORT);
+  const port = PORT.parse(given);
+  if (!port.ok) throw new UsageError(`--port: read "${given}"; allowed: ${PORT.allowed}`, 'plugin dev');
+  const stopping = stopSignals();
+  const watcher = watchFiles([file], systemClock, stopping);
+  watcher.look();
+  let source = readText(file);
+  const linted = await lintPlugin(source, sandbox);
+  if (!linted.ok) {
+    const lines = linted.faults.map((fault) => describeFault(file, fault));
+    answer(input, { ok: false, faults: linted.faults }, lines.join('\n'));
+    return EXIT.failed;
+  }
+  const vendor = await openVendor(input);
+  const say = (event: object, text: string): void => answer(input, event, text);
+  try {
+    const path = option(input, 'record');
+    const note = (text: string): void => say({ event: 'note', message: text }, `note: ${text}`);
+    const recorder =
+      path === undefined
+        ? undefined
+        : createRecorder({ path, sandbox, channelKey: vendor.key, clock: systemClock, say: note });
+    const onHookCall = (call: HookCall): void => {
+      say(summarizeHookCall(call), describeHookCall(call));
+      recorder?.add(source, call);
+    };
+    const instance = await startDevInstance({
+      ...{ source, port: port.value, dataDir: option(input, 'data-dir'), vendor, onHookCall, clock: systemClock },
+      logger: await createLogger({ level: 'warn', pretty: !input.json, colors: input.io.isTerminal }),
+    });
+    try {
+      const ready = announce(instance, vendor, path);
+      say(ready, banner(ready, file));
+      while (await watcher.next()) {
+        watcher.look();
+        source = await reload(input, instance, file, source);
+      }
+    } finally {
+      await instance.stop();
+    }
+    const cases = await recorder?.end();
+    if (cases !== undefined)
+      say({ event: 'recorded', file: path, cases }, `${countOf(cases, 'case')} added to ${path}`);
+  } finally {
+    await vendor.stop();
+  }
+  return EXIT.ok;
+}
+
+/** Serves the saved file; gives the source that serves from now on. */
+async function reload(input: CommandInput, instance: DevInstance, file: string, serving: string): Promise<string> {
+  try {
+    const source = readText(file);
+    const result = await instance.reload(source);
+    if (!Array.isArray(result)) {
+      const { key, version } = result;
+      answer(input, { event: 'reloaded', ok: true, key, version }, `reloaded: ${key}@${version}\n`);
+      return source;
+    }
+    const lines = result.map((fault) => describeFault(file, fault));
+    answer(
+      input,
+      { event: 'reloaded', ok: false, faults: result },
+      [...lines, `not reloaded: ${countOf(result.length, 'fault')}; the last good one goes on serving\n`].join('\n'),
+    );
+  } catch (error) {
+    if (!(error instanceof AppError || error instanceof CommandError)) throw error;
+    answer(input, { event: 'reloaded', ok: false, error: error.message }, `not reloaded: ${error.message}\n`);
+  }
+  return serving;
+}
+
+type Vendor = { baseUrl: string; key: string; isDemo: boolean; stop(): Promise<void> };
+
+/** The vendor that `--base-url` names, with a key that never was on a command line; else the demo vendor, in this process. */
+async function openVendor(input: CommandInput): Promise<Vendor> {
+  const baseUrl = option(input, 'base-url');
+  const fromStdin = input.values['key-stdin'] === true;
+  if (baseUrl === undefined) {
+    if (fromStdin) throw new UsageError('--key-stdin goes with --base-url', 'plugin dev');
+    const key = randomToken(16);
+    const vendor = await createDemoVendor({ clock: systemClock, key }).start(0);
+    return { baseUrl: vendor.url, key, isDemo: true, stop: vendor.stop };
+  }
+  if (!/^https?:$/.test(URL.parse(baseUrl)?.protocol ?? ''))
+    throw new UsageError(
+      `--base-url: read "${baseUrl}"; allowed: an address that begins with http:// or https://`,
+      'plugin dev',
+    );
+  const typed = fromStdin ? await input.io.readStdin() : await askSecret(`Key of the vendor at ${baseUrl}: `);
+  const key = typed?.replace(/\r?\n$/, '');
+  if (!key)
+    throw new UsageError('the key of the vendor is missing: give it on standard input with --key-stdin', 'plugin dev');
+  return { baseUrl, key, isDemo: false, stop: async () => {} };
+}
+
+type Ready = ReturnType<typeof announce>;
+
+const announce = ({ address, manifest, root, apiKey }: DevInstance, vendor: Vendor, record: string | undefined) => ({
+  event: 'ready',
+  ok: true,
+  address,
+  key: manifest.key,
+  version: manifest.version,
+  api_key: apiKey,
+  root,
+  vendor: { base_url: vendor.baseUrl, demo: vendor.isDemo },
+  submit: submission(manifest, address, apiKey),
+  ...(record === undefined ? {} : { record }),
+});
+
+/** A command that submits a task, ready to be pasted. */
+function submission({ key, models, protocols }: Manifest, address: string, apiKey: string): string {
+  const video = protocols.find(({ name, models: own }) => name === 'proto_video' && own.length > 0);
+  const authorization = `-H 'authorization: Bearer ${apiKey}'`;
+  if (video) {
+    return `curl -s ${address}/v1/videos ${authorization} -F ${quote(`model=${video.models[0]}`)} -F 'prompt=a boat'`;
+  }
+  const body = JSON.stringify({ model: models[0], prompt: 'a boat' });
+  return `curl -s ${address}/v1/tasks/${key} ${authorization} -H 'content-type: application/json' -d ${quote(body)}`;
+}
+
+const quote = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+
+const banner = ({ address, key, version, api_key, root, vendor, submit, record }: Ready, file: string): string =>
+  [
+    '',
+    `  ${key}@${version} serves at ${address}`,
+    '',
+    `  Panel    ${address}  as ${root.username} with ${root.password}`,
+    `  API key  ${api_key}`,
+    `  Vendor   ${vendor.demo ? 'the demo vendor' : vendor.base_url}`,
+    ...(record === undefined ? [] : [`  Record   ${record}`]),
+    '',
+    '  Submit a task:',
+    `  ${submit}`,
+    '',
+    `  Saving ${file} reloads it; Ctrl-C ends.`,
+    '',
+  ].join('\n');

@@ -1,0 +1,103 @@
+import { existsSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { AppError, createSecretBox, type SecretBox, silentLogger, systemClock } from '../../../kernel/index.ts';
+import { openStore } from '../../../store/index.ts';
+import type { Store } from '../../../store/ports/index.ts';
+import { isLoopback } from '../../config/check-config.ts';
+import type { Config } from '../../config/config-variables.ts';
+import { loadSecrets, SECRETS_FILE } from '../../config/load-secrets.ts';
+import { panelNames } from '../../config/panel-names.ts';
+import { examineStore, type Finding } from '../../operations/doctor-checks.ts';
+import { describeFolder } from '../../operations/prepare-data-dir.ts';
+import { configuredNode, listeningAddress } from '../../operations/public-address.ts';
+import { readOptions } from '../../options/read-options.ts';
+import { answer, CommandError, type CommandInput, EXIT, type ExitCode } from '../command.ts';
+import { readSettings } from '../read-settings.ts';
+
+const MARKS = { ok: 'ok     ', warning: 'warning', error: 'ERROR  ' } as const;
+
+/** Examines database, ledger, secrets, folders and configuration beside a running gateway. Exit 1 only when something is wrong. */
+export async function run(input: CommandInput): Promise<ExitCode> {
+  const { config, warnings } = readSettings(input);
+  const findings: Finding[] = warnings.map((message) => ({ check: 'configuration', level: 'warning', message }));
+  if (warnings.length === 0)
+    findings.push({ check: 'configuration', level: 'ok', message: 'the configuration is valid' });
+  const usable = config.databaseUrl === '' ? examineFolder(config.dataDir, findings) : true;
+  if (usable) findings.push(...(await examineDatabase(config)));
+
+  const failed = findings.some((finding) => finding.level === 'error');
+  const text = findings.map((finding) => `${MARKS[finding.level]}  ${finding.check}: ${finding.message}`).join('\n');
+  answer(input, { ok: !failed, findings }, text);
+  return failed ? EXIT.failed : EXIT.ok;
+}
+
+/** False when there is no database to look at: doctor makes nothing. */
+function examineFolder(path: string, findings: Finding[]): boolean {
+  const folder = resolve(path);
+  if (!existsSync(folder) || !statSync(folder).isDirectory()) {
+    findings.push({ check: 'data_dir', level: 'error', message: `there is no data directory ${folder}` });
+    return false;
+  }
+  const warnings = describeFolder(folder);
+  findings.push(...warnings.map((message): Finding => ({ check: 'data_dir', level: 'warning', message })));
+  if (warnings.length === 0)
+    findings.push({
+      check: 'data_dir',
+      level: 'ok',
+      message: `only its owner can read and write ${folder}, and it has space`,
+    });
+  return true;
+}
+
+async function examineDatabase(config: Config): Promise<Finding[]> {
+  try {
+    const store = await openStore({
+      databaseUrl: config.databaseUrl,
+      dataDir: config.dataDir,
+      synchronous: config.sqliteSynchronous,
+      clock: systemClock,
+      logger: silentLogger,
+      exclusive: false,
+      migrate: false,
+    });
+    try {
+      const secrets = readSecrets(config);
+      const box = createSecretBox(secrets.crypto);
+      const found = await examineStore({
+        ...{ store, secretBox: box, clock: systemClock },
+        node: { ...configuredNode(config), listening: listeningAddress(config, config.port) },
+      });
+      return [
+        ...found,
+        ...(await examineNames(config, store, box)),
+        ...secrets.warnings.map((message): Finding => ({ check: 'secrets', level: 'warning', message })),
+      ];
+    } finally {
+      await store.close();
+    }
+  } catch (error) {
+    if (!(error instanceof AppError || error instanceof CommandError)) throw error;
+    return [{ check: 'database', level: 'error', message: error.message }];
+  }
+}
+
+/** Under which names the panel opens; others are refused while only this machine reaches the listener. */
+async function examineNames(config: Config, store: Store, box: SecretBox): Promise<Finding[]> {
+  if (!isLoopback(config.host)) return [];
+  const names = [...new Set(panelNames(config, readOptions(await store.options.all(), box)))];
+  const others = names.filter((name) => name !== 'localhost');
+  const message =
+    others.length === 0
+      ? 'the panel answers under localhost and IP addresses; behind a proxy, set ServerAddress or TRUSTED_HOSTS to the public name'
+      : `the panel answers under localhost, IP addresses, ${others.join(', ')}`;
+  return [{ check: 'configuration', level: 'ok', message }];
+}
+
+/** Those of the gateway; none are made, since secrets made now would open nothing that is stored. */
+function readSecrets(config: Config) {
+  const complete = config.sessionSecret !== '' && config.cryptoSecret !== '';
+  if (!complete && !existsSync(resolve(config.dataDir, SECRETS_FILE))) {
+    throw new CommandError(`there is no ${SECRETS_FILE} in the data directory and the secrets are not configured`);
+  }
+  return loadSecrets(config, resolve(config.dataDir));
+}

@@ -1,0 +1,59 @@
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { newPlugin } from '../../../plugins/index.ts';
+import { answer, CommandError, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
+
+/** Writes the files of a new plugin; exit 1, and nothing written, when one of them is there already. */
+export async function run(input: CommandInput): Promise<ExitCode> {
+  const made = newPlugin(input.positionals[0] ?? '');
+  if (!made.ok) throw new UsageError(made.error, 'plugin new');
+  const dir = option(input, 'dir') ?? '.';
+  const { key, name } = made.value;
+  const files = made.value.files.map((file) => ({ ...file, path: join(dir, file.name) }));
+  // What all plugins of a folder share stays as it is if it is the same.
+  const missing = files.filter(({ path, text, shared }) => !(shared && isSame(path, text)));
+  const taken = missing.find(({ path }) => existsSync(path));
+  if (taken)
+    throw new CommandError(`${taken.path} is there already: choose another name, or another folder with --dir`);
+  write(dir, missing);
+  const plugin = join(dir, `${key}.js`);
+  const written = missing.map(({ path }) => path);
+  answer(
+    input,
+    { ok: true, key, name, plugin, written },
+    [
+      ...written.map((path) => `wrote ${path}`),
+      '',
+      'Next:',
+      ...['lint', 'test', 'dev'].map((command) => `  taskgate plugin ${command} ${quote(plugin)}`),
+    ].join('\n'),
+  );
+  return EXIT.ok;
+}
+
+function isSame(path: string, text: string): boolean {
+  try {
+    return readFileSync(path, 'utf8') === text;
+  } catch {
+    return false;
+  }
+}
+
+/** All or none, and never over another file. */
+function write(dir: string, files: readonly { path: string; text: string }[]): void {
+  const done: string[] = [];
+  try {
+    mkdirSync(dir, { recursive: true });
+    for (const { path, text } of files) {
+      writeFileSync(path, text, { flag: 'wx' });
+      done.push(path);
+    }
+  } catch (error) {
+    for (const path of done) rmSync(path, { force: true });
+    const { code, path } = error as NodeJS.ErrnoException;
+    throw new CommandError(`${path ?? dir} cannot be written (${code ?? String(error)})`);
+  }
+}
+
+/** As a shell wants it. */
+const quote = (path: string): string => (/^[\w@%+=:,./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`);

@@ -1,0 +1,73 @@
+import { systemClock } from '../../../kernel/index.ts';
+import type { Config } from '../../config/config-variables.ts';
+import { createLogger } from '../../logging/logger.ts';
+import { type Gateway, startGateway } from '../../start-gateway.ts';
+import { VERSION } from '../../version.ts';
+import { type CommandInput, EXIT, type ExitCode } from '../command.ts';
+import { readSettings } from '../read-settings.ts';
+
+/** Runs the gateway until SIGTERM or SIGINT; a second signal ends the process without waiting for requests. */
+export async function run(input: CommandInput): Promise<ExitCode> {
+  const { config, warnings } = readSettings(input);
+  const logger = await createLogger({
+    level: config.debug ? 'debug' : config.logLevel,
+    pretty: config.logFormat === 'pretty' || (config.logFormat === 'auto' && input.io.isTerminal),
+    colors: input.io.isTerminal,
+  });
+  for (const warning of warnings) logger.warn({}, warning);
+
+  const stopping = new AbortController();
+  const force = new AbortController();
+  const onSignal = (signal: NodeJS.Signals) => {
+    if (stopping.signal.aborted) force.abort();
+    else {
+      logger.info({ signal }, 'stopping; a second signal ends at once');
+      stopping.abort();
+    }
+  };
+  process.on('SIGTERM', onSignal);
+  process.on('SIGINT', onSignal);
+
+  const gateway = await startGateway({ config, clock: systemClock, logger, warnings });
+  input.io.out(input.json ? `${JSON.stringify(announcement(gateway))}\n` : banner(config, gateway));
+
+  await aborted(stopping.signal);
+  const ended = await Promise.race([gateway.stop().then(() => true), aborted(force.signal).then(() => false)]);
+  if (!ended) {
+    logger.warn({}, 'ended by a second signal; requests in flight were cut');
+    // Whatever still runs is what the second signal is meant to end.
+    process.exit(EXIT.failed);
+  }
+  logger.info({}, 'stopped');
+  return EXIT.ok;
+}
+
+const aborted = (signal: AbortSignal): Promise<void> =>
+  signal.aborted
+    ? Promise.resolve()
+    : new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+
+/** What a person at the terminal needs. The set-up link is shown here and nowhere else: a log may be read by others. */
+function banner(config: Config, gateway: Gateway): string {
+  const lines = ['', `  Taskgate ${VERSION} is ready at ${gateway.address}`, ''];
+  if (gateway.setupLink) {
+    lines.push(
+      '  Create the administrator account with this link. It works once, until the next start:',
+      `  ${gateway.setupLink}`,
+      '',
+    );
+  }
+  lines.push(`  Database  ${config.databaseUrl ? 'PostgreSQL' : `SQLite in ${gateway.dataDir}`}`);
+  for (const made of gateway.created) lines.push(`  Created   ${made}`);
+  return `${lines.join('\n')}\n\n`;
+}
+
+const announcement = (gateway: Gateway) => ({
+  ok: true,
+  version: VERSION,
+  address: gateway.address,
+  port: gateway.port,
+  data_dir: gateway.dataDir,
+  created: gateway.created,
+  ...(gateway.setupLink ? { setup_url: gateway.setupLink } : {}),
+});

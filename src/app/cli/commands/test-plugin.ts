@@ -1,0 +1,108 @@
+import { parseJson, systemClock } from '../../../kernel/index.ts';
+import { addExpected, type FixtureReport, runFixture } from '../../../plugins/index.ts';
+import type { Sandbox } from '../../../sandbox/index.ts';
+import { answer, CommandError, type CommandInput, EXIT, type ExitCode, option } from '../command.ts';
+import { describeMismatch } from '../describe-mismatch.ts';
+import { describeFault } from '../describe-plugin-fault.ts';
+import { fixtureFileOf } from '../fixture-file.ts';
+import { countOf } from '../pluralize.ts';
+import { replaceFile } from '../replace-file.ts';
+import { stopSignals } from '../stop-signals.ts';
+import { watchFiles } from '../watch-files.ts';
+import { readText, withSandbox } from '../with-sandbox.ts';
+
+/** `written` and `volatile`: names of the cases that `--update` gave an `expected`, and of those whose result is another each time. */
+type TestReport = Omit<FixtureReport, 'unjudged'> & { unjudged: string[]; written: string[]; volatile: string[] };
+
+/** Runs the cases of a fixture against a plugin file; exit 1 unless all pass. With `--watch` again after every save, until Ctrl-C. */
+export async function run(input: CommandInput): Promise<ExitCode> {
+  const [file = ''] = input.positionals;
+  const fixtureFile = fixtureFileOf(input, file, 'plugin test');
+  const once = (sandbox: Sandbox) => testOnce(input, sandbox, file, fixtureFile);
+  const ok = await withSandbox((sandbox) =>
+    input.values.watch === true ? repeatOnSave(input, [file, fixtureFile], () => once(sandbox)) : once(sandbox),
+  );
+  return ok ? EXIT.ok : EXIT.failed;
+}
+
+/** Runs `work` now and after every save of a file; gives the verdict of the last run. */
+async function repeatOnSave(
+  input: CommandInput,
+  files: readonly string[],
+  work: () => Promise<boolean>,
+): Promise<boolean> {
+  const stopping = stopSignals();
+  const watcher = watchFiles(files, systemClock, stopping);
+  let ok = false;
+  do {
+    watcher.look();
+    ok = await work().catch((error) => {
+      // A file that is away or is no JSON for a moment: the next save may mend it.
+      if (!(error instanceof CommandError)) throw error;
+      answer(input, { ok: false, error: error.message }, error.message);
+      return false;
+    });
+    if (!input.json) input.io.out(`\nwatching ${files.join(' and ')}; Ctrl-C ends\n\n`);
+  } while (await watcher.next());
+  return ok;
+}
+
+async function testOnce(input: CommandInput, sandbox: Sandbox, file: string, fixtureFile: string): Promise<boolean> {
+  const source = readText(file);
+  const text = readText(fixtureFile);
+  const fixture = parseJson(text);
+  if (fixture === undefined) throw new CommandError(`${fixtureFile} is no JSON`);
+  const filter = option(input, 'filter');
+  const found = await runFixture(source, fixture, sandbox, filter === undefined ? {} : { filter });
+  const report: TestReport = { ...found, unjudged: found.unjudged.map(({ name }) => name), written: [], volatile: [] };
+  if (input.values.update === true) {
+    const additions = found.unjudged.flatMap(({ index, name, result }) =>
+      result.repeatable ? [{ index, name, value: result.value }] : [],
+    );
+    report.volatile = found.unjudged.filter(({ result }) => !result.repeatable).map(({ name }) => name);
+    if (additions.length > 0) {
+      if (!replaceFile(fixtureFile, text, addExpected(text, additions)))
+        throw new CommandError(`${fixtureFile} was saved meanwhile; nothing was written into it`);
+      report.written = additions.map(({ name }) => name);
+    }
+  }
+  answer(input, report, describe(report, { file, fixtureFile, filter }).join('\n'));
+  return report.ok;
+}
+
+type Names = { file: string; fixtureFile: string; filter: string | undefined };
+
+function describe(report: TestReport, { file, fixtureFile, filter }: Names): string[] {
+  const { cases, faults, passed, total, skipped, uncovered, unjudged, written, volatile } = report;
+  if (faults.length > 0) {
+    return [
+      ...faults.map((fault) => describeFault(fault.path === 'fixture' ? fixtureFile : file, fault)),
+      `no case ran: ${countOf(faults.length, 'fault')}`,
+    ];
+  }
+  const lines = cases.flatMap((one) => {
+    if (one.ok) return [`ok    ${one.name}`];
+    const { expected, actual } = one;
+    const details =
+      actual === undefined
+        ? []
+        : expected === undefined
+          ? JSON.stringify(actual, null, 2).split('\n')
+          : describeMismatch(expected, actual);
+    return [`FAIL  ${one.name}: ${one.message ?? 'failed'}`, ...details.map((line) => `      ${line}`)];
+  });
+  for (const name of written)
+    lines.push(`wrote the result of "${name}" into ${fixtureFile} as its "expected": read it`);
+  for (const name of volatile)
+    lines.push(`note: "${name}" gives another result each time; freeze the clock with "unixNow", or leave it unjudged`);
+  const open = unjudged.filter((name) => !written.includes(name) && !volatile.includes(name));
+  if (open.length > 0)
+    lines.push(`note: ${countOf(open.length, 'case')} without "expected" only must not fail; --update writes it`);
+  if (uncovered.length > 0) lines.push(`note: no case covers ${uncovered.join(', ')}`);
+  if (total === 0 && skipped > 0) lines.push(`no case has "${filter}" in its name`);
+  lines.push(
+    `${passed} of ${countOf(total, 'case')} passed${passed < total ? `, ${total - passed} failed` : ''}` +
+      `${skipped > 0 ? `; --filter left out ${skipped}` : ''}`,
+  );
+  return lines;
+}

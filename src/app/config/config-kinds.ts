@@ -1,0 +1,223 @@
+import { readFileSync, statSync } from 'node:fs';
+import { isAbsolute } from 'node:path';
+import ipaddr from 'ipaddr.js';
+import { err, ok, type Result } from '../../kernel/index.ts';
+
+/** How the text of one variable becomes a value. `parse` fails with a hint for this very text, or with an empty string. */
+export type ValueKind<T> = {
+  /** Short name for the tables: `integer`, `boolean`, … */
+  type: string;
+  /** What may be written, as the end of the sentence "allowed: …". */
+  allowed: string;
+  parse(text: string): Result<T, string>;
+};
+
+const refuse = (hint = '') => err(hint);
+
+export function text(allowed = 'any text'): ValueKind<string> {
+  return { type: 'text', allowed, parse: (value) => ok(value) };
+}
+
+export const boolean: ValueKind<boolean> = {
+  type: 'boolean',
+  allowed: 'true or false',
+  parse(value) {
+    const word = value.toLowerCase();
+    return word === 'true' ? ok(true) : word === 'false' ? ok(false) : refuse();
+  },
+};
+
+export function integer(min: number, max: number): ValueKind<number> {
+  return {
+    type: 'integer',
+    allowed: `a whole number from ${min} to ${max}`,
+    parse(value) {
+      if (!/^-?\d{1,15}$/.test(value)) return refuse();
+      const number = Number(value);
+      return number >= min && number <= max ? ok(number) : refuse();
+    },
+  };
+}
+
+/** `integer`, and 0 for what is switched off. */
+export function integerOrOff(min: number, max: number): ValueKind<number> {
+  const on = integer(min, max);
+  return { ...on, allowed: `0, or ${on.allowed}`, parse: (value) => (value === '0' ? ok(0) : on.parse(value)) };
+}
+
+export function oneOf<const T extends string>(...values: readonly T[]): ValueKind<T> {
+  return {
+    type: 'choice',
+    allowed: values.join(', '),
+    parse(value) {
+      const found = values.find((candidate) => candidate.toLowerCase() === value.toLowerCase());
+      return found === undefined ? refuse() : ok(found);
+    },
+  };
+}
+
+/** An address to listen on: a name or an IP address, without scheme and port. */
+export const host: ValueKind<string> = {
+  type: 'host',
+  allowed: 'a host name or an IP address, without scheme and port (127.0.0.1, 0.0.0.0, ::)',
+  parse(value) {
+    const bare = value.replace(/^\[(.*)\]$/, '$1');
+    if (ipaddr.isValid(bare)) return ok(bare);
+    return /^(?=.{1,253}$)[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?$/.test(bare) ? ok(bare) : refuse();
+  },
+};
+
+/** Names without scheme and port, in lower case. */
+export const hostList: ValueKind<readonly string[]> = {
+  type: 'host list',
+  allowed: 'host names, comma-separated, without scheme and port (gate.example.com, gate.lan)',
+  parse(value) {
+    const names = value.split(',').map((item) => host.parse(item.trim()));
+    return names.every((name) => name.ok) ? ok(names.map((name) => name.value.toLowerCase())) : refuse();
+  },
+};
+
+/** A URL of one of `schemes`, the empty string where the variable is unset. */
+export function urlOf(schemes: readonly string[], what: string): ValueKind<string> {
+  return {
+    type: 'URL',
+    allowed: what,
+    parse(value) {
+      if (!URL.canParse(value)) return refuse();
+      const url = new URL(value);
+      return schemes.includes(url.protocol) && url.hostname !== '' ? ok(value) : refuse();
+    },
+  };
+}
+
+/** 16 characters are the least that is no guessable word; the generated secrets have 64. */
+export const SECRET_MIN_LENGTH = 16;
+
+export const secret: ValueKind<string> = {
+  type: 'secret',
+  allowed: `at least ${SECRET_MIN_LENGTH} characters, better 64 random ones (openssl rand -hex 32)`,
+  parse: (value) => (value.length >= SECRET_MIN_LENGTH ? ok(value) : refuse()),
+};
+
+/** Former secrets: a comma-separated list, the newest first. */
+export const secretList: ValueKind<readonly string[]> = {
+  type: 'secret list',
+  allowed: `a comma-separated list of former secrets of at least ${SECRET_MIN_LENGTH} characters each`,
+  parse(value) {
+    const items = value.split(',').map((item) => item.trim());
+    if (items.some((item) => item === '')) return refuse('an entry is empty');
+    // What verifies a token must be as hard to guess as what signs one.
+    return items.every((item) => item.length >= SECRET_MIN_LENGTH) ? ok(items) : refuse('an entry is too short');
+  },
+};
+
+/** The path of a PEM file; the empty string where the variable is unset. */
+export const pemFile: ValueKind<string> = {
+  type: 'file',
+  allowed: 'the path of a readable PEM file',
+  parse(path) {
+    try {
+      return readFileSync(path, 'utf8').includes('-----BEGIN ') ? ok(path) : refuse('the file is no PEM file');
+    } catch (cause) {
+      return refuse(`the file cannot be read: ${(cause as NodeJS.ErrnoException).code ?? 'unknown reason'}`);
+    }
+  },
+};
+
+/** The absolute path of a folder; the empty string where the variable is unset. */
+export const folder: ValueKind<string> = {
+  type: 'folder',
+  allowed: 'the absolute path of a folder',
+  parse(path) {
+    if (!isAbsolute(path)) return refuse();
+    try {
+      return statSync(path).isDirectory() ? ok(path) : refuse('it is no folder');
+    } catch (cause) {
+      return refuse(`the folder cannot be read: ${(cause as NodeJS.ErrnoException).code ?? 'unknown reason'}`);
+    }
+  },
+};
+
+/** Scheme, host and port as they may be written, without what a URL parser forgives: escapes, blanks, an empty port. */
+const PLAIN_ORIGIN = /^https:\/\/(?:\[[0-9a-f:.]+\]|[^\s/?#\\@%:[\]]+)(?::\d+)?$/i;
+
+/** Exact HTTPS origins: wildcards, domain suffixes, paths, queries and user info are refused. */
+export const httpsOrigins: ValueKind<readonly string[]> = {
+  type: 'origin list',
+  allowed: 'exact HTTPS origins, comma-separated (https://panel.example.com, https://panel.example.com:8443)',
+  parse(value) {
+    const origins: string[] = [];
+    for (const item of value.split(',').map((part) => part.trim())) {
+      if (item === '') return refuse('an entry is empty');
+      if (item.includes('*')) return refuse(`wildcards are not accepted: "${item}"`);
+      if (!URL.canParse(item)) return refuse(`"${item}" is no origin`);
+      const url = new URL(item);
+      if (url.protocol !== 'https:') return refuse(`"${item}" is not https`);
+      if (/^https:\/\/[^/?#]*@/i.test(item)) return refuse('user info is not accepted');
+      if (url.hostname.startsWith('.')) return refuse(`"${item}" is a domain suffix: write out each host`);
+      if (item === `${url.origin}/`) return refuse(`write "${url.origin}" without the slash at the end`);
+      if (url.pathname !== '/' || /[/?#\\]/.test(item.slice('https://'.length)))
+        return refuse(`"${item}" has more than scheme, host and port`);
+      if (!PLAIN_ORIGIN.test(item)) return refuse(`write "${url.origin}"`);
+      origins.push(url.origin);
+    }
+    return ok([...new Set(origins)]);
+  },
+};
+
+/** Loopback and the common private ranges: where proxies stand. A public host is never believed unless it is named. */
+export const DEFAULT_TRUSTED_PROXIES: readonly string[] = [
+  '127.0.0.0/8',
+  '::1/128',
+  '10.0.0.0/8',
+  '172.16.0.0/12',
+  '192.168.0.0/16',
+  'fc00::/7',
+];
+
+const LOOPBACK: readonly string[] = ['127.0.0.0/8', '::1/128'];
+
+/**
+ * Proxies that are believed where an address decides: those that were listed, or loopback alone where none were. The default list
+ * itself says that the variable is unset; one that is written out is another array.
+ */
+export const decidingProxies = (trusted: readonly string[]): readonly string[] =>
+  trusted === DEFAULT_TRUSTED_PROXIES ? LOOPBACK : trusted;
+
+/** Canonical CIDRs; an empty list trusts nobody (`none`). */
+export const proxyList: ValueKind<readonly string[]> = {
+  type: 'address list',
+  allowed: '"none" alone, or comma-separated IP addresses and CIDRs (10.0.0.0/8, 192.168.1.7)',
+  parse(value) {
+    const items = value
+      .split(',')
+      .map((item) => item.trim())
+      .filter((item) => item !== '');
+    if (items.length === 0) return refuse('the list is empty');
+    const none = items.some((item) => item.toLowerCase() === 'none');
+    if (none) return items.length === 1 ? ok([]) : refuse('"none" cannot be mixed with addresses');
+    const cidrs: string[] = [];
+    for (const item of items) {
+      const cidr = readRange(item);
+      if (cidr === undefined) return refuse(`"${item}" is no address and no CIDR`);
+      cidrs.push(cidr);
+    }
+    return ok(cidrs);
+  },
+};
+
+/** An address or CIDR as a canonical CIDR; undefined for anything else. */
+export function readRange(text: string): string | undefined {
+  const cidr = text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`;
+  // Short, octal and hexadecimal IPv4 forms are legal to the parser and mean something else than they seem to ("10/8").
+  const [address = ''] = cidr.split('/');
+  const plain = address.includes(':') ? !address.includes('%') : ipaddr.IPv4.isValidFourPartDecimal(address);
+  return plain && ipaddr.isValidCIDR(cidr) ? canonicalCidr(cidr) : undefined;
+}
+
+/** One spelling for each range; IPv4 in IPv6 form becomes IPv4, as a peer's address does before it is compared. */
+function canonicalCidr(cidr: string): string {
+  const [address, bits] = ipaddr.parseCIDR(cidr);
+  const mapped = address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() && bits >= 96;
+  return mapped ? `${address.toIPv4Address()}/${bits - 96}` : `${address}/${bits}`;
+}

@@ -1,0 +1,13 @@
+import type { OptionValues } from '../options/read-options.ts';
+import type { Config } from './config-variables.ts';
+
+/** The names under which the panel is known, in lower case, beside `localhost` and addresses. */
+export const panelNames = (
+  config: Pick<Config, 'trustedHosts' | 'cookieTrustedUrls'>,
+  options: OptionValues,
+): string[] => [
+  ...config.trustedHosts,
+  ...[options.text('ServerAddress'), options.text('TaskPublicAddress'), ...config.cookieTrustedUrls]
+    .filter((address) => URL.canParse(address))
+    .map((address) => new URL(address).hostname),
+];

@@ -1,0 +1,53 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { AppError, silentLogger, systemClock } from '../../kernel/index.ts';
+import { migrateStore, openStore } from '../../store/index.ts';
+import { CommandError } from '../cli/command.ts';
+import type { Config } from '../config/config-variables.ts';
+import { fingerprintSecrets, loadSecrets, SECRETS_FILE } from '../config/load-secrets.ts';
+import { refuseStrangers } from './announce-node.ts';
+import { requireUsableDataDir } from './prepare-data-dir.ts';
+
+/**
+ * The migrations that a start would run, and what would stop it, a sentence each. Makes and changes nothing. Whether the port is
+ * free is not looked at: before an upgrade the former program still has it.
+ */
+export async function findStartProblems(config: Config): Promise<{ migrations: string[]; problems: string[] }> {
+  const problems: string[] = [];
+  const attempt = async <T>(look: () => T | Promise<T>): Promise<T | undefined> => {
+    try {
+      return await look();
+    } catch (error) {
+      if (!(error instanceof AppError || error instanceof CommandError)) throw error;
+      problems.push(error.message);
+      return undefined;
+    }
+  };
+
+  const isLocal = config.databaseUrl === '';
+  if (isLocal) await attempt(() => requireUsableDataDir(config.dataDir));
+  // Secrets that are not there yet are made by the start.
+  const complete = config.sessionSecret !== '' && config.cryptoSecret !== '';
+  const isKept = existsSync(resolve(config.dataDir, SECRETS_FILE));
+  const secrets = complete || isKept ? await attempt(() => loadSecrets(config, resolve(config.dataDir))) : undefined;
+
+  const options = {
+    databaseUrl: config.databaseUrl,
+    dataDir: config.dataDir,
+    synchronous: config.sqliteSynchronous,
+    clock: systemClock,
+    logger: silentLogger,
+  };
+  const migrations = await attempt(() => migrateStore({ ...options, dryRun: true }));
+  if (!isLocal && secrets && migrations?.length === 0) {
+    await attempt(async () => {
+      const store = await openStore({ ...options, migrate: false });
+      try {
+        await refuseStrangers(store, fingerprintSecrets(secrets), systemClock.unix());
+      } finally {
+        await store.close();
+      }
+    });
+  }
+  return { migrations: migrations ?? [], problems };
+}

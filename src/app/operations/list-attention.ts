@@ -1,0 +1,210 @@
+import { type Billing, findUnpriced, type OfferedModel } from '../../billing/index.ts';
+import type { Channels } from '../../channels/index.ts';
+import type { AttentionItem } from '../../http/index.ts';
+import type { Clock } from '../../kernel/index.ts';
+import type { PluginService } from '../../plugins/index.ts';
+import type { Store } from '../../store/ports/index.ts';
+import type { Tasks } from '../../tasks/index.ts';
+import { NODE_ALIVE_SECONDS, ONLY_WORKERS, onlyWorkers } from './announce-node.ts';
+import type { LedgerCheck } from './check-ledger.ts';
+import type { DiskWatch } from './watch-disks.ts';
+
+/** A poll this late means that no node polls, or that they cannot keep up. */
+export const LATE_MS = 60_000;
+/** A node that was last heard of within so long and gave no notice is told of. */
+const GONE_SECONDS = 86_400;
+/** A running task older than this is told of, where no other age ends it earlier. */
+const OVERDUE_SECONDS = 43_200;
+/** Notices that wait longer than this. */
+const OUTBOX_SECONDS = 3600;
+
+export type AttentionDeps = {
+  store: Store;
+  clock: Clock;
+  plugins: PluginService;
+  channels: Channels;
+  billing: Billing;
+  tasks: Tasks;
+  offeredModels: () => OfferedModel[];
+  ledger: () => LedgerCheck | undefined;
+  /** Links lead nowhere useful while no option names the gateway's address: a sentence that says what to set. */
+  missingAddress: () => string | undefined;
+  /** Unsafe settings in force, each as a sentence. */
+  risks: () => string[];
+  /** The folders that this node writes to. */
+  disks: Pick<DiskWatch, 'faults' | 'low'>;
+  /** TASK_TIMEOUT_MINUTES; 0 or less: never. */
+  taskTimeoutMinutes: number;
+  /** The address of a proxy that TRUSTED_PROXIES should list. */
+  unlistedProxy: string | undefined;
+};
+
+/** What an administrator should look at, the worst first. */
+export async function listAttention(deps: AttentionDeps): Promise<AttentionItem[]> {
+  const parts = await Promise.all([
+    pluginTrouble(deps),
+    channelTrouble(deps),
+    taskTrouble(deps),
+    unpricedModels(deps),
+    addressTrouble(deps),
+    settingTrouble(deps),
+    proxyTrouble(deps),
+    diskTrouble(deps),
+    ledgerTrouble(deps),
+    nodeTrouble(deps),
+  ]);
+  const items = parts.flat();
+  return [
+    ...items.filter(({ severity }) => severity === 'error'),
+    ...items.filter(({ severity }) => severity !== 'error'),
+  ];
+}
+
+function pluginTrouble({ plugins }: AttentionDeps): AttentionItem[] {
+  const suspended = [...plugins.current().plugins.values()].filter((plugin) => plugin.suspended());
+  const broken = Object.entries(plugins.runtimeStatus().pluginErrors);
+  return [
+    ...suspended.map(({ key }) => ({
+      code: 'plugin_suspended' as const,
+      severity: 'error' as const,
+      target: { kind: 'plugin' as const, id: key },
+      message: `The plugin "${key}" had to be stopped too often on this node and takes no new tasks for a few minutes.`,
+    })),
+    ...broken.map(([key, message]) => ({
+      code: 'plugin_failed' as const,
+      severity: 'error' as const,
+      target: { kind: 'plugin' as const, id: key },
+      message: `The plugin "${key}" does not serve as it is installed: ${message}`,
+    })),
+  ];
+}
+
+async function channelTrouble({ channels, tasks }: AttentionDeps): Promise<AttentionItem[]> {
+  const health = await tasks.channelHealth();
+  return channels
+    .known()
+    .filter(({ status }) => status === 1)
+    .flatMap((channel): AttentionItem[] => {
+      const target = { kind: 'channel' as const, id: channel.id };
+      const found = health.get(channel.id);
+      const failing: AttentionItem[] =
+        found?.state === 'failing'
+          ? [
+              {
+                code: 'channel_failing',
+                severity: 'error',
+                target,
+                message: `Of the tasks of the channel "${channel.name}" that ended within a day, ${found.failed} of ${found.failed + found.succeeded} failed. The latest: ${found.lastFailureReason || 'no reason given'}`,
+              },
+            ]
+          : [];
+      if (channels.isReadable(channel)) return failing;
+      const message = `No CRYPTO_SECRET opens the key of the channel "${channel.name}". Enter it again.`;
+      return [...failing, { code: 'channel_key_unreadable', severity: 'error', target, message }];
+    });
+}
+
+async function taskTrouble({ store, clock, tasks, taskTimeoutMinutes }: AttentionDeps): Promise<AttentionItem[]> {
+  const age = taskTimeoutMinutes > 0 ? Math.min(OVERDUE_SECONDS, taskTimeoutMinutes * 60) : OVERDUE_SECONDS;
+  const [queue, outbox, overdue] = await Promise.all([
+    tasks.queueDepth(),
+    tasks.webhooks.depth(),
+    store.figures.countOverdue(clock.unix() - age),
+  ]);
+  const items: AttentionItem[] = [];
+  const seconds = Math.round(queue.latestLatenessMs / 1000);
+  if (queue.latestLatenessMs > LATE_MS) {
+    const message = `The latest poll is ${seconds} s behind its time: no node polls (UPDATE_TASK), or they cannot keep up.`;
+    items.push({ code: 'polls_late', severity: 'error', target: { kind: 'system', id: null }, message });
+  }
+  if (overdue > 0) {
+    const message = `${overdue} ${overdue === 1 ? 'task runs' : 'tasks run'} longer than ${Math.round(age / 3600)} hours.`;
+    items.push({ code: 'tasks_overdue', severity: 'warning', target: { kind: 'tasks', id: null }, message });
+  }
+  if (outbox.oldestSeconds > OUTBOX_SECONDS) {
+    const message = `${outbox.pending} webhooks wait to be delivered, one of them for ${Math.round(outbox.oldestSeconds / 3600)} hours or longer.`;
+    items.push({ code: 'webhooks_late', severity: 'warning', target: { kind: 'system', id: null }, message });
+  }
+  return items;
+}
+
+function unpricedModels({ billing, offeredModels }: AttentionDeps): AttentionItem[] {
+  return findUnpriced(billing.prices, offeredModels()).flatMap(({ pluginKey, models }) => {
+    const offered = models.filter((model) => model.offered).map(({ model }) => model);
+    if (offered.length === 0) return [];
+    const refused = billing.takesUnpriced(false) ? 'are free for everybody' : 'are refused to users';
+    return {
+      code: 'model_unpriced' as const,
+      severity: 'warning' as const,
+      target: { kind: 'price' as const, id: pluginKey },
+      message: `Models of "${pluginKey}" that channels offer have no price and ${refused}: ${offered.slice(0, 10).join(', ')}${offered.length > 10 ? ', …' : ''}`,
+    };
+  });
+}
+
+function addressTrouble({ missingAddress }: AttentionDeps): AttentionItem[] {
+  const message = missingAddress();
+  if (message === undefined) return [];
+  const target = { kind: 'setting' as const, id: 'ServerAddress' };
+  return [{ code: 'address_missing', severity: 'warning', target, message: `${message}.` }];
+}
+
+const settingTrouble = ({ risks }: AttentionDeps): AttentionItem[] =>
+  risks().map((message) => ({
+    code: 'setting_unsafe',
+    severity: 'warning',
+    target: { kind: 'setting', id: /^[A-Za-z_.]+/.exec(message)?.[0] ?? null },
+    message,
+  }));
+
+function proxyTrouble({ unlistedProxy: peer }: AttentionDeps): AttentionItem[] {
+  if (peer === undefined) return [];
+  const message = `${peer} forwards requests for others and is not in TRUSTED_PROXIES: to rate limits and to allow-lists of API keys all its clients are one address. If it is your proxy, set TRUSTED_PROXIES=${peer} (behind Docker, the bridge's network).`;
+  return [
+    { code: 'proxy_not_listed', severity: 'warning', target: { kind: 'setting', id: 'TRUSTED_PROXIES' }, message },
+  ];
+}
+
+function diskTrouble({ disks }: AttentionDeps): AttentionItem[] {
+  const target = { kind: 'system' as const, id: null };
+  const faults = disks.faults();
+  if (faults.length > 0) {
+    return faults.map((message) => ({ code: 'disk_unwritable', severity: 'error', target, message }));
+  }
+  return disks.low().map(({ path, freeBytes = 0 }) => ({
+    ...{ code: 'disk_low', severity: 'warning', target },
+    message: `Only ${Math.floor(freeBytes / 1024 / 1024)} MB are free in ${path}.`,
+  }));
+}
+
+function ledgerTrouble({ ledger }: AttentionDeps): AttentionItem[] {
+  const check = ledger();
+  const count = (check?.users.length ?? 0) + (check?.tasks.length ?? 0);
+  if (count === 0) return [];
+  const message = `${count} or more balances are not the sum of their ledger lines: run taskgate doctor.`;
+  return [{ code: 'ledger_mismatch', severity: 'error', target: { kind: 'system', id: null }, message }];
+}
+
+async function nodeTrouble({ store, clock }: AttentionDeps): Promise<AttentionItem[]> {
+  // A SQLite database has one process, and another row is that of one that was killed.
+  if (store.dialect === 'sqlite') return [];
+  const now = clock.unix();
+  const known = await store.nodes.alive(now - GONE_SECONDS);
+  const alive = known.filter(({ heartbeatAt }) => heartbeatAt >= now - NODE_ALIVE_SECONDS);
+  const items: AttentionItem[] = known
+    .filter((node) => !alive.includes(node))
+    .map((node) => ({
+      code: 'node_gone',
+      severity: 'warning',
+      target: { kind: 'node', id: node.id },
+      message: `The node ${node.id} has given no sign of life for ${now - node.heartbeatAt} s and did not say that it stops.`,
+    }));
+  const versions = [...new Set(alive.map(({ version }) => version))];
+  const system = { kind: 'system' as const, id: null };
+  if (versions.length > 1) {
+    const message = `The nodes run different versions: ${versions.join(', ')}.`;
+    items.push({ code: 'node_versions_differ', severity: 'warning', target: system, message });
+  }
+  if (onlyWorkers(alive)) items.push({ code: 'no_master', severity: 'warning', target: system, message: ONLY_WORKERS });
+  return items;
+}

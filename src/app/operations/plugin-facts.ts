@@ -1,0 +1,41 @@
+import type { DeclaredFact } from '../../billing/index.ts';
+import type { PluginFacts } from '../../channels/index.ts';
+import { type Generation, NUMBER_LIMITS, type UsageField } from '../../plugins/index.ts';
+
+/** What channels and prices may know of the serving plugins, without importing their room. */
+export function createPluginFacts(plugins: {
+  current(): Generation;
+}): PluginFacts & { declaredFacts(pluginKey: string): Record<string, DeclaredFact> | undefined } {
+  const describe = (manifest: { key: string; baseUrl?: string }) => ({
+    key: manifest.key,
+    ...(manifest.baseUrl === undefined ? {} : { baseUrl: manifest.baseUrl }),
+  });
+  return {
+    plugin(key) {
+      const plugin = plugins.current().plugins.get(key);
+      return plugin && describe(plugin.manifest);
+    },
+    byChannelType(type) {
+      const plugin = plugins.current().byChannelType(type);
+      return plugin && describe(plugin.manifest);
+    },
+    declaredFacts(pluginKey) {
+      const plugin = plugins.current().plugins.get(pluginKey);
+      if (!plugin) return undefined;
+      return Object.fromEntries(
+        Object.entries(plugin.manifest.usageSchema).map(([name, field]) => [name, declaredFact(field)]),
+      );
+    },
+  };
+}
+
+function declaredFact(field: UsageField): DeclaredFact {
+  switch (field.kind) {
+    case 'enum':
+      return { kind: 'enum', values: field.values };
+    case 'number':
+      return { kind: 'number', max: NUMBER_LIMITS[field.unit] };
+    case 'boolean':
+      return { kind: 'boolean' };
+  }
+}

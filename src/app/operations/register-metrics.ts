@@ -1,0 +1,139 @@
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { WatchCache } from '../../kernel/index.ts';
+import type { Sandbox } from '../../sandbox/index.ts';
+import type { Tasks } from '../../tasks/index.ts';
+import type { DiskWatch } from './watch-disks.ts';
+
+/** Seconds; fine where the aim lies (99 of 100 polls within a second of their due time). */
+const LATENESS_BUCKETS = [0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.25, 1.5, 2, 3, 5, 10, 30, 60];
+
+/** Counts how late polls are sent; gives the function that takes each lateness in ms. */
+export function measurePolls(registry: Registry): (latenessMs: number) => void {
+  const lateness = new Histogram({
+    name: 'taskgate_poll_delay_seconds',
+    help: 'How far behind its due time each poll of this node was sent.',
+    buckets: LATENESS_BUCKETS,
+    registers: [registry],
+  });
+  return (latenessMs) => lateness.observe(latenessMs / 1000);
+}
+
+/** Adds the sizes of the caches in memory to `/metrics`; gives the function that takes each cache. */
+export function measureCaches(registry: Registry): WatchCache {
+  const caches = new Map<string, () => number>();
+  new Gauge({
+    name: 'taskgate_cache_entries',
+    help: 'Entries of each cache and table of counters in the memory of this node; each has an upper limit.',
+    labelNames: ['cache'],
+    registers: [registry],
+    collect() {
+      for (const [cache, size] of caches) this.set({ cache }, size());
+    },
+  });
+  return (cache, size) => void caches.set(cache, size);
+}
+
+/** Counts sign-ins by method and outcome; gives the function that takes each. */
+export function countSignIns(registry: Registry): (sample: { method: string; outcome: string }) => void {
+  const signIns = new Counter({
+    name: 'taskgate_sign_ins_total',
+    help: 'Sign-ins, confirmations and ends of sessions on this node, by method and by success or the reason of the failure.',
+    labelNames: ['method', 'outcome'],
+    registers: [registry],
+  });
+  return (sample) => signIns.inc(sample);
+}
+
+/** Adds the figures of polling and of the sandbox to `/metrics`; they are read whenever somebody asks. */
+export function registerMetrics(
+  registry: Registry,
+  rooms: { tasks: Tasks; sandbox: Sandbox; disks: Pick<DiskWatch, 'states'> },
+): void {
+  const { tasks, sandbox, disks } = rooms;
+  new Gauge({
+    name: 'taskgate_disk_free_bytes',
+    help: 'Free bytes of the file systems of this node: of the data directory and of the folder of uploads.',
+    labelNames: ['place'],
+    registers: [registry],
+    collect() {
+      for (const { name, freeBytes } of disks.states())
+        if (freeBytes !== undefined) this.set({ place: name }, freeBytes);
+    },
+  });
+  new Gauge({
+    name: 'taskgate_tasks_unfinished',
+    help: 'Tasks that have not ended, on all nodes: all of them, and those that are due to be asked.',
+    labelNames: ['state'],
+    registers: [registry],
+    async collect() {
+      const depth = await tasks.queueDepth();
+      this.set({ state: 'all' }, depth.unfinished);
+      this.set({ state: 'due' }, depth.due);
+    },
+  });
+  new Gauge({
+    name: 'taskgate_poll_lateness_seconds',
+    help: 'How far behind its due time the latest poll is.',
+    registers: [registry],
+    async collect() {
+      this.set((await tasks.queueDepth()).latestLatenessMs / 1000);
+    },
+  });
+  new Gauge({
+    name: 'taskgate_polls',
+    help: 'Polls of this node: made since its start, under way, claimed and waiting.',
+    labelNames: ['state'],
+    registers: [registry],
+    collect() {
+      const { polls, running, waiting } = tasks.stats();
+      this.set({ state: 'made' }, polls);
+      this.set({ state: 'running' }, running);
+      this.set({ state: 'waiting' }, waiting);
+    },
+  });
+  new Gauge({
+    name: 'taskgate_webhooks_pending',
+    help: 'Webhooks that have not been delivered yet, on all nodes.',
+    registers: [registry],
+    async collect() {
+      this.set((await tasks.webhooks.depth()).pending);
+    },
+  });
+  new Gauge({
+    name: 'taskgate_webhooks_oldest_seconds',
+    help: 'Age of the oldest webhook that has not been delivered yet.',
+    registers: [registry],
+    async collect() {
+      this.set((await tasks.webhooks.depth()).oldestSeconds);
+    },
+  });
+  new Gauge({
+    name: 'taskgate_webhook_attempts',
+    help: 'Deliveries of webhooks that this node has tried since its start, by what became of them, and those under way.',
+    labelNames: ['state'],
+    registers: [registry],
+    collect() {
+      for (const [state, count] of Object.entries(tasks.webhooks.stats())) this.set({ state }, count);
+    },
+  });
+  new Gauge({
+    name: 'taskgate_sandbox',
+    help: 'Plugin sandbox of this node: processes, calls and kills since the start, calls that wait, suspended plugins, bytes resident.',
+    labelNames: ['figure'],
+    registers: [registry],
+    collect() {
+      const { processes, calls, kills, queued, suspended, residentBytes } = sandbox.stats();
+      const figures = { processes, calls, kills, queued, suspended: suspended.length, resident_bytes: residentBytes };
+      for (const [figure, value] of Object.entries(figures)) this.set({ figure }, value);
+    },
+  });
+  new Gauge({
+    name: 'taskgate_sandbox_kills',
+    help: 'Sandbox processes of this node that had to be stopped since its start, by plugin and by whose call it was: user, or system for polls.',
+    labelNames: ['plugin', 'owner'],
+    registers: [registry],
+    collect() {
+      for (const { plugin, owner, kills } of sandbox.stats().killCounts) this.set({ plugin, owner }, kills);
+    },
+  });
+}

@@ -1,0 +1,103 @@
+import type { ValidationError } from 'elysia';
+import type { AppError } from '../../kernel/index.ts';
+import { httpErrors } from '../errors.ts';
+
+type Schema = {
+  type?: string;
+  anyOf?: Schema[];
+  const?: unknown;
+  minLength?: number;
+  maxLength?: number;
+  minimum?: number;
+  maximum?: number;
+  multipleOf?: number;
+  minItems?: number;
+  maxItems?: number;
+  pattern?: string;
+  format?: string;
+  properties?: Record<string, Schema>;
+  description?: string;
+};
+
+type Fault = { field: string; rule: 'unknown_field' | 'required' | 'wrong_value'; message: string };
+
+/** Faults reported at once; a body of nothing but wrong fields must not make an answer of its own size. */
+const MAX_FAULTS = 20;
+const MAX_NAME = 100;
+
+/** The framework's verdict as `http.validation_failed`: each fault names the field, the rule and what to do. */
+export function describeValidation(error: ValidationError): AppError {
+  const faults = new Map<string, Fault>();
+  for (const entry of error.all) {
+    if (faults.size >= MAX_FAULTS) break;
+    if (!('path' in entry) || typeof entry.path !== 'string') continue;
+    const field = nameField(entry.path);
+    if (faults.has(field)) continue;
+    faults.set(field, describeFault(field, String(entry.message), entry.schema as Schema, error));
+  }
+  const errors = [...faults.values()];
+  const [first] = errors;
+  return httpErrors.validation_failed({
+    message: first?.message ?? 'The request is not valid.',
+    param: first?.field,
+    details: { errors },
+  });
+}
+
+function describeFault(field: string, message: string, schema: Schema, error: ValidationError): Fault {
+  const place = error.type === 'query' ? 'query parameter' : 'field';
+  if (message === 'Unexpected property') {
+    const known = Object.keys(schema.properties ?? {});
+    const hint = known.length === 0 ? 'None is taken here.' : `Taken here: ${known.join(', ')}.`;
+    return { field, rule: 'unknown_field', message: `Unknown ${place} "${field}": remove it. ${hint}` };
+  }
+  const wanted = describeSchema(schema);
+  if (field === '') return { field, rule: 'wrong_value', message: `The body must be ${wanted}.` };
+  if (message === 'Expected required property') {
+    return { field, rule: 'required', message: `The ${place} "${field}" is missing: give ${wanted}.` };
+  }
+  return { field, rule: 'wrong_value', message: `The ${place} "${field}" must be ${wanted}.` };
+}
+
+/** `/models/0` → `models.0` */
+const nameField = (pointer: string): string =>
+  pointer.slice(1).replaceAll('/', '.').replaceAll('~1', '/').replaceAll('~0', '~').slice(0, MAX_NAME);
+
+function describeSchema(schema: Schema): string {
+  if (schema.anyOf) {
+    const options = schema.anyOf.map((option) =>
+      option.const === undefined ? describeSchema(option) : JSON.stringify(option.const),
+    );
+    return options.length > 1 ? `${options.slice(0, -1).join(', ')} or ${options.at(-1)}` : (options[0] ?? 'a value');
+  }
+  if (schema.const !== undefined) return JSON.stringify(schema.const);
+  switch (schema.type) {
+    case 'string':
+      return `a text${range(schema.minLength, schema.maxLength, 'characters')}${
+        schema.pattern === undefined ? '' : ` that matches ${schema.pattern}`
+      }`;
+    case 'number':
+    case 'integer': {
+      const kind = schema.multipleOf === 1 || schema.type === 'integer' ? 'a whole number' : 'a number';
+      return `${kind}${range(schema.minimum, schema.maximum, '')}`;
+    }
+    case 'boolean':
+      return 'true or false';
+    case 'array':
+      return `a list${range(schema.minItems, schema.maxItems, 'entries')}`;
+    case 'object':
+      return 'a JSON object';
+    case 'null':
+      return 'null';
+    default:
+      return 'a JSON value';
+  }
+}
+
+function range(low: number | undefined, high: number | undefined, unit: string): string {
+  const tail = unit === '' ? '' : ` ${unit}`;
+  if (low !== undefined && high !== undefined) return ` of ${low} to ${high}${tail}`;
+  if (low !== undefined) return ` of at least ${low}${tail}`;
+  if (high !== undefined) return ` of at most ${high}${tail}`;
+  return '';
+}

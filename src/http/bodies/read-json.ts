@@ -1,0 +1,73 @@
+import { createHash } from 'node:crypto';
+import { createJsonScanner, type Json, type JsonScanner, sliceChunks } from '../../kernel/index.ts';
+import type { ExtractedFiles } from '../../tasks/index.ts';
+import { httpErrors } from '../errors.ts';
+import { BODY_LIMITS, type BodyLimit, beyondLimit } from './body-limits.ts';
+import { createFileExtractor, type FileExtractor } from './extract-files.ts';
+import type { Uploads } from './open-uploads.ts';
+import { streamBody } from './read-body.ts';
+
+/** Up to here JSON stays as it is sent, files included. */
+const EXTRACT_ABOVE = BODY_LIMITS.submission.maxBytes;
+
+export type FileStorage = { uploads: Uploads; maxFileBytes: number };
+
+/** A JSON body that was counted before it was parsed. */
+export type JsonBody = {
+  value: Json;
+  /** Of the body as it came, in hex. */
+  sha256: string;
+  /** Of the body without the files that were taken out of it. */
+  counts: JsonScanner['counts'];
+  extracted?: ExtractedFiles;
+  /** Removes the files. Never throws. */
+  release(): Promise<void>;
+};
+
+/**
+ * Reads and counts a JSON body, and parses it once it is known to be within `limit`. `storage`: files in Base64 are taken out of a body that is too
+ * large for plugins.
+ * @throws http.too_large, http.bad_json, what `streamBody` throws, http.upload_storage, http.uploads_limited; nothing is left behind then
+ */
+export async function readJsonBody(request: Request, limit: BodyLimit, storage?: FileStorage): Promise<JsonBody> {
+  const maxBytes = limit.maxWireBytes ?? limit.maxBytes;
+  const scanner = createJsonScanner({ ...limit, maxBytes });
+  const hash = createHash('sha256');
+  let slices: Uint8Array[] = [];
+  let extractor: FileExtractor | undefined;
+  const release = async () => extractor?.release();
+  try {
+    for await (const slice of sliceChunks(streamBody(request, maxBytes))) {
+      const passed = scanner.scan(slice);
+      if (passed) throw beyondLimit(passed, limit);
+      hash.update(slice);
+      if (extractor) await extractor.take(slice);
+      else slices.push(slice);
+      if (extractor || !storage || scanner.counts.bytes <= EXTRACT_ABOVE) continue;
+      extractor = createFileExtractor({ ...storage, limit });
+      for (const earlier of slices) await extractor.take(earlier);
+      slices = [];
+    }
+    const { rest, files } = extractor ? await extractor.end() : { rest: Buffer.concat(slices), files: undefined };
+    return {
+      value: parse(rest),
+      sha256: hash.digest('hex'),
+      counts: { ...scanner.counts, bytes: rest.byteLength },
+      ...(files && files.files.length > 0 ? { extracted: files } : {}),
+      release,
+    };
+  } catch (error) {
+    await release();
+    throw error;
+  }
+}
+
+/** Strict UTF-8. @throws http.bad_json */
+function parse(bytes: Uint8Array): Json {
+  if (bytes.byteLength === 0) throw httpErrors.bad_json({ message: 'The body is empty: send a JSON object.' });
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)) as Json;
+  } catch (cause) {
+    throw httpErrors.bad_json({ message: 'The body is no valid JSON in UTF-8.', cause });
+  }
+}

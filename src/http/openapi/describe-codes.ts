@@ -1,0 +1,32 @@
+import { authErrors, proofErrors } from '../../auth/index.ts';
+import { billingErrors } from '../../billing/index.ts';
+import { channelErrors } from '../../channels/index.ts';
+import { AppError } from '../../kernel/index.ts';
+import { pluginErrors } from '../../plugins/index.ts';
+import { taskErrors } from '../../tasks/index.ts';
+import { httpErrors, openAiCode, panelCode, statusOf } from '../errors.ts';
+
+/** A code that an answer may carry: its form on `/api` and on routes for API clients. */
+export type PublishedCode = { panel: string; openai: string; status: number; message: string };
+
+/** Every catalogued error, by its panel code. */
+export function describeCodes(): PublishedCode[] {
+  const catalogues = [authErrors, proofErrors, billingErrors, channelErrors, pluginErrors, taskErrors, httpErrors];
+  const errors = catalogues.flatMap((catalogue) => Object.values(catalogue).map((make) => make()));
+  // The database's own trouble reaches callers through every room.
+  errors.push(
+    new AppError('store.unavailable', 'unavailable', 'The database does not answer. Try again shortly.'),
+    new AppError(
+      'store.outcome_unknown',
+      'unavailable',
+      'The database was lost while it was saving: look whether the change was made before you repeat it.',
+    ),
+  );
+  const codes = new Map<string, PublishedCode>();
+  for (const error of errors) {
+    const panel = panelCode(error.code);
+    if (codes.has(panel)) continue;
+    codes.set(panel, { panel, openai: openAiCode(error.code), status: statusOf(error), message: error.message });
+  }
+  return [...codes.values()].sort((a, b) => (a.panel < b.panel ? -1 : 1));
+}

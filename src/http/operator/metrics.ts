@@ -1,0 +1,96 @@
+import { Elysia } from 'elysia';
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { constantTimeEqual } from '../../kernel/index.ts';
+import { httpErrors } from '../errors.ts';
+import { isLoopback } from '../pipeline/client-ip.ts';
+import { hasLoopbackHost } from '../pipeline/guard-host.ts';
+import type { Kit } from '../pipeline/route-kit.ts';
+
+/** Headers that proxies and browsers add: what has one of them is no program of this machine, whatever the peer's address says. */
+const FORWARDED =
+  /^(?:forwarded|x-forwarded.*|x-real-ip|x-(?:original-)?client-ip|x-cluster-client-ip|true-client-ip|cf-.*|fastly-client-ip|via|origin|sec-fetch-site)$/;
+
+const isForwarding = (name: string): boolean => FORWARDED.test(name);
+
+/** Seconds. */
+const DURATION_BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+
+/** The gateway's metrics; other rooms' figures are registered in `registry` by the composition root. */
+export function createMetrics() {
+  const registry = new Registry();
+  registerProcessMetrics(registry);
+  const requests = new Counter({
+    name: 'taskgate_http_requests_total',
+    help: 'Requests by method, declared route and status.',
+    labelNames: ['method', 'route', 'status'],
+    registers: [registry],
+  });
+  const durations = new Histogram({
+    name: 'taskgate_http_request_duration_seconds',
+    help: 'Time to the answer by declared route.',
+    labelNames: ['route'],
+    buckets: DURATION_BUCKETS,
+    registers: [registry],
+  });
+  return {
+    registry,
+    observe(answer: { method: string; route: string; status: number; seconds: number }): void {
+      requests.inc({ method: knownMethod(answer.method), route: answer.route, status: answer.status });
+      durations.observe({ route: answer.route }, answer.seconds);
+    },
+  };
+}
+
+/** The library's default set reads counters of Node's engine, which this runtime does not have. */
+function registerProcessMetrics(registry: Registry): void {
+  const registers = [registry];
+  new Gauge({
+    name: 'process_resident_memory_bytes',
+    help: 'Resident memory of the gateway process, without its sandbox processes.',
+    registers,
+    collect() {
+      this.set(process.memoryUsage.rss());
+    },
+  });
+  new Counter({
+    name: 'process_cpu_seconds_total',
+    help: 'User and system CPU time of the gateway process.',
+    registers,
+    collect() {
+      const { user, system } = process.cpuUsage();
+      this.reset();
+      this.inc((user + system) / 1e6);
+    },
+  });
+}
+
+export type Metrics = ReturnType<typeof createMetrics>;
+
+/** Labels come from a closed set: a caller's invented method must not make a new series. */
+const knownMethod = (method: string): string =>
+  ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].includes(method) ? method : 'other';
+
+/**
+ * With METRICS_TOKEN set, the bearer must be it. Without one, only a program of this machine may ask, under a loopback name: a page
+ * whose own name was given this machine's address (DNS rebinding) is none.
+ * @throws http.metrics_forbidden
+ */
+export function createMetricsGuard(token: string) {
+  return (request: Request, peer: string): void => {
+    if (token !== '') {
+      if (constantTimeEqual(request.headers.get('authorization') ?? '', `Bearer ${token}`)) return;
+    } else if (isLoopback(peer) && hasLoopbackHost(request) && ![...request.headers.keys()].some(isForwarding)) return;
+    throw httpErrors.metrics_forbidden();
+  };
+}
+
+export function createMetricsRoute({ kit, metrics }: { kit: Kit; metrics: Metrics }) {
+  return new Elysia({ name: 'metrics', normalize: false })
+    .use(kit)
+    .get(
+      '/metrics',
+      async () =>
+        new Response(await metrics.registry.metrics(), { headers: { 'content-type': metrics.registry.contentType } }),
+      { operator: true, detail: { summary: 'Prometheus metrics', tags: ['Operation'] } },
+    );
+}

@@ -1,0 +1,96 @@
+import { randomToken } from '../../kernel/index.ts';
+import { NONCE_PLACEHOLDER, type PanelFile, type PanelManifest } from './panel-manifest.ts';
+
+/** What of other sites a page may use: nothing but what an administrator switched on. */
+export type ForeignParts = { turnstile: boolean; telegram: boolean };
+
+/** Cloudflare Turnstile loads its script and draws its challenge in a frame, both from here. */
+const TURNSTILE = 'https://challenges.cloudflare.com';
+/** Telegram's login widget: the script, and the frame with the button. */
+const TELEGRAM_SCRIPT = 'https://telegram.org';
+const TELEGRAM_FRAME = 'https://oauth.telegram.org';
+
+/**
+ * No inline script ever runs; Mantine writes style tags, which carry the nonce. `blob:` is for pictures that are fetched with a
+ * token. Nothing is loaded from elsewhere but those parts, and no other page may frame this one.
+ */
+function contentSecurityPolicy(nonce: string, { turnstile, telegram }: ForeignParts): string {
+  const scripts = [...(turnstile ? [TURNSTILE] : []), ...(telegram ? [TELEGRAM_SCRIPT] : [])];
+  const frames = [...(turnstile ? [TURNSTILE] : []), ...(telegram ? [TELEGRAM_FRAME] : [])];
+  return [
+    "default-src 'none'",
+    ["script-src 'self'", ...scripts].join(' '),
+    ...(frames.length > 0 ? [`frame-src ${frames.join(' ')}`] : []),
+    `style-src 'self' 'nonce-${nonce}'`,
+    "img-src 'self' data: blob:",
+    "media-src 'self' blob:",
+    "font-src 'self'",
+    "connect-src 'self'",
+    "manifest-src 'self'",
+    "base-uri 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+}
+
+const A_YEAR = 'public, max-age=31536000, immutable';
+
+/**
+ * Serves the panel: its files under their own names, and the page for every other address that a browser navigates to.
+ * `undefined` for what is neither.
+ */
+export function createPanelServer(manifest: PanelManifest, foreignParts: () => ForeignParts) {
+  const files = new Map(manifest.files.map((file) => [file.path, file]));
+
+  return function servePanel(request: Request, path: string): Response | undefined {
+    const file = files.get(path);
+    if (file) return serveFile(request, file);
+    if (manifest.indexHtml === '' || !isPageAddress(request, path)) return undefined;
+    return servePage(request, manifest.indexHtml, foreignParts());
+  };
+}
+
+/** A browser that navigates asks for HTML; scripts, SDKs and missing assets get a plain 404. */
+const isPageAddress = (request: Request, path: string): boolean =>
+  !/\.[A-Za-z0-9]+$/.test(path) && (request.headers.get('accept') ?? '').includes('text/html');
+
+function servePage(request: Request, indexHtml: string, foreign: ForeignParts): Response {
+  const nonce = randomToken(16);
+  const page = indexHtml.replaceAll(NONCE_PLACEHOLDER, nonce);
+  return new Response(request.method === 'HEAD' ? null : page, {
+    headers: {
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': contentSecurityPolicy(nonce, foreign),
+      // A stored page would meet another answer's nonce.
+      'cache-control': 'no-store',
+    },
+  });
+}
+
+function serveFile(request: Request, file: PanelFile): Response {
+  const encoding = chooseEncoding(file, request.headers.get('accept-encoding') ?? '');
+  const etag = encoding === undefined ? file.etag : file.etag.replace(/"$/, `-${encoding}"`);
+  const headers = new Headers({
+    'content-type': file.contentType,
+    'cache-control': file.immutable ? A_YEAR : 'no-cache',
+    etag,
+    vary: 'accept-encoding',
+  });
+  const known = (request.headers.get('if-none-match') ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, ''));
+  if (known.includes(etag)) return new Response(null, { status: 304, headers });
+  if (encoding !== undefined) headers.set('content-encoding', encoding);
+  const stored = encoding === undefined ? file.file : (file.encodings[encoding] ?? file.file);
+  return new Response(request.method === 'HEAD' ? null : Bun.file(stored), { headers });
+}
+
+/** The smallest stored form that the client takes; a weight of zero is a refusal. */
+function chooseEncoding(file: PanelFile, accepted: string): 'br' | 'gzip' | undefined {
+  const taken = new Set(
+    accepted
+      .split(',')
+      .map((part) => part.trim().toLowerCase())
+      .filter((part) => !/;\s*q=0(\.0+)?$/.test(part))
+      .map((part) => part.split(';', 1)[0]),
+  );
+  return (['br', 'gzip'] as const).find((encoding) => taken.has(encoding) && file.encodings[encoding] !== undefined);
+}

@@ -1,0 +1,45 @@
+import { constantTimeEqual } from '../../kernel/index.ts';
+import { httpErrors } from '../errors.ts';
+
+export type OriginGuardConfig = {
+  /** SESSION_COOKIE_SECURE: without it the guard is off. */
+  secure: boolean;
+  /** SESSION_COOKIE_TRUSTED_URL, exact origins. */
+  trustedOrigins: readonly string[];
+  /** This listener itself speaks TLS. `X-Forwarded-Proto` is not believed. */
+  tls: boolean;
+};
+
+/**
+ * Refuses a refresh or logout that another site's page sends. The origin comes from `Origin`, or from a single `Referer` where
+ * there is none; it must be the request's own or a trusted one. Both absent: refused, since every browser sends one with a POST.
+ * @throws http.origin_forbidden
+ */
+export function guardOrigin(headers: Headers, config: OriginGuardConfig): void {
+  if (!config.secure) return;
+  const claimed = claimedOrigin(headers);
+  const own = parseOrigin(`${config.tls ? 'https' : 'http'}://${headers.get('host') ?? ''}`);
+  const allowed = own === undefined ? config.trustedOrigins : [own, ...config.trustedOrigins];
+  if (claimed === undefined || !allowed.some((origin) => constantTimeEqual(origin, claimed))) {
+    throw httpErrors.origin_forbidden();
+  }
+}
+
+function claimedOrigin(headers: Headers): string | undefined {
+  const origin = headers.get('origin');
+  if (origin !== null) {
+    // A repeated header arrives joined by commas; an opaque origin is the word null. Both fail to equal their own parse.
+    return parseOrigin(origin) === origin.toLowerCase() ? origin.toLowerCase() : undefined;
+  }
+  const referer = headers.get('referer');
+  // Repeated ones arrive joined by a comma and a blank; an address of one page holds neither a blank nor a second scheme.
+  if (referer === null || /\s|,https?:\/\//i.test(referer)) return undefined;
+  return parseOrigin(referer);
+}
+
+function parseOrigin(text: string): string | undefined {
+  if (!URL.canParse(text)) return undefined;
+  const url = new URL(text);
+  if (url.username || url.password || (url.protocol !== 'https:' && url.protocol !== 'http:')) return undefined;
+  return url.origin;
+}

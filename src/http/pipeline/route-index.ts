@@ -1,0 +1,173 @@
+import type { AnyElysia } from 'elysia';
+import { isObject } from '../../kernel/index.ts';
+import { type BodyLimitName, readBodyLimit } from '../bodies/body-limits.ts';
+import {
+  ACCESS_LEVELS,
+  type AccessLevel,
+  isPanelLevel,
+  USER_LIMIT_SCOPES,
+  type UserLimitScope,
+} from './access-levels.ts';
+
+export type DeclaredRoute = {
+  readonly method: string;
+  /** As declared, with `:name` segments. */
+  readonly pattern: string;
+  readonly access: AccessLevel;
+  readonly takesBody: boolean;
+  readonly bodyLimit: BodyLimitName;
+  /** Counted by the Critical limiter: guessing or flooding here does harm. */
+  readonly critical: boolean;
+  /** Counted by a Critical limiter of the signed-in user's own, in this scope. */
+  readonly perUser?: UserLimitScope;
+  /** Counted by the user's limit of model requests. */
+  readonly modelRequest: boolean;
+  /** An API key whose budget is used up may call it; left out, that holds for GET and HEAD. */
+  readonly reads?: boolean;
+};
+
+export type RouteMatch = {
+  readonly route?: DeclaredRoute /** Methods that the path takes. */;
+  readonly methods: readonly string[];
+};
+
+export type RouteIndex = {
+  readonly routes: readonly DeclaredRoute[];
+  /** `methods` is empty for a path that nobody serves. A trailing slash makes no difference. */
+  match(method: string, path: string): RouteMatch;
+};
+
+type BodySchema = {
+  type?: string;
+  additionalProperties?: unknown;
+  properties?: Record<string, BodySchema>;
+  patternProperties?: Record<string, BodySchema>;
+  items?: BodySchema;
+  anyOf?: BodySchema[];
+  maxItems?: number;
+  maxProperties?: number;
+  maxLength?: number;
+  const?: unknown;
+};
+
+/** An object that names every field it takes, or a list of such. */
+const isClosed = ({ additionalProperties, items }: BodySchema): boolean =>
+  items ? isClosed(items) : additionalProperties === false;
+
+/** The path of a list, map or text in a body whose size nothing bounds: sizes are checked before what they hold is. */
+function findUnbounded(schema: BodySchema, path: string): string | undefined {
+  const { type, properties = {}, patternProperties, items, anyOf = [] } = schema;
+  if (type === 'string' && schema.maxLength === undefined && schema.const === undefined) return path;
+  if (type === 'array' && schema.maxItems === undefined) return path;
+  if (patternProperties && schema.maxProperties === undefined) return path;
+  const inner: [string, BodySchema][] = [
+    ...Object.entries(properties),
+    ...Object.entries(patternProperties ?? {}),
+    ...(items ? [['items', items] as [string, BodySchema]] : []),
+    ...anyOf.map((each): [string, BodySchema] => ['', each]),
+  ];
+  for (const [name, each] of inner) {
+    const found = findUnbounded(each, `${path}/${name}`);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/**
+ * Reads every route of the application with the access that it declares.
+ * @throws Error naming the route that declares none, or whose body schema would let unknown fields or endless lists pass: silence means closed.
+ */
+export function indexRoutes(app: AnyElysia): RouteIndex {
+  const routes = app.routes.map(({ method, path, hooks }): DeclaredRoute => {
+    const access = readAccess(hooks.detail);
+    if (access === undefined) throw new Error(`The route ${method} ${path} declares no access.`);
+    if (/[*?]/.test(path)) throw new Error(`The route ${method} ${path} must name its segments: no wildcards.`);
+    if (hooks.body && !isClosed(hooks.body)) {
+      throw new Error(`The body of ${method} ${path} would accept unknown fields.`);
+    }
+    const unbounded = hooks.body && findUnbounded(hooks.body, '');
+    if (unbounded !== undefined) {
+      throw new Error(`The body of ${method} ${path} needs maxItems, maxProperties or maxLength at "${unbounded}".`);
+    }
+    const scope = readDetail(hooks.detail, 'x-limit-per-user');
+    const perUser = USER_LIMIT_SCOPES.find((known) => known === scope);
+    if (scope !== undefined && (!perUser || !isPanelLevel(access))) {
+      throw new Error(`The route ${method} ${path} counts per user where no user is known, or in no known scope.`);
+    }
+    const modelRequest = readDetail(hooks.detail, 'x-limit-model-requests') === true;
+    if (modelRequest && access !== 'apiKey' && !isPanelLevel(access)) {
+      throw new Error(`The route ${method} ${path} counts model requests where no user is known.`);
+    }
+    return {
+      method,
+      pattern: path,
+      access,
+      takesBody: Boolean(hooks.body),
+      bodyLimit: readDeclaredLimit(hooks.detail, `${method} ${path}`),
+      critical: readDetail(hooks.detail, 'x-limit') === 'critical',
+      ...(perUser ? { perUser } : {}),
+      modelRequest,
+    };
+  });
+
+  const fixed = new Map<string, Map<string, DeclaredRoute>>();
+  const open: { segments: string[]; methods: Map<string, DeclaredRoute> }[] = [];
+  for (const route of routes) methodsOf(route.pattern).set(route.method, route);
+
+  function methodsOf(pattern: string): Map<string, DeclaredRoute> {
+    const path = trimSlash(pattern);
+    if (!path.includes(':')) {
+      const known = fixed.get(path) ?? new Map<string, DeclaredRoute>();
+      fixed.set(path, known);
+      return known;
+    }
+    const segments = path.split('/');
+    const shape = (parts: string[]) => parts.map((part) => (part.startsWith(':') ? ':' : part)).join('/');
+    const known = open.find((entry) => shape(entry.segments) === shape(segments));
+    if (known) return known.methods;
+    const methods = new Map<string, DeclaredRoute>();
+    open.push({ segments, methods });
+    return methods;
+  }
+
+  return {
+    routes,
+    match(method, path) {
+      const trimmed = trimSlash(path);
+      const methods = fixed.get(trimmed) ?? findOpen(trimmed.split('/'));
+      return methods ? { route: methods.get(method), methods: [...methods.keys()] } : { methods: [] };
+    },
+  };
+
+  /** Fixed segments win over parameters, from the left, as in the router below. */
+  function findOpen(parts: string[]): Map<string, DeclaredRoute> | undefined {
+    let best: (typeof open)[number] | undefined;
+    for (const entry of open) {
+      if (!fits(entry.segments, parts)) continue;
+      if (!best || rank(entry.segments) < rank(best.segments)) best = entry;
+    }
+    return best?.methods;
+  }
+}
+
+const fits = (segments: string[], parts: string[]): boolean =>
+  segments.length === parts.length &&
+  segments.every((segment, i) => (segment.startsWith(':') ? parts[i] !== '' : segment === parts[i]));
+
+const rank = (segments: string[]): string => segments.map((segment) => (segment.startsWith(':') ? '1' : '0')).join('');
+
+const trimSlash = (path: string): string => (path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path);
+
+function readAccess(detail: unknown): AccessLevel | undefined {
+  const value = readDetail(detail, 'x-access');
+  return ACCESS_LEVELS.find((level) => level === value);
+}
+
+function readDeclaredLimit(detail: unknown, route: string): BodyLimitName {
+  const declared = readDetail(detail, 'x-body-limit') ?? 'usual';
+  const name = readBodyLimit(declared);
+  if (!name) throw new Error(`The route ${route} declares no known limit of its body.`);
+  return name;
+}
+
+const readDetail = (detail: unknown, key: string): unknown => (isObject(detail) ? detail[key] : undefined);

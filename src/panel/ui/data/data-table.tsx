@@ -1,0 +1,148 @@
+import { Group, Pagination, Skeleton, Text } from '@mantine/core';
+import type { UseQueryResult } from '@tanstack/react-query';
+import { type ReactNode, useEffect, useEffectEvent } from 'react';
+import { useTranslation } from 'react-i18next';
+import { Answer } from './query-result.tsx';
+import classes from './data-table.module.css';
+import { useFormat } from './use-format.ts';
+
+export type Column<Row> = {
+  key: string;
+  heading: string;
+  render(row: Row): ReactNode;
+  /** Figures stand at the right, one under the other. */
+  numeric?: boolean;
+  /** Buttons at a row's end; its heading is for screen readers alone. */
+  actions?: boolean;
+  /** Left out on a phone. */
+  minor?: boolean;
+};
+
+export type PagedRows<Row> = { page: number; page_size: number; total: number; items: readonly Row[] };
+
+type RowsProps<Row> = {
+  /** What the table shows, for screen readers. */
+  label: string;
+  columns: readonly Column<Row>[];
+  rows: readonly Row[];
+  rowKey(row: Row): string | number;
+  /** Old rows while new ones are on their way. */
+  isStale?: boolean;
+};
+
+/** Rows of a list; on a phone each becomes a card whose values carry their headings. */
+export function Rows<Row>({ label, columns, rows, rowKey, isStale = false }: RowsProps<Row>) {
+  return (
+    <div className={classes.frame} data-stale={isStale || undefined}>
+      {/* Displayed as blocks on a phone, a table keeps its meaning by roles alone. */}
+      {/* biome-ignore-start lint/a11y/noRedundantRoles: see above */}
+      <table className={classes.table} aria-label={label} role="table">
+        <thead role="rowgroup">
+          <tr role="row">
+            {columns.map(({ key, heading, numeric, actions }) => (
+              <th key={key} scope="col" role="columnheader" data-numeric={numeric || undefined}>
+                <span className={actions ? classes.unseen : undefined}>{heading}</span>
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody role="rowgroup">
+          {rows.map((row) => (
+            <tr key={rowKey(row)} role="row">
+              {columns.map(({ key, heading, render, numeric, actions, minor }) => (
+                <td
+                  key={key}
+                  role="cell"
+                  data-heading={actions ? undefined : heading}
+                  data-numeric={numeric || undefined}
+                  data-actions={actions || undefined}
+                  data-minor={minor || undefined}
+                >
+                  <div className={classes.value}>{render(row)}</div>
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {/* biome-ignore-end lint/a11y/noRedundantRoles: see above */}
+    </div>
+  );
+}
+
+type DataTableProps<Row> = Omit<RowsProps<Row>, 'rows' | 'isStale'> & {
+  query: UseQueryResult<PagedRows<Row>>;
+  /** Instead of an empty table. */
+  empty: ReactNode;
+  onPage(page: number): void;
+};
+
+/** A paged list of the API with its states: on its way, failed, empty, filled. */
+export function DataTable<Row>({ query, empty, onPage, ...rows }: DataTableProps<Row>) {
+  // What was on the last page may be gone: then another one is the last.
+  const isBeyond = query.data !== undefined && query.data.items.length === 0 && query.data.total > 0;
+  const lastPage = isBeyond && !query.isPlaceholderData ? countPages(query.data) : null;
+  const goBack = useEffectEvent(onPage);
+  useEffect(() => {
+    if (lastPage !== null) goBack(lastPage);
+  }, [lastPage]);
+  return (
+    <Answer query={query} pending={<TableSkeleton />}>
+      {(data) =>
+        data.total === 0 ? (
+          empty
+        ) : (
+          <div>
+            <Rows {...rows} rows={data.items} isStale={query.isPlaceholderData} />
+            <Pages data={data} onPage={onPage} />
+          </div>
+        )
+      }
+    </Answer>
+  );
+}
+
+const countPages = ({ total, page_size }: Omit<PagedRows<unknown>, 'items'>): number =>
+  Math.max(1, Math.ceil(total / page_size));
+
+function Pages({ data, onPage }: { data: Omit<PagedRows<unknown>, 'items'>; onPage(page: number): void }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const pages = countPages(data);
+  const first = (data.page - 1) * data.page_size + 1;
+  const range = {
+    first: format.number(Math.min(first, data.total)),
+    last: format.number(Math.min(first + data.page_size - 1, data.total)),
+    total: format.number(data.total),
+  };
+  return (
+    <Group justify="space-between" mt="md" gap="sm">
+      <Text size="sm" c="dimmed" aria-live="polite">
+        {t('table.range', range)}
+      </Text>
+      {pages > 1 && (
+        <Pagination
+          size="sm"
+          total={pages}
+          value={data.page}
+          onChange={onPage}
+          getControlProps={(control) => ({ 'aria-label': t(`table.${control}`) })}
+          getItemProps={(page) => ({ 'aria-label': t('table.page', { page: format.number(page) }) })}
+        />
+      )}
+    </Group>
+  );
+}
+
+export function TableSkeleton({ rows = 6 }: { rows?: number }) {
+  return (
+    <div className={classes.frame} aria-hidden="true">
+      {Array.from({ length: rows }, (_, row) => (
+        <div key={row} className={classes.skeleton}>
+          <Skeleton h={14} w={`${30 + ((row * 17) % 40)}%`} />
+          <Skeleton h={14} w="14%" />
+        </div>
+      ))}
+    </div>
+  );
+}

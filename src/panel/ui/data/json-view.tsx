@@ -1,0 +1,62 @@
+import { ActionIcon, Text } from '@mantine/core';
+import { type ReactNode, useMemo, useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { copyText } from '../form/copy-text.ts';
+import { IconCopy } from '../icons.tsx';
+import classes from './json-view.module.css';
+import { tellDone } from '../form/notify.ts';
+
+/** A string, then whether it is a name; or a number or word of JSON. */
+const token = /("(?:[^"\\]|\\.)*")(\s*:)?|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)/g;
+
+/** A value as indented JSON, coloured, to be read, selected and copied as a whole. */
+export function JsonView({ value, label }: { value: unknown; label: string }) {
+  const { t } = useTranslation();
+  const text = useMemo(() => JSON.stringify(value, null, 2) ?? 'null', [value]);
+  const [isRefused, setRefused] = useState(false);
+  const copy = async (): Promise<void> => {
+    const isCopied = await copyText(text);
+    setRefused(!isCopied);
+    if (isCopied) tellDone(t('app.copied'));
+  };
+  return (
+    <div className={classes.frame}>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard must reach it */}
+      <section className={classes.scroll} tabIndex={0} aria-label={label}>
+        <pre className={classes.text}>{useMemo(() => colour(text), [text])}</pre>
+      </section>
+      <ActionIcon
+        className={classes.copy}
+        variant="default"
+        size={32}
+        aria-label={`${t('json.copy')}: ${label}`}
+        onClick={() => void copy()}
+      >
+        <IconCopy />
+      </ActionIcon>
+      {isRefused && (
+        <Text size="sm" c="var(--mantine-color-error)" mt={8} role="alert">
+          {t('app.copyFailed')}
+        </Text>
+      )}
+    </div>
+  );
+}
+
+function colour(text: string): ReactNode[] {
+  const parts: ReactNode[] = [];
+  let end = 0;
+  for (const found of text.matchAll(token)) {
+    const [whole, string, colon] = found;
+    parts.push(text.slice(end, found.index));
+    const kind = string === undefined ? classes.plain : colon === undefined ? classes.string : classes.name;
+    parts.push(
+      <span key={found.index} className={kind}>
+        {string ?? whole}
+      </span>,
+      colon ?? '',
+    );
+    end = found.index + whole.length;
+  }
+  return [...parts, text.slice(end)];
+}

@@ -1,0 +1,55 @@
+import { Button, Skeleton, Stack } from '@mantine/core';
+import type { UseQueryResult } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
+import { ApiError } from '../../api/api-error.ts';
+import type { TextKey } from '../../i18n/texts.ts';
+import { FailureNotice } from '../form/failure-notice.tsx';
+
+type AnswerProps<T> = {
+  query: UseQueryResult<T>;
+  /** Stands in while the first answer is on its way; a few grey lines by default. */
+  pending?: ReactNode;
+  /** Instead of a refusal, where what was asked for is not there. */
+  missing?: ReactNode;
+  /** What codes of the API mean here, see `FailureNotice`. */
+  meanings?: Readonly<Record<string, TextKey>>;
+  children(data: T): ReactNode;
+};
+
+/** What a query gave: its data, or what went wrong with a way to try again, or a quiet placeholder. Old data stays in view. */
+export function Answer<T>({ query, pending, missing, meanings = {}, children }: AnswerProps<T>) {
+  const { t } = useTranslation();
+  if (query.data !== undefined) {
+    return (
+      <>
+        {query.isError && <FailureNotice error={query.error} meanings={meanings} />}
+        {children(query.data)}
+      </>
+    );
+  }
+  if (missing !== undefined && query.error instanceof ApiError && query.error.isMissing) {
+    return <div role="alert">{missing}</div>;
+  }
+  if (query.isError) {
+    return (
+      <Stack gap="sm" align="flex-start">
+        <FailureNotice error={query.error} meanings={meanings} />
+        <Button variant="default" onClick={() => void query.refetch()} loading={query.isFetching}>
+          {t('app.retry')}
+        </Button>
+      </Stack>
+    );
+  }
+  return (
+    <div role="status" aria-label={t('app.loading')}>
+      {pending ?? (
+        <Stack gap={12} aria-hidden="true">
+          <Skeleton h={18} w="60%" />
+          <Skeleton h={18} />
+          <Skeleton h={18} w="80%" />
+        </Stack>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,48 @@
+import { useTranslation } from 'react-i18next';
+import type { TextKey } from '../../i18n/texts.ts';
+import classes from './task-board.module.css';
+
+type Lane = { id: string; model: string; state: 'queued' | 'running' | 'delivered' };
+
+const lanes: readonly Lane[] = [
+  { id: '7f3c', model: 'video', state: 'delivered' },
+  { id: '91ab', model: 'music', state: 'running' },
+  { id: 'c02e', model: 'image', state: 'delivered' },
+  { id: '5d88', model: 'video', state: 'queued' },
+  { id: 'e1f4', model: 'music', state: 'running' },
+];
+
+const stateTexts = {
+  queued: 'board.queued',
+  running: 'board.running',
+  delivered: 'board.delivered',
+} as const satisfies Record<Lane['state'], TextKey>;
+
+/** A picture of what the gateway does: tasks of a vendor wait, run, and come out on the owner's side of the gate. */
+export function TaskBoard() {
+  const { t } = useTranslation();
+  return (
+    <div className={classes.board} role="img" aria-label={t('board.title')}>
+      <div className={classes.sides} aria-hidden="true">
+        <span>{t('board.vendor')}</span>
+        <span>{t('board.yours')}</span>
+      </div>
+      <div className={classes.lanes} aria-hidden="true">
+        {lanes.map((lane) => (
+          <div key={lane.id} className={classes.lane} data-state={lane.state}>
+            <span className={classes.name}>
+              {lane.model}
+              <span className={classes.id}>_{lane.id}</span>
+            </span>
+            <span className={classes.track}>
+              <span className={classes.trail} />
+              <span className={classes.task} />
+            </span>
+            <span className={classes.state}>{t(stateTexts[lane.state])}</span>
+          </div>
+        ))}
+        <span className={classes.gate} />
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,35 @@
+import { ActionIcon, VisuallyHidden } from '@mantine/core';
+import { useEffect, useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { IconCheck, IconCopy } from '../icons.tsx';
+import classes from './copy-field.module.css';
+import { copyText } from './copy-text.ts';
+
+/** A line or block of code with a button that copies it. */
+export function CopyField({ text }: { text: string }) {
+  const { t } = useTranslation();
+  const [outcome, setOutcome] = useState<'copied' | 'failed' | null>(null);
+
+  useEffect(() => {
+    if (outcome === null) return;
+    const timer = setTimeout(() => setOutcome(null), 2500);
+    return () => clearTimeout(timer);
+  }, [outcome]);
+
+  const copy = async (): Promise<void> => setOutcome((await copyText(text)) ? 'copied' : 'failed');
+
+  return (
+    <div>
+      <div className={classes.field}>
+        <code className={classes.text}>{text}</code>
+        <ActionIcon variant="subtle" color="gray" size={36} aria-label={t('app.copy')} onClick={() => void copy()}>
+          {outcome === 'copied' ? <IconCheck /> : <IconCopy />}
+        </ActionIcon>
+      </div>
+      <div aria-live="polite">
+        {outcome === 'copied' && <VisuallyHidden>{t('app.copied')}</VisuallyHidden>}
+        {outcome === 'failed' && <p className={classes.failed}>{t('app.copyFailed')}</p>}
+      </div>
+    </div>
+  );
+}

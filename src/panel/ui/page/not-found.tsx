@@ -1,0 +1,29 @@
+import { Button } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
+import type { TextKey } from '../../i18n/texts.ts';
+import { EmptyState } from '../data/empty-state.tsx';
+
+type MissingThingProps = {
+  heading: string;
+  /** What may have become of it, and what to do. */
+  text: string;
+  /** The list that it would be in. */
+  list: { to: string; name: TextKey };
+};
+
+/** Instead of a page's content when what the address names is not there. */
+export function MissingThing({ heading, text, list }: MissingThingProps) {
+  const { t } = useTranslation();
+  return (
+    <EmptyState
+      heading={heading}
+      text={text}
+      action={
+        <Button component={Link} to={list.to} variant="default">
+          {t(list.name)}
+        </Button>
+      }
+    />
+  );
+}

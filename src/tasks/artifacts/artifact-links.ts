@@ -1,0 +1,43 @@
+import { constantTimeEqual, hmacSha256Base64Url } from '../../kernel/index.ts';
+
+/** What a link says of itself, under its signature. */
+export type LinkTerms = {
+  /** Unix seconds from which it opens nothing; 0: it names no end. */
+  expiresAt: number;
+  /** The `linkVersion` of the task's owner when the link was made. */
+  version: number;
+};
+
+const UNLIMITED: LinkTerms = { expiresAt: 0, version: 0 };
+const WITH_TERMS = /^(\d{1,12})\.(\d{1,12})\.([\w-]{43})$/;
+
+/**
+ * The capability of one artifact of one task: base64url(HMAC-SHA256(CRYPTO_SECRET, "v1" NUL task id NUL artifact key)), 43 characters
+ * (as in new-api). Where the terms say more than a link for ever it is `expiresAt.version.` and the same over "v2" with both of them.
+ * A rotated secret ends it unless the old one is kept as previous.
+ */
+export function artifactCapability(
+  secret: string,
+  artifact: { taskId: string; artifactKey: string },
+  { expiresAt, version }: LinkTerms = UNLIMITED,
+): string {
+  const { taskId, artifactKey } = artifact;
+  if (expiresAt === 0 && version === 0) return hmacSha256Base64Url(secret, `v1\0${taskId}\0${artifactKey}`);
+  const signed = hmacSha256Base64Url(secret, `v2\0${taskId}\0${artifactKey}\0${expiresAt}\0${version}`);
+  return `${expiresAt}.${version}.${signed}`;
+}
+
+/** The terms of a genuine link; undefined for any other. */
+export function verifyCapability(
+  secrets: readonly string[],
+  artifact: { taskId: string; artifactKey: string },
+  presented: string,
+): LinkTerms | undefined {
+  const told = WITH_TERMS.exec(presented);
+  const terms = told ? { expiresAt: Number(told[1]), version: Number(told[2]) } : UNLIMITED;
+  let valid = false;
+  // All secrets are tried whatever the first says, so that time tells nothing.
+  for (const secret of secrets)
+    valid = constantTimeEqual(artifactCapability(secret, artifact, terms), presented) || valid;
+  return valid ? terms : undefined;
+}

@@ -1,0 +1,60 @@
+import { userOwner } from '../../kernel/index.ts';
+import {
+  type Artifact,
+  type HookFailure,
+  isHostFailure,
+  type LoadedPlugin,
+  listArtifacts,
+} from '../../plugins/index.ts';
+import type { TaskRecord } from '../../store/ports/index.ts';
+import { taskErrors } from '../errors.ts';
+import { hookCause, hookError } from '../submission/prepare-submission.ts';
+import type { TaskDeps } from '../types.ts';
+import { artifactContext } from '../vendor/build-contexts.ts';
+import { issueArtifactLinks } from './issue-artifact-links.ts';
+
+/** Artifacts are projected from the stored answer at each read, never stored: the plugin that serves now decides. */
+export async function projectArtifacts(plugin: LoadedPlugin | undefined, task: TaskRecord): Promise<Artifact[]> {
+  if (task.status !== 'SUCCESS') return [];
+  if (!plugin) throw taskErrors.artifact_plugin_unavailable();
+  if (!plugin.manifest.hasArtifacts) return [];
+  const listed = await listArtifacts(plugin, artifactContext(task), { owner: userOwner(task.userId) });
+  if (listed.ok) return listed.value;
+  throw artifactHookError(listed.error);
+}
+
+/** What the plugin itself says reaches the client. A hook that could not be called at the moment is no fault of the plugin. */
+export function artifactHookError(failure: HookFailure): Error {
+  if (failure.kind === 'thrown' || failure.kind === 'owner_refused') return hookError(failure);
+  const cause = hookCause(failure);
+  return isHostFailure(failure)
+    ? taskErrors.artifact_plugin_unavailable({ cause })
+    : taskErrors.artifact_plugin_error({ cause });
+}
+
+export type ArtifactList = {
+  task_id: string;
+  artifacts: { key: string; type: Artifact['type']; mimeType?: string; content_url: string; expires_at?: number }[];
+};
+
+/** Each link works without a key, until `expires_at` where it has one. */
+export async function describeArtifacts(deps: TaskDeps, task: TaskRecord): Promise<ArtifactList> {
+  const pin = deps.pin();
+  try {
+    const artifacts = await projectArtifacts(pin.generation.plugins.get(task.platform), task);
+    const base = deps.publicAddress();
+    if (artifacts.length > 0 && !base) throw taskErrors.artifact_url_error();
+    if (artifacts.length === 0) return { task_id: task.taskId, artifacts: [] };
+    const linkTo = await issueArtifactLinks(deps, task, base ?? '');
+    return {
+      task_id: task.taskId,
+      artifacts: artifacts.map(({ key, type, mimeType }) => {
+        const { url, expiresAt } = linkTo(key);
+        const kind = mimeType === undefined ? { type } : { type, mimeType };
+        return { key, ...kind, content_url: url, ...(expiresAt === 0 ? {} : { expires_at: expiresAt }) };
+      }),
+    };
+  } finally {
+    pin.release();
+  }
+}

@@ -1,0 +1,145 @@
+import type { Clock, WatchCache } from '../../kernel/index.ts';
+import {
+  DURATION_LIMITS,
+  type EndedTasks,
+  type OpenTasks,
+  type Store,
+  type TaskStatus,
+} from '../../store/ports/index.ts';
+
+const DAY_SECONDS = 86_400;
+/** Figures of one reader are read again after so long: a page that many keep open shall not cost a query each time. */
+const FRESH_MS = 10_000;
+/** Readers whose figures are remembered at once. */
+const MAX_REMEMBERED = 500;
+/** Usage younger than this is not added up yet: a transaction of another node, whose clock may differ, may still be under way. */
+const SETTLING_SECONDS = 120;
+/** Usage rows that are added up in one transaction. */
+const ROWS_AT_ONCE = 1000;
+
+export type Ended = { succeeded: number; failed: number; spend: number };
+export type ModelFigures = Ended & {
+  pluginKey: string;
+  model: string;
+  /** From the request to success; undefined where no duration is known. */
+  p50Seconds: number | undefined;
+  p95Seconds: number | undefined;
+};
+export type Figures = {
+  /** Unix seconds: the beginning of the first day, and when these were read. */
+  from: number;
+  readAt: number;
+  open: { status: TaskStatus; tasks: number }[];
+  /** Every day, the oldest first; `running` are those of its requests that have not ended. */
+  days: (Ended & { day: number; running: number })[];
+  /** The most used first. */
+  models: ModelFigures[];
+};
+
+export type FigureReader = (filter: { days: number; userId?: number }) => Promise<Figures>;
+
+/** Reads what the last `days` days came to, today included, for one user or for all. */
+export function createFigureReader(deps: { store: Store; clock: Clock; watchCache?: WatchCache }): FigureReader {
+  const { store, clock } = deps;
+  const remembered = new Map<string, { until: number; figures: Promise<Figures> }>();
+  deps.watchCache?.('figures', () => remembered.size);
+  let addingUp: Promise<void> | undefined;
+
+  async function addUp(): Promise<void> {
+    const before = clock.unix() - SETTLING_SECONDS;
+    while (await store.transaction((tx) => tx.figures.addUpDays(before, ROWS_AT_ONCE)));
+  }
+
+  async function read({ days, userId }: { days: number; userId?: number }): Promise<Figures> {
+    addingUp ??= addUp().finally(() => {
+      addingUp = undefined;
+    });
+    await addingUp;
+    const readAt = clock.unix();
+    const sinceDay = Math.floor(readAt / DAY_SECONDS) - days + 1;
+    const own = userId === undefined ? {} : { userId };
+    const [usage, open] = await Promise.all([
+      store.figures.usageByDay({ sinceDay, ...own }),
+      store.figures.openTasks(own),
+    ]);
+    const ended = Map.groupBy(usage, ({ day }) => day);
+    return {
+      from: sinceDay * DAY_SECONDS,
+      readAt,
+      open: byStatus(open),
+      days: Array.from({ length: days }, (_, i) => describeDay(sinceDay + i, ended.get(sinceDay + i) ?? [], open)),
+      models: byModel(usage),
+    };
+  }
+
+  return (filter) => {
+    const key = `${filter.userId ?? 'all'} ${filter.days}`;
+    const now = clock.monotonicMs();
+    const known = remembered.get(key);
+    if (known && known.until > now) return known.figures;
+    const figures = read(filter);
+    remembered.delete(key);
+    remembered.set(key, { until: now + FRESH_MS, figures });
+    // A failure is not remembered.
+    figures.catch(() => remembered.delete(key));
+    const [oldest] = remembered.keys();
+    if (remembered.size > MAX_REMEMBERED && oldest !== undefined) remembered.delete(oldest);
+    return figures;
+  };
+}
+
+function endedOf(usage: readonly EndedTasks[]): Ended {
+  const sum = { succeeded: 0, failed: 0, spend: 0 };
+  for (const { kind, tasks, quota } of usage) {
+    if (kind === 'refund') sum.failed += tasks;
+    else {
+      sum.succeeded += tasks;
+      sum.spend += quota;
+    }
+  }
+  return sum;
+}
+
+function describeDay(day: number, ended: readonly EndedTasks[], open: readonly OpenTasks[]) {
+  const running = open.filter((row) => row.day === day).reduce((sum, { tasks }) => sum + tasks, 0);
+  return { day: day * DAY_SECONDS, running, ...endedOf(ended) };
+}
+
+function byStatus(open: readonly OpenTasks[]): Figures['open'] {
+  const counts = new Map<TaskStatus, number>();
+  for (const { status, tasks } of open) counts.set(status, (counts.get(status) ?? 0) + tasks);
+  return [...counts].map(([status, tasks]) => ({ status, tasks }));
+}
+
+function byModel(usage: readonly EndedTasks[]): ModelFigures[] {
+  const models = Map.groupBy(usage, ({ pluginKey, model }) => `${pluginKey}\n${model}`);
+  return [...models.values()]
+    .map((rows) => {
+      const { pluginKey = '', model = '' } = rows[0] ?? {};
+      const p50Seconds = percentile(rows, 0.5);
+      return { pluginKey, model, ...endedOf(rows), p50Seconds, p95Seconds: percentile(rows, 0.95) };
+    })
+    .sort((a, b) => b.succeeded + b.failed - a.succeeded - a.failed || (a.model < b.model ? -1 : 1));
+}
+
+/** Of successes, read off their classes of durations: within a class as if they lay evenly, so that it is right to the class. */
+function percentile(usage: readonly EndedTasks[], share: number): number | undefined {
+  const counts = new Map<number, number>();
+  let total = 0;
+  for (const { kind, duration, tasks } of usage) {
+    if (kind === 'refund' || duration < 0) continue;
+    counts.set(duration, (counts.get(duration) ?? 0) + tasks);
+    total += tasks;
+  }
+  let left = total * share;
+  for (const [duration, tasks] of [...counts].sort(([a], [b]) => a - b)) {
+    if (left > tasks) {
+      left -= tasks;
+      continue;
+    }
+    const low = DURATION_LIMITS[duration - 1] ?? 0;
+    const high = DURATION_LIMITS[duration] ?? low;
+    return Math.round((low + (high - low) * (left / tasks)) * 10) / 10;
+  }
+  return undefined;
+}

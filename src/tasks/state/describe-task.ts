@@ -1,0 +1,131 @@
+import { isObject, type Json, type JsonObject } from '../../kernel/index.ts';
+import type { TaskView } from '../../plugins/index.ts';
+import type { TaskRecord, TaskStatus } from '../../store/ports/index.ts';
+
+/** What clients see of NOT_START: a task that waits, never an unknown one. */
+export const publicStatus = (status: TaskStatus): TaskStatus => (status === 'NOT_START' ? 'QUEUED' : status);
+
+export const hasEnded = ({ status }: { status: TaskStatus }): boolean => status === 'SUCCESS' || status === 'FAILURE';
+
+/** The answer to a generic submission and to `GET /v1/tasks/:id`. */
+export function taskObject(task: TaskRecord) {
+  return {
+    id: task.taskId,
+    task_id: task.taskId,
+    object: 'task' as const,
+    platform: task.platform,
+    model: task.properties.originModelName,
+    action: task.action,
+    status: publicStatus(task.status),
+    progress: task.progress,
+    fail_reason: task.failReason,
+    created_at: task.createdAt,
+    finished_at: task.finishTime,
+  };
+}
+
+/** The answer to a generic submission. */
+export const submittedObject = (task: TaskRecord): JsonObject => ({
+  id: task.taskId,
+  task_id: task.taskId,
+  status: 'queued',
+  model: task.properties.originModelName,
+  created_at: task.createdAt,
+});
+
+/** TaskView: what presenters and renderers see, with the vendor's task id replaced by the public one. */
+export function taskView(task: TaskRecord): TaskView {
+  const { originModelName, upstreamModelName, input } = task.properties;
+  return {
+    task_id: task.taskId,
+    platform: task.platform,
+    model: originModelName,
+    status: publicStatus(task.status),
+    progress: task.progress,
+    fail_reason: task.failReason,
+    created_at: task.createdAt || task.submitTime,
+    updated_at: task.updatedAt,
+    finished_at: task.finishTime,
+    data: replacePrivateIds(task.data, task.upstreamTaskId, task.taskId),
+    properties: { origin_model_name: originModelName, upstream_model_name: upstreamModelName, input },
+  };
+}
+
+const ID_FIELDS = new Set(['id', 'task_id', 'taskId']);
+
+/** Values of id fields that are exactly the vendor's id become the public one, at any depth; other texts stay. */
+export function replacePrivateIds(value: Json, privateId: string, publicId: string): Json {
+  if (privateId === '' || privateId === publicId) return value;
+  if (Array.isArray(value)) return value.map((child) => replacePrivateIds(child, privateId, publicId));
+  if (value === null || typeof value !== 'object') return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, child]) => [
+      key,
+      ID_FIELDS.has(key) && child === privateId ? publicId : replacePrivateIds(child, privateId, publicId),
+    ]),
+  );
+}
+
+const VIDEO_STATUS: Record<TaskStatus, string> = {
+  NOT_START: 'queued',
+  SUBMITTED: 'queued',
+  QUEUED: 'queued',
+  IN_PROGRESS: 'in_progress',
+  SUCCESS: 'completed',
+  FAILURE: 'failed',
+};
+
+/** "42%" as 42; 0 where it is no number. */
+const percent = (progress: string): number => {
+  const value = Number.parseInt(progress, 10);
+  return Number.isFinite(value) ? Math.min(Math.max(value, 0), 100) : 0;
+};
+
+/** The host's own video object: identity, lifecycle and times. */
+export function videoObject(task: TaskRecord): JsonObject {
+  return {
+    id: task.taskId,
+    object: 'video',
+    model: task.properties.originModelName,
+    status: VIDEO_STATUS[task.status],
+    progress: percent(task.progress),
+    created_at: task.createdAt,
+    ...(task.finishTime > 0 ? { completed_at: task.finishTime } : {}),
+    ...(task.status === 'FAILURE'
+      ? { error: { code: 'task_failed', message: task.failReason || 'The task failed.' } }
+      : {}),
+  };
+}
+
+const isText = (value: Json | undefined): value is string => typeof value === 'string' && value !== '';
+
+/**
+ * The plugin's rendering as a standard video object. Identity, lifecycle and times are the host's; of what a renderer may add, the
+ * members that the standard has, each in the form that clients expect: what has another is left out like what is unknown.
+ */
+export function renderedVideo(task: TaskRecord, rendered: JsonObject): JsonObject {
+  const { seconds, size, remixed_from_video_id, error, metadata } = rendered;
+  const own = videoObject(task);
+  const out: JsonObject = { ...own };
+  if (typeof seconds === 'number' || isText(seconds)) out.seconds = String(seconds);
+  if (isText(size)) out.size = size;
+  if (isText(remixed_from_video_id)) out.remixed_from_video_id = remixed_from_video_id;
+  // A plugin's own wording of a failure may stand; an error on a task that has not failed may not.
+  if (isObject(own.error) && isObject(error)) {
+    const { code, message } = error;
+    out.error = { ...own.error, ...(isText(code) ? { code } : {}), ...(isText(message) ? { message } : {}) };
+  }
+  if (isObject(metadata)) {
+    const shown = withoutUrls(metadata as JsonObject) as JsonObject;
+    if (Object.keys(shown).length > 0) out.metadata = shown;
+  }
+  return out;
+}
+
+/** Where the vendor keeps the video is not for clients, at any depth: they fetch its content here. */
+function withoutUrls(value: Json): Json {
+  if (Array.isArray(value)) return value.map(withoutUrls);
+  if (!isObject(value)) return value;
+  const entries = Object.entries(value as JsonObject).filter(([name]) => name.toLowerCase() !== 'url');
+  return Object.fromEntries(entries.map(([name, member]) => [name, withoutUrls(member)]));
+}

@@ -1,0 +1,30 @@
+import { isoTime, newMessageId } from '../../kernel/index.ts';
+import type { NewWebhook, Repositories, TaskChange, TaskRecord } from '../../store/ports/index.ts';
+import { canonicalHost } from '../../upstream/index.ts';
+import type { TaskDeps } from '../types.ts';
+import { GIVE_UP_AFTER_MS } from '../webhooks/retry-schedule.ts';
+import { hasEnded, taskObject } from './describe-task.ts';
+
+/**
+ * What must stand or fall with a change of a task that clients can see: the notice to its owner's receiver. Called in the transaction of the
+ * change, after it has been won and before the rows of user and key are locked.
+ */
+export async function recordTransition(
+  { clock, webhooks }: Pick<TaskDeps, 'clock' | 'webhooks'>,
+  tx: Repositories,
+  task: TaskRecord,
+  change: TaskChange,
+): Promise<void> {
+  const { callbackUrl: url, taskId, userId, apiKeyId } = task;
+  if (url === null || apiKeyId === null) return;
+  const after: TaskRecord = { ...task, ...change };
+  const event = hasEnded(after) ? ('task.finished' as const) : ('task.updated' as const);
+  const notice: NewWebhook = {
+    ...{ eventId: newMessageId(), taskId, userId, apiKeyId, event, url },
+    host: canonicalHost(new URL(url)),
+    payload: { type: event, timestamp: isoTime(clock.nowMs()), data: taskObject(after) },
+    createdAt: clock.unix(),
+  };
+  if (event === 'task.finished') await tx.webhooks.putFinish(notice, GIVE_UP_AFTER_MS);
+  else await tx.webhooks.putUpdate(notice, webhooks.updateEveryMs, GIVE_UP_AFTER_MS);
+}

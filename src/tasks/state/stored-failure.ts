@@ -1,0 +1,20 @@
+import { AppError } from '../../kernel/index.ts';
+import type { StoredFailure } from '../../store/ports/index.ts';
+import { taskErrors } from '../errors.ts';
+
+/** What a client was told of a submission that ended after its task had been opened; repeats of the request are told the same. */
+export function keepFailure(error: unknown): StoredFailure {
+  const { code, kind, message, param, retryAfterSeconds, doNotRetry } =
+    error instanceof AppError ? error : taskErrors.submission_interrupted({ doNotRetry: true });
+  return {
+    code,
+    kind,
+    message,
+    ...(param === undefined ? {} : { param }),
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    ...(doNotRetry ? { doNotRetry } : {}),
+  };
+}
+
+export const restoreFailure = ({ code, kind, message, ...rest }: StoredFailure): AppError =>
+  new AppError(code, kind, message, { ...rest, replayed: true });

@@ -1,0 +1,22 @@
+import type { Json } from '../../kernel/index.ts';
+
+/** `task.data` and plugin state hold at most this much JSON. */
+export const MAX_SNAPSHOT_BYTES = 1024 * 1024;
+/** Longer runs of Base64 are media, not data. */
+const BASE64_FROM = 16 * 1024;
+/** What stays of them, enough to tell what they were. */
+const BASE64_KEEP = 256;
+const BASE64 = /^(?:data:[\w.+/;=-]+;base64,)?[A-Za-z0-9+/_\r\n-]+={0,2}$/;
+
+/** A vendor's answer fit to be stored: Base64 payloads are cut to their first characters. */
+export function trimSnapshot(value: Json): Json {
+  if (typeof value === 'string') {
+    return value.length >= BASE64_FROM && BASE64.test(value) ? value.slice(0, BASE64_KEEP) : value;
+  }
+  if (Array.isArray(value)) return value.map(trimSnapshot);
+  if (value === null || typeof value !== 'object') return value;
+  // fromEntries defines own properties: a vendor's "__proto__" stays data.
+  return Object.fromEntries(Object.entries(value).map(([key, child]) => [key, trimSnapshot(child)]));
+}
+
+export const snapshotBytes = (value: Json): number => Buffer.byteLength(JSON.stringify(value) ?? '');

@@ -1,0 +1,156 @@
+import type { Quote } from '../../billing/index.ts';
+import { mapModel } from '../../channels/index.ts';
+import { type AppError, type Json, type JsonObject, redactSecrets, userOwner } from '../../kernel/index.ts';
+import {
+  buildSubmitRequest,
+  checkRequestQuantities,
+  type DriverContext,
+  describeHookFailure,
+  extractUsage,
+  type HookFailure,
+  type HookOptions,
+} from '../../plugins/index.ts';
+import { type ChannelRecord, ROLE } from '../../store/ports/index.ts';
+import type { UpstreamRequest } from '../../upstream/index.ts';
+import { taskErrors } from '../errors.ts';
+import type { Submission, TaskDeps } from '../types.ts';
+import { driverContext } from '../vendor/build-contexts.ts';
+import { buildUpstreamRequest } from '../vendor/build-upstream-request.ts';
+import { type Credential, type localCredential, resolveCredential } from '../vendor/resolve-credential.ts';
+
+/** A submission made ready for one channel: everything local is decided, nothing has been written or sent. */
+export type Prepared = {
+  channel: ChannelRecord;
+  context: DriverContext;
+  request: UpstreamRequest;
+  action: string;
+  /** The billing name: the client's, unless a native plugin replaces it. */
+  model: string;
+  upstreamModel: string;
+  quote: Quote;
+  credential: Credential;
+};
+
+const DEFAULT_ACTION = 'text_to_video';
+const MAX_ACTION = 40;
+const MAX_INPUT = 2000;
+
+/** Runs the plugin's request and usage hooks and works out the price. Throws what the caller did wrong. */
+export async function prepareSubmission(
+  deps: TaskDeps,
+  submission: Submission,
+  channel: ChannelRecord,
+  publicTaskId: string,
+  /** How the channel's credential is had. */
+  credentialOf: typeof resolveCredential | typeof localCredential = resolveCredential,
+): Promise<Prepared> {
+  const { plugin, intent, request: client, caller } = submission;
+  const credential = await credentialOf(deps, plugin.manifest, channel);
+  const { secrets } = credential;
+  const mapped = mapModel(channel.modelMapping, intent.model);
+  const context = driverContext(submission, channel, credential.context, { publicTaskId, upstreamModel: mapped });
+  const pinned = submission.surface.startsWith('proto_') ? { pinnedModel: intent.model } : {};
+  const options = { owner: userOwner(caller.user.id), secrets };
+  const built = await buildSubmitRequest(plugin, context, { ...options, ...pinned });
+  if (!built.ok) throw hookError(built.error);
+  const descriptor = built.value;
+  credential.learn(descriptor);
+  const model = descriptor.model ?? intent.model;
+  assertAllowed(submission, descriptor);
+  const files = client.body.kind === 'multipart' ? client.body.files : [];
+  const extracted = client.body.kind === 'json' ? client.body.extracted : undefined;
+  const { maxFileBytes, submitTimeoutMs: timeoutMs } = deps.limits;
+  const request = buildUpstreamRequest(plugin, channel, descriptor, { files, extracted, maxFileBytes, timeoutMs });
+  if (!request.ok) throw taskErrors.plugin_request_invalid({ message: redactSecrets(request.error.message, secrets) });
+  const action = (descriptor.action || intent.action || DEFAULT_ACTION).slice(0, MAX_ACTION);
+  const upstreamModel = descriptor.rewriteModel || mapped;
+  const final = { ...context, action, upstreamModel };
+  const facts = await usageFacts(deps, submission, final, model, options);
+  const quote = deps.billing.quote({
+    pluginKey: plugin.key,
+    model,
+    upstreamModel,
+    action,
+    facts,
+    group: caller.group,
+    isAdmin: caller.user.role >= ROLE.admin,
+  });
+  return { channel, context: final, request: request.value, action, model, upstreamModel, quote, credential };
+}
+
+/**
+ * The key's own list of models was held against the one that the client named: it holds for what the plugin makes of that as well. A name that the
+ * plugin does not serve is the vendor's own, which no list has.
+ * @throws tasks.model_not_allowed
+ */
+function assertAllowed(
+  { caller, plugin, intent }: Submission,
+  { model: billed, rewriteModel: sent }: { model?: string; rewriteModel?: string },
+): void {
+  const allowed = caller.key?.models ?? [];
+  if (allowed.length === 0) return;
+  const served = sent !== undefined && plugin.manifest.models.includes(sent) ? sent : undefined;
+  for (const model of [billed, served]) {
+    if (model === undefined || model === intent.model || allowed.includes(model)) continue;
+    const message = `The API key may not use the model "${model.slice(0, 120)}", which this request comes down to.`;
+    throw taskErrors.model_not_allowed({ message, param: 'model' });
+  }
+}
+
+/** The facts that the price asks for, from the plugin; they are checked against its usage schema. */
+async function usageFacts(
+  deps: TaskDeps,
+  { plugin, intent }: Submission,
+  context: DriverContext,
+  model: string,
+  options: HookOptions,
+): Promise<JsonObject> {
+  const quantities = checkRequestQuantities(plugin.manifest.usageSchema, intent.requestBody ?? null);
+  if (!quantities.ok) throw taskErrors.plugin_usage_invalid({ message: quantities.error });
+  if (!deps.billing.needsFacts(plugin.key, model, context.upstreamModel)) return {};
+  const extracted = await extractUsage(plugin, context, options);
+  if (!extracted.ok) throw hookError(extracted.error);
+  return extracted.value ?? {};
+}
+
+/** A hook's own message reaches the caller with 400; trouble of the sandbox is ours and says so. */
+export function hookError(failure: HookFailure): AppError {
+  const { message } = failure;
+  const cause = hookCause(failure);
+  switch (failure.kind) {
+    case 'owner_refused':
+      return busyForYou(failure);
+    case 'overloaded':
+    case 'suspended':
+    case 'closed':
+    case 'killed':
+      return taskErrors.plugin_unavailable({ message, retryAfterSeconds: secondsUntil(failure), cause });
+    default:
+      return taskErrors.plugin_request_invalid({ message, cause });
+  }
+}
+
+/** The caller's own requests had this plugin stopped too often: refused to them alone, for a while. */
+export function busyForYou(failure: Pick<HookFailure, 'retryAfterMs'>): AppError {
+  const retryAfterSeconds = secondsUntil(failure);
+  const message =
+    'The plugin had to be stopped too often while it worked on requests of yours, and takes none of them for ' +
+    `${retryAfterSeconds} s. Change what you send, or tell whoever runs this gateway.`;
+  return taskErrors.plugin_busy_for_you({ message, retryAfterSeconds });
+}
+
+const secondsUntil = ({ retryAfterMs }: Pick<HookFailure, 'retryAfterMs'>): number =>
+  retryAfterMs === undefined ? 5 : Math.max(1, Math.ceil(retryAfterMs / 1000));
+
+/** For the log: with the hook's name, and without what the plugin printed. */
+export const hookCause = (failure: HookFailure): Error => new Error(describeHookFailure(failure));
+
+/** A short human-readable input for lists: the prompt, where the body has one. */
+export function inputOf(body: Json | undefined): string {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return '';
+  for (const name of ['prompt', 'input', 'text', 'description']) {
+    const value = body[name];
+    if (typeof value === 'string') return [...value].slice(0, MAX_INPUT).join('');
+  }
+  return '';
+}

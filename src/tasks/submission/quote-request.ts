@@ -1,0 +1,54 @@
+import type { Quote } from '../../billing/index.ts';
+import { type JsonObject, newTaskId, userOwner } from '../../kernel/index.ts';
+import { taskErrors } from '../errors.ts';
+import type { Caller, Submission, TaskDeps } from '../types.ts';
+import { localCredential } from '../vendor/resolve-credential.ts';
+import { jsonRequest, type RequestManner } from './json-request.ts';
+import { prepareSubmission } from './prepare-submission.ts';
+
+/** `request`: the body of `POST /v1/tasks/:pluginKey`; its `model` is the one named here. */
+export type RequestToQuote = {
+  pluginKey: string;
+  model: string;
+  action: string;
+  request: JsonObject;
+  files?: RequestManner['files'];
+};
+
+/**
+ * What a request would be reserved for: the plugin's hooks are run as for a submission, and nothing is sent, written or charged. Throws
+ * what the submission would be refused with.
+ */
+export async function quoteRequest(
+  deps: TaskDeps,
+  caller: Caller,
+  requestId: string,
+  { pluginKey, model, action, request, files }: RequestToQuote,
+): Promise<Quote> {
+  const pin = deps.pin();
+  try {
+    const plugin = pin.generation.plugins.get(pluginKey);
+    if (!plugin) throw taskErrors.plugin_not_found({ message: `There is no task plugin with the key "${pluginKey}".` });
+    const { channelTypes } = plugin.manifest;
+    const channel = deps.channels.pick({ pluginKey, channelTypes, model, group: caller.group, except: [] });
+    if (!channel) throw taskErrors.no_available_channel({ param: 'model' });
+    const value = { ...request, model };
+    const submission: Submission = {
+      surface: 'generic',
+      caller,
+      requestId,
+      plugin,
+      generation: pin.generation.number,
+      request: jsonRequest(`/v1/tasks/${pluginKey}`, value, { files }),
+      intent: { model, action, requestBody: value },
+    };
+    const leave = await deps.submissions.enter({ owner: userOwner(caller.user.id), lane: pluginKey });
+    try {
+      return (await prepareSubmission(deps, submission, channel, newTaskId(), localCredential)).quote;
+    } finally {
+      leave();
+    }
+  } finally {
+    pin.release();
+  }
+}

@@ -1,0 +1,119 @@
+import { type AppError, redactSecrets, sanitizeMessage, userOwner } from '../../kernel/index.ts';
+import { type ParsedSubmission, parseSubmitResponse } from '../../plugins/index.ts';
+import { taskErrors } from '../errors.ts';
+import { traceEvent } from '../state/trace-event.ts';
+import type { Submission, TaskDeps } from '../types.ts';
+import { retryAfterMs } from '../vendor/poll-schedule.ts';
+import { readVendorAnswer, type VendorAnswer } from '../vendor/read-vendor-answer.ts';
+import { hookCause, type Prepared } from './prepare-submission.ts';
+
+/** Of a vendor's own words so many characters are searched for secrets; 512 of them are told. */
+const MAX_SAID = 16 * 1024;
+
+export type SendOutcome =
+  | { kind: 'accepted'; result: ParsedSubmission }
+  /**
+   * `mayTryAnother`: the vendor provably has no job from this attempt, or its channel accepts the risk. `mayComeAgain`: it has none, and has
+   * not refused the request as such, so that the same one may succeed later.
+   */
+  | { kind: 'failed'; error: AppError; mayTryAnother: boolean; mayComeAgain: boolean };
+
+/** The one upstream call of an attempt, and what the plugin makes of the answer. */
+export async function sendSubmission(deps: TaskDeps, submission: Submission, prepared: Prepared): Promise<SendOutcome> {
+  const { requestId } = submission;
+  const { secrets } = prepared.credential;
+  const told = { task_id: prepared.context.publicTaskId, channel_id: prepared.channel.id };
+  traceEvent(deps.logger, 'submit_start', requestId, told);
+  const began = deps.clock.monotonicMs();
+  const sent = await deps.upstream.request(prepared.request);
+  const ms = Math.round(deps.clock.monotonicMs() - began);
+  const came = sent.ok ? { status: sent.value.status } : { failure: sent.error.kind };
+  traceEvent(deps.logger, 'submit_end', requestId, { ...told, ...came, ms });
+  if (!sent.ok) {
+    const { kind, notSent } = sent.error;
+    const message = redactSecrets(sent.error.message, secrets);
+    if (kind === 'refused')
+      return {
+        ...{ kind: 'failed', error: taskErrors.plugin_request_invalid({ message }) },
+        ...{ mayTryAnother: false, mayComeAgain: true },
+      };
+    const make = kind === 'timeout' ? taskErrors.vendor_timeout : taskErrors.vendor_unreachable;
+    const retries = notSent || prepared.channel.settings.retry_on_5xx === true;
+    const error = make({ message, doNotRetry: !notSent });
+    return { kind: 'failed', error, mayTryAnother: retries, mayComeAgain: notSent };
+  }
+  const { status, headers } = sent.value;
+  const read = await readVendorAnswer(sent.value, { tasks: 1 });
+  const accepted = status >= 200 && status < 300;
+  if (!read.ok) {
+    const error = taskErrors.vendor_failed({ message: read.error.message, doNotRetry: accepted });
+    const mayTryAnother = !accepted && prepared.channel.settings.retry_on_5xx === true;
+    return { kind: 'failed', error, mayTryAnother, mayComeAgain: false };
+  }
+  const { body } = read.value;
+  if (!accepted) return refusal(deps, prepared, status, headers, read.value);
+  const parsed = await parseSubmitResponse(
+    submission.plugin,
+    prepared.context,
+    { statusCode: status, headers, body },
+    { owner: userOwner(submission.caller.user.id), alreadyAdmitted: true, secrets },
+  );
+  traceEvent(deps.logger, 'parse', requestId, { ...told, ok: parsed.ok });
+  if (parsed.ok) return { kind: 'accepted', result: parsed.value };
+  // A 2xx is never sent again, whatever the plugin says: the vendor may be working on the job.
+  const make =
+    parsed.error.kind === 'thrown'
+      ? taskErrors.plugin_submit_response_failed
+      : taskErrors.plugin_submit_response_invalid;
+  const error = make({ message: parsed.error.message, doNotRetry: true, cause: hookCause(parsed.error) });
+  return { kind: 'failed', error, mayTryAnother: false, mayComeAgain: false };
+}
+
+function refusal(
+  deps: TaskDeps,
+  prepared: Prepared,
+  status: number,
+  headers: Record<string, string[]>,
+  answer: VendorAnswer,
+): SendOutcome {
+  const said = sanitizeMessage(redactSecrets(vendorMessage(answer).slice(0, MAX_SAID), prepared.credential.secrets));
+  const message = `The vendor answered ${status}${said ? `: ${said}` : ''}`;
+  if (status === 429) {
+    const wait = Math.ceil(retryAfterMs(headers['retry-after']?.[0], deps.clock.nowMs()) / 1000);
+    return {
+      kind: 'failed',
+      error: taskErrors.vendor_busy({ message, ...(wait > 0 ? { retryAfterSeconds: wait } : {}) }),
+      mayTryAnother: true,
+      mayComeAgain: true,
+    };
+  }
+  if (status === 401 || status === 403) {
+    if (status === 401) prepared.credential.refused();
+    deps.logger.warn({ channel_id: prepared.channel.id, status }, 'a vendor refuses the key of a channel');
+    return {
+      kind: 'failed',
+      error: taskErrors.vendor_failed({ message: 'The vendor refused the credential of the channel.' }),
+      mayTryAnother: false,
+      mayComeAgain: true,
+    };
+  }
+  if (status >= 400 && status < 500) {
+    const error = taskErrors.vendor_rejected({ message });
+    return { kind: 'failed', error, mayTryAnother: false, mayComeAgain: false };
+  }
+  return {
+    kind: 'failed',
+    error: taskErrors.vendor_failed({ message }),
+    mayTryAnother: prepared.channel.settings.retry_on_5xx === true,
+    mayComeAgain: false,
+  };
+}
+
+/** The human part of a vendor's error body, in the shapes that vendors commonly use. */
+function vendorMessage({ body, text }: VendorAnswer): string {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return text;
+  const { error, message, msg } = body;
+  const inner = typeof error === 'object' && error !== null && !Array.isArray(error) ? error.message : error;
+  const found = [inner, message, msg].find((value) => typeof value === 'string' && value !== '');
+  return typeof found === 'string' ? found : text;
+}

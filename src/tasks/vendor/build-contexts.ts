@@ -1,0 +1,135 @@
+import type {
+  ArtifactContext,
+  BatchQueryContext,
+  DriverContext,
+  Manifest,
+  ProtocolContext,
+  ProtocolName,
+  RouteContext,
+  TaskQueryContext,
+} from '../../plugins/index.ts';
+import type { ChannelRecord, TaskRecord } from '../../store/ports/index.ts';
+import type { ClientRequest, CredentialContext, OriginTasks, RequestFile, Submission } from '../types.ts';
+
+/** The body as plugin code sees it: files as references, never bytes. */
+function bodyContext(body: ClientRequest['body']): RouteContext['body'] {
+  switch (body.kind) {
+    case 'json':
+      return { kind: 'json', value: body.value };
+    case 'form':
+      return { kind: 'form', fields: body.fields };
+    case 'multipart':
+      return { kind: 'multipart', fields: body.fields, files: fileContexts(body.files) };
+    default:
+      return { kind: 'none' };
+  }
+}
+
+const fileContexts = (files: readonly RequestFile[]) =>
+  files.map(({ ref, field, filename, mimeType, size }) => ({ ref, field, filename, mimeType, size }));
+
+/** What decoders and presenters get. */
+export function decodeContext(
+  request: Pick<ClientRequest, 'path' | 'method' | 'params' | 'query' | 'body'>,
+): RouteContext {
+  return {
+    path: request.path,
+    method: request.method,
+    params: request.params,
+    query: request.query,
+    body: bodyContext(request.body),
+  };
+}
+
+/** What protocol hooks get; `ctx.protocol` carries the name that the plugin wrote. */
+export const protocolContext = (
+  manifest: Manifest | undefined,
+  protocol: ProtocolName,
+  request: ClientRequest,
+  about: Pick<ProtocolContext, 'operation' | 'model' | 'upstreamModel' | 'artifacts'> & { stream?: boolean },
+): ProtocolContext => ({
+  ...decodeContext(request),
+  protocol: manifest?.protocols.find(({ name }) => name === protocol)?.writtenAs ?? protocol,
+  stream: false,
+  ...about,
+});
+
+/** The context of buildSubmitRequest, parseSubmitResponse and the submit-time usage hooks. */
+export function driverContext(
+  submission: Submission,
+  channel: ChannelRecord,
+  credential: CredentialContext,
+  ids: { publicTaskId: string; upstreamModel: string },
+): DriverContext {
+  const { request, intent } = submission;
+  return {
+    ...decodeContext(request),
+    requestBody: intent.requestBody ?? null,
+    requestHeaders: { 'Content-Type': request.contentType, Accept: request.accept },
+    files: request.body.kind === 'multipart' ? fileContexts(request.body.files) : [],
+    action: intent.action,
+    publicTaskId: ids.publicTaskId,
+    model: intent.model,
+    upstreamModel: ids.upstreamModel,
+    baseUrl: channel.baseUrl,
+    userSetting: channel.settings,
+    ...(submission.originTasks ? originContext(submission.originTasks) : {}),
+    ...credential,
+  };
+}
+
+/** For driver hooks alone: the vendor's ids stand in it. */
+const originContext = ({ tasks }: OriginTasks): Pick<DriverContext, 'originTasks' | 'originTaskId'> => ({
+  originTasks: tasks.map(({ taskId, upstreamTaskId, action, status, data }) => ({
+    taskId,
+    upstreamTaskId,
+    action,
+    status,
+    data,
+  })),
+  originTaskId: tasks[0]?.upstreamTaskId ?? '',
+});
+
+/** Plugins are promised these properties and no other. */
+export function queryContext(
+  task: TaskRecord,
+  channel: ChannelRecord,
+  credential: CredentialContext,
+): TaskQueryContext {
+  return {
+    taskId: task.upstreamTaskId || task.taskId,
+    publicTaskId: task.taskId,
+    action: task.action,
+    model: task.properties.originModelName,
+    upstreamModel: task.properties.upstreamModelName || task.properties.originModelName,
+    baseUrl: channel.baseUrl,
+    authHeader: credential.authHeader,
+    ...(credential.apiKey === undefined ? {} : { apiKey: credential.apiKey }),
+    auth: credential.auth,
+    data: task.data,
+    state: task.state,
+  };
+}
+
+/** One context for all tasks of a batch. */
+export const batchContext = (
+  channel: ChannelRecord,
+  credential: CredentialContext,
+  tasks: TaskQueryContext[],
+): BatchQueryContext => ({
+  baseUrl: channel.baseUrl,
+  authHeader: credential.authHeader,
+  ...(credential.apiKey === undefined ? {} : { apiKey: credential.apiKey }),
+  auth: credential.auth,
+  tasks,
+});
+
+/** What listArtifacts and buildContentRequest see of a task. */
+export const artifactContext = (task: TaskRecord): ArtifactContext => ({
+  taskId: task.taskId,
+  status: task.status,
+  action: task.action,
+  data: task.data,
+  state: task.state,
+  producerVersion: task.execution.pluginVersion,
+});

@@ -1,0 +1,32 @@
+import { jitter } from '../../kernel/index.ts';
+
+/** The first poll comes no later than this. */
+const FIRST_POLL_MS = 3_000;
+/** A vendor's Retry-After is obeyed up to here. */
+const MAX_RETRY_AFTER_MS = 5 * 60_000;
+/** Spread of due times, so that tasks submitted together do not stay together. */
+const SPREAD = 0.1;
+
+export const firstPollDelayMs = (intervalMs: number): number => Math.min(FIRST_POLL_MS, intervalMs);
+
+/**
+ * Milliseconds until the next poll: a tenth of the task's age, between the first delay and the interval, ±10 %; a vendor's
+ * Retry-After only ever makes it longer.
+ */
+export function nextPollDelayMs(ageMs: number, intervalMs: number, retryAfterMs = 0): number {
+  const first = firstPollDelayMs(intervalMs);
+  const regular = jitter(Math.min(Math.max(ageMs / 10, first), intervalMs), SPREAD);
+  return Math.max(regular, Math.min(retryAfterMs, MAX_RETRY_AFTER_MS));
+}
+
+/** No poll is ever put off further than this. */
+export const longestPollDelayMs = (intervalMs: number): number =>
+  Math.max(intervalMs, MAX_RETRY_AFTER_MS) * (1 + SPREAD);
+
+/** Milliseconds of a Retry-After header (seconds or an HTTP date), at most `maxMs`; 0 where there is none. */
+export function retryAfterMs(header: string | undefined, nowMs: number, maxMs = MAX_RETRY_AFTER_MS): number {
+  if (header === undefined) return 0;
+  if (/^\d+$/.test(header.trim())) return Math.min(Number(header.trim()) * 1000, maxMs);
+  const at = Date.parse(header);
+  return Number.isNaN(at) ? 0 : Math.min(Math.max(0, at - nowMs), maxMs);
+}

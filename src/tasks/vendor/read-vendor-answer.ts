@@ -1,0 +1,88 @@
+import {
+  createJsonScanner,
+  err,
+  type Json,
+  type JsonBounds,
+  ok,
+  type Result,
+  sliceChunks,
+} from '../../kernel/index.ts';
+import type { UpstreamResponse } from '../../upstream/index.ts';
+import { createBase64Cutter } from './cut-base64.ts';
+
+const MIB = 1024 * 1024;
+/** Values of the answer to one task, as many as a client's request may have. */
+const TASK_VALUES = 20_000;
+/** Values of the answer to a batch, however many tasks it has: some 15 ms of a parser's time. */
+const BATCH_VALUES = 100_000;
+
+/** Larger answers lose their media: plugins return what they see more than once, and results are bounded too. */
+const CUT_ABOVE_BYTES = MIB;
+/** What a hook may see of the answer to one task, and of the answer to a batch. */
+const TASK_BYTES = 2 * MIB;
+const BATCH_BYTES = 4 * MIB;
+const MAX_DEPTH = 64;
+
+/** `body`: parsed JSON, else the text. */
+export type VendorAnswer = { text: string; body: Json };
+
+/**
+ * Reads a vendor's answer for a hook. Its size, values and levels are counted in slices before it
+ * is parsed, so that no answer holds the event loop. Media in Base64 are cut out of an answer of
+ * more than 1 MiB. `tasks`: how many tasks were asked about.
+ */
+export async function readVendorAnswer(
+  response: UpstreamResponse,
+  { tasks }: { tasks: number },
+): Promise<Result<VendorAnswer, { message: string }>> {
+  const read = await response.bytes();
+  if (!read.ok) return read;
+  const bounds = {
+    maxBytes: Math.min(tasks * TASK_BYTES, BATCH_BYTES),
+    maxValues: Math.min(tasks * TASK_VALUES, BATCH_VALUES),
+    maxDepth: MAX_DEPTH,
+  };
+  const bytes = read.value.byteLength > CUT_ABOVE_BYTES ? await cutMedia(read.value, bounds.maxBytes) : read.value;
+  if (!bytes) return err(tooLarge(`more than ${bounds.maxBytes / MIB} MiB of JSON, media in Base64 not counted`));
+  const passed = isContainer(bytes) ? await countJson(bytes, bounds) : undefined;
+  if (passed === 'maxValues') return err(tooLarge(`more than ${bounds.maxValues.toLocaleString('en')} values`));
+  if (passed !== undefined) return err(tooLarge(`more than ${bounds.maxDepth} levels`));
+  const text = new TextDecoder().decode(bytes);
+  return ok({ text, body: parse(text) ?? text });
+}
+
+const tooLarge = (what: string) => ({ message: `The vendor's answer is too large: it has ${what}.` });
+
+async function cutMedia(bytes: Uint8Array, maxBytes: number): Promise<Uint8Array | undefined> {
+  const cutter = createBase64Cutter();
+  for await (const slice of sliceChunks([bytes])) if (cutter.take(slice) > maxBytes) return undefined;
+  return cutter.end();
+}
+
+async function countJson(bytes: Uint8Array, bounds: JsonBounds): Promise<keyof JsonBounds | undefined> {
+  const scanner = createJsonScanner(bounds);
+  for await (const slice of sliceChunks([bytes])) {
+    const passed = scanner.scan(slice);
+    if (passed) return passed;
+  }
+  return undefined;
+}
+
+/** The byte-order mark, which decoding drops, counts as space here. */
+const SPACES = new Set([0x20, 0x09, 0x0d, 0x0a, 0xef, 0xbb, 0xbf]);
+const OPENING = new Set([...'[{'].map((char) => char.charCodeAt(0)));
+
+/** Whether the text begins as an array or object does; any other text is one value at most. */
+function isContainer(bytes: Uint8Array): boolean {
+  let at = 0;
+  while (SPACES.has(bytes[at] ?? -1)) at += 1;
+  return OPENING.has(bytes[at] ?? -1);
+}
+
+function parse(text: string): Json | undefined {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return undefined;
+  }
+}
