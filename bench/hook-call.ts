@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { sha256Hex, silentLogger, systemClock } from '../src/kernel/index.ts';
-import { createGuests } from '../src/sandbox/child/guest-cache.ts';
+import { createGuestCache } from '../src/sandbox/child/guest-cache.ts';
 import { loadEngine } from '../src/sandbox/child/load-engine.ts';
 import { createSandbox, type HookCall, type SandboxModule } from '../src/sandbox/index.ts';
 import { BINARY } from '../test/support/gateway.ts';
@@ -49,7 +49,7 @@ async function measure(call: () => unknown): Promise<Spread> {
 }
 
 async function measureInProcess(): Promise<Spread> {
-  const guests = createGuests(await loadEngine(), () => performance.now());
+  const guests = createGuestCache(await loadEngine(), () => performance.now());
   const args = JSON.stringify(hookArgs);
   const request = {
     id: 1,

@@ -43,7 +43,7 @@ export async function buildFactory(): Promise<boolean> {
   const common = { clock: systemClock, logger: silentLogger };
   const sandbox = createSandbox({ limits: sandboxLimits(defaults.config), command: sandboxCommand(), ...common });
   try {
-    const { plugins, faults } = await judgeFactory(files, sandbox);
+    const { plugins, faults } = await checkFactory(files, sandbox);
     if (faults.length > 0) throw new Error(`Factory plugins are not valid:\n${faults.join('\n')}`);
     mkdirSync(join(root, output), { recursive: true });
     writeWhole(manifestPath, renderFactory(plugins));
@@ -55,7 +55,7 @@ export async function buildFactory(): Promise<boolean> {
 }
 
 /** The plugins, and one line a fault that names the file: of each by itself, and where two claim the same. */
-export async function judgeFactory(files: readonly FactoryFile[], sandbox: Sandbox): Promise<Judgement> {
+export async function checkFactory(files: readonly FactoryFile[], sandbox: Sandbox): Promise<Judgement> {
   const compiler = createCompiler(sandbox);
   const results = await Promise.all(files.map(({ source }) => compiler.compile(source)));
   const plugins: FactoryPlugin[] = [];

@@ -28,7 +28,7 @@ async function main(): Promise<number> {
     ...generators.map((file) => ({ name: file, run: () => runTool([process.execPath, file, '--check']) })),
   ];
   // First, since the others read what it writes.
-  const isFactoryGood = await passes({ name: 'factory plugins', run: judgeFactoryPlugins });
+  const isFactoryGood = await passes({ name: 'factory plugins', run: checkFactoryPlugins });
   const outcomes = await Promise.all(checks.map(passes));
   return isFactoryGood && outcomes.every(Boolean) ? 0 : 1;
 }
@@ -43,7 +43,7 @@ async function passes({ name, run }: Check): Promise<boolean> {
   return complaint === null;
 }
 
-async function judgeFactoryPlugins(): Promise<string | null> {
+async function checkFactoryPlugins(): Promise<string | null> {
   try {
     await buildFactory();
     return null;

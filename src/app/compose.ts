@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { factoryPlugins } from '../../build/factory/manifest.gen.ts';
 import { panelManifest } from '../../build/panel/manifest.gen.ts';
-import { type Auth, createAuth, createCleanUp, rootHasOtherWayIn } from '../auth/index.ts';
+import { type Auth, createAuth, createCleanUp, rootHasOtherSignInMethod } from '../auth/index.ts';
 import { createBilling } from '../billing/index.ts';
 import { type Channels, createChannels } from '../channels/index.ts';
-import { createHttpApp, createMetrics, type OptionDesk } from '../http/index.ts';
+import { createHttpApp, createMetrics, type SettingsService } from '../http/index.ts';
 import type { Clock, Logger, SecretBox } from '../kernel/index.ts';
 import { createMarketplace, createPluginService, type HookCall, type PluginService } from '../plugins/index.ts';
 import type { Sandbox } from '../sandbox/index.ts';
@@ -18,7 +18,7 @@ import { decidingProxies } from './config/config-kinds.ts';
 import type { Config } from './config/config-variables.ts';
 import type { Secrets } from './config/load-secrets.ts';
 import { marketSources } from './config/market-sources.ts';
-import { panelNames } from './config/panel-names.ts';
+import { panelHostNames } from './config/panel-names.ts';
 import { signInRetention } from './config/sign-in-retention.ts';
 import { createLiveOptions } from './live-options.ts';
 import { openShared } from './open-shared.ts';
@@ -43,11 +43,11 @@ import { startCleanUp } from './operations/run-clean-up.ts';
 import { createDiskWatch } from './operations/watch-disks.ts';
 import { describeRisks } from './options/describe-risks.ts';
 import { describeStatus } from './options/describe-status.ts';
-import { createRiskWarning } from './options/log-risks.ts';
+import { createRiskLog } from './options/log-risks.ts';
 import { createOptionTests } from './options/option-tests.ts';
 import { readOptions } from './options/read-options.ts';
-import { createOptionDesk } from './options/settings-service.ts';
-import type { StopList } from './shutdown.ts';
+import { createSettingsService } from './options/settings-service.ts';
+import type { Shutdown } from './shutdown.ts';
 import { VERSION } from './version.ts';
 
 const MIB = 1024 * 1024;
@@ -71,7 +71,7 @@ type Foundation = {
   secretBox: SecretBox;
   secrets: Secrets;
   nodeId: string;
-  stops: StopList;
+  stops: Shutdown;
   development?: Development;
   /** What the configuration deserves a word for. */
   warnings?: readonly string[];
@@ -80,7 +80,7 @@ type Foundation = {
 /** A gateway for one plugin that its author works on: none of those that ship with it serves, and every hook call is told. */
 export type Development = { onHookCall: (call: HookCall) => void };
 
-export type Rooms = {
+export type Services = {
   /** Opens the listener. `address` is for a browser on this machine. Throws the platform's error, for instance `EADDRINUSE`. */
   listen(): { address: string; port: number };
   /** The one-time set-up link of this start, undefined once there is an administrator. */
@@ -88,11 +88,11 @@ export type Rooms = {
   auth: Auth;
   channels: Channels;
   plugins: PluginService;
-  options: OptionDesk;
+  options: SettingsService;
 };
 
 /** Wires every room to those it may use, and starts them; the listener stays closed. Each adds its own end to `stops`. */
-export async function composeRooms(foundation: Foundation): Promise<Rooms> {
+export async function composeServices(foundation: Foundation): Promise<Services> {
   const { config, clock, logger, store, sandbox, secretBox, secrets, nodeId, stops, development } = foundation;
   const syncFrequencyMs = config.syncFrequency * 1000;
 
@@ -117,7 +117,7 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
   });
   const facts = createPluginFacts(plugins);
   const channels = createChannels({ store, clock, logger, secretBox, plugins: facts, syncFrequencyMs });
-  const warnOfRisks = createRiskWarning(logger);
+  const warnOfRisks = createRiskLog(logger);
   const options = createLiveOptions({
     store,
     logger,
@@ -229,12 +229,12 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
   registerMetrics(metrics.registry, { tasks, sandbox, disks });
   stops.add('lag', measureLag(metrics.registry, clock));
 
-  const optionDesk = createOptionDesk({
+  const optionDesk = createSettingsService({
     store,
     secretBox,
     clock,
     reload: () => options.reload(),
-    rootHasOtherWayIn: (tx, changed) => rootHasOtherWayIn(tx, authSettings(changed, node)),
+    rootHasOtherSignInMethod: (tx, changed) => rootHasOtherSignInMethod(tx, authSettings(changed, node)),
   });
 
   const offeredModels = () => listOfferedModels(plugins, channels);
@@ -251,7 +251,9 @@ export async function composeRooms(foundation: Foundation): Promise<Rooms> {
       maxFileBytes: config.maxFileMb * MIB,
       heartbeatMs: config.protocolHeartbeatSeconds * 1000,
       uploadsFolder,
-      hostGuard: isLoopback(config.host) ? { names: () => panelNames(config, options), port: () => port } : undefined,
+      hostGuard: isLoopback(config.host)
+        ? { names: () => panelHostNames(config, options), port: () => port }
+        : undefined,
     },
     auth,
     channels,

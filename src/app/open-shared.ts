@@ -11,9 +11,9 @@ import {
 import type { Counters, SessionCache, SuccessLists } from '../store/ports/index.ts';
 import type { Config } from './config/config-variables.ts';
 import type { Secrets } from './config/load-secrets.ts';
-import type { StopList } from './shutdown.ts';
+import type { Shutdown } from './shutdown.ts';
 
-type Foundation = { config: Config; clock: Clock; logger: Logger; secrets: Secrets; stops: StopList };
+type Foundation = { config: Config; clock: Clock; logger: Logger; secrets: Secrets; stops: Shutdown };
 
 /** What nodes share through Redis; without it limits count for this node alone, and sessions are read from the database. */
 export function openShared(

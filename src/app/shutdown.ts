@@ -1,13 +1,13 @@
 import type { Clock, Logger } from '../kernel/index.ts';
 
 /** What has been started, to be stopped in the opposite order, after a failed start too. */
-export type StopList = {
+export type Shutdown = {
   add(name: string, stop: () => void | Promise<void>): void;
   /** Stops everything once, the last first; a step that fails is logged and the next one runs. */
   run(): Promise<void>;
 };
 
-export function createStopList(logger: Logger, clock: Clock): StopList {
+export function createShutdown(logger: Logger, clock: Clock): Shutdown {
   const steps: { name: string; stop: () => void | Promise<void> }[] = [];
   return {
     add: (name, stop) => void steps.push({ name, stop }),

@@ -1,13 +1,13 @@
 import { type Clock, createSecretBox, type Logger, newUuid } from '../kernel/index.ts';
 import { createSandbox } from '../sandbox/index.ts';
 import { CommandError } from './cli/command.ts';
-import type { Development, Rooms } from './compose.ts';
+import type { Development, Services } from './compose.ts';
 import type { Config } from './config/config-variables.ts';
 import { fingerprintSecrets, loadSecrets, SECRETS_FILE } from './config/load-secrets.ts';
 import { sandboxCommand, sandboxLimits } from './config/sandbox-settings.ts';
 import { announceNode } from './operations/announce-node.ts';
 import { prepareDataDir } from './operations/prepare-data-dir.ts';
-import { createStopList } from './shutdown.ts';
+import { createShutdown } from './shutdown.ts';
 import { VERSION } from './version.ts';
 
 export type Gateway = {
@@ -20,7 +20,7 @@ export type Gateway = {
   /** What this start made, in words. */
   created: string[];
   /** What a command may do with a running gateway. */
-  rooms: Pick<Rooms, 'auth' | 'channels' | 'plugins' | 'options'>;
+  rooms: Pick<Services, 'auth' | 'channels' | 'plugins' | 'options'>;
   /** Stops everything in order; waits for requests in flight up to `SHUTDOWN_TIMEOUT_SECONDS`. */
   stop(): Promise<void>;
 };
@@ -38,7 +38,7 @@ export async function startGateway(deps: {
   warnings?: readonly string[];
 }): Promise<Gateway> {
   const { config, clock, logger, development, warnings = [] } = deps;
-  const stops = createStopList(logger, clock);
+  const stops = createShutdown(logger, clock);
   const started = clock.monotonicMs();
   const timings: Record<string, number> = {};
   const passed = (step: string) => {
@@ -84,8 +84,8 @@ export async function startGateway(deps: {
     });
     stops.add('node', () => node.stop());
 
-    const { composeRooms } = await import('./compose.ts');
-    const rooms = await composeRooms({
+    const { composeServices } = await import('./compose.ts');
+    const rooms = await composeServices({
       config,
       clock,
       logger,

@@ -12,7 +12,7 @@ import type { ModelRequestLimit } from './limits/limit-model-requests.ts';
 import type { RequestLimit, UserLimit } from './limits/limit-requests.ts';
 import type { LoginResult } from './login/complete-login.ts';
 import type { TwoFactorLogin } from './login/finish-two-factor-login.ts';
-import type { BindAddress } from './mail/change-address.ts';
+import type { ChangeAddress } from './mail/change-address.ts';
 import type { TryMail } from './mail/try-mail.ts';
 import type { OAuth } from './oauth/oauth.ts';
 import type { ConfirmWithPasskey } from './passkeys/confirm-with-passkey.ts';
@@ -31,7 +31,7 @@ import type { Registered, Registration } from './registration/register.ts';
 import type { CodeRequest } from './registration/send-verification.ts';
 import type { RotationBundle, SessionView, SignedIn } from './sessions/describe-session.ts';
 import type { LogoutRequest, LogoutResult } from './sessions/log-out.ts';
-import type { SessionOversight } from './sessions/manage-user-sessions.ts';
+import type { UserSessionManagement } from './sessions/manage-user-sessions.ts';
 import type { RefreshRequest } from './sessions/rotate-refresh.ts';
 import type { Setup } from './setup/complete-setup.ts';
 import type { CreatedRoot, NewRoot } from './setup/create-root.ts';
@@ -97,7 +97,7 @@ export interface Auth {
   };
   readonly mail: {
     /** The address of a signed-in user. */
-    readonly address: BindAddress;
+    readonly address: ChangeAddress;
     /** Sends a test mail under the settings of this moment, step by step. */
     test: TryMail;
     /** Takes no more mails; waits at most `graceMs` for those under way and drops the others. */
@@ -118,7 +118,7 @@ export interface Auth {
     revoke(principal: PanelPrincipal, sid: string): Promise<{ revoked_sid: string; current: boolean }>;
     revokeOthers(principal: PanelPrincipal): Promise<{ revoked_count: number }>;
     /** Anybody's sessions, for root. */
-    readonly ofUsers: SessionOversight;
+    readonly ofUsers: UserSessionManagement;
   };
   /** Personal access tokens. */
   readonly personalTokens: PersonalTokens;

@@ -2,7 +2,7 @@ import type { Clock, Logger } from '../kernel/index.ts';
 import type { Repositories, Store, UserRecord } from '../store/ports/index.ts';
 import { authErrors } from './errors.ts';
 import type { NoticeSubject } from './mail/notice-texts.ts';
-import type { TellOwner } from './mail/notify-owner.ts';
+import type { NotifyOwner } from './mail/notify-owner.ts';
 import { requireSession } from './require-session.ts';
 import { bundleSession, type RotationBundle } from './sessions/describe-session.ts';
 import type { SessionGate } from './sessions/session-gate.ts';
@@ -42,9 +42,9 @@ export function createChangeSecurity(deps: {
   logger: Logger;
   accessTokens: AccessTokens;
   sessions: SessionGate;
-  tellOwner: TellOwner;
+  notifyOwner: NotifyOwner;
 }): ChangeSecurity {
-  const { store, clock, logger, accessTokens, sessions, tellOwner } = deps;
+  const { store, clock, logger, accessTokens, sessions, notifyOwner } = deps;
 
   return async (principal, { reason, write }) => {
     const { user, sid, sessionVersion } = requireSession(principal);
@@ -67,7 +67,7 @@ export function createChangeSecurity(deps: {
     );
     if (!session) throw authErrors.session_revoked();
     logger.info({ userId: user.id, sid, reason }, 'account security changed');
-    await tellOwner(user, { about: NOTICES[reason], origin: principal.origin });
+    await notifyOwner(user, { about: NOTICES[reason], origin: principal.origin });
     return bundleSession(accessTokens, session);
   };
 }

@@ -16,13 +16,13 @@ import { createRequestLimit, createUserLimit } from './limits/limit-requests.ts'
 import { createAccountSlowdown } from './limits/slow-account.ts';
 import { createCompleteLogin } from './login/complete-login.ts';
 import { createFinishTwoFactorLogin } from './login/finish-two-factor-login.ts';
-import { createBindAddress } from './mail/change-address.ts';
-import { createCodeRequestLimit, createLetterLimit } from './mail/limit-mails.ts';
+import { createChangeAddress } from './mail/change-address.ts';
+import { createCodeRequestLimit, createMailLimit } from './mail/limit-mails.ts';
 import { createMailCodes } from './mail/mail-codes.ts';
-import { createTellOwner } from './mail/notify-owner.ts';
+import { createNotifyOwner } from './mail/notify-owner.ts';
 import { createOutbox } from './mail/outbox.ts';
 import { createTryMail } from './mail/try-mail.ts';
-import { createFindOrMakeOwner } from './oauth/find-or-create-user.ts';
+import { createFindOrCreateUser } from './oauth/find-or-create-user.ts';
 import { createOAuth } from './oauth/oauth.ts';
 import { createCheckAssertion } from './passkeys/check-assertion.ts';
 import { createConfirmWithPasskey } from './passkeys/confirm-with-passkey.ts';
@@ -40,14 +40,14 @@ import { createDescribeProof } from './proofs/describe-proof.ts';
 import { createProveIdentity } from './proofs/prove-identity.ts';
 import { createSecurityProofs } from './proofs/security-proofs.ts';
 import { createAffiliateCode } from './registration/affiliate-code.ts';
-import { createOpenAccount } from './registration/create-account.ts';
+import { createAccountCreation } from './registration/create-account.ts';
 import { createRegister } from './registration/register.ts';
 import { createSendVerification } from './registration/send-verification.ts';
-import { createPassChallenge } from './registration/verify-captcha.ts';
+import { createVerifyCaptcha } from './registration/verify-captcha.ts';
 import { createFindOwnSession } from './sessions/find-own-session.ts';
 import { createListSessions } from './sessions/list-sessions.ts';
 import { createLogOut } from './sessions/log-out.ts';
-import { createSessionOversight } from './sessions/manage-user-sessions.ts';
+import { createUserSessionManagement } from './sessions/manage-user-sessions.ts';
 import { createRefreshTokens } from './sessions/refresh-tokens.ts';
 import { createRevokeOtherSessions, createRevokeSession } from './sessions/revoke-sessions.ts';
 import { createRotateRefresh } from './sessions/rotate-refresh.ts';
@@ -60,7 +60,7 @@ import { createLogInWithTelegram } from './telegram/log-in-with-telegram.ts';
 import { createAccessTokens } from './tokens/access-tokens.ts';
 import { createAuthenticator } from './two-factor/authenticator.ts';
 import { createBackupCodes } from './two-factor/backup-codes.ts';
-import { createSpendCode } from './two-factor/consume-code.ts';
+import { createConsumeCode } from './two-factor/consume-code.ts';
 import { createTwoFactor } from './two-factor/two-factor.ts';
 import type { PanelPrincipal } from './types.ts';
 import { createBindIdentity } from './users/bind-identity.ts';
@@ -75,13 +75,13 @@ export function createAuth(deps: AuthDeps): Auth {
   const { store, counters, clock, logger, config } = deps;
   const keys = deriveSessionKeys(config.sessionSecrets);
   const allowedProofMethods = createAllowedProofMethods(deps);
-  const openAccount = createOpenAccount(deps);
+  const createAccount = createAccountCreation(deps);
   const outbox = createOutbox(deps);
-  const tellOwner = createTellOwner({ ...deps, outbox });
+  const notifyOwner = createNotifyOwner({ ...deps, outbox });
   const basics = {
     ...deps,
     outbox,
-    tellOwner,
+    notifyOwner,
     allowedProofMethods,
     accessTokens: createAccessTokens(keys.access, clock, deps.watchCache),
     refreshTokens: createRefreshTokens(keys),
@@ -94,13 +94,13 @@ export function createAuth(deps: AuthDeps): Auth {
     backupCodes: createBackupCodes(config),
     sessions: createSessionGate(deps),
     checkAssertion: createCheckAssertion(deps),
-    bindIdentity: createBindIdentity({ ...deps, tellOwner }),
+    bindIdentity: createBindIdentity({ ...deps, notifyOwner }),
     identifyByCode: createIdentifyByCode(deps),
     mailCodes: createMailCodes({ store, clock, keys: keys.flow }),
     limitCodeRequests: createCodeRequestLimit(counters),
-    allowLetter: createLetterLimit(counters),
-    passChallenge: createPassChallenge(deps),
-    openAccount,
+    allowLetter: createMailLimit(counters),
+    verifyCaptcha: createVerifyCaptcha(deps),
+    createAccount,
   };
   const room = {
     ...basics,
@@ -108,8 +108,8 @@ export function createAuth(deps: AuthDeps): Auth {
     findOwnSession: createFindOwnSession(basics),
     completeLogin: createCompleteLogin(basics),
     changeSecurity: createChangeSecurity(basics),
-    spendCode: createSpendCode(basics),
-    findOrMakeOwner: createFindOrMakeOwner(basics),
+    consumeCode: createConsumeCode(basics),
+    findOrCreateUser: createFindOrCreateUser(basics),
   };
 
   /** The operation with the room's one answer to trouble with the store. */
@@ -121,7 +121,7 @@ export function createAuth(deps: AuthDeps): Auth {
   const critical = { limit: config.criticalLimit, windowSeconds: config.criticalLimitSeconds };
   const createRoot = createCreateRoot(room);
   const setup = createSetup({ store, createRoot });
-  const oversight = createSessionOversight(room);
+  const oversight = createUserSessionManagement(room);
   const personalTokens = createPersonalTokens(room);
   const passkeys = createManagePasskeys(room);
   const passkeyRegistration = createRegisterPasskey(room);
@@ -133,7 +133,7 @@ export function createAuth(deps: AuthDeps): Auth {
   const telegramBinding = createBindTelegram(room);
   const wechat = createWeChat(room);
   const resetByMail = createResetByMail(room);
-  const bindAddress = createBindAddress(room);
+  const changeAddress = createChangeAddress(room);
   const authenticatePanel = createAuthenticatePanel(room);
   const oauth = createOAuth(room);
   return {
@@ -152,7 +152,7 @@ export function createAuth(deps: AuthDeps): Auth {
       find: guarded(administration.find),
       create: guarded(administration.create),
       edit: guarded(administration.edit),
-      changeStanding: guarded(administration.changeStanding),
+      changeStatusOrRole: guarded(administration.changeStatusOrRole),
       changeQuota: guarded(administration.changeQuota),
       delete: guarded(administration.delete),
       revokeLinks: guarded(administration.revokeLinks),
@@ -176,9 +176,9 @@ export function createAuth(deps: AuthDeps): Auth {
     },
     mail: {
       address: {
-        sendCode: guarded(bindAddress.sendCode),
-        bind: guarded(bindAddress.bind),
-        unbind: guarded(bindAddress.unbind),
+        sendCode: guarded(changeAddress.sendCode),
+        bind: guarded(changeAddress.bind),
+        unbind: guarded(changeAddress.unbind),
       },
       test: createTryMail(room),
       stop: (graceMs) => room.outbox.stop(graceMs),

@@ -17,5 +17,5 @@ export { tryOidc } from './oauth/try-oidc.ts';
 export { findRelyingParty } from './passkeys/relying-party.ts';
 export type { SignedIn } from './sessions/describe-session.ts';
 export * from './types.ts';
-export { rootHasOtherWayIn } from './users/has-sign-in-method.ts';
+export { rootHasOtherSignInMethod } from './users/has-sign-in-method.ts';
 export type { AccessWatch } from './watch-access.ts';

@@ -15,7 +15,10 @@ export type PriceJudgement = {
 };
 
 /** What a change of a plugin means for the prices that are set. */
-export function judgeChange(rows: readonly PriceRecord[], { pluginKey, before, after }: PluginChange): PriceJudgement {
+export function checkPriceChange(
+  rows: readonly PriceRecord[],
+  { pluginKey, before, after }: PluginChange,
+): PriceJudgement {
   const own = rows.filter((row) => row.pluginKey === pluginKey || row.pluginKey === '*').sort(byKey);
   const priced = new Set(own.map(({ model }) => model));
   const lost = (model: string): boolean => (before?.models.includes(model) ?? false) && !after.models.includes(model);

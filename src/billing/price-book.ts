@@ -1,6 +1,6 @@
 import { applyNewest, type Clock, type Json, type JsonObject, type WatchCache } from '../kernel/index.ts';
 import type { PriceRecord, Store } from '../store/ports/index.ts';
-import { judgeChange, type PluginChange, type PriceJudgement } from './check-change.ts';
+import { checkPriceChange, type PluginChange, type PriceJudgement } from './check-change.ts';
 import { billingErrors } from './errors.ts';
 import { type PriceExpression, parsePriceExpression } from './price-expression.ts';
 
@@ -63,7 +63,7 @@ export function createPriceBook(deps: {
   return {
     load,
     all: () => rows,
-    judge: (change) => judgeChange(rows, change),
+    judge: (change) => checkPriceChange(rows, change),
     factKeysOf(expression) {
       const known = remembered.get(expression);
       if (known) return known;

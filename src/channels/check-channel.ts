@@ -46,11 +46,11 @@ export function checkName(name: string, former?: string): string {
   if (trimmed === '' || [...trimmed].length > MAX_NAME) {
     throw invalid('name', `name must have 1 to ${MAX_NAME} characters.`);
   }
-  requireVisible('name', trimmed, [former]);
+  rejectHiddenCharacters('name', trimmed, [former]);
   return trimmed;
 }
 
-function requireVisible(param: string, name: string, former: readonly (string | undefined)[]): void {
+function rejectHiddenCharacters(param: string, name: string, former: readonly (string | undefined)[]): void {
   if (hasHiddenCharacters(name) && !former.includes(name)) throw invalid(param, `${param}: ${HIDDEN_CHARACTERS_RULE}`);
 }
 
@@ -88,7 +88,7 @@ export function checkNames(param: 'models' | 'groups', values: string[], former:
   if (trimmed.length > MAX_MODELS) throw invalid(param, `${param} may have at most ${MAX_MODELS} entries.`);
   if (trimmed.some((value) => value === '')) throw invalid(param, `${param} must not contain an empty entry.`);
   if (new Set(trimmed).size !== trimmed.length) throw invalid(param, `${param} names an entry twice.`);
-  for (const name of trimmed) requireVisible(param, name, former);
+  for (const name of trimmed) rejectHiddenCharacters(param, name, former);
   return trimmed;
 }
 

@@ -6,7 +6,7 @@ import type { Clock, Logger } from '../kernel/index.ts';
 import type { Marketplace, PluginService } from '../plugins/index.ts';
 import type { Tasks } from '../tasks/index.ts';
 import { openUploads } from './bodies/open-uploads.ts';
-import { createUploadRoom } from './bodies/upload-budget.ts';
+import { createUploadBudget } from './bodies/upload-budget.ts';
 import { describeApi, openApiRoutes } from './openapi/openapi.ts';
 import { createHealth, type ReadinessChecks } from './operator/health.ts';
 import { createMetricsRoute, type Metrics } from './operator/metrics.ts';
@@ -22,7 +22,7 @@ import { marketplaceRoutes } from './panel-api/marketplace.ts';
 import { oauthRoutes } from './panel-api/oauth.ts';
 import { oauthProviderRoutes } from './panel-api/oauth-providers.ts';
 import { type OperationDeps, operationRoutes } from './panel-api/operation.ts';
-import { type OptionDesk, type OptionTests, optionRoutes } from './panel-api/options.ts';
+import { type OptionTests, optionRoutes, type SettingsService } from './panel-api/options.ts';
 import { passkeyRoutes } from './panel-api/passkeys.ts';
 import { personalTokenRoutes } from './panel-api/personal-token.ts';
 import { playgroundRoutes } from './panel-api/playground.ts';
@@ -72,7 +72,7 @@ export type HttpDeps = {
   /** Every model that a plugin has or a channel lists. */
   offeredModels: () => OfferedModel[];
   tasks: Tasks;
-  options: OptionDesk;
+  options: SettingsService;
   optionTests: OptionTests;
   records: RecordsSource & { addAudit(row: AuditRow): Promise<void> };
   publicSettings: OperationDeps['publicSettings'];
@@ -115,7 +115,7 @@ export function createHttpApp(deps: HttpDeps): HttpApp {
     maxFileBytes,
     uploads: openUploads({
       folder: deps.config.uploadsFolder,
-      room: createUploadRoom({ nodeBytes: NODE_FILES * maxFileBytes, userBytes: USER_FILES * maxFileBytes }),
+      room: createUploadBudget({ nodeBytes: NODE_FILES * maxFileBytes, userBytes: USER_FILES * maxFileBytes }),
       logger,
     }),
     heartbeatMs: deps.config.heartbeatMs,

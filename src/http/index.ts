@@ -10,12 +10,12 @@ export type { AttentionItem } from './panel-api/attention.ts';
 export type { PublicSettings } from './panel-api/operation.ts';
 export type {
   OptionChanged,
-  OptionDesk,
   OptionFault,
   OptionProof,
   OptionTestResult,
   OptionTests,
   OptionView,
+  SettingsService,
 } from './panel-api/options.ts';
 export type { SystemView } from './panel-api/system.ts';
 export type { Listening, ListenOptions } from './pipeline/listen.ts';

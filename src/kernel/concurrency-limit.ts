@@ -1,8 +1,8 @@
 /** A thing that only so many may do at once, by a name that stands for whoever shares the limit. */
-export type Place = { name: string; most: number };
+export type ConcurrencySlot = { name: string; most: number };
 
 /** Counts on this node who is at something at the same time. */
-export type Places<P extends Place> = {
+export type ConcurrencyLimit<P extends ConcurrencySlot> = {
   /** Takes all of `places` and gives a function that gives them back, once; or names the first that is full, and takes none. */
   take(places: readonly P[]): { full: P } | { full?: undefined; leave: () => void };
   size(): number;
@@ -12,7 +12,7 @@ export type Places<P extends Place> = {
  * What `open` gives, while a place is held: until the body has ended where that is a stream, whose end `open` must tell by its argument, else until it is
  * there.
  */
-export async function holdUntilSent<T extends { body: unknown }>(
+export async function holdSlotUntilSent<T extends { body: unknown }>(
   leave: () => void,
   open: (onStreamEnd: () => void) => Promise<T>,
 ): Promise<T> {
@@ -26,7 +26,7 @@ export async function holdUntilSent<T extends { body: unknown }>(
   }
 }
 
-export function createPlaces<P extends Place = Place>(): Places<P> {
+export function createConcurrencyLimit<P extends ConcurrencySlot = ConcurrencySlot>(): ConcurrencyLimit<P> {
   const counts = new Map<string, number>();
   const countOf = (name: string): number => counts.get(name) ?? 0;
 

@@ -5,7 +5,12 @@
 export { applyNewest } from './apply-newest.ts';
 export { createByteBuffer } from './byte-buffer.ts';
 export { type Clock, isoTime, systemClock } from './clock.ts';
-export { createPlaces, holdUntilSent, type Place, type Places } from './concurrency-limit.ts';
+export {
+  type ConcurrencyLimit,
+  type ConcurrencySlot,
+  createConcurrencyLimit,
+  holdSlotUntilSent,
+} from './concurrency-limit.ts';
 export {
   constantTimeEqual,
   createSecretBox,
@@ -21,7 +26,7 @@ export { AppError, defineErrors, type ErrorKind } from './errors.ts';
 export { createFairLimiter, type FairLimiter } from './fair-limiter.ts';
 export { createFairQueue, type FairQueue } from './fair-queue.ts';
 export { createJsonStringFinder, type FoundString } from './find-json-strings.ts';
-export { giveBack } from './free-chunk.ts';
+export { freeChunk } from './free-chunk.ts';
 export {
   escapeHiddenCharacters,
   escapeHiddenInJson,

@@ -4,10 +4,10 @@
  */
 import { readSync, writeSync } from 'node:fs';
 import { confineProcess } from './child/confine-process.ts';
-import { createGuests, type Guests } from './child/guest-cache.ts';
+import { createGuestCache, type GuestCache } from './child/guest-cache.ts';
 import { loadEngine } from './child/load-engine.ts';
 import type { Answer } from './child/open-guest.ts';
-import { releaseProgram } from './child/release-unused-pages.ts';
+import { releaseUnusedPages } from './child/release-unused-pages.ts';
 import {
   createFrameReader,
   encodeFrame,
@@ -31,14 +31,14 @@ const TOGETHER_LENGTH = 65_536;
 export async function runSandboxChild(): Promise<never> {
   const fuse = confineProcess();
   const monotonicMs = () => performance.now();
-  const guests = createGuests(await loadEngine(), monotonicMs);
+  const guests = createGuestCache(await loadEngine(), monotonicMs);
   const reader = createFrameReader();
   const buffer = Buffer.allocUnsafe(READ_BYTES);
   await warmUp(guests);
   const hello: Hello = { ready: true };
   send(encodeFrame(JSON.stringify(hello), ''));
   // Not before: the start of the gateway waits for this message.
-  releaseProgram();
+  releaseUnusedPages();
 
   for (;;) {
     for (const frame of reader.push(receive(buffer))) {
@@ -66,7 +66,7 @@ export async function runSandboxChild(): Promise<never> {
 
 /** Several calls, each from the loaded state. */
 async function runEach(
-  guests: Guests,
+  guests: GuestCache,
   { lengths = [], ...request }: HookRequest,
   source: string | undefined,
   args: string,
@@ -94,7 +94,7 @@ async function runEach(
 }
 
 /** The first guest of a process takes ten times as long as the next, while the engine is compiled: not at a caller's expense. */
-async function warmUp(guests: Guests): Promise<void> {
+async function warmUp(guests: GuestCache): Promise<void> {
   const limits = { maxResultBytes: 64, consoleBytes: 64, memoryBytes: 0, budgetMs: 60_000, nowMs: 0 };
   const request: HookRequest = { id: 0, sourceHash: '', path: ['warm'], ...limits };
   await guests.run(request, 'export function warm() { return 1 }', '[]');

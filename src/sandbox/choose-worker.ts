@@ -32,13 +32,17 @@ export function chooseWorker(job: Job, pool: Pool): Worker | undefined {
     }
   }
   if (calls >= limits.callsPerPlugin) return undefined;
-  if (idle && mayTakeIdle(job, pool)) return idle;
+  if (idle && canUseIdleWorker(job, pool)) return idle;
   // Ahead only where nobody else waits, and where another process is left for who comes next.
   return isOnlyPlugin && limits.processes > 1 && estimates.isQuick(job) ? ahead : undefined;
 }
 
 /** Whether any process may take a call at all: asked first, since looking for one costs a look at every owner who waits. */
-export const hasRoom = ({ workers, isOnlyPlugin, nowMs }: Pick<Pool, 'workers' | 'isOnlyPlugin' | 'nowMs'>): boolean =>
+export const hasFreeSlot = ({
+  workers,
+  isOnlyPlugin,
+  nowMs,
+}: Pick<Pool, 'workers' | 'isOnlyPlugin' | 'nowMs'>): boolean =>
   [...workers].some(
     (worker) => worker.state === 'ready' && (worker.running.length === 0 || (isOnlyPlugin && takesMore(worker, nowMs))),
   );
@@ -47,7 +51,10 @@ export const hasRoom = ({ workers, isOnlyPlugin, nowMs }: Pick<Pool, 'workers' |
  * Calls that have begun cannot be put aside for others: so no plugin and no owner gets the last process, but for a call that is not
  * known to be slow, of a plugin or an owner that holds none.
  */
-export function mayTakeIdle(job: Job, { workers, limits, estimates }: Pick<Pool, 'workers' | 'limits' | 'estimates'>) {
+export function canUseIdleWorker(
+  job: Job,
+  { workers, limits, estimates }: Pick<Pool, 'workers' | 'limits' | 'estimates'>,
+) {
   const share = Math.max(1, limits.processes - 1);
   const byOwner = heldByOwner(workers, job.owner);
   const byPlugin = [...workers].filter((worker) => worker.running[0]?.lane === job.lane).length;

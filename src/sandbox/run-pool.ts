@@ -1,5 +1,5 @@
 import { type Clock, createFairQueue, type FairQueue, type Logger } from '../kernel/index.ts';
-import { chooseWorker, hasRoom, heldByOwner, mayTakeIdle } from './choose-worker.ts';
+import { canUseIdleWorker, chooseWorker, hasFreeSlot, heldByOwner } from './choose-worker.ts';
 import { createCallEstimates } from './estimate-calls.ts';
 import { encodeFrame, type Frame, type Hello, type HookRequest, type Reply } from './frames.ts';
 import type { Job, PoolFailure, Worker } from './pool-types.ts';
@@ -135,7 +135,7 @@ export function createPool({ limits, command, clock, logger, onKill, runsAlone }
   }
 
   function pump(): void {
-    while (queue.size > 0 && hasRoom(placing())) {
+    while (queue.size > 0 && hasFreeSlot(placing())) {
       const next = queue.take(findWorker);
       if (!next) break;
       send(next.place, next.job);
@@ -206,7 +206,7 @@ export function createPool({ limits, command, clock, logger, onKill, runsAlone }
     if (closed || queue.size === 0) return;
     const now = clock.monotonicMs();
     const wantsOne = (job: Job) =>
-      now - job.queuedAt >= GROW_AFTER_MS && mayTakeIdle(job, { workers, limits, estimates });
+      now - job.queuedAt >= GROW_AFTER_MS && canUseIdleWorker(job, { workers, limits, estimates });
     if (queue.heads().some(wantsOne)) startSpare();
     pump();
   }

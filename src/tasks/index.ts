@@ -13,7 +13,7 @@ export type { Figures, ModelFigures } from './reports/read-figures.ts';
 export type { ChannelHealth } from './reports/read-health.ts';
 export type { ResponseAnswer } from './responses/create-response.ts';
 export { hasEnded, submittedObject, taskObject, videoObject } from './state/describe-task.ts';
-export type { RequestManner } from './submission/json-request.ts';
+export type { RequestOptions } from './submission/json-request.ts';
 export type { CallableModel, RequestSchema } from './submission/list-models.ts';
 export { createTasks, type TaskDetail, type TaskFilter, type Tasks } from './tasks.ts';
 export type { Caller, ClientRequest, ExtractedFiles, RequestBody, RequestFile, TaskLimits } from './types.ts';

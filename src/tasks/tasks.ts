@@ -1,5 +1,5 @@
 import type { Quote } from '../billing/index.ts';
-import { createFairLimiter, holdUntilSent, type JsonObject, userOwner } from '../kernel/index.ts';
+import { createFairLimiter, holdSlotUntilSent, type JsonObject, userOwner } from '../kernel/index.ts';
 import { describeHookFailure, renderVideo } from '../plugins/index.ts';
 import type {
   ChannelRecord,
@@ -9,17 +9,17 @@ import type {
   TaskEventRecord,
   TaskRecord,
 } from '../store/ports/index.ts';
-import { createDownloadGate } from './artifacts/limit-downloads.ts';
-import { createLinkGate } from './artifacts/limit-links.ts';
+import { createDownloadLimit } from './artifacts/limit-downloads.ts';
+import { createLinkLimit } from './artifacts/limit-links.ts';
 import { type Content, type ContentRequest, openArtifact } from './artifacts/open-artifact.ts';
 import { type ArtifactLink, openLinkedArtifact } from './artifacts/open-linked-artifact.ts';
 import { type ArtifactList, describeArtifacts } from './artifacts/read-artifacts.ts';
 import { taskErrors } from './errors.ts';
-import { createRepeatGate } from './idempotency/limit-repeats.ts';
+import { createRepeatLimit } from './idempotency/limit-repeats.ts';
 import { type SubmittedTask, submitOnce } from './idempotency/submit-once.ts';
 import { type OpenedNativeRoute, openNativeRoute } from './native/open-native-route.ts';
 import { followTask, type TaskEvent } from './observation/follow-task.ts';
-import { createObservationGate } from './observation/limit-observations.ts';
+import { createObservationLimit } from './observation/limit-observations.ts';
 import { createTaskWatchers } from './observation/watch-task.ts';
 import { createPollEngine, type PollEngine } from './polling/poll-engine.ts';
 import { createRelay, type Relay } from './relay/relay.ts';
@@ -30,7 +30,7 @@ import { retrieveResponse } from './responses/retrieve-response.ts';
 import { cancelTask } from './state/cancel-task.ts';
 import { renderedVideo, taskView, videoObject } from './state/describe-task.ts';
 import { ownTasks } from './state/own-tasks.ts';
-import { jsonRequest, type RequestManner } from './submission/json-request.ts';
+import { jsonRequest, type RequestOptions } from './submission/json-request.ts';
 import { type CallableModel, listModels } from './submission/list-models.ts';
 import { quoteRequest, type RequestToQuote } from './submission/quote-request.ts';
 import { retryTask } from './submission/retry-task.ts';
@@ -68,10 +68,10 @@ export type Tasks = {
     requestId: string,
     pluginKey: string,
     body: JsonObject,
-    manner: RequestManner,
+    manner: RequestOptions,
   ): Promise<SubmittedTask>;
   /** The caller's own ended task once more, as a new one. Throws `tasks.task_running`, `tasks.request_not_kept`. */
-  retry(caller: Caller, requestId: string, taskId: string, manner: RequestManner): Promise<SubmittedTask>;
+  retry(caller: Caller, requestId: string, taskId: string, manner: RequestOptions): Promise<SubmittedTask>;
   /** Every model that the caller may ask a plugin for. */
   models(caller: Caller): CallableModel[];
   /** What a request would be reserved for. Nothing is sent, written or charged. */
@@ -124,14 +124,14 @@ export type Tasks = {
 export function createTasks(services: TaskServices): Tasks {
   const { store, clock, logger, limits } = services;
   const watchers = createTaskWatchers({ store, clock, logger, ...limits });
-  const observations = createObservationGate(limits.observations);
+  const observations = createObservationLimit(limits.observations);
   const { node, address: user } = limits.links.downloads;
-  const downloads = createDownloadGate({ node, user });
+  const downloads = createDownloadLimit({ node, user });
   const submissions = createFairLimiter({ slots: SUBMISSION_SLOTS[store.dialect], holdMs: SUBMISSION_HOLD_MS, clock });
-  const deps: TaskDeps = { ...services, watchers, observations, downloads, submissions, repeats: createRepeatGate() };
+  const deps: TaskDeps = { ...services, watchers, observations, downloads, submissions, repeats: createRepeatLimit() };
   const engine = createPollEngine(deps);
   const relay = createRelay(deps);
-  const links = createLinkGate(services, limits.links);
+  const links = createLinkLimit(services, limits.links);
 
   return {
     webhooks: createWebhooks(deps),
@@ -211,7 +211,7 @@ export function createTasks(services: TaskServices): Tasks {
 
     artifacts: (task) => describeArtifacts(deps, task),
     content: async (task, artifactKey, request) =>
-      holdUntilSent(deps.downloads.enter(task.userId, 'download'), (onStreamEnd) =>
+      holdSlotUntilSent(deps.downloads.enter(task.userId, 'download'), (onStreamEnd) =>
         openArtifact(deps, task, artifactKey, { ...request, onStreamEnd }),
       ),
 

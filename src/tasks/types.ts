@@ -4,10 +4,10 @@ import type { Clock, FairLimiter, Json, JsonObject, Logger, WatchCache } from '.
 import type { LoadedPlugin, Pin } from '../plugins/index.ts';
 import type { ApiKeyRecord, Counters, Store, TaskRecord, UserRecord } from '../store/ports/index.ts';
 import type { ServiceAccountTokens, Upstream } from '../upstream/index.ts';
-import type { DownloadGate } from './artifacts/limit-downloads.ts';
+import type { DownloadLimit } from './artifacts/limit-downloads.ts';
 import type { LinkLimits } from './artifacts/limit-links.ts';
-import type { RepeatGate } from './idempotency/limit-repeats.ts';
-import type { ObservationGate, ObservationLimits } from './observation/limit-observations.ts';
+import type { RepeatLimit } from './idempotency/limit-repeats.ts';
+import type { ObservationLimit, ObservationLimits } from './observation/limit-observations.ts';
 import type { TaskWatchers } from './observation/watch-task.ts';
 import type { WebhookServices } from './webhooks/webhooks.ts';
 
@@ -42,13 +42,13 @@ export type TaskDeps = TaskServices & {
   /** Who waits for a task on this node; told of every transition made here, after its commit. */
   watchers: TaskWatchers;
   /** Admits who waits for a task or streams it. */
-  observations: ObservationGate;
+  observations: ObservationLimit;
   /** Admits who downloads with an API key. */
-  downloads: DownloadGate;
+  downloads: DownloadLimit;
   /** Shares local work on submissions and quotes fairly among users; held by nobody while a vendor is asked. */
   submissions: FairLimiter;
   /** Admits repeats of an Idempotency-Key that wait for their first request. */
-  repeats: RepeatGate;
+  repeats: RepeatLimit;
 };
 
 /** What the engine is given. */

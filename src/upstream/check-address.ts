@@ -29,11 +29,11 @@ const IPV4_COMPATIBLE = ipaddr.IPv6.parseCIDR('::/96');
  * What a resolved address or a literal host is. An IPv6 address that carries an IPv4 address (mapped, NAT64, 6to4, SIIT) is
  * judged by that one. Whatever is not known to be public or private is forbidden, and so is a text that is no plain address.
  */
-export function judgeAddress(text: string): AddressVerdict {
+export function checkAddress(text: string): AddressVerdict {
   // A zone id (`fe80::1%eth0`) picks an interface: only link-local addresses have one.
   if (text.includes('%')) return 'forbidden';
-  if (ipaddr.IPv4.isValidFourPartDecimal(text)) return judgeIPv4(ipaddr.IPv4.parse(text));
-  if (ipaddr.IPv6.isValid(text)) return judgeIPv6(ipaddr.IPv6.parse(text));
+  if (ipaddr.IPv4.isValidFourPartDecimal(text)) return checkIPv4(ipaddr.IPv4.parse(text));
+  if (ipaddr.IPv6.isValid(text)) return checkIPv6(ipaddr.IPv6.parse(text));
   return 'forbidden';
 }
 
@@ -50,23 +50,23 @@ export function isInRanges(text: string, ranges: readonly string[]): boolean {
   });
 }
 
-function judgeIPv4(address: ipaddr.IPv4): AddressVerdict {
+function checkIPv4(address: ipaddr.IPv4): AddressVerdict {
   if (METADATA_ADDRESSES.has(address.toString())) return 'forbidden';
   return verdictOf(address.range());
 }
 
-function judgeIPv6(address: ipaddr.IPv6): AddressVerdict {
+function checkIPv6(address: ipaddr.IPv6): AddressVerdict {
   if (METADATA_ADDRESSES.has(address.toString())) return 'forbidden';
   const range = address.range();
   const bytes = address.toByteArray();
-  if (range === 'ipv4Mapped' || range === 'rfc6145' || address.match(NAT64)) return judgeEmbedded(bytes.slice(12));
-  if (range === '6to4') return judgeEmbedded(bytes.slice(2, 6));
+  if (range === 'ipv4Mapped' || range === 'rfc6145' || address.match(NAT64)) return checkEmbedded(bytes.slice(12));
+  if (range === '6to4') return checkEmbedded(bytes.slice(2, 6));
   if (range !== 'loopback' && address.match(IPV4_COMPATIBLE)) return 'forbidden';
   if (range === 'unicast' && !address.match(GLOBAL_IPV6)) return 'forbidden';
   return verdictOf(range);
 }
 
-const judgeEmbedded = (bytes: number[]): AddressVerdict => judgeIPv4(new ipaddr.IPv4(bytes));
+const checkEmbedded = (bytes: number[]): AddressVerdict => checkIPv4(new ipaddr.IPv4(bytes));
 
 function verdictOf(range: string): AddressVerdict {
   if (range === 'unicast') return 'public';

@@ -5,11 +5,11 @@
  */
 
 export { canonicalHost } from './canonical-host.ts';
-export { isInRanges, judgeAddress } from './check-address.ts';
+export { checkAddress, isInRanges } from './check-address.ts';
 export { isFieldValue, isHeaderName, isHostHeader, MAX_HEADERS } from './check-request.ts';
 export { createUpstream, type UpstreamOptions } from './create-upstream.ts';
 export type * from './mail-types.ts';
-export { type AskProvider, openProvider, type ProviderAnswer, type ProviderRequest } from './provider-requests.ts';
+export { type CallProvider, openProvider, type ProviderAnswer, type ProviderRequest } from './provider-requests.ts';
 export { createSendMail } from './send-mail.ts';
 export {
   createServiceAccountTokens,

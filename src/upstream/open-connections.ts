@@ -3,7 +3,7 @@ import http from 'node:http';
 import https from 'node:https';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
 import type { Logger } from '../kernel/index.ts';
-import { isInRanges, judgeAddress } from './check-address.ts';
+import { checkAddress, isInRanges } from './check-address.ts';
 import { AddressRefused } from './failures.ts';
 
 export type ResolvedAddress = { address: string; family: number };
@@ -131,7 +131,7 @@ export function refusedLiteral(
 }
 
 function isAllowed(address: string, mayBePrivate: boolean, privateRanges: readonly string[]): boolean {
-  const verdict = judgeAddress(address);
+  const verdict = checkAddress(address);
   return verdict === 'public' || (verdict === 'private' && (mayBePrivate || isInRanges(address, privateRanges)));
 }
 

@@ -1,7 +1,7 @@
 import { lookup as systemLookup } from 'node:dns/promises';
 import { connect, isIP, type Socket } from 'node:net';
 import { err, ok, type Result } from '../kernel/index.ts';
-import { judgeAddress } from './check-address.ts';
+import { checkAddress } from './check-address.ts';
 import { errorCode } from './failures.ts';
 import type { Resolve } from './open-connections.ts';
 
@@ -24,7 +24,7 @@ export async function resolveMailServer(
     return err({ permanent: false, message: `The name of the mail server could not be resolved (${found}).` });
   }
   const addresses = found.map(({ address }) => address);
-  if (addresses.some((address) => judgeAddress(address) === 'forbidden')) {
+  if (addresses.some((address) => checkAddress(address) === 'forbidden')) {
     return err({
       permanent: true,
       message: 'The mail server has a reserved address, which is closed to the gateway.',

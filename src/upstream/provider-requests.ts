@@ -16,7 +16,7 @@ export type ProviderAnswer = {
 };
 
 /** Asks a provider of identities or the like. A status of any kind is an answer. */
-export type AskProvider = (request: ProviderRequest) => Promise<Result<ProviderAnswer, UpstreamFailure>>;
+export type CallProvider = (request: ProviderRequest) => Promise<Result<ProviderAnswer, UpstreamFailure>>;
 
 /** What somebody at a login page waits for. */
 const PATIENCE_MS = 10_000;
@@ -32,7 +32,7 @@ export function openProvider(
   upstream: Upstream,
   configured: readonly string[],
   patienceMs: number = PATIENCE_MS,
-): AskProvider {
+): CallProvider {
   const signal = AbortSignal.timeout(patienceMs);
   const privateHosts = configured
     .filter((address) => URL.canParse(address))

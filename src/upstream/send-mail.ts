@@ -1,6 +1,6 @@
 import type SMTPConnection from 'nodemailer/lib/smtp-connection';
 import { redactSecrets, sanitizeMessage } from '../kernel/index.ts';
-import { judgeAddress } from './check-address.ts';
+import { checkAddress } from './check-address.ts';
 import type { MailFailure, MailOutcome, MailServer, MailStep, SendMail } from './mail-types.ts';
 import type { Resolve } from './open-connections.ts';
 import { openMailSocket, resolveMailServer } from './open-mail-socket.ts';
@@ -78,7 +78,7 @@ export function createSendMail(options: SendMailOptions = {}): SendMail {
       },
     });
     try {
-      const isPrivate = judgeAddress(address) === 'private';
+      const isPrivate = checkAddress(address) === 'private';
       await converse(connection, { server, isPrivate, written: written.value, wholeMs, done });
       connection.quit();
       return { steps };

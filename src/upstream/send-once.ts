@@ -3,7 +3,7 @@ import https from 'node:https';
 import type { Socket } from 'node:net';
 import { err, ok, type Result } from '../kernel/index.ts';
 import { abortedFailure, brokenFailure, connectFailure, failure, refused } from './failures.ts';
-import { giveReadMemoryBack } from './free-read-memory.ts';
+import { freeReadMemory } from './free-read-memory.ts';
 import type { Connections, Route } from './open-connections.ts';
 import type { UpstreamFailure, UpstreamRequest } from './types.ts';
 import type { Deadline, Deadlines } from './watch-deadlines.ts';
@@ -92,7 +92,7 @@ export function sendOnce(
   });
   request.on('socket', (assigned: Socket) => {
     socket = assigned;
-    giveReadMemoryBack(request, assigned);
+    freeReadMemory(request, assigned);
     if (request.reusedSocket || connections.isReady(socket)) awaitAnswer();
     else socket.once(route.secure ? 'secureConnect' : 'connect', awaitAnswer);
   });

@@ -9,9 +9,9 @@ import { describeRisks } from '../../src/app/options/describe-risks.ts';
 import { describeStatus } from '../../src/app/options/describe-status.ts';
 import { OPTION_KEYS, type OptionKey, ruleOf } from '../../src/app/options/option-catalogue.ts';
 import { readOptions } from '../../src/app/options/read-options.ts';
-import { createOptionDesk } from '../../src/app/options/settings-service.ts';
-import { rootHasOtherWayIn } from '../../src/auth/index.ts';
-import type { OptionDesk, OptionView } from '../../src/http/index.ts';
+import { createSettingsService } from '../../src/app/options/settings-service.ts';
+import { rootHasOtherSignInMethod } from '../../src/auth/index.ts';
+import type { OptionView, SettingsService } from '../../src/http/index.ts';
 import { createSecretBox, type Logger, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
 import { openAuth } from '../auth/harness.ts';
@@ -23,7 +23,7 @@ const SECRET = 'a crypto secret of the tests';
 const HOURS = 3_600_000;
 const NODE: NodeAddress = { trustedOrigin: '', listening: 'http://localhost:3000', isLoopback: true };
 
-type Node = { desk: OptionDesk; live: LiveOptions; status(): ReturnType<typeof describeStatus> };
+type Node = { desk: SettingsService; live: LiveOptions; status(): ReturnType<typeof describeStatus> };
 type NodeOptions = { secrets?: [string, ...string[]]; syncFrequencyMs?: number; logger?: Logger };
 
 const running: LiveOptions[] = [];
@@ -37,12 +37,12 @@ async function startNode(store: Store, options: NodeOptions = {}): Promise<Node>
   const live = createLiveOptions({ store, logger, secretBox, syncFrequencyMs: options.syncFrequencyMs ?? HOURS });
   running.push(live);
   await live.start();
-  const desk = createOptionDesk({
+  const desk = createSettingsService({
     store,
     secretBox,
     clock: systemClock,
     reload: () => live.reload(),
-    rootHasOtherWayIn: (tx, changed) => rootHasOtherWayIn(tx, authSettings(changed, NODE)),
+    rootHasOtherSignInMethod: (tx, changed) => rootHasOtherSignInMethod(tx, authSettings(changed, NODE)),
   });
   return { desk, live, status: () => describeStatus(live, authSettings(live, NODE), configuredAddress(live, NODE)) };
 }
@@ -54,20 +54,20 @@ type Changes = Partial<Record<OptionKey, string>>;
 const asList = (changes: Changes) => Object.entries(changes).map(([key, value]) => ({ key, value }));
 
 /** A change that must be taken; gives what it changed. */
-async function put(desk: OptionDesk, changes: Changes) {
+async function put(desk: SettingsService, changes: Changes) {
   const done = await desk.change(asList(changes));
   if (!done.ok) throw new Error(JSON.stringify(done.error));
   return done.value.changed;
 }
 
 /** A change that must be refused; gives the messages. */
-async function refused(desk: OptionDesk, changes: Changes): Promise<string[]> {
+async function refused(desk: SettingsService, changes: Changes): Promise<string[]> {
   const done = await desk.change(asList(changes));
   if (done.ok) throw new Error(`taken: ${JSON.stringify(changes)}`);
   return done.error.map(({ message }) => message);
 }
 
-const view = async (desk: OptionDesk, key: OptionKey): Promise<OptionView | undefined> =>
+const view = async (desk: SettingsService, key: OptionKey): Promise<OptionView | undefined> =>
   (await desk.list()).find((option) => option.key === key);
 
 describeEachStore(

@@ -1,11 +1,11 @@
 import { expect, test } from 'bun:test';
-import { createStopList } from '../../src/app/shutdown.ts';
+import { createShutdown } from '../../src/app/shutdown.ts';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 
 test('stops in the opposite order, once, and past a step that fails', async () => {
   const order: string[] = [];
   const failures: object[] = [];
-  const stops = createStopList({ ...silentLogger, error: (fields) => void failures.push(fields) }, systemClock);
+  const stops = createShutdown({ ...silentLogger, error: (fields) => void failures.push(fields) }, systemClock);
   stops.add('store', () => void order.push('store'));
   stops.add('sandbox', () => Promise.reject(new Error('broken')));
   stops.add('listener', async () => {

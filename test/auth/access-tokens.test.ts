@@ -6,7 +6,7 @@ import { createSecurityProofs } from '../../src/auth/proofs/security-proofs.ts';
 import type { SessionPrincipal } from '../../src/auth/require-session.ts';
 import { createAccessTokens } from '../../src/auth/tokens/access-tokens.ts';
 import { claimsToBeOurs } from '../../src/auth/tokens/panel-jwt.ts';
-import { createVerifiedMemory } from '../../src/auth/tokens/verified-token-cache.ts';
+import { createVerifiedTokenCache } from '../../src/auth/tokens/verified-token-cache.ts';
 import { type Clock, newUuid } from '../../src/kernel/index.ts';
 import { refusal } from './refusal.ts';
 import { createTestClock } from './test-clock.ts';
@@ -381,7 +381,7 @@ test('a string is one of our tokens by issuer, audience and type, valid or not',
 });
 
 test('the memory of verified tokens is bounded and drops the least recently used', () => {
-  const memory = createVerifiedMemory(2);
+  const memory = createVerifiedTokenCache(2);
   const claims = { ...subject, issuedAt: 1, expiresAt: 2 };
   memory.put('a', claims);
   memory.put('b', claims);

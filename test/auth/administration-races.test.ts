@@ -17,7 +17,7 @@ const NEW_PASSWORD = 'another long password';
 const WRITES: [name: string, write: (auth: Auth, caller: Caller, id: number) => Promise<unknown>][] = [
   ['edit', (auth, caller, id) => auth.administration.edit(caller, id, { remark: 'x' })],
   ['new password', (auth, caller, id) => auth.administration.edit(caller, id, { password: NEW_PASSWORD })],
-  ['disabling', (auth, caller, id) => auth.administration.changeStanding(caller, id, 'disable')],
+  ['disabling', (auth, caller, id) => auth.administration.changeStatusOrRole(caller, id, 'disable')],
   ['quota', (auth, caller, id) => auth.administration.changeQuota(caller, id, { mode: 'add', value: 5 })],
   ['reset', (auth, caller, id) => auth.administration.reset.passkeys(caller, id)],
   ['unbinding', (auth, caller, id) => auth.administration.reset.binding(caller, id, 'github')],
@@ -110,7 +110,7 @@ for (const dialect of DATABASES) {
         const { id } = await addUser(nodes.a.store);
         const outcomes = await Promise.allSettled([
           nodes.a.auth.administration.delete(callers[0], id),
-          nodes.b.auth.administration.changeStanding(callers[1], id, 'disable'),
+          nodes.b.auth.administration.changeStatusOrRole(callers[1], id, 'disable'),
           nodes.b.auth.administration.changeQuota(callers[1], id, { mode: 'override', value: 7 }),
           nodes.b.auth.administration.edit(callers[1], id, { email: `late-${id}@example.org` }),
         ]);
@@ -156,7 +156,7 @@ for (const dialect of DATABASES) {
         const caller = await sessionOf(nodes.b.auth, admin);
         const target = await addUser(nodes.a.store);
         let demoted = false;
-        const demotion = nodes.a.auth.administration.changeStanding(root, admin.id, 'demote').then(() => {
+        const demotion = nodes.a.auth.administration.changeStatusOrRole(root, admin.id, 'demote').then(() => {
           demoted = true;
         });
         const writes = Array.from({ length: 20 }, async (_, i) => {

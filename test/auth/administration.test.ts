@@ -198,8 +198,8 @@ for (const dialect of RULE_DATABASES) {
     });
 
     describe('standing', () => {
-      const change = (id: number, action: Parameters<Auth['administration']['changeStanding']>[2]) =>
-        auth.administration.changeStanding(root, id, action);
+      const change = (id: number, action: Parameters<Auth['administration']['changeStatusOrRole']>[2]) =>
+        auth.administration.changeStatusOrRole(root, id, action);
 
       test('a disabled user is out with everything; enabled again, token and keys work and no old session does', async () => {
         const held = await collect(user);
@@ -334,7 +334,7 @@ for (const dialect of RULE_DATABASES) {
       for (const again of [
         () => auth.administration.delete(root, user.id),
         () => auth.administration.edit(root, user.id, { remark: 'x' }),
-        () => auth.administration.changeStanding(root, user.id, 'enable'),
+        () => auth.administration.changeStatusOrRole(root, user.id, 'enable'),
         () => auth.administration.changeQuota(root, user.id, { mode: 'override', value: 0 }),
         () => auth.administration.reset.personalToken(root, user.id),
       ]) {

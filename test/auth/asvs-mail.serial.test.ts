@@ -8,7 +8,7 @@ import { type Backdoor, openBackdoor } from '../support/backdoor.ts';
 import { type Answer, ask, type Gateway, ROOT, setUp, startGateway } from '../support/gateway.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';
 import { startMailServer, type TestMailServer } from '../support/smtp.ts';
-import { judgeDifferences } from './judge-times.ts';
+import { summarizeDifferences } from './judge-times.ts';
 
 setDefaultTimeout(300_000);
 
@@ -133,7 +133,7 @@ for (const database of ['SQLite', 'PostgreSQL'] as const) {
           }
           expect(seen.size).toBe(1);
           expect([...seen][0]).toStartWith(String(status));
-          const verdict = judgeDifferences(differences, 0.25);
+          const verdict = summarizeDifferences(differences, 0.25);
           if (verdict === undefined) return;
           rounds.push(verdict);
         }

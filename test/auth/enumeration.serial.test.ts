@@ -5,7 +5,7 @@ import { AppError } from '../../src/kernel/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
 import { RULE_DATABASES } from '../support/databases.ts';
 import { addUser, hashOfGateway, openTestStore } from './harness.ts';
-import { judgeDifferences } from './judge-times.ts';
+import { summarizeDifferences } from './judge-times.ts';
 import { mailSettings, newOrigin, newPerson, openMailAuth } from './mail-harness.ts';
 
 /** Pairs that are measured, alternating, so that what the machine does besides falls on both alike. */
@@ -119,7 +119,7 @@ for (const dialect of RULE_DATABASES) {
             differences.push(ms.known - ms.unknown);
           }
           expect([...seen]).toHaveLength(1);
-          const verdict = judgeDifferences(differences);
+          const verdict = summarizeDifferences(differences);
           if (verdict === undefined) return;
           rounds.push(verdict);
         }

@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test';
-import { createGate } from '../../src/auth/limits/limit-password-hashing.ts';
+import { createQueueLimit } from '../../src/auth/limits/limit-password-hashing.ts';
 import { refusal } from './refusal.ts';
 
 test('flood: who comes when the queue is full is told to come back, and nothing of his begins', async () => {
-  const gate = createGate(1, 2);
+  const gate = createQueueLimit(1, 2);
   const begun: number[] = [];
   const ends: (() => void)[] = [];
   const enter = (number: number) =>

@@ -1,5 +1,5 @@
 /** `undefined` when the differences of pairs in milliseconds are noise, else what they show. `least` is what nobody could measure. */
-export function judgeDifferences(differences: number[], least = 0.1): string | undefined {
+export function summarizeDifferences(differences: number[], least = 0.1): string | undefined {
   const middle = median(differences);
   const spread = median(differences.map((difference) => Math.abs(difference - middle)));
   // The standard error of a median, of a spread that is told by the median of deviations.

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { addressKey } from '../../src/auth/limits/address-key.ts';
 import { createGuessLimit } from '../../src/auth/limits/limit-guesses.ts';
-import { createGate } from '../../src/auth/limits/limit-password-hashing.ts';
+import { createQueueLimit } from '../../src/auth/limits/limit-password-hashing.ts';
 import { createRequestLimit } from '../../src/auth/limits/limit-requests.ts';
 import { createMemoryCounters } from '../../src/store/index.ts';
 import { at } from '../support/deciding-ip.ts';
@@ -109,7 +109,7 @@ describe('the limit of guesses', () => {
 });
 
 test('a gate keeps its width and its order, and a failure gives its place away', async () => {
-  const gate = createGate(3);
+  const gate = createQueueLimit(3);
   const order: number[] = [];
   let running = 0;
   let most = 0;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { composeMail } from '../../src/auth/mail/compose-mail.ts';
 import type { MailContent } from '../../src/auth/mail/mail-texts.ts';
-import { createOutbox, type Letter } from '../../src/auth/mail/outbox.ts';
+import { createOutbox, type OutgoingMail } from '../../src/auth/mail/outbox.ts';
 import { pickLanguage } from '../../src/auth/mail/pick-language.ts';
 import { systemClock } from '../../src/kernel/index.ts';
 import type { Mail, MailOutcome } from '../../src/upstream/index.ts';
@@ -9,7 +9,7 @@ import { recordingLogger } from '../http/kit-harness.ts';
 import { until } from '../support/until.ts';
 import { mailSettings } from './mail-harness.ts';
 
-const letter = (change: Partial<Letter> = {}): Letter => ({
+const letter = (change: Partial<OutgoingMail> = {}): OutgoingMail => ({
   to: 'you@example.net',
   language: 'en',
   content: { kind: 'verify', code: '12345678', minutes: 10 },

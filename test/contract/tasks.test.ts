@@ -382,12 +382,12 @@ function suite(opened: () => OpenedStore): void {
       if (task.taskId === ended.taskId) await store.tasks.advance(leaseOf(task), { status: 'FAILURE' }, 3_600_000);
       else await store.tasks.advance(leaseOf(task), {}, waits.get(task.taskId) ?? 0);
     }
-    expect(await store.tasks.hasten(330_000)).toBe(1);
+    expect(await store.tasks.pullForwardDueTimes(330_000)).toBe(1);
     const due = (await store.tasks.claimDue({ ...claim, owner: 'near' })).map(({ taskId }) => taskId);
     expect(due).toContain(far.taskId);
     expect(due).not.toContain(near.taskId);
     expect(due).not.toContain(ended.taskId);
-    expect(await store.tasks.hasten(330_000)).toBe(0);
+    expect(await store.tasks.pullForwardDueTimes(330_000)).toBe(0);
   });
 
   test('a node that stops gives back its polls, and its submissions only when told', async () => {

@@ -3,12 +3,12 @@ import { expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { openUploads } from '../../src/http/bodies/open-uploads.ts';
 import { readClientRequest } from '../../src/http/bodies/read-client-request.ts';
-import { createUploadRoom } from '../../src/http/bodies/upload-budget.ts';
+import { createUploadBudget } from '../../src/http/bodies/upload-budget.ts';
 import { AppError, silentLogger } from '../../src/kernel/index.ts';
 import { temporaryFolder } from '../support/gateway.ts';
 
 const MAX_FILE_BYTES = 64 * 1024 * 1024;
-const room = createUploadRoom({ nodeBytes: Number.POSITIVE_INFINITY, userBytes: Number.POSITIVE_INFINITY });
+const room = createUploadBudget({ nodeBytes: Number.POSITIVE_INFINITY, userBytes: Number.POSITIVE_INFINITY });
 const uploads = openUploads({ folder: join(temporaryFolder(), 'uploads'), room, logger: silentLogger }).of(null);
 const FORM = 'application/x-www-form-urlencoded';
 

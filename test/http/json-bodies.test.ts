@@ -7,7 +7,7 @@ import { BODY_LIMITS } from '../../src/http/bodies/body-limits.ts';
 import { createFileExtractor } from '../../src/http/bodies/extract-files.ts';
 import { openUploads } from '../../src/http/bodies/open-uploads.ts';
 import { readClientRequest, readRelayableRequest } from '../../src/http/bodies/read-client-request.ts';
-import { createUploadRoom } from '../../src/http/bodies/upload-budget.ts';
+import { createUploadBudget } from '../../src/http/bodies/upload-budget.ts';
 import { AppError, silentLogger } from '../../src/kernel/index.ts';
 import type { ClientRequest } from '../../src/tasks/index.ts';
 import { restoreFiles } from '../../src/tasks/vendor/restore-files.ts';
@@ -19,7 +19,7 @@ const MAX_FILE_BYTES = 8 * MIB;
 const RUNS = { seed: 20_261_122, numRuns: 60 };
 
 let onDisk = 0;
-const endless = createUploadRoom({ nodeBytes: Number.POSITIVE_INFINITY, userBytes: Number.POSITIVE_INFINITY });
+const endless = createUploadBudget({ nodeBytes: Number.POSITIVE_INFINITY, userBytes: Number.POSITIVE_INFINITY });
 const room = {
   take(user: number | null, bytes: number) {
     endless.take(user, bytes);

@@ -4,7 +4,7 @@ import { Elysia, t } from 'elysia';
 import type { ApiPrincipal, PanelPrincipal } from '../../src/auth/index.ts';
 import { openUploads } from '../../src/http/bodies/open-uploads.ts';
 import { readBody } from '../../src/http/bodies/read-body.ts';
-import { createUploadRoom } from '../../src/http/bodies/upload-budget.ts';
+import { createUploadBudget } from '../../src/http/bodies/upload-budget.ts';
 import { createHealth, type ReadinessChecks } from '../../src/http/operator/health.ts';
 import { createMetrics, createMetricsRoute } from '../../src/http/operator/metrics.ts';
 import { createSessionCookies } from '../../src/http/panel-api/session-cookies.ts';
@@ -96,7 +96,7 @@ export function openKit(options: KitOptions = {}) {
         maxFileBytes: 64 * 1024 * 1024,
         uploads: openUploads({
           folder: join(temporaryFolder(), 'uploads'),
-          room: createUploadRoom({ nodeBytes: Number.POSITIVE_INFINITY, userBytes: Number.POSITIVE_INFINITY }),
+          room: createUploadBudget({ nodeBytes: Number.POSITIVE_INFINITY, userBytes: Number.POSITIVE_INFINITY }),
           logger,
         }),
       },

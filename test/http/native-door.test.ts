@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { panelManifest } from '../../build/panel/manifest.gen.ts';
 import { openUploads } from '../../src/http/bodies/open-uploads.ts';
-import { createUploadRoom } from '../../src/http/bodies/upload-budget.ts';
+import { createUploadBudget } from '../../src/http/bodies/upload-budget.ts';
 import { createNativeRoutes } from '../../src/http/v1/native-routes.ts';
 import { AppError, silentLogger } from '../../src/kernel/index.ts';
 import { reservedBy } from '../../src/plugins/routes/route-paths.ts';
@@ -46,7 +46,7 @@ const app = openKit({
     tasks: greedy as Tasks,
     uploads: openUploads({
       folder: temporaryFolder(),
-      room: createUploadRoom({ nodeBytes: 1_000_000, userBytes: 1_000_000 }),
+      room: createUploadBudget({ nodeBytes: 1_000_000, userBytes: 1_000_000 }),
       logger: silentLogger,
     }),
     maxFileBytes: 1024,

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { type Listening, listen } from '../../src/http/pipeline/listen.ts';
-import { passChunks } from '../../src/http/v1/stream-chunks.ts';
+import { streamChunks } from '../../src/http/v1/stream-chunks.ts';
 import type { Upstream } from '../../src/upstream/index.ts';
 import {
   type Exchange,
@@ -111,7 +111,7 @@ for (const secure of [false, true]) {
         const path = new URL(url).pathname;
         const response = await open(path, range ? { range } : {}, signal);
         const stallMs = path === '/endless' ? STALL_MS : PATIENCE_MS;
-        return new Response(passChunks(response.stream(), stallMs), { status: response.status });
+        return new Response(streamChunks(response.stream(), stallMs), { status: response.status });
       };
       server = listen(serve, { host: '127.0.0.1', port: 0 });
       const tls = { certFile: certificateFile('server-cert'), keyFile: certificateFile('server-key') };
@@ -155,7 +155,7 @@ for (const secure of [false, true]) {
 
     test.each(Object.keys(expected))('%s reaches fast and slow clients whole', async (path) => {
       for (const pauseMs of [0, 1, 0]) expect(await hashOf(path, pauseMs)).toBe(expected[path] ?? '');
-      const memory = await new Response(passChunks((await open('/length')).stream(), PATIENCE_MS)).bytes();
+      const memory = await new Response(streamChunks((await open('/length')).stream(), PATIENCE_MS)).bytes();
       expect(sha256(memory)).toBe(expected['/length'] ?? '');
     });
 

@@ -1,11 +1,11 @@
 import { expect, test } from 'bun:test';
 import { join } from 'node:path';
 import { openUploads } from '../../src/http/bodies/open-uploads.ts';
-import { createUploadRoom } from '../../src/http/bodies/upload-budget.ts';
+import { createUploadBudget } from '../../src/http/bodies/upload-budget.ts';
 import { silentLogger } from '../../src/kernel/index.ts';
 import { temporaryFolder } from '../support/gateway.ts';
 
-const room = createUploadRoom({ nodeBytes: Number.POSITIVE_INFINITY, userBytes: Number.POSITIVE_INFINITY });
+const room = createUploadBudget({ nodeBytes: Number.POSITIVE_INFINITY, userBytes: Number.POSITIVE_INFINITY });
 const uploads = openUploads({ folder: join(temporaryFolder(), 'uploads'), room, logger: silentLogger }).of(null);
 const SIZE = 1024 * 1024;
 

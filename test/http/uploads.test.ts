@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { Elysia } from 'elysia';
 import { openUploads, type UploadFolder } from '../../src/http/bodies/open-uploads.ts';
 import { readClientRequest } from '../../src/http/bodies/read-client-request.ts';
-import { createUploadRoom } from '../../src/http/bodies/upload-budget.ts';
+import { createUploadBudget } from '../../src/http/bodies/upload-budget.ts';
 import { type Listening, listen } from '../../src/http/pipeline/listen.ts';
 import { silentLogger } from '../../src/kernel/index.ts';
 import type { ClientRequest } from '../../src/tasks/index.ts';
@@ -21,7 +21,7 @@ const sha256 = (bytes: string | Uint8Array) => createHash('sha256').update(bytes
 
 /** Room for one file of the largest size and a little more for each user, for two of them at once. */
 const USER_BYTES = CAP + MIB;
-const room = createUploadRoom({ userBytes: USER_BYTES, nodeBytes: 2 * CAP });
+const room = createUploadBudget({ userBytes: USER_BYTES, nodeBytes: 2 * CAP });
 
 let server: Listening;
 let uploads: UploadFolder;

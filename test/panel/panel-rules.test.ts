@@ -3,12 +3,12 @@ import { readFileSync } from 'node:fs';
 import { Glob } from 'bun';
 import { isFirstText } from '../../scripts/build-panel.ts';
 import en from '../../src/panel/i18n/en.json';
-import { objectToPassword, objectToUsername } from '../../src/panel/pages/setup/check-account.ts';
+import { passwordFault, usernameFault } from '../../src/panel/pages/setup/check-account.ts';
 import { readSetupToken } from '../../src/panel/pages/setup/read-setup-token.ts';
 import { describeDevice } from '../../src/panel/session/describe-device.ts';
 import { safeRedirect } from '../../src/panel/session/safe-redirect.ts';
 import { chooseMark } from '../../src/panel/ui/data/plugin-mark.ts';
-import { stillToCome } from '../../src/panel/ui/still-to-come.ts';
+import { laterValues } from '../../src/panel/ui/still-to-come.ts';
 
 const languages = await Promise.all(
   [...new Glob('*.json').scanSync(`${import.meta.dir}/../../src/panel/i18n`)].map(async (file) => {
@@ -86,16 +86,16 @@ describe('set-up link', () => {
 
 describe('account rules', () => {
   test.each(['root', 'a', 'A.b_c-9', 'x'.repeat(32)])('name %p is fine', (name) =>
-    expect(objectToUsername(name)).toBeNull(),
+    expect(usernameFault(name)).toBeNull(),
   );
   test.each(['', 'x'.repeat(33), 'two words', 'é', 'a/b'])('name %p is not', (name) =>
-    expect(objectToUsername(name)).not.toBeNull(),
+    expect(usernameFault(name)).not.toBeNull(),
   );
   test('passwords have 8 to 128 characters, counted as people count them', () => {
-    expect(objectToPassword('1234567')).toBe('setup.passwordTooShort');
-    expect(objectToPassword('12345678')).toBeNull();
-    expect(objectToPassword('密'.repeat(8))).toBeNull();
-    expect(objectToPassword('x'.repeat(129))).toBe('setup.passwordTooLong');
+    expect(passwordFault('1234567')).toBe('setup.passwordTooShort');
+    expect(passwordFault('12345678')).toBeNull();
+    expect(passwordFault('密'.repeat(8))).toBeNull();
+    expect(passwordFault('x'.repeat(129))).toBe('setup.passwordTooLong');
   });
 });
 
@@ -107,7 +107,7 @@ test.each([
   [['', 'a', ''], '', ['']],
   [['a', 'ab'], '', null],
 ])('of what was typed and told (%p), %p comes back: %p may still come', (told, value, left) =>
-  expect(stillToCome(told, value)).toEqual(left),
+  expect(laterValues(told, value)).toEqual(left),
 );
 
 test('devices are named by browser and system', () => {

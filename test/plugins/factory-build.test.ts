@@ -2,7 +2,7 @@ import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { judgeFactory, renderFactory } from '../../scripts/build-factory.ts';
+import { checkFactory, renderFactory } from '../../scripts/build-factory.ts';
 import type { Sandbox } from '../../src/sandbox/index.ts';
 import { demoSource, judged, makeService, openTestStore, pluginSource, startSandbox, VIDEO_HOOKS } from './support.ts';
 
@@ -18,7 +18,7 @@ afterAll(async () => {
 const claim = { protocols: ['proto_video'] };
 
 test('a factory plugin that breaks a rule is named with its file and all its faults', async () => {
-  const { plugins, faults } = await judgeFactory(
+  const { plugins, faults } = await checkFactory(
     [
       { name: 'good.js', source: pluginSource({ key: 'good' }) },
       { name: 'meta.js', source: pluginSource({ key: 'bad', models: [], colour: 1 }) },
@@ -36,7 +36,7 @@ test('a factory plugin that breaks a rule is named with its file and all its fau
 });
 
 test('factory plugins that claim the same, or bear the same key, are named', async () => {
-  const { faults } = await judgeFactory(
+  const { faults } = await checkFactory(
     [
       { name: 'one.js', source: pluginSource({ key: 'one', ...claim }, VIDEO_HOOKS) },
       { name: 'two.js', source: pluginSource({ key: 'two', ...claim }, VIDEO_HOOKS) },

@@ -1,6 +1,6 @@
 /** The reader of marketplace indexes, entry by entry: what it takes, what it skips and why, what it hides. */
 import { describe, expect, test } from 'bun:test';
-import { judgeState } from '../../src/plugins/marketplace/install-state.ts';
+import { installState } from '../../src/plugins/marketplace/install-state.ts';
 import { indexLocation, parseMarketSources } from '../../src/plugins/marketplace/market-sources.ts';
 import { newestVersion } from '../../src/plugins/marketplace/order-versions.ts';
 import { readIndex } from '../../src/plugins/marketplace/read-index.ts';
@@ -319,7 +319,7 @@ describe('install states', () => {
     ['the same number with another build', has('2.0.0+own', 'own'), [], 'diverged'],
     ['the latest stored with another source', has('1.0.0', 'old'), [has('2.0.0', 'mine')], 'diverged'],
   ] as const)('%s', (_name, installed, stored, state) => {
-    expect(judgeState(offered, installed, installed ? [installed, ...stored] : [])).toBe(state);
+    expect(installState(offered, installed, installed ? [installed, ...stored] : [])).toBe(state);
   });
 
   test('the newest release stands before pre-releases', () => {

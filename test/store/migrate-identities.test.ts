@@ -2,12 +2,12 @@ import { afterAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { sha256Hex } from '../../src/kernel/index.ts';
 import { migrateStore, openStore } from '../../src/store/index.ts';
 import { openRaw } from '../contract/open-raw.ts';
-import { addOldUser, anOldDatabase, createPlaces, type Setup } from './old-database.ts';
+import { addOldUser, anOldDatabase, createConcurrencyLimit, type Setup } from './old-database.ts';
 
 // Many small steps on a disk, and on a server, that others use too.
 setDefaultTimeout(120_000);
 
-const places = createPlaces();
+const places = createConcurrencyLimit();
 afterAll(places.clear);
 
 async function claimsOf(setup: Setup): Promise<string[]> {

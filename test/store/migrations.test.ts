@@ -6,12 +6,12 @@ import { migrations } from '../../migrations/index.ts';
 import { sha256Hex } from '../../src/kernel/index.ts';
 import { migrateStore, openStore } from '../../src/store/index.ts';
 import { openRaw, type Raw } from '../contract/open-raw.ts';
-import { addOldUser, anOldDatabase, createPlaces, type Setup } from './old-database.ts';
+import { addOldUser, anOldDatabase, createConcurrencyLimit, type Setup } from './old-database.ts';
 
 // Many small steps on a disk, and on a server, that others use too.
 setDefaultTimeout(120_000);
 
-const places = createPlaces();
+const places = createConcurrencyLimit();
 afterAll(places.clear);
 const { setUp } = places;
 

@@ -11,8 +11,8 @@ import { testDatabaseUrl } from '../support/postgres.ts';
 
 export type Setup = Parameters<typeof openStore>[0];
 
-/** Places for databases, and a function that takes them away. */
-export function createPlaces() {
+/** ConcurrencyLimit for databases, and a function that takes them away. */
+export function createConcurrencyLimit() {
   const folders: string[] = [];
   return {
     async setUp(dialect: 'sqlite' | 'postgres'): Promise<Setup> {

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
-import { createGroupWriter } from '../../src/store/drivers/group-commit.ts';
+import { createGroupCommit } from '../../src/store/drivers/group-commit.ts';
 import { createTransactionGuard } from '../../src/store/drivers/guard-transactions.ts';
 import { migrateStore, openStore } from '../../src/store/index.ts';
 import { until } from '../support/until.ts';
@@ -131,7 +131,7 @@ test('a commit that fails rejects the whole group and leaves nothing of it; the 
   // A deferred constraint fails at the commit and not before.
   file.run('pragma foreign_keys = on; create table a (id integer primary key);');
   file.run('create table b (a integer references a (id) deferrable initially deferred)');
-  const writer = createGroupWriter(file);
+  const writer = createGroupCommit(file);
   const insert = (text: string) => writer.submit(async () => void file.run(text), true);
   const group = await Promise.allSettled([
     insert('insert into a values (1)'),
@@ -164,7 +164,7 @@ test('works that wait together share one commit, at most 64 of them', async () =
       return typeof value === 'function' ? value.bind(target) : value;
     },
   });
-  const writer = createGroupWriter(counted);
+  const writer = createGroupCommit(counted);
   await Promise.all(
     Array.from({ length: 130 }, (_, i) =>
       writer.submit(async () => void file.run(`insert into a values (${i})`), true),
@@ -181,7 +181,7 @@ test('a work that never ends is given up, undone, and holds up nobody for long',
   const file = new SqliteFile(':memory:');
   file.run('create table a (id integer primary key)');
   const guard = createTransactionGuard(50);
-  const writer = createGroupWriter(file);
+  const writer = createGroupCommit(file);
   const stuck = writer.submit(
     () =>
       guard.run({ open: true, failure: undefined }, async () => {

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'bun:test';
 import { readConfig } from '../../src/app/config/config.ts';
-import { receiverList } from '../../src/app/config/webhook-receivers.ts';
+import { webhookReceivers } from '../../src/app/config/webhook-receivers.ts';
 import { shownUrl } from '../../src/tasks/index.ts';
 import { createCallbackUrls } from '../../src/tasks/webhooks/callback-urls.ts';
 
 const allowing = (list: string) => {
-  const read = receiverList.parse(list);
+  const read = webhookReceivers.parse(list);
   if (!read.ok) throw new Error(read.error);
   return createCallbackUrls(read.value);
 };
@@ -108,7 +108,7 @@ describe('where they may go with it', () => {
 
 describe('WEBHOOK_ALLOWED_HOSTS', () => {
   test('is read into names and canonical ranges', () => {
-    expect(receiverList.parse('Hooks.LAN,10.1.2.3/8, ::ffff:192.168.0.0/112,10.1.2.3/8')).toEqual({
+    expect(webhookReceivers.parse('Hooks.LAN,10.1.2.3/8, ::ffff:192.168.0.0/112,10.1.2.3/8')).toEqual({
       ok: true,
       value: { names: ['hooks.lan'], ranges: ['10.1.2.3/8', '192.168.0.0/16'] },
     });
@@ -135,7 +135,7 @@ describe('WEBHOOK_ALLOWED_HOSTS', () => {
     ['everything', '0.0.0.0/0', 'never called'],
     ['everything over IPv6', '::/0', 'never called'],
   ])('refuses %s', (_name, list, why) => {
-    expect(receiverList.parse(list)).toEqual({ ok: false, error: expect.stringContaining(why) });
+    expect(webhookReceivers.parse(list)).toEqual({ ok: false, error: expect.stringContaining(why) });
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { judgeRedirects } from '../../src/tasks/artifacts/check-redirects.ts';
+import { checkRedirects } from '../../src/tasks/artifacts/check-redirects.ts';
 
 const VENDOR = 'http://10.0.0.5:8080';
 const CDN = 'https://cdn.example';
@@ -41,7 +41,7 @@ describe('server-side request forgery: where content may be led', () => {
       { opens: false, led: [false] },
     ],
   ])('%s', (_name, { from, credentialless, hops }, { opens, led }) => {
-    const { privateHosts, allowRedirect } = judgeRedirects({
+    const { privateHosts, allowRedirect } = checkRedirects({
       url: new URL(`${from}/file`),
       vendor: new URL(`${VENDOR}/v1`),
       credentialless,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { createObservationGate } from '../../src/tasks/observation/limit-observations.ts';
+import { createObservationLimit } from '../../src/tasks/observation/limit-observations.ts';
 
 const LIMITS = { node: 5, plugin: 4, user: 3, key: 2 };
 const observer = (pluginKey: string, userId: number, keyId: number | null) => ({ pluginKey, userId, keyId });
@@ -12,7 +12,7 @@ describe('task gate at once', () => {
     ['for one plugin', 4, (i: number) => observer('a', i, i), observer('b', 9, 9)],
     ['on one node', 5, (i: number) => observer(`p${i}`, i, i), undefined],
   ])('%s at most %d', (_, limit, next, another) => {
-    const gate = createObservationGate(LIMITS);
+    const gate = createObservationLimit(LIMITS);
     const ends = Array.from({ length: limit }, (_, i) => gate.enter(next(i)));
     const refusal = { code: 'tasks.rate_limit_exceeded', kind: 'rate_limited' };
     const refused = () => {

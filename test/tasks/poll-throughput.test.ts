@@ -2,8 +2,8 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import { type Clock, systemClock } from '../../src/kernel/index.ts';
 import { storeErrors } from '../../src/store/errors.ts';
 import type { PolledTask, Store, TaskRecord } from '../../src/store/ports/index.ts';
-import { createPollWriter } from '../../src/tasks/polling/batch-poll-writes.ts';
-import { createPollLanes, type PollStage } from '../../src/tasks/polling/channel-queues.ts';
+import { createPollWriteBatcher } from '../../src/tasks/polling/batch-poll-writes.ts';
+import { createChannelQueues, type PollStage } from '../../src/tasks/polling/channel-queues.ts';
 import { addRunningTask, describeEachStore, leaseOf } from '../contract/each-store.ts';
 
 describe('the lane of a channel', () => {
@@ -14,7 +14,7 @@ describe('the lane of a channel', () => {
     const begun: Begun[] = [];
     const stopping = new AbortController();
     let rooms = 0;
-    const lanes = createPollLanes({
+    const lanes = createChannelQueues({
       concurrency,
       pin: () => ({ generation: { plugins: new Map() }, release: () => {} }) as never,
       poll: (_pin, _channel, group, enter) =>
@@ -122,7 +122,7 @@ describeEachStore('what polls have brought', (opened) => {
       return through(store.tasks.advanceAll)(group);
     };
     const counting: Store = { ...store, tasks: { ...store.tasks, advanceAll } };
-    return { sizes, write: createPollWriter({ store: counting, clock }, stopping.signal) };
+    return { sizes, write: createPollWriteBatcher({ store: counting, clock }, stopping.signal) };
   }
 
   test('at one moment is written together, and each hears of its own', async () => {

@@ -3,7 +3,7 @@ import type { Clock, Json } from '../../src/kernel/index.ts';
 import type { TaskRecord } from '../../src/store/ports/index.ts';
 import { artifactCapability, verifyCapability } from '../../src/tasks/artifacts/artifact-links.ts';
 import { isLinkOver } from '../../src/tasks/artifacts/issue-artifact-links.ts';
-import { leadsHere } from '../../src/tasks/artifacts/own-addresses.ts';
+import { pointsToSelf } from '../../src/tasks/artifacts/own-addresses.ts';
 import { renderedVideo, replacePrivateIds, taskView, videoObject } from '../../src/tasks/state/describe-task.ts';
 import { trimSnapshot } from '../../src/tasks/state/trim-data.ts';
 import type { TaskLimits } from '../../src/tasks/types.ts';
@@ -198,5 +198,5 @@ test.each<[string, boolean]>([
   ['http://127.0.0.1:3001/v1/tasks/x', false],
 ])('download that leads back to the gateway: %s %p', (url, here) => {
   const own = ['https://gate.example/prefix', 'http://localhost:3000', '', 'nonsense'];
-  expect(leadsHere(own, new URL(url))).toBe(here);
+  expect(pointsToSelf(own, new URL(url))).toBe(here);
 });

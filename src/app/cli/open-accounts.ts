@@ -1,5 +1,5 @@
-import { type Auth, createAuth, rootHasOtherWayIn } from '../../auth/index.ts';
-import type { OptionDesk } from '../../http/index.ts';
+import { type Auth, createAuth, rootHasOtherSignInMethod } from '../../auth/index.ts';
+import type { SettingsService } from '../../http/index.ts';
 import { createSecretBox, type JsonObject, silentLogger, systemClock } from '../../kernel/index.ts';
 import { createMemoryCounters, createMemorySuccessLists, createNoSessionCache, openStore } from '../../store/index.ts';
 import type { Store } from '../../store/ports/index.ts';
@@ -9,7 +9,7 @@ import { loadSecrets } from '../config/load-secrets.ts';
 import { prepareDataDir } from '../operations/prepare-data-dir.ts';
 import { configuredNode } from '../operations/public-address.ts';
 import { readOptions } from '../options/read-options.ts';
-import { createOptionDesk } from '../options/settings-service.ts';
+import { createSettingsService } from '../options/settings-service.ts';
 import { CommandError, type CommandInput } from './command.ts';
 import { readSettings } from './read-settings.ts';
 
@@ -20,7 +20,7 @@ export type Accounts = {
   auth: Auth;
   /** Enters a done change into the audit trail. The change stands if that fails; standard error says so. */
   audit(change: AccountChange): Promise<void>;
-  options: OptionDesk;
+  options: SettingsService;
 };
 
 /** So long a command waits for the mail that tells an owner what it did. */
@@ -59,12 +59,12 @@ export async function withAccounts<T>(input: CommandInput, work: (accounts: Acco
       settings: () => authSettings(options, node),
       settingsIn: async (tx) => authSettings(readOptions(await tx.options.all(), secretBox), node),
     });
-    const desk = createOptionDesk({
+    const desk = createSettingsService({
       store,
       secretBox,
       clock: systemClock,
       reload: async () => {},
-      rootHasOtherWayIn: (tx, changed) => rootHasOtherWayIn(tx, authSettings(changed, node)),
+      rootHasOtherSignInMethod: (tx, changed) => rootHasOtherSignInMethod(tx, authSettings(changed, node)),
     });
     const done = await work({ auth, options: desk, audit: (change) => enterAudit(store, input, change) });
     await auth.mail.stop(MAIL_MS);

@@ -2,7 +2,7 @@ import type { OptionValues } from '../options/read-options.ts';
 import type { Config } from './config-variables.ts';
 
 /** The names under which the panel is known, in lower case, beside `localhost` and addresses. */
-export const panelNames = (
+export const panelHostNames = (
   config: Pick<Config, 'trustedHosts' | 'cookieTrustedUrls'>,
   options: OptionValues,
 ): string[] => [

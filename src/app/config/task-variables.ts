@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { boolean, folder, integer } from './config-kinds.ts';
 import { variable } from './define-variable.ts';
-import { receiverList } from './webhook-receivers.ts';
+import { webhookReceivers } from './webhook-receivers.ts';
 
 /** Tasks, artifacts and the sandbox. The sandbox's defaults are the limits of the plugin contract. */
 export const TASK_VARIABLES = {
@@ -114,7 +114,7 @@ export const TASK_VARIABLES = {
     env: 'WEBHOOK_ALLOWED_HOSTS',
     group: 'webhooks',
     doc: 'Receivers of webhooks that may be called over plain http or at private and loopback addresses. A name opens that host alone; a CIDR opens its addresses to https URLs of any name too. All others must be https at public addresses; link-local and metadata addresses are never called.',
-    kind: receiverList,
+    kind: webhookReceivers,
     default: { names: [], ranges: [] },
     defaultText: 'unset: none',
   }),

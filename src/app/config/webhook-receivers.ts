@@ -1,13 +1,13 @@
 import { err, ok } from '../../kernel/index.ts';
 import type { AllowedReceivers } from '../../tasks/index.ts';
-import { judgeAddress } from '../../upstream/index.ts';
+import { checkAddress } from '../../upstream/index.ts';
 import { readRange, type ValueKind } from './config-kinds.ts';
 
 /** Labels of letters, digits and hyphens, of any script. */
 const NAME = /^(?=.{1,253}$)[\p{L}\p{N}](?:[\p{L}\p{N}.-]*[\p{L}\p{N}])?$/u;
 
 /** Hosts that may be called back where others may not: names as a URL holds them, and canonical CIDRs. */
-export const receiverList: ValueKind<AllowedReceivers> = {
+export const webhookReceivers: ValueKind<AllowedReceivers> = {
   type: 'host list',
   allowed:
     'comma-separated host names, IP addresses and CIDRs, without scheme and port (hooks.lan, 192.168.1.7, 10.0.0.0/8)',
@@ -19,7 +19,7 @@ export const receiverList: ValueKind<AllowedReceivers> = {
       const range = readRange(item);
       if (range !== undefined) {
         const [address = ''] = range.split('/');
-        if (judgeAddress(address) === 'forbidden')
+        if (checkAddress(address) === 'forbidden')
           return err(`"${item}" is a link-local, metadata or reserved range, which is never called`);
         ranges.add(range);
         continue;

@@ -1,5 +1,5 @@
 /**
- * Last defence of the log: whatever a room hands over, credentials are gone before a line is written. Rooms still keep them
+ * Last defence of the log: whatever a room hands over, credentials are gone before a line is written. Services still keep them
  * out of their fields; this catches what slipped through.
  */
 

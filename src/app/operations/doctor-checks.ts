@@ -30,7 +30,7 @@ const SKEW_SECONDS = 5;
 export type ExamineDeps = { store: Store; secretBox: SecretBox; clock: Clock; node: NodeAddress };
 
 /** What `doctor` checks in the database, without writing to it: safe beside a running gateway. */
-export async function examineStore({ store, secretBox, clock, node }: ExamineDeps): Promise<Finding[]> {
+export async function runDoctorChecks({ store, secretBox, clock, node }: ExamineDeps): Promise<Finding[]> {
   await store.ping();
   const findings: Finding[] = [
     {

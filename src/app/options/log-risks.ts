@@ -3,7 +3,7 @@ import type { Logger } from '../../kernel/index.ts';
 import { describeRisks } from './describe-risks.ts';
 
 /** Warns of each risk once while it lasts: at the start, and when a change of options brings it. */
-export function createRiskWarning(logger: Logger): (settings: AuthSettings) => void {
+export function createRiskLog(logger: Logger): (settings: AuthSettings) => void {
   let known = new Set<string>();
   return (settings) => {
     const risks = describeRisks(settings);

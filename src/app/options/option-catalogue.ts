@@ -69,7 +69,7 @@ const REMOVED = new Map([
 ]);
 
 /** Why an option that once existed cannot be set; undefined for what never was one. */
-export const tellRemoved = (key: string): string | undefined => {
+export const reportRemoved = (key: string): string | undefined => {
   const instead = REMOVED.get(key);
   return instead === undefined ? undefined : `The option ${key} was removed. ${instead}`;
 };

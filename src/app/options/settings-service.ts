@@ -1,9 +1,17 @@
-import type { OptionChanged, OptionDesk, OptionFault, OptionView } from '../../http/index.ts';
+import type { OptionChanged, OptionFault, OptionView, SettingsService } from '../../http/index.ts';
 import { type Clock, err, ok, type Result, type SecretBox } from '../../kernel/index.ts';
 import type { Repositories, Store } from '../../store/ports/index.ts';
 import { otherPeople, refuseForeignSecrets } from './check-addresses.ts';
 import { checkChange } from './check-change.ts';
-import { groupOf, isOptionKey, OPTION_KEYS, type OptionKey, ruleOf, tellRemoved, trialOf } from './option-catalogue.ts';
+import {
+  groupOf,
+  isOptionKey,
+  OPTION_KEYS,
+  type OptionKey,
+  reportRemoved,
+  ruleOf,
+  trialOf,
+} from './option-catalogue.ts';
 import { type OptionSnapshot, type OptionValues, readOptions } from './read-options.ts';
 
 /** Stands for a secret that is set; sent back it changes nothing. */
@@ -15,19 +23,19 @@ const TURN = 'options.changed_at';
 /** Characters of a value in the audit trail. */
 const MAX_TOLD = 2000;
 
-export type OptionDeskDeps = {
+export type SettingsServiceDeps = {
   store: Store;
   secretBox: SecretBox;
   clock: Clock;
   /** Brings this node's own copy up to date. */
   reload(): Promise<void>;
   /** Whether some root account can sign in without a password under these options. */
-  rootHasOtherWayIn(tx: Repositories, options: OptionValues): Promise<boolean>;
+  rootHasOtherSignInMethod(tx: Repositories, options: OptionValues): Promise<boolean>;
 };
 
 type Change = { key: OptionKey; value: string };
 
-export function createOptionDesk(deps: OptionDeskDeps): OptionDesk {
+export function createSettingsService(deps: SettingsServiceDeps): SettingsService {
   const { store, secretBox, clock } = deps;
 
   /** The changes as one state follows from the other; secrets are sealed on the way. */
@@ -68,7 +76,7 @@ export function createOptionDesk(deps: OptionDeskDeps): OptionDesk {
 
   async function locksRootOut(tx: Repositories, before: OptionValues, after: OptionValues): Promise<boolean> {
     const canEnter = async (options: OptionValues) =>
-      options.flag('PasswordLoginEnabled') || (await deps.rootHasOtherWayIn(tx, options));
+      options.flag('PasswordLoginEnabled') || (await deps.rootHasOtherSignInMethod(tx, options));
     return !(await canEnter(after)) && (await canEnter(before));
   }
 
@@ -131,7 +139,7 @@ function checkEach(changes: readonly { key: string; value: string }[]): Result<C
   changes.forEach(({ key, value }, index) => {
     if (!isOptionKey(key)) {
       const known = OPTION_KEYS.join(', ');
-      const message = tellRemoved(key) ?? `There is no option "${key.slice(0, 100)}". Options: ${known}.`;
+      const message = reportRemoved(key) ?? `There is no option "${key.slice(0, 100)}". Options: ${known}.`;
       faults.push({ index, field: 'key', message });
       return;
     }

@@ -4,7 +4,7 @@ import { authErrors, invalidField } from '../errors.ts';
 import type { PanelPrincipal } from '../types.ts';
 import { type AccountView, describeAccount } from './describe-account.ts';
 import { loadAccount } from './list-accounts.ts';
-import type { Administer } from './with-locked-accounts.ts';
+import type { WithLockedAccounts } from './with-locked-accounts.ts';
 
 export type QuotaChange = {
   mode: 'add' | 'subtract' | 'override';
@@ -31,9 +31,9 @@ export function requireBalance(value: number, param: string): number {
 /**
  * Moves an account's balance by a ledger line of its own, below zero too: reservations at the same time come before or after it, and the
  * balance stays the sum of the lines. Rejects with `auth.validation_failed`, `auth.quota_key_reused` for a key of another change, and as
- * `Administer` does.
+ * `WithLockedAccounts` does.
  */
-export function createChangeQuota({ administer, clock }: { administer: Administer; clock: Clock }) {
+export function createChangeQuota({ administer, clock }: { administer: WithLockedAccounts; clock: Clock }) {
   return async (principal: PanelPrincipal, userId: number, change: QuotaChange): Promise<QuotaChanged> => {
     const { mode, value } = change;
     requireBalance(value, 'value');

@@ -3,14 +3,17 @@ import { type RightsChange, ROLE } from '../../store/ports/index.ts';
 import type { PanelPrincipal } from '../types.ts';
 import { type AccountView, describeAccount } from './describe-account.ts';
 import { loadAccount } from './list-accounts.ts';
-import type { Administer } from './with-locked-accounts.ts';
+import type { WithLockedAccounts } from './with-locked-accounts.ts';
 
-export type StandingAction = 'enable' | 'disable' | 'promote' | 'demote';
+export type StatusOrRoleAction = 'enable' | 'disable' | 'promote' | 'demote';
 
 /** `changed` is false for an account that is what it was to become: nothing has happened to it, nor to its sessions. */
-export type StandingChanged = { user: AccountView; changed: boolean };
+export type StatusOrRoleChanged = { user: AccountView; changed: boolean };
 
-const CHANGES: Record<StandingAction, Required<Pick<RightsChange, 'status'>> | Required<Pick<RightsChange, 'role'>>> = {
+const CHANGES: Record<
+  StatusOrRoleAction,
+  Required<Pick<RightsChange, 'status'>> | Required<Pick<RightsChange, 'role'>>
+> = {
   enable: { status: 1 },
   disable: { status: 2 },
   promote: { role: ROLE.admin },
@@ -19,10 +22,14 @@ const CHANGES: Record<StandingAction, Required<Pick<RightsChange, 'status'>> | R
 
 /**
  * Enables, disables, promotes to administrator or demotes to user: a change of status or role moves `auth_version` and ends every
- * session of the account. Rejects as `Administer` does.
+ * session of the account. Rejects as `WithLockedAccounts` does.
  */
-export function createChangeStanding({ administer, logger }: { administer: Administer; logger: Logger }) {
-  return async (principal: PanelPrincipal, userId: number, action: StandingAction): Promise<StandingChanged> => {
+export function createChangeStatusOrRole({ administer, logger }: { administer: WithLockedAccounts; logger: Logger }) {
+  return async (
+    principal: PanelPrincipal,
+    userId: number,
+    action: StatusOrRoleAction,
+  ): Promise<StatusOrRoleChanged> => {
     const change = CHANGES[action];
     const intent = { userId, action, endsSessions: `admin_${action}` };
     const done = await administer(principal, intent, async (tx, target, endSessions) => {

@@ -5,13 +5,13 @@ import type { PanelPrincipal } from '../types.ts';
 import { eraseAccount } from '../users/erase-account.ts';
 import { type AccountView, describeAccount } from './describe-account.ts';
 import { loadAccount } from './list-accounts.ts';
-import type { Administer } from './with-locked-accounts.ts';
+import type { WithLockedAccounts } from './with-locked-accounts.ts';
 
 /** What is left, and the name that it had. */
 export type UserDeleted = { user: AccountView; username: string };
 
-/** Deletes an account as `eraseAccount` says and ends its sessions. Rejects as `Administer` does. */
-export function createDeleteUser(deps: { administer: Administer; clock: Clock; logger: Logger }) {
+/** Deletes an account as `eraseAccount` says and ends its sessions. Rejects as `WithLockedAccounts` does. */
+export function createDeleteUser(deps: { administer: WithLockedAccounts; clock: Clock; logger: Logger }) {
   const { administer, clock, logger } = deps;
   return async (principal: PanelPrincipal, userId: number): Promise<UserDeleted> => {
     const intent = { userId, action: 'delete', endsSessions: 'user_deleted' } as const;

@@ -2,7 +2,7 @@ import type { Clock, JsonObject } from '../../kernel/index.ts';
 import type { AdminUserRecord, Store, UserChange } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
 import { requireMailAddress } from '../mail/mail-address.ts';
-import type { TellOwner } from '../mail/notify-owner.ts';
+import type { NotifyOwner } from '../mail/notify-owner.ts';
 import type { PasswordHashes } from '../passwords/password-hashes.ts';
 import type { PanelPrincipal } from '../types.ts';
 import { setEmail } from '../users/own-email.ts';
@@ -10,7 +10,7 @@ import { validateNewPassword, validateUsername } from '../users/validate-account
 import { validateDisplayName, validateGroup, validateRemark } from '../users/validate-details.ts';
 import { type AccountView, describeAccount } from './describe-account.ts';
 import { loadAccount } from './list-accounts.ts';
-import type { Administer } from './with-locked-accounts.ts';
+import type { WithLockedAccounts } from './with-locked-accounts.ts';
 
 /** What is left out stays as it is. */
 export type AccountEdit = {
@@ -28,16 +28,16 @@ export type AccountEdited = { user: AccountView; before: JsonObject; after: Json
 
 /**
  * Changes the given fields of an account, all or none. A new password moves `auth_version` and ends every session; nothing else does.
- * Rejects with `auth.validation_failed`, `auth.name_taken`, `auth.identity_taken` for an address, and as `Administer` does.
+ * Rejects with `auth.validation_failed`, `auth.name_taken`, `auth.identity_taken` for an address, and as `WithLockedAccounts` does.
  */
 export function createEditUser(deps: {
   store: Store;
-  administer: Administer;
+  administer: WithLockedAccounts;
   clock: Clock;
   passwords: PasswordHashes;
-  tellOwner: TellOwner;
+  notifyOwner: NotifyOwner;
 }) {
-  const { store, administer, clock, passwords, tellOwner } = deps;
+  const { store, administer, clock, passwords, notifyOwner } = deps;
 
   return async (principal: PanelPrincipal, userId: number, edit: AccountEdit): Promise<AccountEdited> => {
     const { email, ...change } = validate(edit, await loadAccount(store, userId));
@@ -58,10 +58,10 @@ export function createEditUser(deps: {
       return { user: describeAccount(after), ...edited, former: before };
     });
     // Both to the address that the account had.
-    if (passwordHash !== undefined) await tellOwner(former, { about: 'password_changed', by: 'administrator' });
+    if (passwordHash !== undefined) await notifyOwner(former, { about: 'password_changed', by: 'administrator' });
     if ('email' in edited.after) {
       const about = edited.after.email === null ? 'address_removed' : 'address_changed';
-      await tellOwner(former, { about, by: 'administrator' });
+      await notifyOwner(former, { about, by: 'administrator' });
     }
     return edited;
   };

@@ -8,14 +8,14 @@ import { type AccountDetail, type AccountView, describeAccount } from './describ
 import { requireRank } from './rank-rules.ts';
 
 /** What administrators may look at. Deleted accounts are there too; little is left of them. */
-export interface LookUpAccounts {
+export interface ListAccounts {
   /** Everybody's, root's too: names, roles and balances. */
   list(filter: UserFilter, page: Page): Promise<Paged<AccountView>>;
   /** Rejects with `auth.user_not_found`, or with `auth.insufficient_privilege` for a peer or somebody above. */
   find(principal: PanelPrincipal, userId: number): Promise<AccountDetail>;
 }
 
-export function createLookUpAccounts({ store, clock }: { store: Store; clock: Clock }): LookUpAccounts {
+export function createListAccounts({ store, clock }: { store: Store; clock: Clock }): ListAccounts {
   return {
     async list(filter, page) {
       const { total, items } = await store.users.search(filter, page);

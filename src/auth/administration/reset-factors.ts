@@ -3,14 +3,14 @@ import type { Repositories, UserRecord } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
 import { MAIL_PROVIDER } from '../mail/mail-address.ts';
 import type { NoticeSubject } from '../mail/notice-texts.ts';
-import type { TellOwner } from '../mail/notify-owner.ts';
+import type { NotifyOwner } from '../mail/notify-owner.ts';
 import type { PanelPrincipal } from '../types.ts';
 import { setEmail } from '../users/own-email.ts';
-import type { Administer } from './with-locked-accounts.ts';
+import type { WithLockedAccounts } from './with-locked-accounts.ts';
 
 /**
  * Takes from another's account something that signs in or confirms. Without two-factor or passkeys it is another account to protect, so
- * `auth_version` moves and every session ends; a personal access token and a binding move nothing. All reject as `Administer` does.
+ * `auth_version` moves and every session ends; a personal access token and a binding move nothing. All reject as `WithLockedAccounts` does.
  */
 export interface ResetFactors {
   /** Backup codes too. Rejects with `auth.two_factor_off` where there is none. */
@@ -27,15 +27,15 @@ export interface ResetFactors {
 }
 
 export function createResetFactors(deps: {
-  administer: Administer;
+  administer: WithLockedAccounts;
   clock: Clock;
   logger: Logger;
-  tellOwner: TellOwner;
+  notifyOwner: NotifyOwner;
 }): ResetFactors {
   const { administer, clock, logger } = deps;
 
   const tell = (owner: UserRecord, about: NoticeSubject, provider = '') =>
-    deps.tellOwner(owner, { about, by: 'administrator', provider });
+    deps.notifyOwner(owner, { about, by: 'administrator', provider });
 
   /** `remove` gives how many it took away. */
   async function reset(

@@ -22,13 +22,19 @@ type Intent = {
  * Rejects with `auth.user_not_found`, as `requireRank` does, with `auth.changed_meanwhile` when the operator is not who he was when he
  * asked, and as `work` does; then nothing has happened.
  */
-export type Administer = <T>(
+export type WithLockedAccounts = <T>(
   principal: PanelPrincipal,
   intent: Intent,
   work: (tx: Repositories, target: UserRecord, endSessions: () => Promise<unknown>) => Promise<T>,
 ) => Promise<T>;
 
-export function createAdminister({ store, sessions }: { store: Store; sessions: SessionGate }): Administer {
+export function createWithLockedAccounts({
+  store,
+  sessions,
+}: {
+  store: Store;
+  sessions: SessionGate;
+}): WithLockedAccounts {
   return async (principal, { userId, action, endsSessions, first }, work) => {
     // What is refused anyway does not wait for a lock, and no cache hears of it.
     const seen = await store.users.byId(userId);

@@ -2,7 +2,7 @@ import ipaddr from 'ipaddr.js';
 import { type ApiKeyRecord, ROLE, type UserRecord } from '../../store/ports/index.ts';
 import type { AuthConfig } from '../config.ts';
 import { authErrors, invalidField } from '../errors.ts';
-import { requireVisible } from '../users/reject-hidden-characters.ts';
+import { rejectHiddenCharacters } from '../users/reject-hidden-characters.ts';
 
 /** The fields of `POST /api/token`, all optional but the name; `PUT` takes any of them and `status`. */
 export type ApiKeyFields = {
@@ -70,7 +70,7 @@ function validateName(value: string, former: string | undefined): string {
   const name = value.trim();
   const length = [...name].length;
   if (length < 1 || length > NAME_MAX) throw invalidField('name', `1 to ${NAME_MAX} characters are required.`);
-  return requireVisible('name', name, former);
+  return rejectHiddenCharacters('name', name, former);
 }
 
 function validateStatus(value: number): 1 | 2 {

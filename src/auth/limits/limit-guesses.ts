@@ -3,7 +3,7 @@ import type { Counters } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
 import type { DecidingIp } from '../types.ts';
 import { addressKey } from './address-key.ts';
-import { createGate } from './limit-password-hashing.ts';
+import { createQueueLimit } from './limit-password-hashing.ts';
 
 /** Failures only: 5 per 15 minutes and (account, address), 50 per hour and address. */
 const PER_ACCOUNT = { limit: 5, windowSeconds: 15 * 60 };
@@ -51,7 +51,7 @@ export type FailureLimit = <T>(
 ) => Promise<T | undefined>;
 
 export function createFailureLimit(counters: Counters): FailureLimit {
-  const gate = createGate(ATTEMPTS_AT_ONCE);
+  const gate = createQueueLimit(ATTEMPTS_AT_ONCE);
 
   return (holds, attempt) =>
     gate(async () => {

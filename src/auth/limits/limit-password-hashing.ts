@@ -8,7 +8,10 @@ const RETRY_AFTER_SECONDS = 5;
  * Lets at most `width` pieces of work run at once; the others wait their turn in order. Rejects with `auth.unavailable`, without
  * having begun, when `longestQueue` wait already: a flood costs those who come late an honest answer, and the node no memory.
  */
-export function createGate(width: number, longestQueue = LONGEST_QUEUE): <T>(work: () => Promise<T>) => Promise<T> {
+export function createQueueLimit(
+  width: number,
+  longestQueue = LONGEST_QUEUE,
+): <T>(work: () => Promise<T>) => Promise<T> {
   let running = 0;
   const waiting: (() => void)[] = [];
   return async (work) => {

@@ -2,7 +2,7 @@ import type { Clock, Logger } from '../../kernel/index.ts';
 import type { Repositories, Store, UserRecord } from '../../store/ports/index.ts';
 import type { AuthConfig } from '../config.ts';
 import type { Flows, FlowTicket } from '../flows/flows.ts';
-import type { TellOwner } from '../mail/notify-owner.ts';
+import type { NotifyOwner } from '../mail/notify-owner.ts';
 import { bundleLogin, type SignedIn } from '../sessions/describe-session.ts';
 import { issueSession, type LoginMethod } from '../sessions/issue-session.ts';
 import type { RefreshTokens } from '../sessions/refresh-tokens.ts';
@@ -47,9 +47,9 @@ export function createCompleteLogin(deps: {
   accessTokens: AccessTokens;
   refreshTokens: RefreshTokens;
   signIns: SignIns;
-  tellOwner: TellOwner;
+  notifyOwner: NotifyOwner;
 }): CompleteLogin {
-  const { store, logger, flows, accessTokens, signIns, tellOwner } = deps;
+  const { store, logger, flows, accessTokens, signIns, notifyOwner } = deps;
 
   return async ({ proven, method, origin, twoFactors, within }) => {
     const outcome = await store.transaction(async (tx) => {
@@ -70,7 +70,7 @@ export function createCompleteLogin(deps: {
     const { session, user, refreshToken } = outcome.issued;
     logger.info({ userId: user.id, sid: session.sid, ip: session.ip, method: session.loginMethod }, 'signed in');
     await signIns.succeeded({ method, origin, user, sid: session.sid });
-    if (outcome.newDevice) await tellOwner(user, { about: 'new_device', origin });
+    if (outcome.newDevice) await notifyOwner(user, { about: 'new_device', origin });
     return {
       kind: 'session',
       bundle: await bundleLogin({ store, accessTokens }, session, user),

@@ -3,7 +3,7 @@ import { authErrors } from '../errors.ts';
 import type { Flows } from '../flows/flows.ts';
 import { USER_ENABLED } from '../sessions/check-session.ts';
 import type { SignInAttempt, SignIns } from '../sign-ins/record-sign-ins.ts';
-import type { SpendCode } from '../two-factor/consume-code.ts';
+import type { ConsumeCode } from '../two-factor/consume-code.ts';
 import type { RequestOrigin } from '../types.ts';
 import type { CompleteLogin, LoginResult } from './complete-login.ts';
 
@@ -12,17 +12,17 @@ export type TwoFactorLogin = { flowToken: string; code: string; origin: RequestO
 /**
  * The second step of a login. The flow outlives a wrong code and dies when it is used; flow, code and session go together, so that
  * a limit of issuance leaves both unused. Rejects with `auth.flow_invalid`, `auth.session_revoked` when the user was disabled,
- * deleted or changed in what matters for security since the first step (no code is looked at), as `SpendCode` does, or with a
+ * deleted or changed in what matters for security since the first step (no code is looked at), as `ConsumeCode` does, or with a
  * limit of session issuance.
  */
 export function createFinishTwoFactorLogin(deps: {
   store: Store;
   flows: Flows;
-  spendCode: SpendCode;
+  consumeCode: ConsumeCode;
   completeLogin: CompleteLogin;
   signIns: SignIns;
 }): (login: TwoFactorLogin) => Promise<LoginResult> {
-  const { store, flows, spendCode, completeLogin, signIns } = deps;
+  const { store, flows, consumeCode, completeLogin, signIns } = deps;
 
   return (login) => signIns.watch({ method: '2fa', origin: login.origin }, (attempt) => finish(login, attempt));
 
@@ -32,7 +32,7 @@ export function createFinishTwoFactorLogin(deps: {
     const user = await store.users.byId(userId);
     if (user?.status !== USER_ENABLED || user.authVersion !== payload.auth_version) throw authErrors.session_revoked();
 
-    return spendCode({ userId, code, origin, accept: ['app', 'backup'] }, (use) =>
+    return consumeCode({ userId, code, origin, accept: ['app', 'backup'] }, (use) =>
       completeLogin({
         proven: user,
         method: '2fa',

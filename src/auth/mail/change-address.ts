@@ -7,12 +7,12 @@ import { type AllowedProofMethods, needsProof } from '../proofs/allowed-methods.
 import type { SecurityProofs } from '../proofs/security-proofs.ts';
 import { requireSession } from '../require-session.ts';
 import type { PanelPrincipal, RequestOrigin } from '../types.ts';
-import { hasWayIn } from '../users/has-sign-in-method.ts';
+import { hasSignInMethod } from '../users/has-sign-in-method.ts';
 import { setEmail } from '../users/own-email.ts';
-import type { LetterLimit } from './limit-mails.ts';
+import type { MailLimit } from './limit-mails.ts';
 import { assertAddressAllowed, requireMailAddress } from './mail-address.ts';
 import { MAIL_CODE_MINUTES, type MailCodes } from './mail-codes.ts';
-import type { TellOwner } from './notify-owner.ts';
+import type { NotifyOwner } from './notify-owner.ts';
 import type { Outbox } from './outbox.ts';
 import { pickLanguage } from './pick-language.ts';
 
@@ -21,7 +21,7 @@ import { pickLanguage } from './pick-language.ts';
  * Security Proof: the address opens the account by a mailed link. An account with nothing to prove oneself by, one of a provider alone,
  * goes without.
  */
-export interface BindAddress {
+export interface ChangeAddress {
   /**
    * Mails a code to the address that is to be his. Another account's address gets one too: only whoever reads that mailbox learns more.
    * Rejects with `auth.method_disabled` while no mail can be sent, `auth.validation_failed`, `auth.rate_limited`.
@@ -42,20 +42,20 @@ export interface BindAddress {
   unbind(principal: PanelPrincipal, request: { proof: string | undefined }): Promise<void>;
 }
 
-export function createBindAddress(deps: {
+export function createChangeAddress(deps: {
   store: Store;
   clock: Clock;
   logger: Logger;
   settings: () => AuthSettings;
   limitCodeRequests: RequestLimit;
-  allowLetter: LetterLimit;
+  allowLetter: MailLimit;
   mailCodes: MailCodes;
   outbox: Outbox;
-  tellOwner: TellOwner;
+  notifyOwner: NotifyOwner;
   proofs: SecurityProofs;
   allowedProofMethods: AllowedProofMethods;
-}): BindAddress {
-  const { store, clock, logger, settings, limitCodeRequests, allowLetter, mailCodes, outbox, tellOwner } = deps;
+}): ChangeAddress {
+  const { store, clock, logger, settings, limitCodeRequests, allowLetter, mailCodes, outbox, notifyOwner } = deps;
 
   async function requireProof(principal: PanelPrincipal, proof: string | undefined): Promise<void> {
     const needed = needsProof('account.email', await deps.allowedProofMethods(principal, 'account.email'));
@@ -92,7 +92,7 @@ export function createBindAddress(deps: {
       });
       logger.info({ userId: user.id }, 'mail address bound');
       if (former !== null && former.toLowerCase() !== address) {
-        await tellOwner({ ...user, email: former }, { about: 'address_changed', origin: principal.origin });
+        await notifyOwner({ ...user, email: former }, { about: 'address_changed', origin: principal.origin });
       }
       return { email: address };
     },
@@ -103,12 +103,12 @@ export function createBindAddress(deps: {
       const former = await store.transaction(async (tx) => {
         const now = await holdUnchanged(tx, user);
         if (now.email === null) throw authErrors.binding_not_found();
-        if (!(await hasWayIn(tx, now, settings()))) throw authErrors.last_way_in();
+        if (!(await hasSignInMethod(tx, now, settings()))) throw authErrors.last_way_in();
         await setEmail(tx, user.id, { email: null, at: clock.unix() });
         return now.email;
       });
       logger.info({ userId: user.id }, 'mail address unbound');
-      await tellOwner({ ...user, email: former }, { about: 'address_removed', origin: principal.origin });
+      await notifyOwner({ ...user, email: former }, { about: 'address_removed', origin: principal.origin });
     },
   };
 }

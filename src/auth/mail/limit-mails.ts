@@ -11,11 +11,11 @@ export const createCodeRequestLimit = (counters: Counters): RequestLimit =>
  * Whether one more mail of this kind may go to an address: whoever asks, from wherever, nobody's mailbox is filled. Above it the
  * answer is the same and the code that was sent last stays alive: it is not older than the window.
  */
-export type LetterLimit = (kind: string, address: string) => Promise<boolean>;
+export type MailLimit = (kind: string, address: string) => Promise<boolean>;
 
 const PER_MAILBOX = { limit: 5, windowSeconds: MAIL_CODE_MINUTES * 60 };
 
-export function createLetterLimit(counters: Counters): LetterLimit {
+export function createMailLimit(counters: Counters): MailLimit {
   return async (kind, address) => {
     const key = `mailbox:${kind}:${sha256Hex(address)}`;
     const { count } = await counters.add(key, 1, PER_MAILBOX.windowSeconds);

@@ -21,7 +21,7 @@ export type OwnerNotice = {
  * Mails the owner of an account what happened to it, to the address in `user`: for a changed address the former one. Call it once
  * the change is committed. Nothing happens without mail settings or an address. It never rejects and waits for no mail server.
  */
-export type TellOwner = (
+export type NotifyOwner = (
   user: Pick<UserRecord, 'id' | 'username' | 'email' | 'language'>,
   notice: OwnerNotice,
 ) => Promise<void>;
@@ -31,13 +31,13 @@ const WINDOW_SECONDS = 60 * 60;
 const NEW_DEVICES = 5;
 const CHANGES = 20;
 
-export function createTellOwner(deps: {
+export function createNotifyOwner(deps: {
   counters: Counters;
   clock: Clock;
   logger: Logger;
   settings: () => AuthSettings;
   outbox: Outbox;
-}): TellOwner {
+}): NotifyOwner {
   const { counters, clock, logger, settings, outbox } = deps;
 
   return async (user, { about, by = 'owner', origin, provider = '' }) => {

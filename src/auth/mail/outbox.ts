@@ -1,13 +1,13 @@
 import { type Clock, jitter, type Logger } from '../../kernel/index.ts';
 import type { MailFailure, MailOutcome, MailStep, SendMail } from '../../upstream/index.ts';
 import type { AuthSettings } from '../config.ts';
-import { createGate } from '../limits/limit-password-hashing.ts';
+import { createQueueLimit } from '../limits/limit-password-hashing.ts';
 import { composeMail } from './compose-mail.ts';
 import type { MailContent } from './mail-texts.ts';
 import type { MailLanguage } from './pick-language.ts';
 
 /** A mail to one person. It is never written down: codes and links live in memory until they are sent. */
-export type Letter = { to: string; language: MailLanguage; content: MailContent };
+export type OutgoingMail = { to: string; language: MailLanguage; content: MailContent };
 
 /**
  * Mails on their way. They leave after the answer to the request that caused them: whether one was sent shows in no status, no body
@@ -15,9 +15,9 @@ export type Letter = { to: string; language: MailLanguage; content: MailContent 
  */
 export interface Outbox {
   /** Takes a mail; never waits, never fails. Without mail settings, and while it stops, nothing is sent. */
-  post(letter: Letter): void;
+  post(letter: OutgoingMail): void;
   /** Sends one now and tells step by step what happened. `undefined` without mail settings. */
-  sendNow(letter: Letter): Promise<MailStep[] | undefined>;
+  sendNow(letter: OutgoingMail): Promise<MailStep[] | undefined>;
   /** Takes no more mails; waits at most `graceMs` for those under way and drops the others. */
   stop(graceMs: number): Promise<void>;
 }
@@ -38,24 +38,24 @@ export function createOutbox(deps: {
   logger: Logger;
 }): Outbox {
   const { sendMail, settings, clock, logger } = deps;
-  const gate = createGate(AT_ONCE, MAX_WAITING);
+  const gate = createQueueLimit(AT_ONCE, MAX_WAITING);
   const stopping = new AbortController();
   const late = new AbortController();
   const underWay = new Set<Promise<void>>();
 
   /** One conversation, under the settings of this moment. */
-  async function hand({ to, language, content }: Letter): Promise<MailOutcome | undefined> {
+  async function hand({ to, language, content }: OutgoingMail): Promise<MailOutcome | undefined> {
     const { mail, ...names } = settings();
     return mail && sendMail(mail, { from: mail.from, to, ...composeMail(content, language, names) });
   }
 
-  async function attempt(letter: Letter): Promise<Failure | undefined> {
+  async function attempt(letter: OutgoingMail): Promise<Failure | undefined> {
     if (late.signal.aborted) return { step: 'stop', permanent: true };
     const outcome = await hand(letter);
     return outcome ? outcome.failure : { step: 'settings', permanent: true };
   }
 
-  async function deliver(letter: Letter): Promise<void> {
+  async function deliver(letter: OutgoingMail): Promise<void> {
     await clock.sleep(jitter(SPREAD_MS, 0.5), stopping.signal);
     for (let tries = 1; ; tries += 1) {
       const failure = await gate(() => attempt(letter));

@@ -3,10 +3,10 @@ import type { Store } from '../../store/ports/index.ts';
 import type { AuthSettings, SettingsIn } from '../config.ts';
 import { authErrors } from '../errors.ts';
 import { MAIL_PROVIDER } from '../mail/mail-address.ts';
-import type { TellOwner } from '../mail/notify-owner.ts';
+import type { NotifyOwner } from '../mail/notify-owner.ts';
 import { requireSession } from '../require-session.ts';
 import type { PanelPrincipal } from '../types.ts';
-import { hasWayIn } from '../users/has-sign-in-method.ts';
+import { hasSignInMethod } from '../users/has-sign-in-method.ts';
 
 export type BindingView = {
   /** Of a provider that an administrator added; null: built in. */
@@ -44,9 +44,9 @@ export function createBindings(deps: {
   logger: Logger;
   settings: () => AuthSettings;
   settingsIn: SettingsIn;
-  tellOwner: TellOwner;
+  notifyOwner: NotifyOwner;
 }): Bindings {
-  const { store, logger, settings, settingsIn, tellOwner } = deps;
+  const { store, logger, settings, settingsIn, notifyOwner } = deps;
 
   return {
     async list({ user }) {
@@ -75,11 +75,11 @@ export function createBindings(deps: {
         const bound = (await tx.identities.list(user.id)).find((identity) => identity.provider === provider);
         if (!holder || !bound || provider === MAIL_PROVIDER) throw authErrors.binding_not_found();
         await tx.identities.release(user.id, provider);
-        if (!(await hasWayIn(tx, holder, await settingsIn(tx)))) throw authErrors.last_way_in();
+        if (!(await hasSignInMethod(tx, holder, await settingsIn(tx)))) throw authErrors.last_way_in();
         return bound.subject;
       });
       logger.info({ userId: user.id, sid, provider }, 'identity unbound');
-      await tellOwner(user, { about: 'identity_unbound', provider, origin: principal.origin });
+      await notifyOwner(user, { about: 'identity_unbound', provider, origin: principal.origin });
       return subject;
     },
   };

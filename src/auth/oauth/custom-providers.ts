@@ -3,7 +3,7 @@ import type { NewOAuthProvider, OAuthProviderRecord, Store } from '../../store/p
 import { openProvider, type Upstream } from '../../upstream/index.ts';
 import type { SettingsIn } from '../config.ts';
 import { authErrors, invalidField } from '../errors.ts';
-import { canRootEnter } from '../users/has-sign-in-method.ts';
+import { canRootSignIn } from '../users/has-sign-in-method.ts';
 import { refuseForeignSecret, refuseOtherPeople } from './check-provider-change.ts';
 import { describeProvider, type ProviderView, SECRET_MASK, toFields, toRecord } from './describe-provider.ts';
 import { discover, wellKnownOf } from './discover.ts';
@@ -122,10 +122,10 @@ export function createCustomProviders(deps: {
         const fields = validateProvider({ ...former, ...given(change) }, former);
         if (before.clientSecretSealed !== '' && !sealed.clientSecretSealed) refuseForeignSecret(former, fields);
         refuseOtherPeople(former, fields, { identities: await tx.identities.countProvider(before.slug), force });
-        const rootCouldEnter = await canRootEnter(tx, settingsIn);
+        const rootCouldEnter = await canRootSignIn(tx, settingsIn);
         const after = await tx.providers.update(id, { ...toRecord(fields), ...sealed, updatedAt: clock.unix() });
         if (!after) throw authErrors.provider_not_found();
-        if (rootCouldEnter && !(await canRootEnter(tx, settingsIn))) throw rootLockedOut();
+        if (rootCouldEnter && !(await canRootSignIn(tx, settingsIn))) throw rootLockedOut();
         return { before, after };
       });
       return { before: describe(before), after: describe(after) };

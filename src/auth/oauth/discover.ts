@@ -1,7 +1,7 @@
 import { type Clock, isObject, parseJson, trimTrailing, type WatchCache } from '../../kernel/index.ts';
-import type { AskProvider } from '../../upstream/index.ts';
+import type { CallProvider } from '../../upstream/index.ts';
 import { providerFailed } from './identity-provider.ts';
-import { askOrFail } from './oauth-requests.ts';
+import { requestOrFail } from './oauth-requests.ts';
 
 /** What is used of a discovery document (OpenID Connect Discovery 3, RFC 8414 2). Absent endpoints are empty. */
 export type ProviderMetadata = {
@@ -24,7 +24,7 @@ export type ProviderMetadata = {
  */
 export type UseMetadata = <T>(
   wellKnown: string,
-  ask: AskProvider,
+  ask: CallProvider,
   work: (metadata: ProviderMetadata) => Promise<T>,
 ) => Promise<T>;
 
@@ -38,7 +38,7 @@ export function createUseMetadata(clock: Clock, watchCache?: WatchCache): UseMet
   const known = new Map<string, { metadata: ProviderMetadata; until: number }>();
   watchCache?.('discovery_documents', () => known.size);
 
-  async function read(wellKnown: string, ask: AskProvider): Promise<ProviderMetadata> {
+  async function read(wellKnown: string, ask: CallProvider): Promise<ProviderMetadata> {
     const kept = known.get(wellKnown);
     if (kept && kept.until > clock.unix()) return kept.metadata;
     const metadata = await discover(wellKnown, ask);
@@ -60,8 +60,8 @@ export function createUseMetadata(clock: Clock, watchCache?: WatchCache): UseMet
 }
 
 /** Reads a discovery document. Rejects with `auth.provider_failed`. */
-export async function discover(wellKnown: string, ask: AskProvider): Promise<ProviderMetadata> {
-  const answer = await askOrFail(ask, 'discovery', { url: wellKnown });
+export async function discover(wellKnown: string, ask: CallProvider): Promise<ProviderMetadata> {
+  const answer = await requestOrFail(ask, 'discovery', { url: wellKnown });
   if (answer.status !== 200) {
     throw providerFailed(`The discovery document of the provider was answered with status ${answer.status}.`);
   }

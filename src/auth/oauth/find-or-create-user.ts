@@ -4,7 +4,7 @@ import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
 import type { LoginResult, ProvenLogin } from '../login/complete-login.ts';
 import { MAIL_PROVIDER, readMailAddress } from '../mail/mail-address.ts';
-import type { OpenAccount } from '../registration/create-account.ts';
+import type { CreateAccount } from '../registration/create-account.ts';
 import type { Registered } from '../registration/register.ts';
 import { USER_ENABLED } from '../sessions/check-session.ts';
 import { isUsername } from '../users/validate-account.ts';
@@ -17,7 +17,7 @@ export type IdentifiedPerson = { provider: string; identity: ExternalIdentity; a
  * found by the identity alone, never by an address. Rejects with `auth.user_disabled`, and with `auth.registration_disabled` where
  * nobody owns it and new accounts are not made.
  */
-export type FindOrMakeOwner = (
+export type FindOrCreateUser = (
   person: IdentifiedPerson,
   complete: (proven: ProvenLogin['proven']) => Promise<LoginResult>,
 ) => Promise<OwnerLogin>;
@@ -34,17 +34,17 @@ const NAMES = 8;
 const NUMBERS = 100_000;
 const MAX_DISPLAY_NAME = 64;
 
-export function createFindOrMakeOwner(deps: {
+export function createFindOrCreateUser(deps: {
   clock: Clock;
   logger: Logger;
   settings: () => AuthSettings;
-  openAccount: OpenAccount;
-}): FindOrMakeOwner {
-  const { clock, logger, settings, openAccount } = deps;
+  createAccount: CreateAccount;
+}): FindOrCreateUser {
+  const { clock, logger, settings, createAccount } = deps;
 
   async function makeOwner(tx: Repositories, { provider, identity, affCode }: IdentifiedPerson): Promise<UserRecord> {
     const username = await findFreeName(tx, provider, identity.username);
-    const user = await openAccount(tx, {
+    const user = await createAccount(tx, {
       username,
       displayName: sanitizeMessage(identity.displayName.toWellFormed(), MAX_DISPLAY_NAME) || username,
       passwordHash: null,

@@ -6,7 +6,7 @@ import type { SessionPrincipal } from '../require-session.ts';
 import type { SignInAttempt, SignIns } from '../sign-ins/record-sign-ins.ts';
 import type { PanelPrincipal, RequestOrigin } from '../types.ts';
 import type { BindIdentity } from '../users/bind-identity.ts';
-import type { FindOrMakeOwner, OwnerLogin } from './find-or-create-user.ts';
+import type { FindOrCreateUser, OwnerLogin } from './find-or-create-user.ts';
 import type { FindProvider } from './find-provider.ts';
 import { type FlowSecrets, openSecrets } from './flow-secrets.ts';
 import { type ExternalIdentity, providerFailed } from './identity-provider.ts';
@@ -31,7 +31,7 @@ export type OAuthResult =
 /**
  * The second step. A flow that began in a session ends in that session alone, by the same user; one that began in none makes a login.
  * It is used up with what it is for, once the provider has said who it is, or by an error that the provider reports. Rejects with
- * `auth.flow_invalid`, `auth.method_disabled`, `auth.provider_failed`, `auth.access_denied`; a login also as `FindOrMakeOwner` and with
+ * `auth.flow_invalid`, `auth.method_disabled`, `auth.provider_failed`, `auth.access_denied`; a login also as `FindOrCreateUser` and with
  * a limit of session issuance; a binding also as `BindIdentity`.
  */
 export function createFinishOAuth(deps: {
@@ -39,12 +39,12 @@ export function createFinishOAuth(deps: {
   secretBox: SecretBox;
   flows: Flows;
   findProvider: FindProvider;
-  findOrMakeOwner: FindOrMakeOwner;
+  findOrCreateUser: FindOrCreateUser;
   bindIdentity: BindIdentity;
   completeLogin: CompleteLogin;
   signIns: SignIns;
 }): (answer: OAuthReturn) => Promise<OAuthResult> {
-  const { store, secretBox, flows, findProvider, findOrMakeOwner, bindIdentity, completeLogin, signIns } = deps;
+  const { store, secretBox, flows, findProvider, findOrCreateUser, bindIdentity, completeLogin, signIns } = deps;
 
   /** The flow that `state` names, and what it is bound to. */
   async function findFlow({ principal, provider, state }: OAuthReturn) {
@@ -66,7 +66,7 @@ export function createFinishOAuth(deps: {
 
   async function logIn(answer: OAuthReturn, identity: ExternalIdentity, secrets: FlowSecrets): Promise<OAuthResult> {
     const { provider, origin, state } = answer;
-    const done = await findOrMakeOwner({ provider, identity, affCode: secrets.affCode }, (proven) =>
+    const done = await findOrCreateUser({ provider, identity, affCode: secrets.affCode }, (proven) =>
       completeLogin({
         proven,
         method: `oauth:${provider}`,

@@ -1,5 +1,5 @@
 import type { AppError } from '../../kernel/index.ts';
-import type { AskProvider } from '../../upstream/index.ts';
+import type { CallProvider } from '../../upstream/index.ts';
 import { authErrors } from '../errors.ts';
 
 /** What the authorization request carries besides the provider's own. */
@@ -46,7 +46,7 @@ export type IdentityProvider = {
 };
 
 /** Begins a conversation with a provider; `configured` are the addresses that an administrator wrote down. */
-export type OpenProvider = (configured: readonly string[]) => AskProvider;
+export type OpenProvider = (configured: readonly string[]) => CallProvider;
 
 /** The provider did not do its part. `message` goes to the caller: no address, no credential. */
 export const providerFailed = (message: string, cause?: unknown): AppError =>

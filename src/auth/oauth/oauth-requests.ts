@@ -1,5 +1,5 @@
 import { isObject, parseJson } from '../../kernel/index.ts';
-import type { AskProvider, ProviderAnswer, ProviderRequest } from '../../upstream/index.ts';
+import type { CallProvider, ProviderAnswer, ProviderRequest } from '../../upstream/index.ts';
 import { type CodeAnswer, type CodeRequest, providerFailed } from './identity-provider.ts';
 
 export type OAuthClient = { clientId: string; clientSecret: string };
@@ -36,7 +36,7 @@ type AuthorizationRequest = {
 
 /** Swaps a code for an access token. The answer may be JSON or a form. Rejects with `auth.provider_failed`. */
 export async function exchangeCode(
-  ask: AskProvider,
+  ask: CallProvider,
   {
     endpoint,
     client,
@@ -52,7 +52,7 @@ export async function exchangeCode(
     ...(proof === 'basic' ? {} : { client_id: client.clientId }),
     ...(proof === 'basic' || client.clientSecret === '' ? {} : { client_secret: client.clientSecret }),
   };
-  const answered = await askOrFail(ask, 'exchange of the code', {
+  const answered = await requestOrFail(ask, 'exchange of the code', {
     url: endpoint,
     body: proof === 'json' ? { json: fields } : { form: fields },
     ...(proof === 'basic' ? { headers: { authorization: basic(client) } } : {}),
@@ -71,12 +71,12 @@ export async function exchangeCode(
 
 /** The JSON object that a provider tells the bearer of a token. Rejects with `auth.provider_failed`. */
 export async function readProfile(
-  ask: AskProvider,
+  ask: CallProvider,
   url: string,
   accessToken: string,
   headers: Record<string, string> = {},
 ): Promise<Record<string, unknown>> {
-  const answer = await askOrFail(ask, 'profile', {
+  const answer = await requestOrFail(ask, 'profile', {
     url,
     headers: { ...headers, authorization: `Bearer ${accessToken}` },
   });
@@ -87,7 +87,11 @@ export async function readProfile(
 }
 
 /** Rejects with `auth.provider_failed` when no complete answer came; `what` was asked for. */
-export async function askOrFail(ask: AskProvider, what: string, request: ProviderRequest): Promise<ProviderAnswer> {
+export async function requestOrFail(
+  ask: CallProvider,
+  what: string,
+  request: ProviderRequest,
+): Promise<ProviderAnswer> {
   const answer = await ask(request);
   if (answer.ok) return answer.value;
   const reason = answer.error.kind === 'timeout' ? 'did not answer in time' : 'could not be asked';

@@ -4,13 +4,13 @@ import type { Upstream } from '../../upstream/index.ts';
 import type { AuthSettings, SettingsIn } from '../config.ts';
 import type { Flows } from '../flows/flows.ts';
 import type { CompleteLogin } from '../login/complete-login.ts';
-import type { TellOwner } from '../mail/notify-owner.ts';
+import type { NotifyOwner } from '../mail/notify-owner.ts';
 import type { SignIns } from '../sign-ins/record-sign-ins.ts';
 import type { BindIdentity } from '../users/bind-identity.ts';
 import { createBeginOAuth, type OAuthRequest, type OAuthTicket } from './begin-oauth.ts';
 import { type Bindings, createBindings } from './bindings.ts';
 import { type CustomProviders, createCustomProviders } from './custom-providers.ts';
-import type { FindOrMakeOwner } from './find-or-create-user.ts';
+import type { FindOrCreateUser } from './find-or-create-user.ts';
 import { createFindProvider } from './find-provider.ts';
 import { createFinishOAuth, type OAuthResult, type OAuthReturn } from './finish-oauth.ts';
 
@@ -33,9 +33,9 @@ export function createOAuth(deps: {
   flows: Flows;
   completeLogin: CompleteLogin;
   bindIdentity: BindIdentity;
-  findOrMakeOwner: FindOrMakeOwner;
+  findOrCreateUser: FindOrCreateUser;
   signIns: SignIns;
-  tellOwner: TellOwner;
+  notifyOwner: NotifyOwner;
 }): OAuth {
   const parts = { ...deps, findProvider: createFindProvider(deps) };
   return {

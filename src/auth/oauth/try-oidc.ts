@@ -1,5 +1,5 @@
 import { AppError, isObject, parseJson, randomToken } from '../../kernel/index.ts';
-import { type AskProvider, openProvider, type Upstream } from '../../upstream/index.ts';
+import { type CallProvider, openProvider, type Upstream } from '../../upstream/index.ts';
 import { discover, type ProviderMetadata } from './discover.ts';
 import { basic } from './oauth-requests.ts';
 import { configuredAddresses, type OidcSettings, withOwnEndpoints } from './providers/oidc.ts';
@@ -22,7 +22,7 @@ export async function tryOidc(upstream: Upstream, settings: OidcSettings, redire
   return [discovery, keys, await tryClient(ask, settings, found, redirectUri)];
 }
 
-async function readMetadata(ask: AskProvider, settings: OidcSettings): Promise<ProviderMetadata | OidcStep> {
+async function readMetadata(ask: CallProvider, settings: OidcSettings): Promise<ProviderMetadata | OidcStep> {
   try {
     return withOwnEndpoints(await discover(settings.wellKnown, ask), settings);
   } catch (error) {
@@ -31,7 +31,7 @@ async function readMetadata(ask: AskProvider, settings: OidcSettings): Promise<P
   }
 }
 
-async function tryKeys(ask: AskProvider, { jwksUri }: ProviderMetadata): Promise<OidcStep> {
+async function tryKeys(ask: CallProvider, { jwksUri }: ProviderMetadata): Promise<OidcStep> {
   const fail = (message: string): OidcStep => ({ name: 'keys', ok: false, message });
   const answer = await ask({ url: jwksUri });
   if (!answer.ok) return fail(answer.error.message);
@@ -44,7 +44,7 @@ async function tryKeys(ask: AskProvider, { jwksUri }: ProviderMetadata): Promise
 
 /** A wrong code is refused after the client has been recognised, and with another code of error (RFC 6749 5.2). */
 async function tryClient(
-  ask: AskProvider,
+  ask: CallProvider,
   { clientId, clientSecret }: OidcSettings,
   { tokenEndpoint: url, tokenAuthMethods }: ProviderMetadata,
   redirectUri: string,

@@ -1,6 +1,6 @@
 import type { OAuthAuthStyle } from '../../store/ports/index.ts';
 import { invalidField } from '../errors.ts';
-import { requireVisible } from '../users/reject-hidden-characters.ts';
+import { rejectHiddenCharacters } from '../users/reject-hidden-characters.ts';
 import { parsePolicy } from './access-policy.ts';
 
 /** What an administrator writes down of a provider. */
@@ -86,7 +86,7 @@ export function validateProvider(fields: ProviderFields, former?: { name: string
     if (value.length > longest || !isText) throw invalidField(field, `one line of at most ${longest} characters.`);
     provider[field] = value;
   }
-  requireVisible('name', provider.name, former?.name);
+  rejectHiddenCharacters('name', provider.name, former?.name);
   for (const field of ['name', 'client_id', 'user_id_field'] as const) {
     if (provider[field] === '') throw invalidField(field, 'it must not be empty.');
   }

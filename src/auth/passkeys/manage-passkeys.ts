@@ -6,7 +6,7 @@ import type { SecurityProofs } from '../proofs/security-proofs.ts';
 import { requireSession } from '../require-session.ts';
 import type { RotationBundle } from '../sessions/describe-session.ts';
 import type { PanelPrincipal } from '../types.ts';
-import { hasWayIn } from '../users/has-sign-in-method.ts';
+import { hasSignInMethod } from '../users/has-sign-in-method.ts';
 import { describePasskey, type PasskeyView } from './describe-passkey.ts';
 import { validatePasskeyName } from './name-passkey.ts';
 import { relyingPartyId } from './relying-party.ts';
@@ -65,9 +65,9 @@ export function createManagePasskeys(deps: {
           // First, since it holds off every other change of the account until this one is through.
           const moved = await tx.users.moveAuthVersion(user.id, user.authVersion);
           const now = await settingsIn(tx);
-          const couldEnter = await hasWayIn(tx, user, now);
+          const couldEnter = await hasSignInMethod(tx, user, now);
           await (id === undefined ? tx.passkeys.deleteAll(user.id) : tx.passkeys.delete(id, user.id));
-          if (couldEnter && !(await hasWayIn(tx, user, now))) throw authErrors.last_way_in();
+          if (couldEnter && !(await hasSignInMethod(tx, user, now))) throw authErrors.last_way_in();
           return moved;
         },
       });

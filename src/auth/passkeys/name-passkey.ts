@@ -1,5 +1,5 @@
 import { invalidField } from '../errors.ts';
-import { requireVisible } from '../users/reject-hidden-characters.ts';
+import { rejectHiddenCharacters } from '../users/reject-hidden-characters.ts';
 
 const NAME_MAX = 64;
 
@@ -8,7 +8,7 @@ export function validatePasskeyName(value: string): string {
   const name = value.trim();
   const length = [...name].length;
   if (length < 1 || length > NAME_MAX) throw invalidField('name', `1 to ${NAME_MAX} characters are required.`);
-  return requireVisible('name', name);
+  return rejectHiddenCharacters('name', name);
 }
 
 /** "Passkey 3" for the third, or the next number that no other has. */

@@ -1,6 +1,6 @@
 import type { Logger } from '../../kernel/index.ts';
 import type { UserRecord } from '../../store/ports/index.ts';
-import { createGate } from '../limits/limit-password-hashing.ts';
+import { createQueueLimit } from '../limits/limit-password-hashing.ts';
 
 export interface PasswordHashes {
   /** argon2id in PHC form. */
@@ -27,7 +27,7 @@ const NOBODYS_HASH =
 const NOBODY: PasswordOwner = { id: 0, passwordHash: null };
 
 export function createPasswordHashes({ logger }: { logger: Logger }): PasswordHashes {
-  const gate = createGate(AT_ONCE);
+  const gate = createQueueLimit(AT_ONCE);
 
   async function matches(password: string, { id, passwordHash }: PasswordOwner): Promise<boolean> {
     if (passwordHash) {

@@ -2,14 +2,14 @@ import type { Logger } from '../../kernel/index.ts';
 import type { Store, UserRecord } from '../../store/ports/index.ts';
 import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
-import type { LetterLimit } from '../mail/limit-mails.ts';
+import type { MailLimit } from '../mail/limit-mails.ts';
 import { MAIL_PROVIDER, readMailAddress, requireMailAddress } from '../mail/mail-address.ts';
 import { MAIL_CODE_MINUTES, type MailCodes } from '../mail/mail-codes.ts';
-import type { TellOwner } from '../mail/notify-owner.ts';
+import type { NotifyOwner } from '../mail/notify-owner.ts';
 import type { Outbox } from '../mail/outbox.ts';
 import { pickLanguage } from '../mail/pick-language.ts';
 import type { CodeRequest } from '../registration/send-verification.ts';
-import type { PassChallenge } from '../registration/verify-captcha.ts';
+import type { VerifyCaptcha } from '../registration/verify-captcha.ts';
 import { USER_ENABLED } from '../sessions/check-session.ts';
 import type { SessionGate } from '../sessions/session-gate.ts';
 import type { RequestOrigin } from '../types.ts';
@@ -48,13 +48,13 @@ export function createResetByMail(deps: {
   settings: () => AuthSettings;
   passwords: PasswordHashes;
   sessions: SessionGate;
-  allowLetter: LetterLimit;
-  passChallenge: PassChallenge;
+  allowLetter: MailLimit;
+  verifyCaptcha: VerifyCaptcha;
   mailCodes: MailCodes;
   outbox: Outbox;
-  tellOwner: TellOwner;
+  notifyOwner: NotifyOwner;
 }): ResetByMail {
-  const { store, logger, settings, passwords, sessions, allowLetter, passChallenge, mailCodes, outbox, tellOwner } =
+  const { store, logger, settings, passwords, sessions, allowLetter, verifyCaptcha, mailCodes, outbox, notifyOwner } =
     deps;
   const holder = (address: string) => ({ purpose: 'password_reset', address, userId: 0 }) as const;
 
@@ -70,7 +70,7 @@ export function createResetByMail(deps: {
       const { mail, serverAddress } = settings();
       if (!mail) throw authErrors.method_disabled({ message: 'No mail is sent here: ask the administrator.' });
       const address = requireMailAddress(email);
-      await passChallenge({ token: challengeToken, ip: origin.ip });
+      await verifyCaptcha({ token: challengeToken, ip: origin.ip });
       if (!(await allowLetter('reset', address))) return;
 
       const user = await findOwner(address);
@@ -112,7 +112,7 @@ export function createResetByMail(deps: {
         }),
       );
       logger.warn({ userId: user.id, ip: origin.ip }, 'password reset by a mailed link, all sessions ended');
-      await tellOwner({ ...user, email: address }, { about: 'password_reset', origin });
+      await notifyOwner({ ...user, email: address }, { about: 'password_reset', origin });
       return { userId: user.id, username: user.username };
     },
   };

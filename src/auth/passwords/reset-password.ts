@@ -1,7 +1,7 @@
 import type { Logger } from '../../kernel/index.ts';
 import { type Repositories, ROLE, type Store } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
-import type { TellOwner } from '../mail/notify-owner.ts';
+import type { NotifyOwner } from '../mail/notify-owner.ts';
 import type { SessionGate } from '../sessions/session-gate.ts';
 import { validateNewPassword } from '../users/validate-account.ts';
 import type { PasswordHashes } from './password-hashes.ts';
@@ -29,9 +29,9 @@ export function createResetPassword(deps: {
   logger: Logger;
   passwords: PasswordHashes;
   sessions: SessionGate;
-  tellOwner: TellOwner;
+  notifyOwner: NotifyOwner;
 }): (reset: PasswordReset) => Promise<PasswordResetDone> {
-  const { store, logger, passwords, sessions, tellOwner } = deps;
+  const { store, logger, passwords, sessions, notifyOwner } = deps;
 
   async function removeFactors(tx: Repositories, userId: number): Promise<void> {
     await tx.twoFactor.delete(userId);
@@ -58,7 +58,7 @@ export function createResetPassword(deps: {
       }),
     );
     logger.warn({ userId: user.id, resetFactors }, 'password reset, all sessions ended');
-    await tellOwner(user, { about: resetFactors ? 'factors_removed' : 'password_changed', by: 'operator' });
+    await notifyOwner(user, { about: resetFactors ? 'factors_removed' : 'password_changed', by: 'operator' });
     return { userId: user.id, username: user.username, isRoot: user.role === ROLE.root, twoFactor };
   };
 }

@@ -1,9 +1,9 @@
 import { type Clock, randomAlnum, sha256Hex } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
-import type { TellOwner } from '../mail/notify-owner.ts';
+import type { NotifyOwner } from '../mail/notify-owner.ts';
 import { requireSession } from '../require-session.ts';
-import { isLive, stillTrusts } from '../sessions/check-session.ts';
+import { isLive, isStillTrusted } from '../sessions/check-session.ts';
 import type { PanelPrincipal } from '../types.ts';
 
 /** A personal access token as its owner sees it. Both are empty for a token of an earlier layout. */
@@ -28,8 +28,8 @@ const TOKEN_LENGTH = 32;
 /** The scheme and four characters stay readable; 166 bits stay secret. */
 const PREFIX_LENGTH = SCHEME.length + 4;
 
-export function createPersonalTokens(deps: { store: Store; clock: Clock; tellOwner: TellOwner }): PersonalTokens {
-  const { store, clock, tellOwner } = deps;
+export function createPersonalTokens(deps: { store: Store; clock: Clock; notifyOwner: NotifyOwner }): PersonalTokens {
+  const { store, clock, notifyOwner } = deps;
   return {
     async create(principal) {
       const { user, sid, sessionVersion } = requireSession(principal);
@@ -44,11 +44,11 @@ export function createPersonalTokens(deps: { store: Store; clock: Clock; tellOwn
           session !== undefined &&
           session.version === sessionVersion &&
           isLive(session, clock.unix()) &&
-          stillTrusts(present, session);
+          isStillTrusted(present, session);
         if (!holds) throw authErrors.session_revoked();
         await tx.users.setAccessToken(user.id, { ...kept, hash: sha256Hex(token) });
       });
-      await tellOwner(user, { about: 'personal_token_made', origin: principal.origin });
+      await notifyOwner(user, { about: 'personal_token_made', origin: principal.origin });
       return { token, prefix: kept.prefix, created_at: kept.createdAt };
     },
     async revoke(principal) {

@@ -6,7 +6,7 @@ import { confirmPassword } from '../passwords/confirm-password.ts';
 import type { PasswordHashes } from '../passwords/password-hashes.ts';
 import { requireSession } from '../require-session.ts';
 import type { SignIns } from '../sign-ins/record-sign-ins.ts';
-import type { SpendCode } from '../two-factor/consume-code.ts';
+import type { ConsumeCode } from '../two-factor/consume-code.ts';
 import type { PanelPrincipal, RequestOrigin } from '../types.ts';
 import { type AllowedProofMethods, wrongMethod } from './allowed-methods.ts';
 import type { ProofBundle, ProofScope, SecurityProofs } from './security-proofs.ts';
@@ -24,7 +24,7 @@ export type ProofRequest = {
 
 /**
  * A Security Proof for a code or a password. Rejects with `auth.session_required` and `security_proof.method_mismatch` before
- * anything is looked at, `auth.validation_failed`, `auth.password_invalid`, `auth.too_many_attempts`, or as `SpendCode` does.
+ * anything is looked at, `auth.validation_failed`, `auth.password_invalid`, `auth.too_many_attempts`, or as `ConsumeCode` does.
  */
 export function createProveIdentity(deps: {
   store: Store;
@@ -32,11 +32,11 @@ export function createProveIdentity(deps: {
   passwords: PasswordHashes;
   limitGuesses: GuessLimit;
   signIns: SignIns;
-  spendCode: SpendCode;
+  consumeCode: ConsumeCode;
   proofs: SecurityProofs;
   allowedProofMethods: AllowedProofMethods;
 }): (principal: PanelPrincipal, request: ProofRequest) => Promise<ProofBundle> {
-  const { store, logger, spendCode, proofs, allowedProofMethods } = deps;
+  const { store, logger, consumeCode, proofs, allowedProofMethods } = deps;
 
   return async (principal, { method, code, password, scope, origin }) => {
     const session = requireSession(principal);
@@ -49,7 +49,7 @@ export function createProveIdentity(deps: {
     } else {
       if (code === undefined) throw invalidField('code', 'is required with the method 2fa.');
       const attempt = { userId: session.user.id, code, origin, accept: ['app', 'backup'] } as const;
-      await spendCode(attempt, (use) => store.transaction(use));
+      await consumeCode(attempt, (use) => store.transaction(use));
     }
     logger.info({ userId: session.user.id, sid: session.sid, method, scope }, 'security proof given');
     return proofs.issue(session, method, scope);

@@ -24,13 +24,13 @@ export type NewAccount = {
  * identity brings quota once: not again after its account was deleted. Rejects with `auth.name_taken` and `auth.identity_taken`;
  * both must undo the transaction.
  */
-export type OpenAccount = (tx: Repositories, account: NewAccount) => Promise<UserRecord>;
+export type CreateAccount = (tx: Repositories, account: NewAccount) => Promise<UserRecord>;
 
-export function createOpenAccount(deps: {
+export function createAccountCreation(deps: {
   clock: Clock;
   settings: () => AuthSettings;
   config: Pick<AuthConfig, 'cryptoSecrets'>;
-}): OpenAccount {
+}): CreateAccount {
   // Digested, so that the ledger of a deleted account does not tell whose it was.
   const digestKey = deriveKey(deps.config.cryptoSecrets[0], 'grants.v1');
 

@@ -8,8 +8,8 @@ import { pickLanguage } from '../mail/pick-language.ts';
 import type { PasswordHashes } from '../passwords/password-hashes.ts';
 import type { RequestOrigin } from '../types.ts';
 import { validateNewPassword, validateUsername } from '../users/validate-account.ts';
-import type { OpenAccount } from './create-account.ts';
-import type { PassChallenge } from './verify-captcha.ts';
+import type { CreateAccount } from './create-account.ts';
+import type { VerifyCaptcha } from './verify-captcha.ts';
 
 export type Registration = {
   username: string;
@@ -36,11 +36,11 @@ export function createRegister(deps: {
   logger: Logger;
   settings: () => AuthSettings;
   passwords: PasswordHashes;
-  passChallenge: PassChallenge;
+  verifyCaptcha: VerifyCaptcha;
   mailCodes: MailCodes;
-  openAccount: OpenAccount;
+  createAccount: CreateAccount;
 }): (registration: Registration) => Promise<Registered> {
-  const { store, logger, settings, passwords, passChallenge, mailCodes, openAccount } = deps;
+  const { store, logger, settings, passwords, verifyCaptcha, mailCodes, createAccount } = deps;
 
   async function checkAddress(asked: Registration): Promise<{ email: string; code: RightCode } | undefined> {
     const { registration, emails } = settings();
@@ -59,7 +59,7 @@ export function createRegister(deps: {
     if (!enabled || !byPassword) throw authErrors.registration_disabled();
     const username = validateUsername(asked.username);
     await validateNewPassword(asked.password, username);
-    await passChallenge({ token: asked.challengeToken, ip: asked.origin.ip });
+    await verifyCaptcha({ token: asked.challengeToken, ip: asked.origin.ip });
     const confirmed = await checkAddress(asked);
     const account = {
       username,
@@ -71,7 +71,7 @@ export function createRegister(deps: {
     };
     const user = await store.transaction(async (tx: Repositories) => {
       await confirmed?.code.take(tx);
-      return openAccount(tx, account);
+      return createAccount(tx, account);
     });
     logger.info({ userId: user.id, ip: asked.origin.ip }, 'account registered');
     return { userId: user.id, username: user.username };

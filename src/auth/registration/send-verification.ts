@@ -2,13 +2,13 @@ import type { Store } from '../../store/ports/index.ts';
 import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
 import type { RequestLimit } from '../limits/limit-requests.ts';
-import type { LetterLimit } from '../mail/limit-mails.ts';
+import type { MailLimit } from '../mail/limit-mails.ts';
 import { assertAddressAllowed, MAIL_PROVIDER, requireMailAddress } from '../mail/mail-address.ts';
 import { MAIL_CODE_MINUTES, type MailCodes } from '../mail/mail-codes.ts';
 import type { Outbox } from '../mail/outbox.ts';
 import { pickLanguage } from '../mail/pick-language.ts';
 import type { RequestOrigin } from '../types.ts';
-import type { PassChallenge } from './verify-captcha.ts';
+import type { VerifyCaptcha } from './verify-captcha.ts';
 
 export type CodeRequest = {
   email: string;
@@ -28,12 +28,12 @@ export function createSendVerification(deps: {
   store: Store;
   settings: () => AuthSettings;
   limitCodeRequests: RequestLimit;
-  allowLetter: LetterLimit;
-  passChallenge: PassChallenge;
+  allowLetter: MailLimit;
+  verifyCaptcha: VerifyCaptcha;
   mailCodes: MailCodes;
   outbox: Outbox;
 }): (request: CodeRequest) => Promise<void> {
-  const { store, settings, limitCodeRequests, allowLetter, passChallenge, mailCodes, outbox } = deps;
+  const { store, settings, limitCodeRequests, allowLetter, verifyCaptcha, mailCodes, outbox } = deps;
 
   return async ({ email, challengeToken, acceptLanguage, origin }) => {
     const { registration, emails, serverAddress } = settings();
@@ -44,7 +44,7 @@ export function createSendVerification(deps: {
     const address = requireMailAddress(email);
     assertAddressAllowed(address, emails);
     await limitCodeRequests(origin.decidingIp);
-    await passChallenge({ token: challengeToken, ip: origin.ip });
+    await verifyCaptcha({ token: challengeToken, ip: origin.ip });
     if (!(await allowLetter('verify', address))) return;
 
     const owner = await store.identities.owner(MAIL_PROVIDER, address);

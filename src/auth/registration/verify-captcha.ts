@@ -8,13 +8,13 @@ import { authErrors } from '../errors.ts';
  * `auth.challenge_failed` without a token, for a wrong or used one, and when the verifier cannot be asked or its secret key cannot be read:
  * trouble there opens nothing.
  */
-export type PassChallenge = (answer: { token: string | undefined; ip: string }) => Promise<void>;
+export type VerifyCaptcha = (answer: { token: string | undefined; ip: string }) => Promise<void>;
 
-export function createPassChallenge(deps: {
+export function createVerifyCaptcha(deps: {
   upstream: Upstream;
   settings: () => AuthSettings;
   logger: Logger;
-}): PassChallenge {
+}): VerifyCaptcha {
   const { upstream, settings, logger } = deps;
 
   /** Whether the token is good, or why nobody can tell. */

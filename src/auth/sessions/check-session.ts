@@ -11,7 +11,7 @@ export const isIdle = (session: SessionRecord, idleSeconds: number, now: number)
   idleSeconds > 0 && now - session.lastActiveAt >= idleSeconds;
 
 /** The user alone: there, enabled, and unchanged in what matters for security since the session was issued. */
-export const stillTrusts = (
+export const isStillTrusted = (
   user: UserRecord | undefined,
   session: Pick<SessionRecord, 'userId' | 'userAuthVersion'>,
 ): user is UserRecord =>

@@ -1,7 +1,7 @@
 import type { Clock } from '../../kernel/index.ts';
 import type { SessionRecord, Store } from '../../store/ports/index.ts';
 import type { AuthConfig } from '../config.ts';
-import { isIdle, isLive, stillTrusts } from './check-session.ts';
+import { isIdle, isLive, isStillTrusted } from './check-session.ts';
 import { parseRefreshToken, type RefreshToken, type RefreshTokens } from './refresh-tokens.ts';
 
 /**
@@ -25,7 +25,7 @@ export function createFindOwnSession(deps: {
     const now = clock.unix();
     if (!session || !isLive(session, now) || isIdle(session, config.sessionIdleSeconds, now)) return undefined;
     if (!holdsSession(refreshTokens, { session, token, now })) return undefined;
-    return stillTrusts(await store.users.byLogin(login), session) ? session.sid : undefined;
+    return isStillTrusted(await store.users.byLogin(login), session) ? session.sid : undefined;
   };
 }
 

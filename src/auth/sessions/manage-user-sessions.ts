@@ -12,7 +12,7 @@ import type { SessionGate } from './session-gate.ts';
  * Anybody's sessions, for root; that the caller is root is for his role to say, before. His own count among them, the current one too.
  * Every operation rejects with `auth.session_required` for a caller without a session, and `auth.user_not_found`.
  */
-export interface SessionOversight {
+export interface UserSessionManagement {
   /** A user's live sessions of his present auth version, the latest active first; at most 100. */
   list(principal: PanelPrincipal, userId: number): Promise<SessionView[]>;
   /** Ends one. Rejects with `auth.session_not_found` when it is not this user's, has ended or never was. */
@@ -23,7 +23,11 @@ export interface SessionOversight {
 
 const REASON = 'root_revoked';
 
-export function createSessionOversight(deps: { store: Store; clock: Clock; sessions: SessionGate }): SessionOversight {
+export function createUserSessionManagement(deps: {
+  store: Store;
+  clock: Clock;
+  sessions: SessionGate;
+}): UserSessionManagement {
   const { store, clock, sessions } = deps;
 
   async function find(userId: number): Promise<UserRecord> {

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../kernel/index.ts';
 import type { FlowRecord, Repositories, UserRecord } from '../../store/ports/index.ts';
 import { authErrors } from '../errors.ts';
 import type { SessionPrincipal } from '../require-session.ts';
-import { isIdle, isLive, stillTrusts, USER_ENABLED } from './check-session.ts';
+import { isIdle, isLive, isStillTrusted, USER_ENABLED } from './check-session.ts';
 
 /** What a flow that begins in a session remembers of it, besides user and session themselves. */
 export const rememberSession = ({ user, sessionVersion }: SessionPrincipal): JsonObject => ({
@@ -27,7 +27,7 @@ export async function recheckSession(
     session !== undefined &&
     isLive(session, now) &&
     !isIdle(session, idleSeconds, now) &&
-    stillTrusts(user, session) &&
+    isStillTrusted(user, session) &&
     session.version === flow.payload.session_version &&
     session.userAuthVersion === flow.payload.auth_version;
   if (!holds) throw authErrors.session_revoked();

@@ -5,7 +5,7 @@ import { authErrors } from '../errors.ts';
 import type { SignIns } from '../sign-ins/record-sign-ins.ts';
 import type { AccessTokens } from '../tokens/access-tokens.ts';
 import type { RequestOrigin } from '../types.ts';
-import { isIdle, isLive, stillTrusts } from './check-session.ts';
+import { isIdle, isLive, isStillTrusted } from './check-session.ts';
 import { bundleLogin, type SignedIn } from './describe-session.ts';
 import { clipOrigin } from './issue-session.ts';
 import { formatRefreshToken, parseRefreshToken, type RefreshToken, type RefreshTokens } from './refresh-tokens.ts';
@@ -85,7 +85,7 @@ export function createRotateRefresh(deps: {
     if (!isLive(session, clock.unix())) throw authErrors.session_revoked();
     if (isIdle(session, config.sessionIdleSeconds, clock.unix())) return revoke(session, 'idle');
     const user = await store.users.byId(session.userId);
-    if (!stillTrusts(user, session)) {
+    if (!isStillTrusted(user, session)) {
       // The user's own change may have been committed between the two readings, and this session may be the one that goes on.
       const again = await store.sessions.bySid(session.sid);
       if (again?.version !== session.version) return undefined;

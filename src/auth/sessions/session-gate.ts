@@ -10,7 +10,7 @@ import type {
 } from '../../store/ports/index.ts';
 import type { AuthConfig } from '../config.ts';
 import type { TokenSubject } from '../tokens/panel-jwt.ts';
-import { isLive, stillTrusts } from './check-session.ts';
+import { isLive, isStillTrusted } from './check-session.ts';
 
 /** Whose sessions end, and the `revoked_reason` of their rows. */
 export type SessionsEnding = { userId: number; exceptSid: string | null; reason: string };
@@ -77,7 +77,7 @@ export function createSessionGate(deps: {
         session !== undefined &&
         session.expiresAt > clock.unix() &&
         fits(session, claims) &&
-        stillTrusts(user, session);
+        isStillTrusted(user, session);
       return holds ? user : undefined;
     },
 

@@ -2,7 +2,7 @@ import type { Clock, WatchCache } from '../../kernel/index.ts';
 import type { PurposeKeys } from '../derive-keys.ts';
 import { authErrors } from '../errors.ts';
 import { createPanelJwt, LEEWAY_SECONDS, type TokenClaims, type TokenSubject } from './panel-jwt.ts';
-import { createVerifiedMemory } from './verified-token-cache.ts';
+import { createVerifiedTokenCache } from './verified-token-cache.ts';
 
 /** What an access token says. It names versions only: role, status and group are read from the store at every request. */
 export type AccessClaims = Omit<TokenClaims, 'extra'>;
@@ -24,7 +24,7 @@ const REMEMBERED_TOKENS = 10_000;
 
 export function createAccessTokens(keys: PurposeKeys, clock: Clock, watchCache?: WatchCache): AccessTokens {
   const jwt = createPanelJwt('access', keys, clock);
-  const remembered = createVerifiedMemory(REMEMBERED_TOKENS);
+  const remembered = createVerifiedTokenCache(REMEMBERED_TOKENS);
   watchCache?.('verified_tokens', remembered.size);
 
   return {

@@ -5,7 +5,7 @@ import type { AccessClaims } from './access-tokens.ts';
  * Remembers tokens whose signature was verified, by digest, so that the signature is checked once a token and not once a
  * request (about 0.13 ms). At most `capacity` of them: the least recently used goes first. Expiry stays the caller's check.
  */
-export function createVerifiedMemory(capacity: number): {
+export function createVerifiedTokenCache(capacity: number): {
   get(token: string): AccessClaims | undefined;
   put(token: string, claims: AccessClaims): void;
   size(): number;

@@ -26,19 +26,19 @@ export type UseCode = (tx: Repositories) => Promise<void>;
  * Rejects with `auth.code_invalid` (wrong, used, of a kind or form that is not taken), `auth.code_locked` after too many wrong
  * ones, `auth.too_many_attempts`, `auth.two_factor_off`, `auth.two_factor_unreadable`, and as `work` does.
  */
-export type SpendCode = <T>(attempt: CodeAttempt, work: (use: UseCode) => Promise<T>) => Promise<T>;
+export type ConsumeCode = <T>(attempt: CodeAttempt, work: (use: UseCode) => Promise<T>) => Promise<T>;
 
 /** As in new-api: the fifth failure locks, and so does every later one until a right code. */
 const LOCK = { limit: 5, lockSeconds: 300 };
 
-export function createSpendCode(deps: {
+export function createConsumeCode(deps: {
   store: Store;
   clock: Clock;
   limitGuesses: GuessLimit;
   authenticator: Authenticator;
   backupCodes: BackupCodes;
   signIns: SignIns;
-}): SpendCode {
+}): ConsumeCode {
   const { store, clock, limitGuesses, authenticator, backupCodes, signIns } = deps;
 
   async function requireUnlocked(userId: number): Promise<TwoFactorRecord> {

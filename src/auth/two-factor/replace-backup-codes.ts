@@ -4,28 +4,28 @@ import { requireSession } from '../require-session.ts';
 import type { RotationBundle } from '../sessions/describe-session.ts';
 import type { PanelPrincipal } from '../types.ts';
 import type { BackupCodes } from './backup-codes.ts';
-import type { SpendCode } from './consume-code.ts';
+import type { ConsumeCode } from './consume-code.ts';
 import type { ConfirmedByCode } from './disable-two-factor.ts';
 
 export type NewBackupCodes = RotationBundle & { backup_codes: string[] };
 
 /**
  * Puts new backup codes in place of all old ones, as a change of security; a code of the app confirms it, since a found sheet of backup
- * codes must not make another. Rejects with `auth.session_required` before the code is looked at, then as `SpendCode` and
+ * codes must not make another. Rejects with `auth.session_required` before the code is looked at, then as `ConsumeCode` and
  * `ChangeSecurity` do.
  */
 export function createReplaceBackupCodes(deps: {
   clock: Clock;
   backupCodes: BackupCodes;
-  spendCode: SpendCode;
+  consumeCode: ConsumeCode;
   changeSecurity: ChangeSecurity;
 }): (principal: PanelPrincipal, confirmed: ConfirmedByCode) => Promise<NewBackupCodes> {
-  const { clock, backupCodes, spendCode, changeSecurity } = deps;
+  const { clock, backupCodes, consumeCode, changeSecurity } = deps;
 
   return async (principal, { code, origin }) => {
     const { user } = requireSession(principal);
     const codes = backupCodes.create();
-    const bundle = await spendCode({ userId: user.id, code, origin, accept: ['app'] }, (use) =>
+    const bundle = await consumeCode({ userId: user.id, code, origin, accept: ['app'] }, (use) =>
       changeSecurity(principal, {
         reason: 'twofa_backup_codes_regenerated',
         async write(tx) {

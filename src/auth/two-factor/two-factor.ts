@@ -5,7 +5,7 @@ import type { RotationBundle } from '../sessions/describe-session.ts';
 import type { PanelPrincipal } from '../types.ts';
 import type { Authenticator } from './authenticator.ts';
 import type { BackupCodes } from './backup-codes.ts';
-import type { SpendCode } from './consume-code.ts';
+import type { ConsumeCode } from './consume-code.ts';
 import { createDescribeTwoFactor, type TwoFactorStatus } from './describe-two-factor.ts';
 import { type ConfirmedByCode, createDisableTwoFactor } from './disable-two-factor.ts';
 import { createEnableTwoFactor } from './enable-two-factor.ts';
@@ -26,7 +26,7 @@ export const createTwoFactor = (room: {
   clock: Clock;
   authenticator: Authenticator;
   backupCodes: BackupCodes;
-  spendCode: SpendCode;
+  consumeCode: ConsumeCode;
   changeSecurity: ChangeSecurity;
 }): TwoFactor => ({
   status: createDescribeTwoFactor(room),

@@ -2,7 +2,7 @@ import type { Clock, Logger } from '../../kernel/index.ts';
 import type { FlowRecord, Repositories, Store } from '../../store/ports/index.ts';
 import type { AuthConfig } from '../config.ts';
 import { authErrors } from '../errors.ts';
-import type { TellOwner } from '../mail/notify-owner.ts';
+import type { NotifyOwner } from '../mail/notify-owner.ts';
 import type { SessionPrincipal } from '../require-session.ts';
 import { recheckSession } from '../sessions/origin-session.ts';
 import type { RequestOrigin } from '../types.ts';
@@ -30,9 +30,9 @@ export function createBindIdentity(deps: {
   clock: Clock;
   logger: Logger;
   config: Pick<AuthConfig, 'sessionIdleSeconds'>;
-  tellOwner: TellOwner;
+  notifyOwner: NotifyOwner;
 }): BindIdentity {
-  const { store, clock, logger, config, tellOwner } = deps;
+  const { store, clock, logger, config, notifyOwner } = deps;
 
   return async ({ provider, subject, consume, origin, within }) => {
     const now = clock.unix();
@@ -48,7 +48,7 @@ export function createBindIdentity(deps: {
       return session;
     });
     logger.info({ userId: principal.user.id, sid: principal.sid, provider }, 'identity bound');
-    await tellOwner(principal.user, { about: 'identity_bound', provider, origin });
+    await notifyOwner(principal.user, { about: 'identity_bound', provider, origin });
     return principal;
   };
 }

@@ -7,12 +7,12 @@ const ROOTS = { page: 1, pageSize: 100 };
 const ENABLED = 1;
 
 /** Whether some enabled root account could sign in without a password under these settings. */
-export async function rootHasOtherWayIn(tx: Repositories, settings: AuthSettings): Promise<boolean> {
+export async function rootHasOtherSignInMethod(tx: Repositories, settings: AuthSettings): Promise<boolean> {
   return someHasOtherWayIn(tx, await holdRoots(tx), settings);
 }
 
 /** Whether some enabled root account could sign in under the settings as they are, whatever way. */
-export async function canRootEnter(tx: Repositories, settingsIn: SettingsIn): Promise<boolean> {
+export async function canRootSignIn(tx: Repositories, settingsIn: SettingsIn): Promise<boolean> {
   const roots = await holdRoots(tx);
   const settings = await settingsIn(tx);
   return settings.passwordLogin || someHasOtherWayIn(tx, roots, settings);
@@ -42,7 +42,7 @@ async function someHasOtherWayIn(
  * Whether a user, whom the caller holds, can sign in with what the account has besides a mail address: a password, a passkey, an
  * identity of a provider.
  */
-export const hasWayIn = async (
+export const hasSignInMethod = async (
   tx: Repositories,
   user: Pick<UserRecord, 'id' | 'passwordHash'>,
   settings: AuthSettings,

@@ -1,5 +1,5 @@
 import type { Store } from '../../store/ports/index.ts';
-import type { Administer } from '../administration/with-locked-accounts.ts';
+import type { WithLockedAccounts } from '../administration/with-locked-accounts.ts';
 import { authErrors } from '../errors.ts';
 import { requireSession } from '../require-session.ts';
 import type { PanelPrincipal } from '../types.ts';
@@ -12,9 +12,9 @@ export const createRevokeOwnLinks =
     if (!(await store.users.moveLinkVersion(user.id))) throw authErrors.user_not_found();
   };
 
-/** The same for another's account. Rejects as `Administer` does. */
+/** The same for another's account. Rejects as `WithLockedAccounts` does. */
 export const createRevokeLinks =
-  ({ administer }: { administer: Administer }) =>
+  ({ administer }: { administer: WithLockedAccounts }) =>
   async (principal: PanelPrincipal, userId: number): Promise<void> => {
     await administer(principal, { userId, action: 'revoke_links' }, (tx) => tx.users.moveLinkVersion(userId));
   };

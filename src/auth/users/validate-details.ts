@@ -1,5 +1,5 @@
 import { invalidField } from '../errors.ts';
-import { requireVisible } from './reject-hidden-characters.ts';
+import { rejectHiddenCharacters } from './reject-hidden-characters.ts';
 
 const DISPLAY_NAME_MAX = 64;
 const GROUP_MAX = 64;
@@ -13,11 +13,11 @@ const LANGUAGE = /^[a-z]{2,3}(-[A-Za-z0-9]{2,8})?$/;
  * which may stay.
  */
 export function validateDisplayName(value: string, former?: string): string {
-  return requireVisible('display_name', validateLine('display_name', value, 0, DISPLAY_NAME_MAX), former);
+  return rejectHiddenCharacters('display_name', validateLine('display_name', value, 0, DISPLAY_NAME_MAX), former);
 }
 
 export function validateGroup(value: string, former?: string): string {
-  return requireVisible('group', validateLine('group', value, 1, GROUP_MAX), former);
+  return rejectHiddenCharacters('group', validateLine('group', value, 1, GROUP_MAX), former);
 }
 
 /** An administrator's note; it may have several lines. */

@@ -42,7 +42,7 @@ export function createReadQrCode(deps: { upstream: Upstream; settings: () => Aut
     }
     const bytes = await answer.value.bytes();
     if (!bytes.ok) throw failed(bytes.error.message);
-    const mimeType = judgePicture(bytes.value);
+    const mimeType = checkPicture(bytes.value);
     if (mimeType === undefined) throw failed('It is no PNG, JPEG, GIF or WebP.');
     return { bytes: bytes.value, mimeType };
   }
@@ -62,7 +62,7 @@ export function createReadQrCode(deps: { upstream: Upstream; settings: () => Aut
 }
 
 /** By its first bytes, whatever it calls itself: what is shown on this origin is a picture and nothing else. */
-function judgePicture(bytes: Uint8Array): string | undefined {
+function checkPicture(bytes: Uint8Array): string | undefined {
   const head = Buffer.from(bytes.subarray(0, 12)).toString('latin1');
   if (head.startsWith('\x89PNG\r\n\x1a\n')) return 'image/png';
   if (head.startsWith('\xff\xd8\xff')) return 'image/jpeg';

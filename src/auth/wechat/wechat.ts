@@ -2,7 +2,7 @@ import type { Store } from '../../store/ports/index.ts';
 import type { AuthSettings } from '../config.ts';
 import type { FlowBinding, Flows, FlowTicket } from '../flows/flows.ts';
 import type { CompleteLogin } from '../login/complete-login.ts';
-import type { FindOrMakeOwner, OwnerLogin } from '../oauth/find-or-create-user.ts';
+import type { FindOrCreateUser, OwnerLogin } from '../oauth/find-or-create-user.ts';
 import { requireSession, type SessionPrincipal } from '../require-session.ts';
 import { rememberSession } from '../sessions/origin-session.ts';
 import type { SignIns } from '../sign-ins/record-sign-ins.ts';
@@ -19,7 +19,7 @@ export type WeChatAnswer = { code: string; flowToken: string; origin: RequestOri
  */
 export interface WeChat {
   beginLogin(): Promise<FlowTicket>;
-  /** Rejects as `FindOrMakeOwner` and with a limit of session issuance too. */
+  /** Rejects as `FindOrCreateUser` and with a limit of session issuance too. */
   logIn(answer: WeChatAnswer): Promise<OwnerLogin>;
   /** Rejects with `auth.session_required` and `auth.identity_taken` too. */
   beginBinding(principal: PanelPrincipal): Promise<FlowTicket>;
@@ -34,10 +34,10 @@ export function createWeChat(deps: {
   completeLogin: CompleteLogin;
   signIns: SignIns;
   identifyByCode: IdentifyByCode;
-  findOrMakeOwner: FindOrMakeOwner;
+  findOrCreateUser: FindOrCreateUser;
   bindIdentity: BindIdentity;
 }): WeChat {
-  const { store, settings, flows, completeLogin, identifyByCode, findOrMakeOwner, bindIdentity, signIns } = deps;
+  const { store, settings, flows, completeLogin, identifyByCode, findOrCreateUser, bindIdentity, signIns } = deps;
   const login: FlowBinding = { provider: WECHAT, intent: 'login' };
 
   /** Whose code it is, asked only for a flow that can still be used. */
@@ -59,7 +59,7 @@ export function createWeChat(deps: {
         const subject = await identify(answer, login);
         attempt.identity = `${WECHAT}:${subject}`;
         const identity = { subject, username: '', displayName: 'WeChat User', email: '' };
-        return findOrMakeOwner({ provider: WECHAT, identity, affCode: '' }, (proven) =>
+        return findOrCreateUser({ provider: WECHAT, identity, affCode: '' }, (proven) =>
           completeLogin({
             proven,
             method: WECHAT,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type Logger, randomToken } from '../../kernel/index.ts';
 import { httpErrors } from '../errors.ts';
-import type { UploadRoom } from './upload-budget.ts';
+import type { UploadBudget } from './upload-budget.ts';
 
 /** Bytes of a file that stay in memory; what is larger goes to the disk. */
 const KEPT_BYTES = 64 * 1024;
@@ -39,7 +39,7 @@ export type UploadFolder = {
   of(userId: number | null): Uploads;
 };
 
-type Settings = { folder: string; room: UploadRoom; logger: Logger };
+type Settings = { folder: string; room: UploadBudget; logger: Logger };
 
 /**
  * Where clients' files wait for the vendor: `folder`, made here if it is absent and emptied of what an earlier process left. On a system that lets

@@ -1,9 +1,9 @@
 import { httpErrors } from '../errors.ts';
 
 /** Bytes on disk at once of files that arrive or wait for their vendor. */
-type UploadRoomLimits = { nodeBytes: number; userBytes: number };
+type UploadBudgetLimits = { nodeBytes: number; userBytes: number };
 
-export type UploadRoom = {
+export type UploadBudget = {
   /** `userId` null: nobody's in particular. @throws http.uploads_limited, http.upload_storage, and takes nothing then */
   take(userId: number | null, bytes: number): void;
   give(userId: number | null, bytes: number): void;
@@ -13,7 +13,7 @@ const USER_RETRY_SECONDS = 5;
 const NODE_RETRY_SECONDS = 60;
 
 /** Shares the disk among users: nobody's files fill it, neither one's own nor those of all together. */
-export function createUploadRoom({ nodeBytes, userBytes }: UploadRoomLimits): UploadRoom {
+export function createUploadBudget({ nodeBytes, userBytes }: UploadBudgetLimits): UploadBudget {
   let taken = 0;
   const takenBy = new Map<number, number>();
 

@@ -1,6 +1,6 @@
 import { Elysia, t } from 'elysia';
 import type { Auth } from '../../auth/index.ts';
-import { wrongField } from '../bodies/field-error.ts';
+import { fieldError } from '../bodies/field-error.ts';
 import { type Kit, ok, strictObject } from '../pipeline/route-kit.ts';
 import type { RecordAudit } from './record-audit.ts';
 import { readProof } from './security-proof.ts';
@@ -26,7 +26,7 @@ export function accountSettingsRoutes(kit: Kit, { auth, audit }: { auth: Auth; a
         if (newPassword === undefined) throw missing('password');
         if (currentPassword === undefined) throw missing('original_password');
         const [other] = Object.keys(profile);
-        if (other !== undefined) throw wrongField(other, 'wrong_value', 'Change the password in a request of its own.');
+        if (other !== undefined) throw fieldError(other, 'wrong_value', 'Change the password in a request of its own.');
         const bundle = await auth.passwords.change(panel, { currentPassword, newPassword, origin });
         await audit({ panel, origin }, { action: 'user.password', target, detail: {} });
         return ok(bundle);
@@ -65,4 +65,4 @@ export function accountSettingsRoutes(kit: Kit, { auth, audit }: { auth: Auth; a
     );
 }
 
-const missing = (field: string) => wrongField(field, 'required', `The field "${field}" is missing: give a text.`);
+const missing = (field: string) => fieldError(field, 'required', `The field "${field}" is missing: give a text.`);

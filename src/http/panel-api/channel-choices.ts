@@ -1,5 +1,5 @@
 import type { PluginService, PluginSummary } from '../../plugins/index.ts';
-import type { OptionDesk } from './options.ts';
+import type { SettingsService } from './options.ts';
 
 /** What a channel can be made of. */
 export type ChannelChoices = {
@@ -10,7 +10,7 @@ export type ChannelChoices = {
 /** For administrators, who see neither the plugins' sources nor the options. */
 export async function readChannelChoices(deps: {
   plugins: PluginService;
-  options: OptionDesk;
+  options: SettingsService;
 }): Promise<ChannelChoices> {
   const [plugins, options] = await Promise.all([deps.plugins.list(), deps.options.list()]);
   // The option's own rule says that it is an object of numbers.

@@ -8,7 +8,7 @@ import { panelCode } from '../errors.ts';
 import { isRoot } from '../pipeline/authorize-request.ts';
 import { type Kit, ok, strictObject, whole } from '../pipeline/route-kit.ts';
 import { readChannelChoices } from './channel-choices.ts';
-import type { OptionDesk } from './options.ts';
+import type { SettingsService } from './options.ts';
 import { paged, pageQuery, readId, readPage } from './paging.ts';
 import type { RecordAudit } from './record-audit.ts';
 import { readProof } from './security-proof.ts';
@@ -52,7 +52,7 @@ export function channelRoutes(
     auth: Auth;
     channels: Channels;
     plugins: PluginService;
-    options: OptionDesk;
+    options: SettingsService;
     tasks: Tasks;
     audit: RecordAudit;
   },

@@ -10,11 +10,11 @@ import {
   type SourceOffer,
   writeMarketSources,
 } from '../../plugins/index.ts';
-import { wrongField } from '../bodies/field-error.ts';
-import { answerIcon } from '../panel-files/serve-icon.ts';
+import { fieldError } from '../bodies/field-error.ts';
+import { serveIcon } from '../panel-files/serve-icon.ts';
 import { type Kit, ok, strictObject } from '../pipeline/route-kit.ts';
 import { auditVersion } from './describe-plugin.ts';
-import type { OptionDesk } from './options.ts';
+import type { SettingsService } from './options.ts';
 import type { RecordAudit } from './record-audit.ts';
 import { readProof } from './security-proof.ts';
 
@@ -26,7 +26,7 @@ const source = t.String({ minLength: 1, maxLength: 60, description: 'The name of
 const key = t.String({ minLength: 1, maxLength: 30 });
 const version = t.String({ minLength: 1, maxLength: 200 });
 
-type MarketplaceRouteDeps = { auth: Auth; marketplace: Marketplace; options: OptionDesk; audit: RecordAudit };
+type MarketplaceRouteDeps = { auth: Auth; marketplace: Marketplace; options: SettingsService; audit: RecordAudit };
 
 /** Plugins that others publish. The gateway fetches; the browser talks to nobody else. */
 export function marketplaceRoutes(kit: Kit, { auth, marketplace, options, audit }: MarketplaceRouteDeps) {
@@ -59,9 +59,9 @@ export function marketplaceRoutes(kit: Kit, { auth, marketplace, options, audit 
       async ({ request, body, panel, origin }) => {
         await auth.proofs.require(panel, readProof(request), 'settings.security');
         const sources = parseMarketSources(body);
-        if (!sources.ok) throw wrongField(sources.error.field, 'wrong_value', sources.error.message);
+        if (!sources.ok) throw fieldError(sources.error.field, 'wrong_value', sources.error.message);
         const done = await options.change([{ key: SOURCES, value: writeMarketSources(sources.value) }]);
-        if (!done.ok) throw wrongField('', 'wrong_value', done.error.map(({ message }) => message).join(' '));
+        if (!done.ok) throw fieldError('', 'wrong_value', done.error.map(({ message }) => message).join(' '));
         for (const { before, after } of done.value.changed) {
           await audit(
             { panel, origin },
@@ -90,7 +90,7 @@ export function marketplaceRoutes(kit: Kit, { auth, marketplace, options, audit 
         },
       },
     )
-    .get('/api/plugin/task/marketplace/icon', async ({ query }) => answerIcon(await marketplace.icon(query)), {
+    .get('/api/plugin/task/marketplace/icon', async ({ query }) => serveIcon(await marketplace.icon(query)), {
       root: true,
       query: strictObject({ source, key }),
       detail: { summary: 'The logo of an offered plugin' },

@@ -3,8 +3,8 @@ import type { Auth } from '../../auth/index.ts';
 import type { Clock } from '../../kernel/index.ts';
 import { guardNavigation } from '../pipeline/guard-navigation.ts';
 import { type Kit, ok, strictObject } from '../pipeline/route-kit.ts';
-import { auditNewcomer } from './audit-new-user.ts';
-import { createAnswerLogin } from './login-response.ts';
+import { auditNewUser } from './audit-new-user.ts';
+import { createLoginResponse } from './login-response.ts';
 import type { RecordAudit } from './record-audit.ts';
 import type { SessionCookies } from './session-cookies.ts';
 
@@ -14,7 +14,7 @@ const parameter = t.Optional(t.String({ maxLength: 4096 }));
 /** Sign-in and binding through providers of identities, and one's own bindings. */
 export function oauthRoutes(kit: Kit, deps: { auth: Auth; audit: RecordAudit; cookies: SessionCookies; clock: Clock }) {
   const { auth, audit } = deps;
-  const answerLogin = createAnswerLogin(deps);
+  const loginResponse = createLoginResponse(deps);
   const callerOf = (request: Request) => auth.authenticateOptional(request.headers.get('authorization') ?? undefined);
 
   return new Elysia({ normalize: false, tags: ['Identities'] })
@@ -58,8 +58,8 @@ export function oauthRoutes(kit: Kit, deps: { auth: Auth; audit: RecordAudit; co
           errorDescription: query.error_description,
         });
         if (done.action === 'login') {
-          await auditNewcomer(audit, done.made, { provider: params.provider, origin });
-          return answerLogin(done.login, cookie);
+          await auditNewUser(audit, done.made, { provider: params.provider, origin });
+          return loginResponse(done.login, cookie);
         }
         const { principal: panel, subject } = done;
         const detail = { after: { provider: params.provider, subject } };

@@ -51,7 +51,7 @@ export type OptionFault = { index: number; field: 'key' | 'value'; message: stri
 export type OptionProof = 'settings.security' | 'none';
 
 /** The options and their rules. A change counts on every node, here when it resolves. */
-export type OptionDesk = {
+export type SettingsService = {
   list(): Promise<OptionView[]>;
   /** The proof that a change of these options takes: of all that they take, the strictest. */
   proofFor(keys: readonly string[]): OptionProof;
@@ -72,7 +72,7 @@ export type OptionTest = (input: { to: string | undefined; language: string }) =
 
 export type OptionTests = Record<Static<typeof Trial>, OptionTest>;
 
-type OptionRouteDeps = { auth: Auth; options: OptionDesk; optionTests: OptionTests; audit: RecordAudit };
+type OptionRouteDeps = { auth: Auth; options: SettingsService; optionTests: OptionTests; audit: RecordAudit };
 
 /** Options in one request; more of them than exist. */
 const MAX_CHANGES = 200;

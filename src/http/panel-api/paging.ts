@@ -1,5 +1,5 @@
 import { t } from 'elysia';
-import { wrongField } from '../bodies/field-error.ts';
+import { fieldError } from '../bodies/field-error.ts';
 import { httpErrors } from '../errors.ts';
 
 /** Lists are pages of at most this many entries. */
@@ -34,7 +34,7 @@ export const slicePage = <T>(page: { page: number; pageSize: number }, all: read
 export function readWhole(field: string, text: string, low: number, high: number): number {
   const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
   if (value >= low && value <= high) return value;
-  throw wrongField(field, 'wrong_value', `"${field}" must be a whole number from ${low} to ${high}.`);
+  throw fieldError(field, 'wrong_value', `"${field}" must be a whole number from ${low} to ${high}.`);
 }
 
 /** An id out of a path: what is no id names nothing. @throws http.not_found */

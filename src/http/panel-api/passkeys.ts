@@ -2,7 +2,7 @@ import { Elysia, t } from 'elysia';
 import type { Auth } from '../../auth/index.ts';
 import type { Clock } from '../../kernel/index.ts';
 import { type Kit, ok, strictObject } from '../pipeline/route-kit.ts';
-import { createAnswerLogin } from './login-response.ts';
+import { createLoginResponse } from './login-response.ts';
 import { readId } from './paging.ts';
 import type { RecordAudit } from './record-audit.ts';
 import { type ProofNeed, proofScope, readProof } from './security-proof.ts';
@@ -52,7 +52,7 @@ export function passkeyRoutes(
   deps: { auth: Auth; audit: RecordAudit; cookies: SessionCookies; clock: Clock },
 ) {
   const { auth, audit } = deps;
-  const answerLogin = createAnswerLogin(deps);
+  const loginResponse = createLoginResponse(deps);
 
   return new Elysia({ normalize: false, tags: ['Passkeys'] })
     .use(kit)
@@ -137,7 +137,7 @@ export function passkeyRoutes(
       '/api/user/passkey/login/finish',
       async ({ body, origin, cookie }) => {
         const { flow_token: token, credential } = body;
-        return answerLogin(await auth.passkeys.login.finish({ flowToken: token, credential, origin }), cookie);
+        return loginResponse(await auth.passkeys.login.finish({ flowToken: token, credential, origin }), cookie);
       },
       {
         public: true,

@@ -1,8 +1,8 @@
 import { Elysia, t } from 'elysia';
 import type { Auth, PanelPrincipal } from '../../auth/index.ts';
 import type { JsonObject } from '../../kernel/index.ts';
-import type { CallableModel, Caller, RequestManner, Tasks } from '../../tasks/index.ts';
-import { wrongField } from '../bodies/field-error.ts';
+import type { CallableModel, Caller, RequestOptions, Tasks } from '../../tasks/index.ts';
+import { fieldError } from '../bodies/field-error.ts';
 import { isAdmin } from '../pipeline/authorize-request.ts';
 import { REPLAYED } from '../pipeline/response-headers.ts';
 import { type Kit, ok, strictObject } from '../pipeline/route-kit.ts';
@@ -30,7 +30,7 @@ type PlaygroundDeps = {
 /** Tasks of a signed-in user's own making, without an API key: what can be asked for, at what price, and how it goes. */
 export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs, watchAccess }: PlaygroundDeps) {
   const { readDetail } = createTaskReader(tasks);
-  const mannerOf = (request: Request, files?: RequestManner['files']): RequestManner => ({
+  const mannerOf = (request: Request, files?: RequestOptions['files']): RequestOptions => ({
     idempotencyKey: request.headers.get('idempotency-key'),
     signal: request.signal,
     files,
@@ -83,7 +83,7 @@ export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs, watchAcc
         const { plugin_key: pluginKey, body: request } = body;
         const { model } = request;
         if (typeof model !== 'string' || model.trim() === '')
-          throw wrongField('body.model', 'required', '"model" is needed in "body" and must be a text.');
+          throw fieldError('body.model', 'required', '"model" is needed in "body" and must be a text.');
         const { usd, quota, steps, snapshot } = await tasks.quote(callerOf(panel), requestId, {
           pluginKey,
           model,

@@ -2,7 +2,7 @@ import { Elysia, t } from 'elysia';
 import type { PanelPrincipal, RequestOrigin } from '../../auth/index.ts';
 import { userOwner } from '../../kernel/index.ts';
 import type { PluginService } from '../../plugins/index.ts';
-import { answerIcon } from '../panel-files/serve-icon.ts';
+import { serveIcon } from '../panel-files/serve-icon.ts';
 import { type Kit, ok, strictObject } from '../pipeline/route-kit.ts';
 import { auditVersion, describeDetail, describeRuntime, describeSummary, describeVersion } from './describe-plugin.ts';
 import type { RecordAudit } from './record-audit.ts';
@@ -110,7 +110,7 @@ export function pluginRoutes(kit: Kit, { plugins, audit }: { plugins: PluginServ
     )
     .get(
       '/api/plugin/task/:key/icon',
-      async ({ params, query }) => answerIcon(await plugins.icon(params.key, query.version)),
+      async ({ params, query }) => serveIcon(await plugins.icon(params.key, query.version)),
       {
         root: true,
         query: strictObject({ version: wanted }),

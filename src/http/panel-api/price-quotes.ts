@@ -2,8 +2,8 @@ import { Elysia, t } from 'elysia';
 import type { PanelPrincipal } from '../../auth/index.ts';
 import type { Billing } from '../../billing/index.ts';
 import type { JsonObject } from '../../kernel/index.ts';
-import type { RequestManner, Tasks } from '../../tasks/index.ts';
-import { wrongField } from '../bodies/field-error.ts';
+import type { RequestOptions, Tasks } from '../../tasks/index.ts';
+import { fieldError } from '../bodies/field-error.ts';
 import { httpErrors } from '../errors.ts';
 import { isAdmin, isRoot } from '../pipeline/authorize-request.ts';
 import { type Kit, ok, strictObject } from '../pipeline/route-kit.ts';
@@ -34,7 +34,7 @@ const quoteBody = strictObject({
   group: t.Optional(t.String({ minLength: 1, maxLength: 64, description: "Administrators only. Default: one's own." })),
 });
 type QuoteBody = typeof quoteBody.static;
-type Asked = { requestId: string; body: QuoteBody; files: RequestManner['files'] };
+type Asked = { requestId: string; body: QuoteBody; files: RequestOptions['files'] };
 
 /** What a task would cost, for whoever asks: nothing is sent, written or charged. */
 export function priceQuoteRoutes(kit: Kit, { billing, tasks }: { billing: Billing; tasks: Tasks }) {
@@ -61,11 +61,11 @@ export function priceQuoteRoutes(kit: Kit, { billing, tasks }: { billing: Billin
     if (body.expression !== undefined && !isRoot(panel)) throw httpErrors.insufficient_privilege();
     const { request, plugin_key: pluginKey, model, action = '' } = body;
     if (request === undefined) return quoteFacts(panel, body, group);
-    if (body.facts) throw wrongField('facts', 'wrong_value', 'Give either "facts" or "request".');
+    if (body.facts) throw fieldError('facts', 'wrong_value', 'Give either "facts" or "request".');
     if (body.expression !== undefined)
-      throw wrongField('expression', 'wrong_value', 'An "expression" is tried with "facts", not with "request".');
+      throw fieldError('expression', 'wrong_value', 'An "expression" is tried with "facts", not with "request".');
     if (pluginKey === undefined)
-      throw wrongField('plugin_key', 'required', '"plugin_key" is needed with "request": the plugin reads it.');
+      throw fieldError('plugin_key', 'required', '"plugin_key" is needed with "request": the plugin reads it.');
     const caller = { user: panel.user, key: null, group };
     return tasks.quote(caller, requestId, {
       pluginKey,

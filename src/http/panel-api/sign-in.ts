@@ -2,7 +2,7 @@ import { Elysia, t } from 'elysia';
 import type { Auth } from '../../auth/index.ts';
 import { AppError, type Clock } from '../../kernel/index.ts';
 import { type Kit, ok, strictObject } from '../pipeline/route-kit.ts';
-import { createAnswerLogin } from './login-response.ts';
+import { createLoginResponse } from './login-response.ts';
 import type { SessionCookies } from './session-cookies.ts';
 
 /** Verdicts after which the cookies are worth nothing; trouble, limits and mismatches clear nothing. */
@@ -15,11 +15,11 @@ const credentials = strictObject({
 
 export function signInRoutes(kit: Kit, deps: { auth: Auth; cookies: SessionCookies; clock: Clock }) {
   const { auth, cookies, clock } = deps;
-  const answerLogin = createAnswerLogin(deps);
+  const loginResponse = createLoginResponse(deps);
   const logIn = async (
     request: Parameters<Auth['passwords']['logIn']>[0],
     jar: Parameters<SessionCookies['read']>[0],
-  ) => answerLogin(await auth.passwords.logIn(request), jar);
+  ) => loginResponse(await auth.passwords.logIn(request), jar);
   const readRefresh = (request: Request, jar: Parameters<SessionCookies['read']>[0]) => ({
     refreshToken: cookies.read(jar),
     expectedSid: request.headers.get('x-auth-session') ?? undefined,
@@ -51,7 +51,7 @@ export function signInRoutes(kit: Kit, deps: { auth: Auth; cookies: SessionCooki
       '/api/user/login/2fa',
       async ({ body, origin, cookie }) => {
         const { code, flow_token: flowToken } = body;
-        return answerLogin(await auth.twoFactor.finishLogin({ code, flowToken, origin }), cookie);
+        return loginResponse(await auth.twoFactor.finishLogin({ code, flowToken, origin }), cookie);
       },
       {
         public: true,

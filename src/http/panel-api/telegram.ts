@@ -4,7 +4,7 @@ import type { Clock } from '../../kernel/index.ts';
 import { logFailure, toAppError } from '../errors.ts';
 import { guardNavigation } from '../pipeline/guard-navigation.ts';
 import { type Kit, ok } from '../pipeline/route-kit.ts';
-import { createAnswerLogin } from './login-response.ts';
+import { createLoginResponse } from './login-response.ts';
 import type { RecordAudit } from './record-audit.ts';
 import type { SessionCookies } from './session-cookies.ts';
 import { createTelegramBindCookie } from './telegram-bind-cookie.ts';
@@ -35,7 +35,7 @@ export function telegramRoutes(
 ) {
   const { telegram } = deps.auth;
   const bindCookie = createTelegramBindCookie({ secure: deps.config.secureCookies, path: BIND_PATH });
-  const answerLogin = createAnswerLogin(deps);
+  const loginResponse = createLoginResponse(deps);
 
   return new Elysia({ normalize: false, tags: ['Identities'] })
     .use(kit)
@@ -43,7 +43,7 @@ export function telegramRoutes(
       '/api/oauth/telegram/login',
       async ({ request, origin, cookie }) => {
         guardNavigation(request.headers);
-        return answerLogin(await telegram.logIn({ query: readQuery(request), origin }), cookie);
+        return loginResponse(await telegram.logIn({ query: readQuery(request), origin }), cookie);
       },
       { public: true, critical: true, detail: { summary: 'Sign in with Telegram', description: WIDGET_FIELDS } },
     )

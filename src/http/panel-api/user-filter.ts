@@ -1,5 +1,5 @@
 import { t } from 'elysia';
-import { wrongField } from '../bodies/field-error.ts';
+import { fieldError } from '../bodies/field-error.ts';
 
 const SORTS = {
   id: 'id',
@@ -45,5 +45,5 @@ export function readUserFilter(query: ListQuery & { page?: string; page_size?: s
 function pick<T>(field: string, name: string | undefined, choices: Readonly<Record<string, T>>): T | undefined {
   if (name === undefined || name === '') return undefined;
   if (Object.hasOwn(choices, name)) return choices[name];
-  throw wrongField(field, 'wrong_value', `"${field}" must be one of ${Object.keys(choices).join(', ')}.`);
+  throw fieldError(field, 'wrong_value', `"${field}" must be one of ${Object.keys(choices).join(', ')}.`);
 }

@@ -1,7 +1,7 @@
 import { Elysia, t } from 'elysia';
 import type { Auth, PanelPrincipal, RequestOrigin } from '../../auth/index.ts';
 import type { JsonObject } from '../../kernel/index.ts';
-import { wrongField } from '../bodies/field-error.ts';
+import { fieldError } from '../bodies/field-error.ts';
 import { type Kit, ok, strictObject, whole } from '../pipeline/route-kit.ts';
 import { paged, pageQuery, readId, readPage } from './paging.ts';
 import type { RecordAudit } from './record-audit.ts';
@@ -108,7 +108,7 @@ export function userRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: Recor
           if (!repeated) await record(who, 'quota', body.id, moved);
           return ok({ ...user, repeated });
         }
-        const { user, changed } = await administration.changeStanding(panel, body.id, body.action);
+        const { user, changed } = await administration.changeStatusOrRole(panel, body.id, body.action);
         const { role, status } = user;
         if (changed) await record(who, body.action, body.id, { after: { role, status } });
         return ok(user);
@@ -193,6 +193,6 @@ type QuotaBody = {
 
 /** @throws http.validation_failed */
 function readQuotaChange({ mode = 'add', value, idempotency_key: idempotencyKey }: QuotaBody) {
-  if (value === undefined) throw wrongField('value', 'required', 'The field "value" is missing: give a whole number.');
+  if (value === undefined) throw fieldError('value', 'required', 'The field "value" is missing: give a whole number.');
   return { mode, value, idempotencyKey };
 }

@@ -1,11 +1,11 @@
 import { Elysia, t } from 'elysia';
 import type { Auth } from '../../auth/index.ts';
 import type { Clock } from '../../kernel/index.ts';
-import { answerIcon } from '../panel-files/serve-icon.ts';
+import { serveIcon } from '../panel-files/serve-icon.ts';
 import { guardNavigation } from '../pipeline/guard-navigation.ts';
 import { type Kit, ok, strictObject } from '../pipeline/route-kit.ts';
-import { auditNewcomer } from './audit-new-user.ts';
-import { createAnswerLogin } from './login-response.ts';
+import { auditNewUser } from './audit-new-user.ts';
+import { createLoginResponse } from './login-response.ts';
 import type { RecordAudit } from './record-audit.ts';
 import type { SessionCookies } from './session-cookies.ts';
 
@@ -21,7 +21,7 @@ export function wechatRoutes(
   deps: { auth: Auth; audit: RecordAudit; cookies: SessionCookies; clock: Clock },
 ) {
   const { wechat } = deps.auth;
-  const answerLogin = createAnswerLogin(deps);
+  const loginResponse = createLoginResponse(deps);
 
   return new Elysia({ normalize: false, tags: ['Identities'] })
     .use(kit)
@@ -30,7 +30,7 @@ export function wechatRoutes(
       critical: true,
       detail: { summary: 'Begin to sign in with WeChat' },
     })
-    .get('/api/oauth/wechat/qrcode', async () => answerIcon(await wechat.qrCode(), BROWSER_KEEPS_SECONDS), {
+    .get('/api/oauth/wechat/qrcode', async () => serveIcon(await wechat.qrCode(), BROWSER_KEEPS_SECONDS), {
       public: true,
       detail: {
         summary: 'The QR code of the WeChat account',
@@ -42,8 +42,8 @@ export function wechatRoutes(
       async ({ request, query, origin, cookie }) => {
         guardNavigation(request.headers);
         const { login, made } = await wechat.logIn({ code: query.code, flowToken: query.state, origin });
-        await auditNewcomer(deps.audit, made, { provider: 'wechat', origin });
-        return answerLogin(login, cookie);
+        await auditNewUser(deps.audit, made, { provider: 'wechat', origin });
+        return loginResponse(login, cookie);
       },
       {
         public: true,

@@ -1,7 +1,7 @@
 import { httpErrors } from '../errors.ts';
 
 /** A picture as a file that can do nothing but be looked at; browsers keep it for `keepSeconds`. @throws http.not_found without one */
-export function answerIcon(icon: { bytes: Uint8Array; mimeType: string } | undefined, keepSeconds = 3600): Response {
+export function serveIcon(icon: { bytes: Uint8Array; mimeType: string } | undefined, keepSeconds = 3600): Response {
   if (!icon) throw httpErrors.not_found();
   return new Response(new Uint8Array(icon.bytes), {
     headers: {

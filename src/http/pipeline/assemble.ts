@@ -12,7 +12,7 @@ import { createHostGuard, type HostGuardConfig } from './guard-host.ts';
 import { createRequestHandler, envelopeOf, type Peer, type RequestLimits } from './handle-request.ts';
 import { createRequestScopes, type RequestScopes } from './request-scope.ts';
 import { indexRoutes, type RouteIndex } from './route-index.ts';
-import { createKit, type FileRoom, type Kit } from './route-kit.ts';
+import { createKit, type FileBudget, type Kit } from './route-kit.ts';
 
 export type HttpConfig = {
   /** SESSION_COOKIE_SECURE */
@@ -39,7 +39,7 @@ export type HttpFoundation = {
   /** Asked for every page: what of other sites it may use now. */
   foreignParts: () => ForeignParts;
   findNative: FindNative;
-  files: FileRoom;
+  files: FileBudget;
   metrics: Metrics;
   clock: Clock;
   logger: Logger;

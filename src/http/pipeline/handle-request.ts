@@ -16,7 +16,7 @@ import type { DeclaredRoute, RouteIndex } from './route-index.ts';
 /** What the listener knows of a connection. `keepOpen` takes off its limit of idle time and gives a function that puts it back. */
 export type Peer = { address: string; keepOpen: () => () => void };
 
-export type FrontDoor = {
+export type RequestPipeline = {
   app: AnyElysia;
   scopes: RequestScopes;
   routes: RouteIndex;
@@ -61,7 +61,7 @@ const NOWHERE: DeclaredRoute = {
 };
 
 /** Where a request leads. `native`: to a plugin's own route. `isOpen`: pages of other sites may call the path by another of its `methods`. */
-type Way = {
+type RouteResolution = {
   native?: NativeService;
   route?: DeclaredRoute | undefined;
   methods: readonly string[];
@@ -73,7 +73,7 @@ type Way = {
  * The one way in. Finds the route, decides who may pass, hands over to the controllers, and gives every answer its request id, its
  * security headers and its log line. Never rejects.
  */
-export function createRequestHandler(door: FrontDoor): (request: Request, peer: Peer) => Promise<Response> {
+export function createRequestHandler(door: RequestPipeline): (request: Request, peer: Peer) => Promise<Response> {
   return async (request, peer) => {
     const started = door.clock.monotonicMs();
     // A broken `Host` leaves no address; it is refused below, like every other request with its id and a log line.
@@ -92,11 +92,11 @@ export function createRequestHandler(door: FrontDoor): (request: Request, peer: 
       route: NOWHERE,
       headersOnly: request.method === 'HEAD',
     };
-    let way: Way = { methods: [], isPlugins: false, isOpen: false };
+    let way: RouteResolution = { methods: [], isPlugins: false, isOpen: false };
 
     let response: Response;
     try {
-      way = findWay(request, address, path);
+      way = resolveRoute(request, address, path);
       const { native, route, methods } = way;
       scope = { ...scope, route: route ?? NOWHERE };
       const run = (asked: Request) => (native ? runNative(native, asked, scope) : runKnown(asked, scope));
@@ -148,7 +148,7 @@ export function createRequestHandler(door: FrontDoor): (request: Request, peer: 
     return response;
   };
 
-  function findWay(request: Request, address: URL | undefined, path: string): Way {
+  function resolveRoute(request: Request, address: URL | undefined, path: string): RouteResolution {
     const known = findRoute(door.routes, request.method, path);
     const native = address && known.methods.length === 0 ? door.findNative(request, path) : undefined;
     if (!native) return { ...known, isPlugins: false };
@@ -216,7 +216,7 @@ async function runNative(native: NativeService, request: Request, scope: Request
 }
 
 /** The panel's pages and what they call, and not what is for API clients and operators. */
-function isOfPanel({ route, methods, isPlugins, isOpen }: Way, path: string): boolean {
+function isOfPanel({ route, methods, isPlugins, isOpen }: RouteResolution, path: string): boolean {
   if (isPlugins || isOpen || (route && isOpenToOtherSites(route.access))) return false;
   return isBelow(path, '/api') || (methods.length === 0 && !isBelow(path, '/v1'));
 }

@@ -10,7 +10,7 @@ import type { UserLimitScope } from './access-levels.ts';
 import type { RequestScope, RequestScopes } from './request-scope.ts';
 
 /** Where files of bodies go, and how large one may be. */
-export type FileRoom = { uploads: UploadFolder; maxFileBytes: number };
+export type FileBudget = { uploads: UploadFolder; maxFileBytes: number };
 
 /**
  * What every controller begins with: `new Elysia().use(kit)`. It gives each handler `requestId`, `origin`, `log`, `keepOpen`, `headersOnly`,
@@ -19,7 +19,7 @@ export type FileRoom = { uploads: UploadFolder; maxFileBytes: number };
  * Authentication itself happens at the front door, before a body is read; here a route only says what it needs. Panel routes
  * get their JSON parsed under a cap and checked against `body`; API-key routes get the request unread.
  */
-export function createKit(scopes: RequestScopes, room: FileRoom) {
+export function createKit(scopes: RequestScopes, room: FileBudget) {
   const panelOf = (request: Request): { panel: PanelPrincipal } => {
     const { panel } = scopes.of(request);
     if (!panel) throw new Error('A panel route was reached without a panel user.');
@@ -84,7 +84,7 @@ const access = (level: string) => ({ 'x-access': level }) as object;
 const leaveUnread = () => null;
 
 /** `null` where the route takes no body: what is sent there stays unread. */
-async function readPanelJson(request: Request, scope: RequestScope, { uploads, maxFileBytes }: FileRoom) {
+async function readPanelJson(request: Request, scope: RequestScope, { uploads, maxFileBytes }: FileBudget) {
   const { route, panel } = scope;
   if (!route.takesBody) return null;
   assertJsonType(request);

@@ -49,7 +49,7 @@ export async function forwardRelayed(
 const NOT_FOUND = ['tasks.task_not_found', 'tasks.not_found', 'http.not_found'];
 
 /** What a plugin made, else what the relay did. */
-export async function orRelayed<T>(own: () => Promise<T>, relayed: () => Promise<Response>): Promise<T | Response> {
+export async function findOrRelay<T>(own: () => Promise<T>, relayed: () => Promise<Response>): Promise<T | Response> {
   try {
     return await own();
   } catch (error) {

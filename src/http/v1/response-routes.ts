@@ -5,7 +5,7 @@ import { readClientRequest, readRelayableRequest, requestedModel } from '../bodi
 import { httpErrors } from '../errors.ts';
 import { REPLAYED } from '../pipeline/response-headers.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
-import { createRelayed, forwardRelayed, orRelayed } from './relay-response.ts';
+import { createRelayed, findOrRelay, forwardRelayed } from './relay-response.ts';
 import { accessEnded, type ServerEvent, sendEvents } from './send-events.ts';
 import { callerOf, formLimits, type V1Deps } from './task-routes.ts';
 
@@ -83,7 +83,7 @@ export function responseRoutes(kit: Kit, deps: V1Deps) {
       async ({ request, params, api, keepOpen }) => {
         keepOpen();
         const client = await readClientRequest(request, params, formLimits(deps, api));
-        return orRelayed(
+        return findOrRelay(
           () => tasks.retrieveResponse(api.user.id, params.response_id, client),
           () =>
             forwardRelayed(tasks, 'response', { request, api, keepOpen, watchAccess }, params.response_id, {

@@ -2,7 +2,7 @@ import { type ApiPrincipal, addressKey, type RequestOrigin } from '../../auth/in
 import { AppError } from '../../kernel/index.ts';
 import type { Content, ContentRequest, Tasks } from '../../tasks/index.ts';
 import { type ContentUse, contentHeaders } from './content-headers.ts';
-import { passChunks } from './stream-chunks.ts';
+import { streamChunks } from './stream-chunks.ts';
 
 /** The client's side of a content request; its disconnect ends the vendor's transfer. */
 function contentRequest(request: Request, requestId: string, headersOnly: boolean): ContentRequest {
@@ -66,7 +66,7 @@ export function contentResponse({ status, headers, body }: Content, use: Content
   if (status === 204 || status === 205) init.headers.delete('content-length');
   if (BODILESS.includes(status)) for (const name of ['content-type', 'content-disposition']) init.headers.delete(name);
   if (body instanceof ReadableStream) {
-    if (!BODILESS.includes(status)) return new Response(passChunks(body, STALL_MS), init);
+    if (!BODILESS.includes(status)) return new Response(streamChunks(body, STALL_MS), init);
     void body.cancel().catch(() => undefined);
   }
   return new Response(BODILESS.includes(status) ? null : (body as Uint8Array<ArrayBuffer> | null), init);

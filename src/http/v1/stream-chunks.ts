@@ -1,11 +1,11 @@
-import { giveBack } from '../../kernel/index.ts';
+import { freeChunk } from '../../kernel/index.ts';
 
 /**
  * The same bytes, for a response; `source` must not keep its chunks, whose memory is given back as soon as they are written. A chunk is asked for when
  * the one before has left; a client who has not taken one within `stallMs` is cut off, however long his connection may idle. When he leaves, or is cut off, `source` is
  * cancelled. When `source` fails the connection breaks, so that what came of it is not taken for the whole.
  */
-export function passChunks(source: ReadableStream<Uint8Array>, stallMs: number): ReadableStream<Uint8Array> {
+export function streamChunks(source: ReadableStream<Uint8Array>, stallMs: number): ReadableStream<Uint8Array> {
   const reader = source.getReader();
   const cancel = (reason?: unknown) => reader.cancel(reason).catch(() => undefined);
   const direct: Bun.DirectUnderlyingSource<Uint8Array> = {
@@ -23,7 +23,7 @@ export function passChunks(source: ReadableStream<Uint8Array>, stallMs: number):
           void cancel();
           throw new Error(`the client did not take a chunk within ${stallMs} ms`);
         }
-        giveBack(value);
+        freeChunk(value);
         // Nothing was written: nobody is there any more.
         if (size > 0 && (await written) === 0) return void cancel();
         // Small chunks may be events that somebody waits for.

@@ -6,7 +6,7 @@ import { readClientRequest, readRelayableRequest, requestedModel } from '../bodi
 import { httpErrors } from '../errors.ts';
 import { REPLAYED } from '../pipeline/response-headers.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
-import { createRelayed, forwardRelayed, orRelayed } from './relay-response.ts';
+import { createRelayed, findOrRelay, forwardRelayed } from './relay-response.ts';
 import { CONTENT_ANSWERS, type ContentScope, contentResponse, sendContent } from './send-content.ts';
 import { callerOf, formLimits, type V1Deps } from './task-routes.ts';
 
@@ -22,7 +22,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
     const { request, headersOnly } = scope;
     const id = params.task_id;
     return sendContent(scope, { taskId: id, artifactKey: LINKED_ARTIFACT }, tasks, (api, client) =>
-      orRelayed(
+      findOrRelay(
         async () => contentResponse(await tasks.content(await ownVideo(tasks, api, id), null, client), 'key'),
         () => forwardRelayed(tasks, 'video', { request, api, keepOpen }, id, { operation: 'content', headersOnly }),
       ),
@@ -54,7 +54,7 @@ export function videoRoutes(kit: Kit, deps: V1Deps) {
       '/v1/videos/:task_id',
       async ({ request, params, api, keepOpen }) => {
         const id = params.task_id;
-        return orRelayed(
+        return findOrRelay(
           async () => {
             const task = await ownVideo(tasks, api, id);
             return tasks.renderVideo(task, await readClientRequest(request, params, formLimits(deps, api)));

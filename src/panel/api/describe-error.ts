@@ -1,7 +1,7 @@
 import type { TFunction } from 'i18next';
 import type { TextKey } from '../i18n/texts.ts';
 import { ApiError } from './api-error.ts';
-import { ToldError } from './user-error.ts';
+import { UserError } from './user-error.ts';
 
 /** What codes of the API mean, wherever they come. A text may name `{{wait}}` and the API's own `{{message}}`. */
 const meanings: Readonly<Record<string, TextKey>> = {
@@ -52,7 +52,7 @@ const meanings: Readonly<Record<string, TextKey>> = {
 
 /** What went wrong, in the reader's language, with what he can do about it. */
 export function describeError(error: unknown, t: TFunction, language: string): string {
-  if (error instanceof ToldError) return t(error.text);
+  if (error instanceof UserError) return t(error.text);
   if (!(error instanceof ApiError)) return t('error.unavailable');
   const meaning = explainCode(error, t, language);
   if (meaning !== null) return meaning;

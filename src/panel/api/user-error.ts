@@ -1,9 +1,9 @@
 import type { TextKey } from '../i18n/texts.ts';
 
 /** Something failed in the browser, before the API was asked: the text says what, and what to do. */
-export class ToldError extends Error {
+export class UserError extends Error {
   constructor(readonly text: TextKey) {
     super(text);
-    this.name = 'ToldError';
+    this.name = 'UserError';
   }
 }

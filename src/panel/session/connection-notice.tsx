@@ -8,16 +8,16 @@ const ConnectionContext = createContext<Connection | null>(null);
 export const ConnectionProvider = ConnectionContext.Provider;
 
 /** Whether the gateway does not answer; renders again when that changes. Throws outside of `ConnectionProvider`. */
-export function useIsAway(): boolean {
+export function useIsOffline(): boolean {
   const connection = useContext(ConnectionContext);
-  if (connection === null) throw new Error('useIsAway is used outside of ConnectionProvider');
+  if (connection === null) throw new Error('useIsOffline is used outside of ConnectionProvider');
   return useSyncExternalStore(connection.subscribe, connection.isAway);
 }
 
 /** Says so while the gateway does not answer. The page stays as it is, and goes on by itself. */
 export function ConnectionNotice() {
   const { t } = useTranslation();
-  const isAway = useIsAway();
+  const isAway = useIsOffline();
   return (
     <div className={classes.place} role="status">
       {isAway && (

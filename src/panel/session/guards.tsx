@@ -5,7 +5,7 @@ import { ApiError } from '../api/api-error.ts';
 import { describeError } from '../api/describe-error.ts';
 import { MissingHere } from '../pages/missing-page.tsx';
 import { FullPageLoader, FullPageMessage } from '../ui/page/full-page.tsx';
-import { useIsAway } from './connection-notice.tsx';
+import { useIsOffline } from './connection-notice.tsx';
 import { safeRedirect } from './safe-redirect.ts';
 import { useSession, useSessionSnapshot } from './session-context.tsx';
 import { hasSessionHint } from './session-hint.ts';
@@ -67,7 +67,7 @@ const pausesMs = [2000, 4000, 8000, 15_000, 30_000];
 /** Asks who is signed in until the server has said so: again after a while, and as soon as a gateway that was away is back. */
 function useRestore(wanted: boolean): { trouble: unknown; retry(): void } {
   const session = useSession();
-  const isAway = useIsAway();
+  const isAway = useIsOffline();
   const [{ trouble, failures }, setOutcome] = useState<{ trouble: unknown; failures: number }>({
     trouble: null,
     failures: 0,

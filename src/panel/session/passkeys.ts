@@ -2,18 +2,18 @@ import type {
   PublicKeyCredentialCreationOptionsJSON,
   PublicKeyCredentialRequestOptionsJSON,
 } from '@simplewebauthn/browser';
-import { ToldError } from '../api/user-error.ts';
+import { UserError } from '../api/user-error.ts';
 
 /** Browsers have passkeys in secure contexts alone: over https, or on the machine itself. */
 export const hasPasskeys = (): boolean => window.isSecureContext && 'PublicKeyCredential' in window;
 
-/** The browser's dialog that makes a passkey; gives what the server is to check. Throws a `ToldError`. */
+/** The browser's dialog that makes a passkey; gives what the server is to check. Throws a `UserError`. */
 export async function makePasskey(options: PublicKeyCredentialCreationOptionsJSON) {
   const { startRegistration } = await import('@simplewebauthn/browser');
   return orTold(startRegistration({ optionsJSON: options }));
 }
 
-/** The browser's dialog that uses a passkey; gives what the server is to check. Throws a `ToldError`. */
+/** The browser's dialog that uses a passkey; gives what the server is to check. Throws a `UserError`. */
 export async function showPasskey(options: PublicKeyCredentialRequestOptionsJSON) {
   const { startAuthentication } = await import('@simplewebauthn/browser');
   return orTold(startAuthentication({ optionsJSON: options }));
@@ -25,8 +25,8 @@ async function orTold<T>(ceremony: Promise<T>): Promise<T> {
   } catch (error) {
     const name = error instanceof Error ? error.name : '';
     // The device holds a passkey of this account already.
-    if (name === 'InvalidStateError') throw new ToldError('passkey.known');
-    if (name === 'NotAllowedError' || name === 'AbortError') throw new ToldError('passkey.cancelled');
-    throw new ToldError('passkey.failed');
+    if (name === 'InvalidStateError') throw new UserError('passkey.known');
+    if (name === 'NotAllowedError' || name === 'AbortError') throw new UserError('passkey.cancelled');
+    throw new UserError('passkey.failed');
   }
 }

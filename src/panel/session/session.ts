@@ -1,7 +1,7 @@
 import { ApiError } from '../api/api-error.ts';
 import type { ApiRequest, SendRequest } from '../api/send-request.ts';
 import type { LoginAnswer, SessionBundle, SessionRotation } from '../api/types.ts';
-import { ToldError } from '../api/user-error.ts';
+import { UserError } from '../api/user-error.ts';
 import { createRefresh } from './refresh-session.ts';
 import { runExclusive } from './run-exclusive.ts';
 import { createSessionState, type SessionSnapshot } from './session-state.ts';
@@ -27,7 +27,7 @@ export type Session = {
   signOut(): Promise<void>;
   /**
    * Sends with the access token, which is renewed shortly before its end; a refused one is renewed once and the request sent again.
-   * Throws a `ToldError` where the renewal found somebody else signed in.
+   * Throws a `UserError` where the renewal found somebody else signed in.
    */
   send: SendRequest;
 };
@@ -131,7 +131,7 @@ export function createSession({ send, tabs, hasHint, reload, now }: SessionDepen
         const { bundle } = state.read();
         // What one user wanted is not done in the name of another who has signed in meanwhile.
         if (sender !== undefined && bundle !== null && bundle.user.id !== sender) {
-          throw new ToldError('ended.revoked');
+          throw new UserError('ended.revoked');
         }
         return send<T>({ ...request, headers: { ...request.headers, ...(bundle === null ? {} : bearer(bundle)) } });
       };

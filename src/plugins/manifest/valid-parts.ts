@@ -12,7 +12,7 @@ export type ExportDemands = Partial<Pick<Manifest, 'fetchMode'>> & {
 };
 
 /** The parts of a manifest with faults that none of the faults touches, so that one round names the exports they lack as well. */
-export function soundParts(
+export function validParts(
   meta: Json | undefined,
   exports: Record<string, ExportShape>,
   faults: readonly PluginFault[],

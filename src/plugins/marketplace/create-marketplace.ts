@@ -10,7 +10,7 @@ import type { Manifest, PluginFault } from '../types.ts';
 import { createPluginWorker } from '../worker/create-worker.ts';
 import { compareEntry, isAnnounced } from './compare-entry.ts';
 import { createMarketReader, decodeText } from './fetch-file.ts';
-import { keepListings } from './listing-cache.ts';
+import { createListingCache } from './listing-cache.ts';
 import { type OfferedPlugin, offerPlugin, presentPlugins } from './offer-plugins.ts';
 import type { MarketIcon, MarketPlugin, MarketRemark, MarketSource, MarketVersion } from './types.ts';
 
@@ -85,7 +85,7 @@ export function createMarketplace(deps: Deps): Marketplace {
   const { plugins } = deps;
   const readFile = createMarketReader(deps);
   const worker = createPluginWorker();
-  const listings = keepListings({ readFile, worker, clock: deps.clock, watchCache: deps.watchCache });
+  const listings = createListingCache({ readFile, worker, clock: deps.clock, watchCache: deps.watchCache });
 
   async function find({ source: name, key }: { source: string; key: string }): Promise<Entry> {
     const source = deps.sources().find((each) => each.name === name);

@@ -16,7 +16,7 @@ export type PresentVersion = { version: string; sourceHash: string };
  * - `diverged`: neither. The installed version has another source than the same version has in the market, or a version that is not older
  *   than the market's latest, or the market's latest is stored here with another source: it could not be installed.
  */
-export function judgeState(
+export function installState(
   plugin: Pick<MarketPlugin, 'latest' | 'versions'>,
   installed: PresentVersion | undefined,
   present: readonly PresentVersion[],

@@ -20,7 +20,7 @@ export interface Listings {
 
 type Deps = { readFile: ReadMarketFile; worker: PluginWorker; clock: Clock; watchCache?: WatchCache | undefined };
 
-export function keepListings({ readFile, worker, clock, watchCache }: Deps): Listings {
+export function createListingCache({ readFile, worker, clock, watchCache }: Deps): Listings {
   const known = new Map<string, { listing: Listing; until: number }>();
   watchCache?.('marketplace_listings', () => known.size);
   const underWay = new Map<string, Promise<Listing>>();

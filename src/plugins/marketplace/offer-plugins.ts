@@ -1,5 +1,5 @@
 import type { PluginService } from '../service/create-plugin-service.ts';
-import { type InstallState, judgeState, type PresentVersion } from './install-state.ts';
+import { type InstallState, installState, type PresentVersion } from './install-state.ts';
 import type { MarketPlugin, MarketVersion } from './types.ts';
 
 export type OfferedVersion = MarketVersion & {
@@ -38,7 +38,7 @@ export function offerPlugin(plugin: MarketPlugin, present: Present | undefined):
   return {
     ...plugin,
     versions,
-    state: judgeState(plugin, present?.installed, present?.versions ?? []),
+    state: installState(plugin, present?.installed, present?.versions ?? []),
     ...(present ? { installed: present.installed } : {}),
   };
 }

@@ -23,7 +23,7 @@ import { diffVersions, type VersionDiff } from './diff-versions.ts';
 import { type DryRun, type DryRunOutcome, dryRunHook } from './dry-run.ts';
 import { type Narrowing, narrowModels } from './narrow-models.ts';
 import { type ActivationPreview, previewActivation } from './preview-activation.ts';
-import { createTurns } from './serialize-changes.ts';
+import { createKeyedMutex } from './serialize-changes.ts';
 import { type Switch, setPluginEnabled } from './switch-plugin.ts';
 import { type PluginUpload, type UploadedPlugin, uploadPlugin } from './upload-plugin.ts';
 
@@ -77,7 +77,7 @@ export function createPluginService(deps: Deps): PluginService {
   const development = createDevelopment({ compiler, registry });
   const ctx: ServiceContext = { ...deps, compiler, worker, registry, owner: SYSTEM_OWNER };
   const of = (owner = SYSTEM_OWNER): ServiceContext => ({ ...ctx, owner });
-  const inTurn = createTurns({ store, clock, registry });
+  const inTurn = createKeyedMutex({ store, clock, registry });
   const stopping = new AbortController();
   let unsubscribe: (() => void) | undefined;
   let following: Promise<void> = Promise.resolve();

@@ -8,13 +8,13 @@ const WAIT_MS = 30_000;
 const RETRY_MS = 25;
 
 /** Runs `work` when no other change of plugins is under way on any node. Throws `plugins.unavailable` when that takes too long. */
-export type TakeTurn = <T>(work: () => Promise<T>) => Promise<T>;
+export type RunExclusively = <T>(work: () => Promise<T>) => Promise<T>;
 
 /**
  * Changes of plugins go one after another, and each begins with what the database says then: what a preflight allowed stays true until it is
  * stored, and two nodes never admit two plugins that exclude each other.
  */
-export function createTurns(deps: { store: Store; clock: Clock; registry: Registry }): TakeTurn {
+export function createKeyedMutex(deps: { store: Store; clock: Clock; registry: Registry }): RunExclusively {
   const { store, clock, registry } = deps;
   let last: Promise<unknown> = Promise.resolve();
 

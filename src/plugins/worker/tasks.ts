@@ -4,7 +4,7 @@ import type { ExportShape } from '../../sandbox/index.ts';
 import { checkBaseExports, checkModeExports } from '../manifest/check-exports.ts';
 import { checkManifest } from '../manifest/check-manifest.ts';
 import { createSchemaCheck } from '../manifest/compile-schema.ts';
-import { soundParts } from '../manifest/valid-parts.ts';
+import { validParts } from '../manifest/valid-parts.ts';
 import { readIndex } from '../marketplace/read-index.ts';
 import { readIcon } from '../service/check-icon.ts';
 import { compareJson } from '../service/compare-json.ts';
@@ -38,7 +38,7 @@ export const TASKS = {
   }): Result<Manifest, PluginFault[]> {
     const { source, meta, exports } = input;
     const manifest = checkManifest(meta, exports, checkSchema);
-    const demands = manifest.ok ? manifest.value : soundParts(meta, exports, manifest.error);
+    const demands = manifest.ok ? manifest.value : validParts(meta, exports, manifest.error);
     const missing = [...checkBaseExports(exports), ...checkModeExports(demands, exports)];
     const all = manifest.ok ? missing : [...manifest.error, ...missing];
     if (manifest.ok && all.length === 0) return ok(manifest.value);

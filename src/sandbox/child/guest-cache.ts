@@ -12,7 +12,7 @@ const CALL_BYTES = 512;
 const TEXT_COPIES = 2;
 
 /** The plugins of one process. */
-export interface Guests {
+export interface GuestCache {
   /** Loads the module where need be and runs the request, or says that the source is missing. */
   run(request: HookRequest, source: string | undefined, args: string): Promise<Answer> | Answer;
   /** To be called once the answer is on its way: makes the guest ready for its next call. */
@@ -22,7 +22,7 @@ export interface Guests {
   forget(sourceHash: string): void;
 }
 
-export function createGuests(engine: Engine, monotonicMs: MonotonicMs): Guests {
+export function createGuestCache(engine: Engine, monotonicMs: MonotonicMs): GuestCache {
   const sources = new Map<string, string>();
   // In the order of their last use.
   const guests = new Map<string, Guest>();

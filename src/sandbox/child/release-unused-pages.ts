@@ -9,7 +9,7 @@ const MADV_DONTNEED = 4;
  * few. Only mappings that are read-only and of which no page was ever written to: their pages are the file's own, so nothing is
  * lost. On Linux alone; elsewhere nothing happens.
  */
-export function releaseProgram(): void {
+export function releaseUnusedPages(): void {
   if (process.platform !== 'linux') return;
   try {
     const { symbols } = dlopen('libc.so.6', { madvise: { args: ['u64', 'u64', 'i32'], returns: 'i32' } });

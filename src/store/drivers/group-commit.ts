@@ -13,7 +13,7 @@ type Job = { atomic: boolean; work: () => Promise<void>; settle: (outcome: Outco
  * durable, and `synchronous=FULL` costs one disk flush for the whole group. When the commit fails, every work of the group rejects
  * with `store.unavailable` and nothing of it stays.
  */
-export function createGroupWriter(file: SqliteFile) {
+export function createGroupCommit(file: SqliteFile) {
   const queue: Job[] = [];
   let draining: Promise<void> | undefined;
   let closed = false;

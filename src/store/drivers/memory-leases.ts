@@ -18,17 +18,17 @@ type Claim = {
 /** What the row of a task must say for a write under a lease to count; without an owner where the claim itself is held in memory. */
 export type Fence = { leaseOwner: string | null; leaseSeq: number };
 
-export type TaskClaimBook = ReturnType<typeof createTaskClaimBook>;
+export type MemoryLeases = ReturnType<typeof createMemoryLeases>;
 
 /** The book for one way to run statements. `onCommit` calls back when what has been written is committed, and else never. */
-export type TaskClaims = { book: TaskClaimBook; onCommit: (act: () => void) => void };
+export type TaskClaims = { book: MemoryLeases; onCommit: (act: () => void) => void };
 
 /**
  * Claims of running tasks, for a database that one process has to itself: they are worth nothing after it, and to write each down took as
  * long as to write what its poll brought. A write under such a claim still is one conditional statement: the row must say the number that
  * it said when the task was claimed, and says the claim's own afterwards.
  */
-export function createTaskClaimBook(clock: Clock) {
+export function createMemoryLeases(clock: Clock) {
   const claims = new Map<string, Claim>();
   const find = ({ taskId, leaseOwner, leaseSeq }: Lease): Claim | undefined => {
     const claim = claims.get(taskId);

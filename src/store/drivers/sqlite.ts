@@ -6,9 +6,9 @@ import { storeErrors, toStoreError } from '../errors.ts';
 import type { Repositories } from '../ports/index.ts';
 import type { BindRepositories, Driver } from './connection.ts';
 import { createChangeListeners } from './deliver-changes.ts';
-import { createGroupWriter } from './group-commit.ts';
+import { createGroupCommit } from './group-commit.ts';
 import { createTransactionGuard, type Scope } from './guard-transactions.ts';
-import { createTaskClaimBook } from './memory-leases.ts';
+import { createMemoryLeases } from './memory-leases.ts';
 
 /** How long SQLite waits for another process's lock (a command beside the server); it holds the event loop meanwhile. */
 const BUSY_TIMEOUT_MS = 5000;
@@ -86,10 +86,10 @@ export function openSqlite(options: {
   reading.run('pragma query_only = on');
 
   const guard = createTransactionGuard();
-  const writer = createGroupWriter(writing);
+  const writer = createGroupCommit(writing);
   const changes = createChangeListeners(options.logger);
   const exclusive = new Set<string>();
-  const book = createTaskClaimBook(options.clock);
+  const book = createMemoryLeases(options.clock);
   let scope: Scope | undefined;
   let closed = false;
 

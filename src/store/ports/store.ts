@@ -180,7 +180,7 @@ export interface TaskStore {
     submittedBefore: number;
   }): Promise<TaskRecord[]>;
   /** Makes running tasks due now whose due time lies further ahead than `maxAheadMs`: a clock that was set back put them there. */
-  hasten(maxAheadMs: number): Promise<number>;
+  pullForwardDueTimes(maxAheadMs: number): Promise<number>;
   /** Prolongs a lease from now. False when it was lost. */
   renew(lease: Lease, leaseForMs: number): Promise<boolean>;
   /**

@@ -185,15 +185,15 @@ export function createTaskStore(context: Context, held?: TaskClaims): TaskStore 
 
     amend: (lease, change) => write(lease, change, {}),
 
-    async hasten(maxAheadMs) {
-      const hastened = await db
+    async pullForwardDueTimes(maxAheadMs) {
+      const pulledForward = await db
         .update(tasks)
         .set({ nextPollAtMs: nowMs })
         .where(and(sql`${tasks.status} in ${RUNNING}`, sql`${tasks.nextPollAtMs} > ${nowMs} + ${at('maxAheadMs')}`))
         .returning({ id: tasks.id })
         .prepare()
         .execute({ maxAheadMs: Math.ceil(maxAheadMs), ...now() });
-      return hastened.length;
+      return pulledForward.length;
     },
 
     async releaseOwner(owner, { expireSubmits }) {

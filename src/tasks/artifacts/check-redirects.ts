@@ -7,7 +7,7 @@ type Asked = { url: URL; vendor: URL; credentialless: boolean; isOpen: (hop: URL
  * Where a request for content may be led. One without credential may go to anybody, so those whom it went to must not lead it into the network that only
  * the channel opens: at a private address it may begin and stay there, but not come back or come in from elsewhere.
  */
-export function judgeRedirects({
+export function checkRedirects({
   url,
   vendor,
   credentialless,

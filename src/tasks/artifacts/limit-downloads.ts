@@ -1,11 +1,11 @@
-import { createPlaces, type Place } from '../../kernel/index.ts';
+import { type ConcurrencySlot, createConcurrencyLimit } from '../../kernel/index.ts';
 import { taskErrors } from '../errors.ts';
 
 /** Most downloads and relayed streams with API keys at once: of this node, of one user. Downloads by link have places of their own. */
 type DownloadLimits = { node: number; user: number };
 
 /** Counts what passes from a vendor to a client with an API key, so that one user cannot take all connections to a vendor. */
-export type DownloadGate = {
+export type DownloadLimit = {
   /**
    * Gives the place back when called, once.
    * @throws tasks.artifact_access_limited for a download, tasks.rate_limit_exceeded for a stream, naming the limit
@@ -15,8 +15,8 @@ export type DownloadGate = {
 
 const RETRY_AFTER_SECONDS = 5;
 
-export function createDownloadGate({ node, user }: DownloadLimits): DownloadGate {
-  const places = createPlaces<Place & { whose: string }>();
+export function createDownloadLimit({ node, user }: DownloadLimits): DownloadLimit {
+  const places = createConcurrencyLimit<ConcurrencySlot & { whose: string }>();
   return {
     enter(userId, what) {
       const taken = places.take([

@@ -1,5 +1,5 @@
 import type { WatchCache } from '../../kernel/index.ts';
-import { createPlaces } from '../../kernel/index.ts';
+import { createConcurrencyLimit } from '../../kernel/index.ts';
 import type { Counters } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 
@@ -13,7 +13,7 @@ export type LinkLimits = {
 };
 
 /** Limits for those who come with a link and no key. `address` is the client's, as limits count it. */
-export type LinkGate = {
+export type LinkLimit = {
   /** Counts a link that does not verify. @throws tasks.artifact_access_limited once there were too many within a minute */
   countInvalid(address: string): Promise<void>;
   /** Gives the place of a download back when called, once. @throws tasks.artifact_access_limited where too many are under way */
@@ -24,11 +24,11 @@ const INVALID_WINDOW_SECONDS = 60;
 /** A download may take long, a player tries again soon. */
 const BUSY_RETRY_SECONDS = 5;
 
-export function createLinkGate(
+export function createLinkLimit(
   { counters, watchCache }: { counters: Counters; watchCache?: WatchCache },
   limits: Omit<LinkLimits, 'days'>,
-): LinkGate {
-  const places = createPlaces();
+): LinkLimit {
+  const places = createConcurrencyLimit();
   // At most two for each download that is under way.
   watchCache?.('downloads_by_link', places.size);
   return {

@@ -16,8 +16,8 @@ import { CONNECT_TIMEOUT_MS, MAX_REDIRECTS } from '../vendor/build-upstream-requ
 import { retryAfterMs } from '../vendor/poll-schedule.ts';
 import { type Credential, resolveCredential } from '../vendor/resolve-credential.ts';
 import { asksForRanges } from './asks-for-ranges.ts';
-import { judgeRedirects } from './check-redirects.ts';
-import { leadsHere } from './own-addresses.ts';
+import { checkRedirects } from './check-redirects.ts';
+import { pointsToSelf } from './own-addresses.ts';
 import { artifactHookError, projectArtifacts } from './read-artifacts.ts';
 
 /** The headers of a client that reach the vendor: those that ask for a part or for news. */
@@ -126,7 +126,7 @@ function contentRequest(
 ): UpstreamRequest {
   const { url, method, headers, body, credentialless } = described;
   const own = deps.ownAddresses();
-  if (leadsHere(own, new URL(url))) {
+  if (pointsToSelf(own, new URL(url))) {
     throw taskErrors.artifact_request_rejected({ message: 'The artifact address points back at this gateway.' });
   }
   const lowered = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
@@ -136,11 +136,11 @@ function contentRequest(
     // The client's range and conditions stand above what the plugin wrote.
     headers: { ...lowered, ...safeHeaders },
     body: body === undefined ? { kind: 'none' } : { kind: 'text', text: body },
-    ...judgeRedirects({
+    ...checkRedirects({
       url: new URL(url),
       vendor: new URL(channel.baseUrl),
       credentialless,
-      isOpen: (hop) => !leadsHere(own, hop) && (credentialless || allowsHost(plugin.manifest, channel.baseUrl, hop)),
+      isOpen: (hop) => !pointsToSelf(own, hop) && (credentialless || allowsHost(plugin.manifest, channel.baseUrl, hop)),
     }),
     maxRedirects: MAX_REDIRECTS,
     headersForEveryOrigin: CLIENT_HEADERS,

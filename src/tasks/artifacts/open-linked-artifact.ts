@@ -1,9 +1,9 @@
-import { AppError, holdUntilSent } from '../../kernel/index.ts';
+import { AppError, holdSlotUntilSent } from '../../kernel/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { TaskDeps } from '../types.ts';
 import { type LinkTerms, verifyCapability } from './artifact-links.ts';
 import { isLinkOver } from './issue-artifact-links.ts';
-import type { LinkGate } from './limit-links.ts';
+import type { LinkLimit } from './limit-links.ts';
 import { type Content, type ContentRequest, openArtifact } from './open-artifact.ts';
 
 /** An artifact and what its link says to be allowed to. */
@@ -26,7 +26,7 @@ const MAX_ARTIFACT_KEY = 128;
  */
 export async function openLinkedArtifact(
   deps: TaskDeps,
-  gate: LinkGate,
+  gate: LinkLimit,
   link: ArtifactLink,
   client: ContentRequest,
 ): Promise<Content> {
@@ -38,7 +38,7 @@ export async function openLinkedArtifact(
   }
   const leave = gate.enter({ address, artifact: `${taskId}/${artifactKey}` });
   try {
-    return await holdUntilSent(leave, async (onStreamEnd) => {
+    return await holdSlotUntilSent(leave, async (onStreamEnd) => {
       const task = await deps.store.tasks.byTaskId(taskId);
       const owner = task && (await deps.store.users.byId(task.userId));
       if (!task || owner?.status !== 1) throw taskErrors.artifact_not_found();

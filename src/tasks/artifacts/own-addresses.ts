@@ -5,7 +5,7 @@ import { trimTrailing } from '../../kernel/index.ts';
  * that the gateway knows of itself, each with the path below which it serves. http and https are the same place behind a proxy, all
  * names of the loopback interface are this machine, and the dot that ends a name in full means nothing.
  */
-export function leadsHere(own: readonly string[], target: URL): boolean {
+export function pointsToSelf(own: readonly string[], target: URL): boolean {
   const path = decodePath(target.pathname);
   return own.some((address) => {
     const base = URL.canParse(address) ? new URL(address) : undefined;

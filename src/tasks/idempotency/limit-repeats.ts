@@ -1,4 +1,4 @@
-import { createPlaces } from '../../kernel/index.ts';
+import { createConcurrencyLimit } from '../../kernel/index.ts';
 import { taskErrors } from '../errors.ts';
 
 /** Repeats that wait at once on this node; a client that knows what it does has one. */
@@ -6,13 +6,13 @@ const MOST = { node: 256, user: 32 };
 const RETRY_AFTER_SECONDS = 5;
 
 /** Counts the repeats of an Idempotency-Key that wait for their first request. */
-export type RepeatGate = {
+export type RepeatLimit = {
   /** Gives the place back when called, once. @throws tasks.idempotency_in_progress where too many wait already */
   enter(userId: number): () => void;
 };
 
-export function createRepeatGate(): RepeatGate {
-  const places = createPlaces();
+export function createRepeatLimit(): RepeatLimit {
+  const places = createConcurrencyLimit();
   return {
     enter(userId) {
       const taken = places.take([

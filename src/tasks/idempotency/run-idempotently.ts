@@ -21,7 +21,7 @@ export type Once<T> = {
  * this key within 24 hours the first does it and the others repeat.
  * @throws tasks.invalid_idempotency_key, tasks.idempotency_key_reused, tasks.idempotency_in_progress, and what `first` and `repeat` throw
  */
-export async function doOnce<T>(
+export async function runIdempotently<T>(
   deps: Pick<TaskDeps, 'store' | 'clock'>,
   caller: Caller,
   request: ClientRequest,

@@ -4,7 +4,7 @@ import type { Clock } from '../../kernel/index.ts';
  * A signal that is aborted after `ms`, or when `left` is: the end of somebody's patience. `end` is called when there is nothing more to
  * wait for.
  */
-export function waitAtMost(clock: Clock, ms: number, left?: AbortSignal): { signal: AbortSignal; end: () => void } {
+export function deadlineSignal(clock: Clock, ms: number, left?: AbortSignal): { signal: AbortSignal; end: () => void } {
   const over = new AbortController();
   const end = () => over.abort();
   void clock.sleep(ms, over.signal).then(end);

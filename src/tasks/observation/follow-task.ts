@@ -3,7 +3,7 @@ import type { TaskRecord } from '../../store/ports/index.ts';
 import { hasEnded, taskObject } from '../state/describe-task.ts';
 import { traceEvent } from '../state/trace-event.ts';
 import type { TaskDeps } from '../types.ts';
-import { waitAtMost } from './deadline-signal.ts';
+import { deadlineSignal } from './deadline-signal.ts';
 import type { Observer } from './limit-observations.ts';
 import { watchTask } from './watch-task.ts';
 
@@ -29,7 +29,7 @@ export function followTask(
     exit();
     traceEvent(deps.logger, 'observation_end', requestId, told);
   };
-  const patience = waitAtMost(deps.clock, deps.limits.submitTimeoutMs, left);
+  const patience = deadlineSignal(deps.clock, deps.limits.submitTimeoutMs, left);
   patience.signal.addEventListener('abort', leave, { once: true });
   if (patience.signal.aborted) leave();
   const watched = watchTask(deps, taskId, patience);

@@ -1,4 +1,4 @@
-import { createPlaces, type Place } from '../../kernel/index.ts';
+import { type ConcurrencySlot, createConcurrencyLimit } from '../../kernel/index.ts';
 import { taskErrors } from '../errors.ts';
 
 /** Most observations at once: of this node, of one plugin's tasks, of one user, with one API key. */
@@ -7,15 +7,15 @@ export type ObservationLimits = { node: number; plugin: number; user: number; ke
 export type Observer = { pluginKey: string; userId: number; keyId: number | null };
 
 /** Counts who waits for a response or follows one. An observation holds a place from before its submission until its answer has ended. */
-export type ObservationGate = {
+export type ObservationLimit = {
   /** Gives the place back when called, once. @throws tasks.rate_limit_exceeded naming the limit */
   enter(observer: Observer): () => void;
 };
 
 const RETRY_AFTER_SECONDS = 5;
 
-export function createObservationGate(limits: ObservationLimits): ObservationGate {
-  const places = createPlaces<Place & { whose: string }>();
+export function createObservationLimit(limits: ObservationLimits): ObservationLimit {
+  const places = createConcurrencyLimit<ConcurrencySlot & { whose: string }>();
   return {
     enter({ pluginKey, userId, keyId }) {
       const taken = places.take([

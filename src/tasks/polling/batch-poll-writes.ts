@@ -9,7 +9,7 @@ const MAX_TOGETHER = 128;
 /** The codes of a store that may answer again. */
 const AWAY: ReadonlySet<string> = new Set(['store.unavailable', 'store.outcome_unknown']);
 
-export const isStoreAway = (error: unknown): boolean => error instanceof AppError && AWAY.has(error.code);
+export const isStoreUnavailable = (error: unknown): boolean => error instanceof AppError && AWAY.has(error.code);
 
 /** Writes what a poll has brought, under its claim. False: the claim was lost or the task has ended; then nothing was written. */
 export type WritePolled = (polled: PolledTask) => Promise<boolean>;
@@ -17,7 +17,7 @@ export type WritePolled = (polled: PolledTask) => Promise<boolean>;
 type Waiting = { polled: PolledTask; resolve(written: boolean): void; reject(error: unknown): void };
 
 /** Gathers writes and hands them to the store together; at once when `stopping` is aborted. */
-export function createPollWriter(
+export function createPollWriteBatcher(
   { store, clock }: Pick<TaskDeps, 'store' | 'clock'>,
   stopping: AbortSignal,
 ): WritePolled {
@@ -28,7 +28,7 @@ export function createPollWriter(
       const written = await store.tasks.advanceAll(group.map(({ polled }) => polled));
       for (const [index, { resolve }] of group.entries()) resolve(written[index] ?? false);
     } catch (error) {
-      if (group.length === 1 || isStoreAway(error)) for (const { reject } of group) reject(error);
+      if (group.length === 1 || isStoreUnavailable(error)) for (const { reject } of group) reject(error);
       // One that the database refuses shall not keep the others from being written.
       else for (const entry of group) void write([entry]);
     }

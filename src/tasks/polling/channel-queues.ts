@@ -19,7 +19,7 @@ export type PollStage = 'asking' | 'reading' | 'writing';
 /** `full`: left out of claims until half of what waits has been asked. */
 type Lane = { waiting: Claimed[]; full: boolean } & Record<PollStage, number>;
 
-export type PollLanes = {
+export type ChannelQueues = {
   /** Takes claimed tasks, and starts as many requests as there are free slots. */
   add(claimed: readonly Claimed[]): void;
   /** Channels that take no more for now. */
@@ -43,7 +43,13 @@ type PollLanesOptions = {
  * Each channel's tasks in a lane of their own, so that a slow vendor holds up nobody else. A slot is held for a request alone: while the
  * answer is read and written the vendor is asked for the next.
  */
-export function createPollLanes({ concurrency, pin: takePin, poll, onRoom, stopping }: PollLanesOptions): PollLanes {
+export function createChannelQueues({
+  concurrency,
+  pin: takePin,
+  poll,
+  onRoom,
+  stopping,
+}: PollLanesOptions): ChannelQueues {
   const lanes = new Map<number, Lane>();
   let polls = 0;
   let running = 0;

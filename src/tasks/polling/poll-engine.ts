@@ -2,14 +2,14 @@ import type { Pin } from '../../plugins/index.ts';
 import type { TaskChange, TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { finishTask, leaseOf } from '../state/finish-task.ts';
-import { keepFailure } from '../state/stored-failure.ts';
+import { toStoredFailure } from '../state/stored-failure.ts';
 import { traceEvent } from '../state/trace-event.ts';
 import type { TaskDeps } from '../types.ts';
 import { longestPollDelayMs } from '../vendor/poll-schedule.ts';
 import { applyVerdict } from './apply-verdict.ts';
-import { createPollWriter, isStoreAway } from './batch-poll-writes.ts';
-import { type Claimed, createPollLanes, type PollStage } from './channel-queues.ts';
-import { askVendor, askVendorInBatch, type Verdict } from './poll-vendor.ts';
+import { createPollWriteBatcher, isStoreUnavailable } from './batch-poll-writes.ts';
+import { type Claimed, createChannelQueues, type PollStage } from './channel-queues.ts';
+import { pollVendor, pollVendorBatch, type Verdict } from './poll-vendor.ts';
 
 /** A claim is renewed when this part of it has passed, before its task is asked for and while that takes. */
 const RENEW_AFTER = 1 / 3;
@@ -41,8 +41,8 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
   const stopping = new AbortController();
   const loops: Promise<void>[] = [];
   let wake = () => {};
-  const write = createPollWriter(deps, stopping.signal);
-  const lanes = createPollLanes({
+  const write = createPollWriteBatcher(deps, stopping.signal);
+  const lanes = createChannelQueues({
     concurrency: limits.pollChannelConcurrency,
     pin: deps.pin,
     poll: pollGroup,
@@ -66,7 +66,7 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
     enter: (stage: PollStage) => void,
   ): Promise<void> {
     try {
-      const group = await endNameless(await keepOwned(claimed));
+      const group = await failWithoutVendorId(await keepOwned(claimed));
       for (const entry of group) underway.add(entry);
       await pollOwned(pin, channelId, group, enter);
     } catch (error) {
@@ -101,14 +101,14 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
       try {
         verdicts =
           plugin.manifest.fetchMode === 'batch'
-            ? await askVendorInBatch(
+            ? await pollVendorBatch(
                 deps,
                 plugin,
                 channel,
                 group.map(({ task }) => task),
                 answered,
               )
-            : [await askVendor(deps, plugin, channel, first.task, answered)];
+            : [await pollVendor(deps, plugin, channel, first.task, answered)];
       } catch (error) {
         logger.error({ err: error, channel_id: channelId }, 'a vendor could not be asked');
         verdicts = uncounted('the gateway could not ask');
@@ -130,7 +130,7 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
       try {
         return await applyVerdict(deps, write, task, verdict, final);
       } catch (error) {
-        if (!isStoreAway(error) || stopping.signal.aborted) throw error;
+        if (!isStoreUnavailable(error) || stopping.signal.aborted) throw error;
         logger.warn({ err: error, task_id: task.taskId }, 'an answer of a vendor could not be stored; trying again');
         await clock.sleep(pauseMs, stopping.signal);
       }
@@ -139,7 +139,7 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
   }
 
   /** Without the vendor's id there is nothing to ask for. */
-  async function endNameless(group: Claimed[]): Promise<Claimed[]> {
+  async function failWithoutVendorId(group: Claimed[]): Promise<Claimed[]> {
     const isNameless = ({ task }: Claimed) => task.upstreamTaskId.trim() === '';
     for (const { task } of group.filter(isNameless)) await endTask(task, "the vendor's id of the task is not known");
     return group.filter((entry) => !isNameless(entry));
@@ -224,7 +224,7 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
   async function endInterrupted(): Promise<void> {
     const tasks = await store.tasks.claimInterrupted({ owner: deps.nodeId, limit: SWEEP_BATCH, leaseForMs });
     for (const task of tasks) {
-      const failure = keepFailure(taskErrors.submission_interrupted({ doNotRetry: true }));
+      const failure = toStoredFailure(taskErrors.submission_interrupted({ doNotRetry: true }));
       if (await endTask(task, 'submission interrupted', { execution: { ...task.execution, failure } })) {
         logger.warn(
           { task_id: task.taskId, channel_id: task.channelId, request_id: task.execution.requestId },
@@ -235,10 +235,10 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
   }
 
   async function sweep(): Promise<void> {
-    const hastened = await store.tasks.hasten(longestPollDelayMs(limits.pollIntervalMs));
-    if (hastened > 0)
+    const pulledForward = await store.tasks.pullForwardDueTimes(longestPollDelayMs(limits.pollIntervalMs));
+    if (pulledForward > 0)
       logger.warn(
-        { tasks: hastened },
+        { tasks: pulledForward },
         'tasks were due too far ahead and are asked for now: the clock was set back, or the interval shortened',
       );
     if (limits.taskTimeoutMinutes <= 0) return;

@@ -52,7 +52,7 @@ const pickSecrets = ({ secrets, certainSecrets }: Credential) => ({ secrets, cer
 type Answer = { status: number; headers: Record<string, string[]>; body: Json; bodyLength: number };
 
 /** One request for one task. `answered`: the vendor has nothing more to do with it. */
-export async function askVendor(
+export async function pollVendor(
   deps: TaskDeps,
   plugin: LoadedPlugin,
   channel: ChannelRecord,
@@ -82,7 +82,7 @@ export async function askVendor(
 }
 
 /** One request for many tasks of a channel; gives a verdict for each, in order. `answered` as above. */
-export async function askVendorInBatch(
+export async function pollVendorBatch(
   deps: TaskDeps,
   plugin: LoadedPlugin,
   channel: ChannelRecord,

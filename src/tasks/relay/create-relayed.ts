@@ -1,13 +1,13 @@
 import type { Quote } from '../../billing/index.ts';
 import { mapModel, RELAY_TYPE } from '../../channels/index.ts';
 import type { AppError } from '../../kernel/index.ts';
-import { holdUntilSent } from '../../kernel/index.ts';
+import { holdSlotUntilSent } from '../../kernel/index.ts';
 import { type ChannelRecord, type RelayKind, type RelayRecord, ROLE } from '../../store/ports/index.ts';
 import type { UpstreamResponse } from '../../upstream/index.ts';
 import { taskErrors } from '../errors.ts';
-import { doOnce } from '../idempotency/run-idempotently.ts';
-import { keepLease } from '../submission/renew-lease.ts';
-import { passOver } from '../submission/skip-unreadable-channel.ts';
+import { runIdempotently } from '../idempotency/run-idempotently.ts';
+import { renewLease } from '../submission/renew-lease.ts';
+import { skipUnreadableChannel } from '../submission/skip-unreadable-channel.ts';
 import { MAX_CHANNELS } from '../submission/submit-task.ts';
 import type { Caller, ClientRequest, Idempotency, TaskDeps } from '../types.ts';
 import { refuseCallback } from '../webhooks/choose-callback.ts';
@@ -24,7 +24,7 @@ import {
   withoutKey,
 } from './relay-answers.ts';
 import { billRelay, moveRelay, NO_PLUGIN, openRelay, refundRelay, releaseRelay } from './relay-money.ts';
-import { createNameFinder, namesOf, rememberNames } from './remember-names.ts';
+import { createVendorIdFinder, namesOf, storeVendorIds } from './remember-names.ts';
 import { replayRelayed } from './replay-relayed.ts';
 
 /** Of an answer that is read whole; a stream has no end that we know. */
@@ -60,8 +60,8 @@ export async function createRelayed(deps: TaskDeps, caller: Caller, request: Rel
   const intent = readRelayRequest(request.kind, request.client);
   refuseCallback(request.client);
   const leave = intent.stream ? deps.downloads.enter(caller.user.id, 'stream') : () => {};
-  return holdUntilSent(leave, (onStreamEnd) =>
-    doOnce(deps, caller, request.client, {
+  return holdSlotUntilSent(leave, (onStreamEnd) =>
+    runIdempotently(deps, caller, request.client, {
       first: (idempotency) => relayFirst(deps, caller, request, intent, idempotency, onStreamEnd),
       repeat: (relayId) => replayRelayed(deps, caller, request, intent, relayId),
     }),
@@ -94,7 +94,7 @@ async function relayFirst(
       try {
         key = deps.channels.credential(channel);
       } catch (error) {
-        unreadable = passOver(deps, channel, error);
+        unreadable = skipUnreadableChannel(deps, channel, error);
         if (!unreadable) throw error;
         continue;
       }
@@ -104,7 +104,7 @@ async function relayFirst(
         : await openRelay(deps, { caller, requestId, intent, idempotency }, channel, quote);
       const { relayId, leaseOwner } = relay;
       // Until the bill is written and its answer read: repeats wait for both.
-      lease ??= keepLease(deps, relayId, (forMs) => deps.store.relays.renew(relayId, leaseOwner, forMs));
+      lease ??= renewLease(deps, relayId, (forMs) => deps.store.relays.renew(relayId, leaseOwner, forMs));
       const wasInDoubt: boolean = mayBeDone;
       mayBeDone = true;
       const attempt = await send(deps, request, intent, channel, key);
@@ -244,8 +244,8 @@ async function deliver(
     throw error;
   }
   if (mediaTypeOf(response) === 'text/event-stream') {
-    const find = createNameFinder(relay.kind);
-    const remember = (chunk: Uint8Array) => rememberNames(deps, relay, channel, find(chunk));
+    const find = createVendorIdFinder(relay.kind);
+    const remember = (chunk: Uint8Array) => storeVendorIds(deps, relay, channel, find(chunk));
     const body = passOn(response.stream(), signal, onStreamEnd, remember);
     return { status, headers: vendorHeaders(response, { whole: false }), body, replayed: false };
   }
@@ -256,7 +256,7 @@ async function deliver(
     const log = { relay_id: relay.relayId, channel_id: channel.id };
     deps.logger.warn(log, 'the answer of a vendor names no object: it cannot be read again');
   }
-  await rememberNames(deps, relay, channel, names);
+  await storeVendorIds(deps, relay, channel, names);
   const clean = withoutKey(body.value, deps.channels.credential(channel));
   return { status, headers: vendorHeaders(response, { whole: true }), body: clean, replayed: false };
 }

@@ -1,5 +1,5 @@
 import { RELAY_TYPE } from '../../channels/index.ts';
-import { holdUntilSent } from '../../kernel/index.ts';
+import { holdSlotUntilSent } from '../../kernel/index.ts';
 import type { ChannelRecord, RelayKind, RelayObject } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { TaskDeps } from '../types.ts';
@@ -72,7 +72,7 @@ export async function channelOf(
 
 /** @throws tasks.relay_object_gone, tasks.vendor_*, and where too many stream or download at once what their gates throw */
 export const forwardTo = async (deps: TaskDeps, object: RelayObject, call: RelayCall): Promise<RelayAnswer> =>
-  holdUntilSent(takePlace(deps, object, call), (onStreamEnd) => ask(deps, object, call, onStreamEnd));
+  holdSlotUntilSent(takePlace(deps, object, call), (onStreamEnd) => ask(deps, object, call, onStreamEnd));
 
 function takePlace({ downloads }: TaskDeps, { userId }: RelayObject, { operation, query }: RelayCall): () => void {
   if (operation === 'content') return downloads.enter(userId, 'download');

@@ -56,7 +56,7 @@ export function readReferences(kind: RelayKind, values: JsonObject): Reference[]
 }
 
 /** Whether a parameter of this name names an object of the vendor's account: `file_id`, `vector_store_ids`, for videos every `id` too. */
-export const namesObject = (kind: RelayKind, name: string): boolean =>
+export const referencesObject = (kind: RelayKind, name: string): boolean =>
   (/_ids?$/.test(name) && !NO_OBJECT.has(name)) || (kind === 'video' && /^ids?$/.test(name));
 
 /** Items of `input` that are there by their id alone. An image without its data stands for the stored one. */
@@ -95,7 +95,7 @@ function addReferences(
     const part = kind === 'response' ? PARTS.get(name) : undefined;
     if (part && typeof inner === 'string') {
       if (inner !== '') found.push({ param, kind: part, objectId: inner });
-    } else if ((part || namesObject(kind, name)) && isNamed(inner)) throw shared(param, name);
+    } else if ((part || referencesObject(kind, name)) && isNamed(inner)) throw shared(param, name);
   });
 }
 

@@ -3,7 +3,7 @@ import type { RelayKind, RelayPartKind } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { modelOf } from '../submission/submit-surfaces.ts';
 import type { ClientRequest } from '../types.ts';
-import { namesObject, readReferences } from './read-references.ts';
+import { readReferences, referencesObject } from './read-references.ts';
 
 /** What the gateway itself reads of a request that it passes on. */
 export type RelayIntent = {
@@ -74,7 +74,7 @@ function formValues({ fields, files }: Multipart): JsonObject {
   return Object.fromEntries(Object.entries(fields).map(([name, values]) => [name, formValue(name, values)]));
 }
 
-const namesVideoObject = (name: string): boolean => namesObject('video', name);
+const namesVideoObject = (name: string): boolean => referencesObject('video', name);
 
 /** Text that is JSON could be read as such by the vendor; a prompt is text whatever it looks like. */
 function formValue(name: string, values: readonly string[]): Json {

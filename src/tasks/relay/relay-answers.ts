@@ -2,7 +2,7 @@ import { type AppError, type Clock, redactSecrets, secretsOfKey } from '../../ke
 import type { UpstreamFailure, UpstreamResponse } from '../../upstream/index.ts';
 import type { Content } from '../artifacts/open-artifact.ts';
 import { taskErrors } from '../errors.ts';
-import { waitAtMost } from '../observation/deadline-signal.ts';
+import { deadlineSignal } from '../observation/deadline-signal.ts';
 
 /** What a client is given of a vendor's answer. `replayed`: of an earlier request with the same Idempotency-Key. */
 export type RelayAnswer = Content & { replayed: boolean };
@@ -90,7 +90,7 @@ export function withoutKey(body: Uint8Array, key: string): Uint8Array {
 async function readBeginning(clock: Clock, response: UpstreamResponse): Promise<string> {
   const reader = response.stream().getReader();
   const chunks: Uint8Array[] = [];
-  const patience = waitAtMost(clock, REFUSAL_MS);
+  const patience = deadlineSignal(clock, REFUSAL_MS);
   const leave = () => void reader.cancel().catch(() => undefined);
   patience.signal.addEventListener('abort', leave, { once: true });
   try {

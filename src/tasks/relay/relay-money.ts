@@ -2,7 +2,7 @@ import type { Quote } from '../../billing/index.ts';
 import { newRelayId } from '../../kernel/index.ts';
 import type { ChannelRecord, RelayClaim, RelayRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
-import { openSurely } from '../submission/insert-recovering-commit.ts';
+import { insertRecoveringCommit } from '../submission/insert-recovering-commit.ts';
 import { SUBMIT_LEASE_MS } from '../submission/renew-lease.ts';
 import { IDEMPOTENCY_SECONDS } from '../submission/submit-task.ts';
 import type { Caller, Idempotency, TaskDeps } from '../types.ts';
@@ -57,7 +57,7 @@ export function openRelay(
       await deps.billing.reserve(tx, { ...owner, taskId: relayId, quota }, 1);
       return relay;
     });
-  return openSurely(deps, relayId, open, async () => {
+  return insertRecoveringCommit(deps, relayId, open, async () => {
     const relay = await deps.store.relays.byRelayId(relayId);
     return relay?.status === 'OPEN' ? relay : undefined;
   });

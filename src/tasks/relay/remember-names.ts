@@ -42,7 +42,7 @@ function toNamed(kind: RelayKind, found: readonly FoundString[]): Named[] {
  * Reads server-sent events while their bytes pass by, and gives what those that end with a chunk
  * name for the first time. An event is its data line.
  */
-export function createNameFinder(kind: RelayKind): (chunk: Uint8Array) => Named[] {
+export function createVendorIdFinder(kind: RelayKind): (chunk: Uint8Array) => Named[] {
   const finder = createJsonStringFinder(EVENT_PATHS);
   const known = new Set<string>();
   /** Bytes at the beginning of the line that are those of `data:`; -1: another line. */
@@ -92,7 +92,7 @@ function lineEnd(chunk: Uint8Array, from: number): number {
  * Stores whose objects they are, so that he finds them again. What cannot be stored is logged: the answer is paid for and goes to its client all
  * the same. A name that the vendor has given before stays the first one's: it may lead to his object.
  */
-export async function rememberNames(
+export async function storeVendorIds(
   { store, clock, logger }: TaskDeps,
   { relayId, kind, userId }: RelayRecord,
   channel: ChannelRecord,

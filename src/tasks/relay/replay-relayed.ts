@@ -1,7 +1,7 @@
 import type { RelayRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { stillInProgress } from '../idempotency/limit-repeats.ts';
-import { waitAtMost } from '../observation/deadline-signal.ts';
+import { deadlineSignal } from '../observation/deadline-signal.ts';
 import type { Caller, TaskDeps } from '../types.ts';
 import type { RelayedRequest } from './create-relayed.ts';
 import { forwardTo } from './forward-call.ts';
@@ -44,7 +44,7 @@ async function waitForEnd(
 ): Promise<RelayRecord | undefined> {
   const { relays } = store;
   const leave = repeats.enter(user.id);
-  const patience = waitAtMost(clock, limits.submitTimeoutMs, left);
+  const patience = deadlineSignal(clock, limits.submitTimeoutMs, left);
   try {
     for (;;) {
       const relay = await relays.byRelayId(relayId);

@@ -3,7 +3,7 @@ import { decodeProtocolRequest, type Generation, type ProtocolContext } from '..
 import type { TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { submitOnce } from '../idempotency/submit-once.ts';
-import { waitAtMost } from '../observation/deadline-signal.ts';
+import { deadlineSignal } from '../observation/deadline-signal.ts';
 import { traceEvent } from '../state/trace-event.ts';
 import { findOwner, type Owner } from '../submission/find-owner.ts';
 import { hookError } from '../submission/prepare-submission.ts';
@@ -58,7 +58,7 @@ export async function createResponse(
     const told = { task_id: task.taskId, plugin: task.platform, stream };
     traceEvent(deps.logger, 'observation_start', requestId, told);
     held.push(() => traceEvent(deps.logger, 'observation_end', requestId, told));
-    const patience = waitAtMost(deps.clock, deps.limits.submitTimeoutMs, client.signal);
+    const patience = deadlineSignal(deps.clock, deps.limits.submitTimeoutMs, client.signal);
     // Whatever ends the wait gives the place back, also where nobody reads what is left to be told.
     if (patience.signal.aborted) letGo();
     else patience.signal.addEventListener('abort', letGo, { once: true });

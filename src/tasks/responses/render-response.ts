@@ -14,7 +14,7 @@ import {
 import type { TaskRecord } from '../../store/ports/index.ts';
 import { issueArtifactLinks } from '../artifacts/issue-artifact-links.ts';
 import { taskView } from '../state/describe-task.ts';
-import { busyForYou } from '../submission/prepare-submission.ts';
+import { tooManyForUser } from '../submission/prepare-submission.ts';
 import type { TaskDeps } from '../types.ts';
 import { artifactContext } from '../vendor/build-contexts.ts';
 import { failedResponse, NOT_OBSERVED, renderedResponse, TASK_FAILED } from './response-objects.ts';
@@ -51,7 +51,7 @@ async function patiently<T>(
   while (!signal.aborted) {
     const result = await call({ owner, admissionTimeoutMs: ADMISSION_MS, signal });
     if (result.ok) return result;
-    if (isRetrieval && result.error.kind === 'owner_refused') throw busyForYou(result.error);
+    if (isRetrieval && result.error.kind === 'owner_refused') throw tooManyForUser(result.error);
     if (!isHostFailure(result.error)) return { ok: false, error: describeHookFailure(result.error) };
     await clock.sleep(limits.tickMs, signal);
   }

@@ -1,6 +1,6 @@
 import { type JsonObject, userOwner } from '../../kernel/index.ts';
 import { taskErrors } from '../errors.ts';
-import { waitAtMost } from '../observation/deadline-signal.ts';
+import { deadlineSignal } from '../observation/deadline-signal.ts';
 import { hasEnded } from '../state/describe-task.ts';
 import type { ClientRequest, TaskDeps } from '../types.ts';
 import { protocolContext } from '../vendor/build-contexts.ts';
@@ -28,7 +28,7 @@ export async function retrieveResponse(
   }
   if (!hasEnded(task)) return pendingResponse(task);
   const pin = deps.pin();
-  const patience = waitAtMost(deps.clock, PATIENCE_MS, request.signal);
+  const patience = deadlineSignal(deps.clock, PATIENCE_MS, request.signal);
   try {
     const plugin = pin.generation.plugins.get(task.platform);
     const model = task.properties.originModelName;

@@ -3,7 +3,7 @@ import { taskErrors } from '../errors.ts';
 import type { TaskDeps } from '../types.ts';
 import { hasEnded } from './describe-task.ts';
 import { finishTask, leaseOf } from './finish-task.ts';
-import { keepFailure } from './stored-failure.ts';
+import { toStoredFailure } from './stored-failure.ts';
 
 const REASON = 'cancelled by user';
 
@@ -16,7 +16,7 @@ const REASON = 'cancelled by user';
 export async function cancelTask(deps: TaskDeps, task: TaskRecord): Promise<TaskRecord> {
   let now = task;
   if (task.status === 'NOT_START') {
-    const execution = { ...task.execution, failure: keepFailure(taskErrors.task_cancelled()) };
+    const execution = { ...task.execution, failure: toStoredFailure(taskErrors.task_cancelled()) };
     const lease = { ...leaseOf(task), runOut: true };
     const won = await finishTask(deps, task, { status: 'FAILURE', reason: REASON }, { execution }, lease);
     now = (await deps.store.tasks.byTaskId(task.taskId)) ?? task;

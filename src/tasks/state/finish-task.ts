@@ -6,8 +6,8 @@ import { traceEvent } from './trace-event.ts';
 export type Ending =
   /** `usageTrouble`: why the facts for the final price could not be had; the reservation then stands. */
   | { status: 'SUCCESS'; usageTrouble?: string | undefined }
-  /** `freesKey`: no vendor has or will have the task, and its Idempotency-Key stands for nothing any more. */
-  | { status: 'FAILURE'; reason: string; class?: string; httpStatus?: number; freesKey?: boolean };
+  /** `releasesIdempotencyKey`: no vendor has or will have the task, and its Idempotency-Key stands for nothing any more. */
+  | { status: 'FAILURE'; reason: string; class?: string; httpStatus?: number; releasesIdempotencyKey?: boolean };
 
 export const leaseOf = (task: TaskRecord): Lease => ({
   taskId: task.taskId,
@@ -53,7 +53,7 @@ export async function finishTask(
       : { kind: 'refunded' as const, detail: `${task.quota}` };
     await tx.tasks.addEvent({ ...event, ...money });
     await recordTransition(deps, tx, task, final);
-    if (!succeeded && ending.freesKey) await tx.idempotency.free(task.userId, task.taskId);
+    if (!succeeded && ending.releasesIdempotencyKey) await tx.idempotency.free(task.userId, task.taskId);
     // Last: it locks the rows of user, key and channel, which all their other tasks wait for.
     if (succeeded) await billing.settle(tx, task, bill);
     else await billing.refund(tx, task, bill, reason);
@@ -65,7 +65,7 @@ export async function finishTask(
     const told = { task_id: task.taskId, status: ending.status, reserved: task.quota, billed: bill.quota };
     traceEvent(deps.logger, 'settlement', requestId, told);
     deps.watchers.changed(task.taskId);
-  } else if (succeeded) await noteLateSuccess(deps, task.taskId, 'the vendor reported success');
+  } else if (succeeded) await recordLateSuccess(deps, task.taskId, 'the vendor reported success');
   return ended;
 }
 
@@ -73,7 +73,7 @@ export async function finishTask(
  * What the vendor did for a task that had been given up and refunded in the meantime is told on its timeline, and never billed. A task
  * that lives on under somebody else's claim is left to him.
  */
-export async function noteLateSuccess(deps: TaskDeps, taskId: string, what: string): Promise<void> {
+export async function recordLateSuccess(deps: TaskDeps, taskId: string, what: string): Promise<void> {
   try {
     const task = await deps.store.tasks.byTaskId(taskId);
     if (task?.status !== 'FAILURE') return;

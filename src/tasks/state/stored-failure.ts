@@ -3,7 +3,7 @@ import type { StoredFailure } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 
 /** What a client was told of a submission that ended after its task had been opened; repeats of the request are told the same. */
-export function keepFailure(error: unknown): StoredFailure {
+export function toStoredFailure(error: unknown): StoredFailure {
   const { code, kind, message, param, retryAfterSeconds, doNotRetry } =
     error instanceof AppError ? error : taskErrors.submission_interrupted({ doNotRetry: true });
   return {
@@ -16,5 +16,5 @@ export function keepFailure(error: unknown): StoredFailure {
   };
 }
 
-export const restoreFailure = ({ code, kind, message, ...rest }: StoredFailure): AppError =>
+export const fromStoredFailure = ({ code, kind, message, ...rest }: StoredFailure): AppError =>
   new AppError(code, kind, message, { ...rest, replayed: true });

@@ -10,7 +10,7 @@ const PAUSE_MS = 500;
  * with it. Where it is not there, or cannot be looked for, the client is told that nobody knows.
  * @throws what `open` throws
  */
-export async function openSurely<T>(
+export async function insertRecoveringCommit<T>(
   { clock, logger }: Pick<TaskDeps, 'clock' | 'logger'>,
   id: string,
   open: () => Promise<T>,

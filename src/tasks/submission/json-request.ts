@@ -2,7 +2,7 @@ import { type Json, sha256Hex } from '../../kernel/index.ts';
 import type { ClientRequest, ExtractedFiles } from '../types.ts';
 
 /** What else comes with a request. */
-export type RequestManner = Pick<ClientRequest, 'idempotencyKey' | 'signal'> & {
+export type RequestOptions = Pick<ClientRequest, 'idempotencyKey' | 'signal'> & {
   /** Files that were taken out of the body, which was this before (SHA-256, in hex). */
   files?: { extracted: ExtractedFiles; bodySha256: string } | undefined;
 };
@@ -11,7 +11,7 @@ export type RequestManner = Pick<ClientRequest, 'idempotencyKey' | 'signal'> & {
 export const jsonRequest = (
   path: string,
   value: Json,
-  { idempotencyKey, signal, files }: RequestManner = {},
+  { idempotencyKey, signal, files }: RequestOptions = {},
 ): ClientRequest => ({
   method: 'POST',
   path,

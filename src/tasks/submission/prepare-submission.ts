@@ -119,7 +119,7 @@ export function hookError(failure: HookFailure): AppError {
   const cause = hookCause(failure);
   switch (failure.kind) {
     case 'owner_refused':
-      return busyForYou(failure);
+      return tooManyForUser(failure);
     case 'overloaded':
     case 'suspended':
     case 'closed':
@@ -131,7 +131,7 @@ export function hookError(failure: HookFailure): AppError {
 }
 
 /** The caller's own requests had this plugin stopped too often: refused to them alone, for a while. */
-export function busyForYou(failure: Pick<HookFailure, 'retryAfterMs'>): AppError {
+export function tooManyForUser(failure: Pick<HookFailure, 'retryAfterMs'>): AppError {
   const retryAfterSeconds = secondsUntil(failure);
   const message =
     'The plugin had to be stopped too often while it worked on requests of yours, and takes none of them for ' +

@@ -3,7 +3,7 @@ import { type JsonObject, newTaskId, userOwner } from '../../kernel/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { Caller, Submission, TaskDeps } from '../types.ts';
 import { localCredential } from '../vendor/resolve-credential.ts';
-import { jsonRequest, type RequestManner } from './json-request.ts';
+import { jsonRequest, type RequestOptions } from './json-request.ts';
 import { prepareSubmission } from './prepare-submission.ts';
 
 /** `request`: the body of `POST /v1/tasks/:pluginKey`; its `model` is the one named here. */
@@ -12,7 +12,7 @@ export type RequestToQuote = {
   model: string;
   action: string;
   request: JsonObject;
-  files?: RequestManner['files'];
+  files?: RequestOptions['files'];
 };
 
 /**

@@ -5,7 +5,7 @@ import { taskErrors } from '../errors.ts';
 import { DEFAULT_PROGRESS } from '../polling/apply-verdict.ts';
 import { VENDOR_FAILURE } from '../polling/poll-vendor.ts';
 import { type UsageCall, usageOnComplete, usageOnSubmit } from '../state/collect-usage.ts';
-import { type Ending, finishTask, leaseOf, noteLateSuccess } from '../state/finish-task.ts';
+import { type Ending, finishTask, leaseOf, recordLateSuccess } from '../state/finish-task.ts';
 import { recordTransition } from '../state/record-transition.ts';
 import { traceEvent } from '../state/trace-event.ts';
 import { MAX_SNAPSHOT_BYTES, snapshotBytes, trimSnapshot } from '../state/trim-data.ts';
@@ -109,7 +109,7 @@ async function persist(
       const stored = (await write()) || (attempt > 1 && (await isRecorded(deps, task, upstreamTaskId)));
       if (!stored) {
         orphan(deps, task, upstreamTaskId, 'the submit lease was lost');
-        await noteLateSuccess(deps, task.taskId, 'the vendor accepted the job');
+        await recordLateSuccess(deps, task.taskId, 'the vendor accepted the job');
       }
       return stored;
     } catch (error) {

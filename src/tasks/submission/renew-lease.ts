@@ -5,7 +5,7 @@ export const SUBMIT_LEASE_MS = 30_000;
 const RENEW_EVERY_MS = 10_000;
 
 /** Renews a submit lease until it is stopped. */
-export function keepLease(
+export function renewLease(
   { clock, logger }: Pick<TaskDeps, 'clock' | 'logger'>,
   taskId: string,
   renew: (leaseForMs: number) => Promise<boolean>,

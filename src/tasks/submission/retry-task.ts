@@ -3,7 +3,7 @@ import { taskErrors } from '../errors.ts';
 import { type SubmittedTask, submitOnce } from '../idempotency/submit-once.ts';
 import { hasEnded } from '../state/describe-task.ts';
 import type { Caller, TaskDeps } from '../types.ts';
-import { jsonRequest, type RequestManner } from './json-request.ts';
+import { jsonRequest, type RequestOptions } from './json-request.ts';
 import { submitToPlugin } from './submit-surfaces.ts';
 
 /**
@@ -15,7 +15,7 @@ export function retryTask(
   caller: Caller,
   requestId: string,
   task: TaskRecord,
-  manner: RequestManner,
+  manner: RequestOptions,
 ): Promise<SubmittedTask> {
   if (!hasEnded(task)) throw taskErrors.task_running();
   const { request: kept, pluginKey } = task.execution;

@@ -5,7 +5,7 @@ import type { Submission } from '../types.ts';
 const MAX_KEPT = 32 * 1024;
 
 /** What a task needs to be asked for again; undefined where its request cannot be repeated from what is here. */
-export function keptRequest({ request, intent, originTasks }: Submission): TaskExecution['request'] {
+export function retryableRequest({ request, intent, originTasks }: Submission): TaskExecution['request'] {
   const { body } = request;
   const hasFiles =
     body.kind === 'multipart' ? body.files.length > 0 : body.kind === 'json' && body.extracted !== undefined;

@@ -13,10 +13,10 @@ const MAX_SAID = 16 * 1024;
 export type SendOutcome =
   | { kind: 'accepted'; result: ParsedSubmission }
   /**
-   * `mayTryAnother`: the vendor provably has no job from this attempt, or its channel accepts the risk. `mayComeAgain`: it has none, and has
+   * `mayTryAnother`: the vendor provably has no job from this attempt, or its channel accepts the risk. `retryable`: it has none, and has
    * not refused the request as such, so that the same one may succeed later.
    */
-  | { kind: 'failed'; error: AppError; mayTryAnother: boolean; mayComeAgain: boolean };
+  | { kind: 'failed'; error: AppError; mayTryAnother: boolean; retryable: boolean };
 
 /** The one upstream call of an attempt, and what the plugin makes of the answer. */
 export async function sendSubmission(deps: TaskDeps, submission: Submission, prepared: Prepared): Promise<SendOutcome> {
@@ -35,12 +35,12 @@ export async function sendSubmission(deps: TaskDeps, submission: Submission, pre
     if (kind === 'refused')
       return {
         ...{ kind: 'failed', error: taskErrors.plugin_request_invalid({ message }) },
-        ...{ mayTryAnother: false, mayComeAgain: true },
+        ...{ mayTryAnother: false, retryable: true },
       };
     const make = kind === 'timeout' ? taskErrors.vendor_timeout : taskErrors.vendor_unreachable;
     const retries = notSent || prepared.channel.settings.retry_on_5xx === true;
     const error = make({ message, doNotRetry: !notSent });
-    return { kind: 'failed', error, mayTryAnother: retries, mayComeAgain: notSent };
+    return { kind: 'failed', error, mayTryAnother: retries, retryable: notSent };
   }
   const { status, headers } = sent.value;
   const read = await readVendorAnswer(sent.value, { tasks: 1 });
@@ -48,7 +48,7 @@ export async function sendSubmission(deps: TaskDeps, submission: Submission, pre
   if (!read.ok) {
     const error = taskErrors.vendor_failed({ message: read.error.message, doNotRetry: accepted });
     const mayTryAnother = !accepted && prepared.channel.settings.retry_on_5xx === true;
-    return { kind: 'failed', error, mayTryAnother, mayComeAgain: false };
+    return { kind: 'failed', error, mayTryAnother, retryable: false };
   }
   const { body } = read.value;
   if (!accepted) return refusal(deps, prepared, status, headers, read.value);
@@ -66,7 +66,7 @@ export async function sendSubmission(deps: TaskDeps, submission: Submission, pre
       ? taskErrors.plugin_submit_response_failed
       : taskErrors.plugin_submit_response_invalid;
   const error = make({ message: parsed.error.message, doNotRetry: true, cause: hookCause(parsed.error) });
-  return { kind: 'failed', error, mayTryAnother: false, mayComeAgain: false };
+  return { kind: 'failed', error, mayTryAnother: false, retryable: false };
 }
 
 function refusal(
@@ -84,7 +84,7 @@ function refusal(
       kind: 'failed',
       error: taskErrors.vendor_busy({ message, ...(wait > 0 ? { retryAfterSeconds: wait } : {}) }),
       mayTryAnother: true,
-      mayComeAgain: true,
+      retryable: true,
     };
   }
   if (status === 401 || status === 403) {
@@ -94,18 +94,18 @@ function refusal(
       kind: 'failed',
       error: taskErrors.vendor_failed({ message: 'The vendor refused the credential of the channel.' }),
       mayTryAnother: false,
-      mayComeAgain: true,
+      retryable: true,
     };
   }
   if (status >= 400 && status < 500) {
     const error = taskErrors.vendor_rejected({ message });
-    return { kind: 'failed', error, mayTryAnother: false, mayComeAgain: false };
+    return { kind: 'failed', error, mayTryAnother: false, retryable: false };
   }
   return {
     kind: 'failed',
     error: taskErrors.vendor_failed({ message }),
     mayTryAnother: prepared.channel.settings.retry_on_5xx === true,
-    mayComeAgain: false,
+    retryable: false,
   };
 }
 

@@ -9,7 +9,7 @@ const UNREADABLE = channelErrors.key_unreadable().code;
  * A channel whose key no CRYPTO_SECRET opens serves nobody, but another one may. Gives that trouble, for where there is no other; undefined for every
  * other `error`.
  */
-export function passOver(
+export function skipUnreadableChannel(
   { logger }: Pick<TaskDeps, 'logger'>,
   channel: ChannelRecord,
   error: unknown,

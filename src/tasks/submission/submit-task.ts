@@ -2,17 +2,17 @@ import { type AppError, newTaskId, userOwner } from '../../kernel/index.ts';
 import type { ChannelRecord, TaskRecord } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { finishTask, leaseOf } from '../state/finish-task.ts';
-import { keepFailure } from '../state/stored-failure.ts';
+import { toStoredFailure } from '../state/stored-failure.ts';
 import { traceEvent } from '../state/trace-event.ts';
 import type { Submission, TaskDeps } from '../types.ts';
 import { chooseCallback } from '../webhooks/choose-callback.ts';
-import { openSurely } from './insert-recovering-commit.ts';
+import { insertRecoveringCommit } from './insert-recovering-commit.ts';
 import { inputOf, type Prepared, prepareSubmission } from './prepare-submission.ts';
 import { recordAccepted } from './record-accepted.ts';
-import { keepLease, SUBMIT_LEASE_MS } from './renew-lease.ts';
-import { keptRequest } from './retryable-request.ts';
+import { renewLease, SUBMIT_LEASE_MS } from './renew-lease.ts';
+import { retryableRequest } from './retryable-request.ts';
 import { sendSubmission } from './send-submission.ts';
-import { passOver } from './skip-unreadable-channel.ts';
+import { skipUnreadableChannel } from './skip-unreadable-channel.ts';
 
 /** Channels that one submission may try. */
 export const MAX_CHANNELS = 5;
@@ -40,7 +40,7 @@ export async function submitTask(deps: TaskDeps, submission: Submission): Promis
   let task: TaskRecord | undefined;
   let lastError: AppError | undefined;
   /** No vendor has a job, and none has refused the request: a repeat may succeed where this one fails. */
-  let mayComeAgain = true;
+  let retryable = true;
   let lease: { stop(): void } | undefined;
   try {
     while (tried.length < MAX_CHANNELS) {
@@ -57,12 +57,12 @@ export async function submitTask(deps: TaskDeps, submission: Submission): Promis
           ? await moveTask(deps, task, prepared, tried.length)
           : await openTask(deps, submission, prepared, taskId, callbackUrl);
       } catch (error) {
-        const unreadable = passOver(deps, channel, error);
+        const unreadable = skipUnreadableChannel(deps, channel, error);
         if (unreadable) {
           lastError ??= unreadable;
           continue;
         }
-        if (task) await failSubmission(deps, await asStored(deps, task), error, mayComeAgain);
+        if (task) await failSubmission(deps, await asStored(deps, task), error, retryable);
         throw error;
       } finally {
         leave();
@@ -70,12 +70,12 @@ export async function submitTask(deps: TaskDeps, submission: Submission): Promis
       traceEvent(deps.logger, 'reservation', requestId, { ...told, quota: task.quota });
       const held = leaseOf(task);
       // Until the submission ends: preparing the request for another channel takes its time too.
-      lease ??= keepLease(deps, taskId, (forMs) => deps.store.tasks.renew(held, forMs));
+      lease ??= renewLease(deps, taskId, (forMs) => deps.store.tasks.renew(held, forMs));
       const outcome = await sendSubmission(deps, submission, prepared);
       // It waits for nobody's turn: until its id is stored, a crash loses a job that is paid for.
       if (outcome.kind === 'accepted') return await recordAccepted(deps, submission, prepared, task, outcome);
       lastError = outcome.error;
-      mayComeAgain &&= outcome.mayComeAgain;
+      retryable &&= outcome.retryable;
       deps.logger.info(
         { task_id: taskId, channel_id: channel.id, reason: lastError.message },
         'a submission was not accepted',
@@ -83,7 +83,7 @@ export async function submitTask(deps: TaskDeps, submission: Submission): Promis
       if (!outcome.mayTryAnother) break;
     }
     const error = lastError ?? taskErrors.no_available_channel({ param: 'model' });
-    if (task) await failSubmission(deps, task, error, mayComeAgain);
+    if (task) await failSubmission(deps, task, error, retryable);
     throw error;
   } finally {
     lease?.stop();
@@ -115,7 +115,7 @@ async function openTask(
   const { caller, plugin, intent, idempotency } = submission;
   const { quota, snapshot } = prepared.quote;
   const owner = { taskId, userId: caller.user.id, apiKeyId: caller.key?.id ?? null };
-  const kept = keptRequest(submission);
+  const kept = retryableRequest(submission);
   const open = () =>
     deps.store.transaction(async (tx) => {
       const createdAt = deps.clock.unix();
@@ -155,7 +155,7 @@ async function openTask(
       await deps.billing.reserve(tx, { ...owner, quota }, 1);
       return task;
     });
-  return openSurely(deps, taskId, open, async () => {
+  return insertRecoveringCommit(deps, taskId, open, async () => {
     const task = await deps.store.tasks.byTaskId(taskId);
     return task?.status === 'NOT_START' ? task : undefined;
   });
@@ -186,10 +186,20 @@ async function asStored(deps: TaskDeps, task: TaskRecord): Promise<TaskRecord> {
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : 'unknown');
 
 /** A refused or failed submission ends the row with its refund; where the store fails too, the lease runs out and recovery does it. */
-async function failSubmission(deps: TaskDeps, task: TaskRecord, error: unknown, freesKey: boolean): Promise<void> {
+async function failSubmission(
+  deps: TaskDeps,
+  task: TaskRecord,
+  error: unknown,
+  releasesIdempotencyKey: boolean,
+): Promise<void> {
   try {
-    const execution = { ...task.execution, failure: keepFailure(error) };
-    await finishTask(deps, task, { status: 'FAILURE', reason: messageOf(error), freesKey }, { execution });
+    const execution = { ...task.execution, failure: toStoredFailure(error) };
+    await finishTask(
+      deps,
+      task,
+      { status: 'FAILURE', reason: messageOf(error), releasesIdempotencyKey },
+      { execution },
+    );
   } catch (trouble) {
     deps.logger.error(
       { err: trouble, task_id: task.taskId },

@@ -99,7 +99,7 @@ export async function tryChannel(
     const read = await readVendorAnswer(answer.value, { tasks: 1 });
     step('answer', status < 500, `The vendor answered with HTTP status ${status} after ${ms} ms.`);
     if (!carriesCredential) step('credential', null, told ?? 'Whether the key is good shows the first task.');
-    else step('credential', ...judgeCredential(status, read.ok ? read.value.body : ''));
+    else step('credential', ...checkCredential(status, read.ok ? read.value.body : ''));
     return done(status, ms);
   } finally {
     pin.release();
@@ -107,7 +107,7 @@ export async function tryChannel(
 }
 
 /** What a query of an unknown job says of the credential. */
-function judgeCredential(status: number, body: Json): [ok: boolean | null, message: string] {
+function checkCredential(status: number, body: Json): [ok: boolean | null, message: string] {
   if (status === 401 || status === 403) return [false, `The vendor refuses the key (HTTP status ${status}).`];
   if (status === 429) return [true, 'The vendor takes the key, and is busy.'];
   if (status >= 500) return [null, 'The vendor is in trouble, so that nothing is known of the key.'];

@@ -1,5 +1,5 @@
 import { err, ok, type Result } from '../../kernel/index.ts';
-import { canonicalHost, isInRanges, judgeAddress } from '../../upstream/index.ts';
+import { canonicalHost, checkAddress, isInRanges } from '../../upstream/index.ts';
 
 /** WEBHOOK_ALLOWED_HOSTS, read: who may be called over plain http or at a private address. */
 export type AllowedReceivers = {
@@ -37,7 +37,7 @@ export function createCallbackUrls(allowed: AllowedReceivers): CallbackUrls {
       if (/^[^/]*\/\/[^/?#\\]*@/.test(text)) return err('It carries a user name or a password.');
       if (text.includes('#')) return err('It has a fragment (#…), which is never sent.');
       const literal = literalOf(url);
-      const verdict = literal === undefined ? 'public' : judgeAddress(literal);
+      const verdict = literal === undefined ? 'public' : checkAddress(literal);
       if (verdict === 'forbidden')
         return err('It names a link-local, metadata or reserved address, which is never called.');
       const isListed = isNamed(url) || (literal !== undefined && isInRanges(literal, allowed.ranges));

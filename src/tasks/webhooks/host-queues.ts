@@ -6,7 +6,7 @@ type Held = { host: string; userId: number };
 type Lane<T> = { running: number; waiting: Map<number, T[]>; size: number };
 
 /** Claimed notices, each host's in a lane of its own, in which users take turns. */
-export type DeliveryLanes<T extends Held> = {
+export type HostQueues<T extends Held> = {
   add(claimed: T): void;
   /** The next of a host that has a free slot, which it takes. */
   next(host: string): T | undefined;
@@ -24,7 +24,7 @@ export type DeliveryLanes<T extends Held> = {
  * `hostConcurrency`: slots of a host. `mostWaiting`: of a host, beyond which it is full. `capacity`: notices in all; one user may hold as many of them as
  * would leave the same to each of the others and to a newcomer.
  */
-export function createDeliveryLanes<T extends Held>({
+export function createHostQueues<T extends Held>({
   hostConcurrency,
   mostWaiting,
   capacity,
@@ -32,7 +32,7 @@ export function createDeliveryLanes<T extends Held>({
   hostConcurrency: number;
   mostWaiting: number;
   capacity: number;
-}): DeliveryLanes<T> {
+}): HostQueues<T> {
   const lanes = new Map<string, Lane<T>>();
   const heldBy = new Map<number, number>();
   let held = 0;

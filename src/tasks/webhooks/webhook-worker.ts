@@ -1,8 +1,8 @@
 import type { WebhookRecord } from '../../store/ports/index.ts';
-import { isStoreAway } from '../polling/batch-poll-writes.ts';
+import { isStoreUnavailable } from '../polling/batch-poll-writes.ts';
 import type { TaskDeps } from '../types.ts';
 import { type Attempt, deliverWebhook } from './deliver-webhook.ts';
-import { createDeliveryLanes } from './host-queues.ts';
+import { createHostQueues } from './host-queues.ts';
 
 /** Pause between two looks at the outbox when nothing is due. */
 const TICK_MS = 250;
@@ -45,7 +45,7 @@ export function createWebhookWorker(deps: Deps): WebhookWorker {
   const leaseForMs = (ROUNDS + 2) * attemptMs;
   const batch = Math.min(CLAIM, ROUNDS * webhooks.hostConcurrency);
   const { hostConcurrency } = webhooks;
-  const lanes = createDeliveryLanes<Claimed>({ hostConcurrency, mostWaiting: batch, capacity: CAPACITY });
+  const lanes = createHostQueues<Claimed>({ hostConcurrency, mostWaiting: batch, capacity: CAPACITY });
   const stopping = new AbortController();
   let loop: Promise<void> = Promise.resolve();
   let nap = new AbortController();
@@ -120,7 +120,7 @@ export function createWebhookWorker(deps: Deps): WebhookWorker {
       } catch (error) {
         const pauseMs = AWAY_PAUSES_MS[attempt] ?? LONGEST_AWAY_PAUSE_MS;
         const isOver = stopping.signal.aborted || clock.monotonicMs() + pauseMs - claimedAtMs > leaseForMs;
-        if (!isStoreAway(error) || isOver) throw error;
+        if (!isStoreUnavailable(error) || isOver) throw error;
         await clock.sleep(pauseMs, stopping.signal);
       }
     }

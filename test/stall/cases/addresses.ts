@@ -7,7 +7,7 @@ import { checkBaseUrl, MAX_TYPED_BASE_URL } from '../../../src/channels/check-ch
 import { ok } from '../../../src/kernel/index.ts';
 import { normalizeAllowedHost, normalizeBaseUrl } from '../../../src/plugins/manifest/addresses.ts';
 import { indexLocation } from '../../../src/plugins/marketplace/market-sources.ts';
-import { leadsHere } from '../../../src/tasks/artifacts/own-addresses.ts';
+import { pointsToSelf } from '../../../src/tasks/artifacts/own-addresses.ts';
 import { MAX_PROVIDER_ANSWER_BYTES } from '../../../src/upstream/provider-requests.ts';
 import { fill, stallCase } from '../measure-block.ts';
 
@@ -76,7 +76,7 @@ export const addressCases = [
     name: 'address that a download leads to',
     limit: 512 * KIB,
     worst: urls,
-    call: (text: string) => leadsHere(['http://a/b', text], new URL(fill('/', 512 * KIB, 'http://a'))),
+    call: (text: string) => pointsToSelf(['http://a/b', text], new URL(fill('/', 512 * KIB, 'http://a'))),
     limitedBy: 'the rule for addresses of requests',
   }),
   stallCase({

@@ -1,5 +1,5 @@
 import { ok } from '../../../src/kernel/index.ts';
-import { createNameFinder, namesOf } from '../../../src/tasks/relay/remember-names.ts';
+import { createVendorIdFinder, namesOf } from '../../../src/tasks/relay/remember-names.ts';
 import { readVendorAnswer } from '../../../src/tasks/vendor/read-vendor-answer.ts';
 import type { UpstreamResponse } from '../../../src/upstream/index.ts';
 import { fill, stallCase } from '../measure-block.ts';
@@ -54,7 +54,7 @@ export const vendorAnswerCases = [
     name: 'chunk of a relayed stream',
     limit: CHUNK,
     worst: texts,
-    call: (bytes: Buffer) => createNameFinder('response')(bytes),
+    call: (bytes: Buffer) => createVendorIdFinder('response')(bytes),
     limitedBy: 'the bytes that a socket gives at once',
   }),
 ];

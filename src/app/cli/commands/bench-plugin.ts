@@ -1,7 +1,7 @@
 import { parseJson, systemClock } from '../../../kernel/index.ts';
 import { type BenchReport, benchPlugin } from '../../../plugins/index.ts';
 import { answer, CommandError, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
-import { describeFault } from '../describe-plugin-fault.ts';
+import { describePluginFault } from '../describe-plugin-fault.ts';
 import { fixtureFileOf } from '../fixture-file.ts';
 import { countOf } from '../pluralize.ts';
 import { readText, withSandbox } from '../with-sandbox.ts';
@@ -21,7 +21,9 @@ export async function run(input: CommandInput): Promise<ExitCode> {
     benchPlugin(source, fixture, sandbox, { clock: systemClock, durationMs, limitMs: callTimeoutMs }),
   );
   if (!benched.ok) {
-    const lines = benched.error.map((fault) => describeFault(fault.path === 'fixture' ? fixtureFile : file, fault));
+    const lines = benched.error.map((fault) =>
+      describePluginFault(fault.path === 'fixture' ? fixtureFile : file, fault),
+    );
     answer(input, { ok: false, faults: benched.error }, lines.join('\n'));
     return EXIT.failed;
   }

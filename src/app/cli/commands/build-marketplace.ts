@@ -2,7 +2,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeIndex } from '../../../plugins/index.ts';
 import { answer, CommandError, type CommandInput, EXIT, type ExitCode, option } from '../command.ts';
-import { describeFault } from '../describe-plugin-fault.ts';
+import { describePluginFault } from '../describe-plugin-fault.ts';
 import { countOf } from '../pluralize.ts';
 import { replaceFile } from '../replace-file.ts';
 import { readText, withSandbox } from '../with-sandbox.ts';
@@ -27,7 +27,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
     input,
     { ok, file: out, ...summary, changed: ok && text !== before, faults },
     [
-      ...faults.map((fault) => describeFault(join(folder, fault.file), fault)),
+      ...faults.map((fault) => describePluginFault(join(folder, fault.file), fault)),
       ok
         ? `${out}: ${countOf(summary.plugins, 'plugin')}, ${countOf(summary.versions, 'version')}${text === before ? ', unchanged' : ''}`
         : `${out} was not written: ${countOf(faults.length, 'fault')}`,

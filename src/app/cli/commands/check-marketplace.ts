@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { checkFolder } from '../../../plugins/index.ts';
 import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
-import { describeFault } from '../describe-plugin-fault.ts';
+import { describePluginFault } from '../describe-plugin-fault.ts';
 import { countOf } from '../pluralize.ts';
 import { withSandbox } from '../with-sandbox.ts';
 
@@ -16,7 +16,7 @@ export async function run(input: CommandInput): Promise<ExitCode> {
     input,
     { ok, file, ...summary, faults },
     [
-      ...faults.map((fault) => describeFault(join(folder, fault.file), fault)),
+      ...faults.map((fault) => describePluginFault(join(folder, fault.file), fault)),
       `${file}: ${size}, ${ok ? 'all sound' : countOf(faults.length, 'fault')}`,
     ].join('\n'),
   );

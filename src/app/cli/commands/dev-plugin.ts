@@ -9,7 +9,7 @@ import { createRecorder } from '../../plugin-dev/record-exchanges.ts';
 import { type DevInstance, startDevInstance } from '../../plugin-dev/start-dev-instance.ts';
 import { askSecret } from '../ask-secret.ts';
 import { answer, CommandError, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
-import { describeFault } from '../describe-plugin-fault.ts';
+import { describePluginFault } from '../describe-plugin-fault.ts';
 import { countOf } from '../pluralize.ts';
 import { stopSignals } from '../stop-signals.ts';
 import { watchFiles } from '../watch-files.ts';
@@ -35,7 +35,7 @@ async function develop(input: CommandInput, sandbox: Sandbox): Promise<ExitCode>
   let source = readText(file);
   const linted = await lintPlugin(source, sandbox);
   if (!linted.ok) {
-    const lines = linted.faults.map((fault) => describeFault(file, fault));
+    const lines = linted.faults.map((fault) => describePluginFault(file, fault));
     answer(input, { ok: false, faults: linted.faults }, lines.join('\n'));
     return EXIT.failed;
   }
@@ -85,7 +85,7 @@ async function reload(input: CommandInput, instance: DevInstance, file: string, 
       answer(input, { event: 'reloaded', ok: true, key, version }, `reloaded: ${key}@${version}\n`);
       return source;
     }
-    const lines = result.map((fault) => describeFault(file, fault));
+    const lines = result.map((fault) => describePluginFault(file, fault));
     answer(
       input,
       { event: 'reloaded', ok: false, faults: result },

@@ -6,8 +6,8 @@ import type { Store } from '../../../store/ports/index.ts';
 import { isLoopback } from '../../config/check-config.ts';
 import type { Config } from '../../config/config-variables.ts';
 import { loadSecrets, SECRETS_FILE } from '../../config/load-secrets.ts';
-import { panelNames } from '../../config/panel-names.ts';
-import { examineStore, type Finding } from '../../operations/doctor-checks.ts';
+import { panelHostNames } from '../../config/panel-names.ts';
+import { type Finding, runDoctorChecks } from '../../operations/doctor-checks.ts';
 import { describeFolder } from '../../operations/prepare-data-dir.ts';
 import { configuredNode, listeningAddress } from '../../operations/public-address.ts';
 import { readOptions } from '../../options/read-options.ts';
@@ -63,7 +63,7 @@ async function examineDatabase(config: Config): Promise<Finding[]> {
     try {
       const secrets = readSecrets(config);
       const box = createSecretBox(secrets.crypto);
-      const found = await examineStore({
+      const found = await runDoctorChecks({
         ...{ store, secretBox: box, clock: systemClock },
         node: { ...configuredNode(config), listening: listeningAddress(config, config.port) },
       });
@@ -84,7 +84,7 @@ async function examineDatabase(config: Config): Promise<Finding[]> {
 /** Under which names the panel opens; others are refused while only this machine reaches the listener. */
 async function examineNames(config: Config, store: Store, box: SecretBox): Promise<Finding[]> {
   if (!isLoopback(config.host)) return [];
-  const names = [...new Set(panelNames(config, readOptions(await store.options.all(), box)))];
+  const names = [...new Set(panelHostNames(config, readOptions(await store.options.all(), box)))];
   const others = names.filter((name) => name !== 'localhost');
   const message =
     others.length === 0

@@ -1,6 +1,6 @@
 import { createCompiler, type LintReport, lintPlugin } from '../../../plugins/index.ts';
 import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
-import { describeFault } from '../describe-plugin-fault.ts';
+import { describePluginFault } from '../describe-plugin-fault.ts';
 import { countOf } from '../pluralize.ts';
 import { readText, withSandbox } from '../with-sandbox.ts';
 
@@ -23,8 +23,8 @@ export async function run(input: CommandInput): Promise<ExitCode> {
 function describe({ file, ok, key, version, faults, warnings }: FileReport): string[] {
   const more = warnings.length > 0 ? `, ${countOf(warnings.length, 'warning')}` : '';
   return [
-    ...faults.map((fault) => describeFault(file, fault)),
-    ...warnings.map((warning) => describeFault(file, warning, 'warning')),
+    ...faults.map((fault) => describePluginFault(file, fault)),
+    ...warnings.map((warning) => describePluginFault(file, warning, 'warning')),
     `${file}: ${ok ? `${key}@${version} is valid${more}` : countOf(faults.length, 'fault')}`,
   ];
 }

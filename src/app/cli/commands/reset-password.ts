@@ -1,4 +1,4 @@
-import type { OptionDesk } from '../../../http/index.ts';
+import type { SettingsService } from '../../../http/index.ts';
 import { answer, type CommandInput, EXIT, type ExitCode, option } from '../command.ts';
 import { readPassword, withAccounts } from '../open-accounts.ts';
 
@@ -51,11 +51,11 @@ export async function run(input: CommandInput): Promise<ExitCode> {
   return EXIT.ok;
 }
 
-const isPasswordLoginOn = async (options: OptionDesk): Promise<boolean> =>
+const isPasswordLoginOn = async (options: SettingsService): Promise<boolean> =>
   (await options.list()).some(({ key, value }) => key === 'PasswordLoginEnabled' && value === 'true');
 
 /** True when it was off. */
-async function switchOnPasswords(options: OptionDesk): Promise<boolean> {
+async function switchOnPasswords(options: SettingsService): Promise<boolean> {
   const done = await options.change([{ key: 'PasswordLoginEnabled', value: 'true' }]);
   return done.ok && done.value.changed.length > 0;
 }

@@ -3,7 +3,7 @@ import { addExpected, type FixtureReport, runFixture } from '../../../plugins/in
 import type { Sandbox } from '../../../sandbox/index.ts';
 import { answer, CommandError, type CommandInput, EXIT, type ExitCode, option } from '../command.ts';
 import { describeMismatch } from '../describe-mismatch.ts';
-import { describeFault } from '../describe-plugin-fault.ts';
+import { describePluginFault } from '../describe-plugin-fault.ts';
 import { fixtureFileOf } from '../fixture-file.ts';
 import { countOf } from '../pluralize.ts';
 import { replaceFile } from '../replace-file.ts';
@@ -76,7 +76,7 @@ function describe(report: TestReport, { file, fixtureFile, filter }: Names): str
   const { cases, faults, passed, total, skipped, uncovered, unjudged, written, volatile } = report;
   if (faults.length > 0) {
     return [
-      ...faults.map((fault) => describeFault(fault.path === 'fixture' ? fixtureFile : file, fault)),
+      ...faults.map((fault) => describePluginFault(fault.path === 'fixture' ? fixtureFile : file, fault)),
       `no case ran: ${countOf(faults.length, 'fault')}`,
     ];
   }

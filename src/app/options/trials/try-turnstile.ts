@@ -1,11 +1,11 @@
 import type { OptionTestResult } from '../../../http/index.ts';
 import { isObject, parseJson } from '../../../kernel/index.ts';
-import type { AskProvider } from '../../../upstream/index.ts';
+import type { CallProvider } from '../../../upstream/index.ts';
 import { recordSteps } from './record-steps.ts';
 
 /** Asks the verifier about an answer that nobody gave: what it says of the secret key comes before what it says of the answer. */
 export async function tryTurnstile(
-  ask: AskProvider,
+  ask: CallProvider,
   settings: { secretKey: string; verifyUrl: string },
 ): Promise<OptionTestResult> {
   const steps = recordSteps();

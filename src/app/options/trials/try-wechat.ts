@@ -1,11 +1,11 @@
 import type { OptionTestResult } from '../../../http/index.ts';
 import { isObject, parseJson } from '../../../kernel/index.ts';
-import type { AskProvider } from '../../../upstream/index.ts';
+import type { CallProvider } from '../../../upstream/index.ts';
 import { recordSteps } from './record-steps.ts';
 
 /** Asks the WeChat server whose code it is that nobody was given. */
 export async function tryWeChat(
-  ask: AskProvider,
+  ask: CallProvider,
   settings: { serverAddress: string; serverToken: string },
 ): Promise<OptionTestResult> {
   const steps = recordSteps();

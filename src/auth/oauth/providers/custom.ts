@@ -1,6 +1,6 @@
 import { isObject, type SecretBox, sanitizeMessage } from '../../../kernel/index.ts';
 import type { OAuthProviderRecord } from '../../../store/ports/index.ts';
-import type { AskProvider } from '../../../upstream/index.ts';
+import type { CallProvider } from '../../../upstream/index.ts';
 import { authErrors } from '../../errors.ts';
 import { describeRefusal, judge, parsePolicy } from '../access-policy.ts';
 import { checkIssuer, type ProviderMetadata, type UseMetadata } from '../discover.ts';
@@ -25,7 +25,7 @@ export function customProvider(
   const configured = [wellKnown, record.authorizationEndpoint, record.tokenEndpoint, record.userInfoEndpoint];
 
   async function identify(
-    ask: AskProvider,
+    ask: CallProvider,
     answer: CodeAnswer,
     metadata: ProviderMetadata | undefined,
   ): Promise<ExternalIdentity> {

@@ -1,5 +1,5 @@
 import { isObject, parseJson } from '../../../kernel/index.ts';
-import type { AskProvider } from '../../../upstream/index.ts';
+import type { CallProvider } from '../../../upstream/index.ts';
 import type { AuthSettings } from '../../config.ts';
 import { type IdentityProvider, type OpenProvider, readSubject, readText } from '../identity-provider.ts';
 import { authorizationUrl, exchangeCode, readProfile } from '../oauth-requests.ts';
@@ -34,7 +34,7 @@ export function githubProvider(
 }
 
 /** The verified primary address. An account without one, or that does not show it, signs in as well. */
-async function findAddress(ask: AskProvider, url: string, token: string): Promise<string> {
+async function findAddress(ask: CallProvider, url: string, token: string): Promise<string> {
   const answer = await ask({ url, headers: { ...HEADERS, authorization: `Bearer ${token}` } });
   const addresses = answer.ok && answer.value.status === 200 ? parseJson(answer.value.text) : undefined;
   if (!Array.isArray(addresses)) return '';

@@ -1,6 +1,6 @@
 import type * as OpenIdClient from 'openid-client';
 import { AppError } from '../../../kernel/index.ts';
-import type { AskProvider } from '../../../upstream/index.ts';
+import type { CallProvider } from '../../../upstream/index.ts';
 import type { AuthSettings } from '../../config.ts';
 import { checkIssuer, type ProviderMetadata, type UseMetadata } from '../discover.ts';
 import {
@@ -87,7 +87,7 @@ export function oidcProvider(settings: OidcSettings, open: OpenProvider, useMeta
 async function exchangeAndVerify(
   metadata: ProviderMetadata,
   settings: OidcSettings,
-  ask: AskProvider,
+  ask: CallProvider,
   answer: CodeAnswer,
 ): Promise<ExternalIdentity> {
   const openId = await import('openid-client');
@@ -121,7 +121,7 @@ function readEmail({ email, email_verified: verified }: Record<string, unknown> 
   return verified === true || verified === 'true' ? readText(email) : '';
 }
 
-function configure(openId: typeof OpenIdClient, metadata: ProviderMetadata, settings: OidcSettings, ask: AskProvider) {
+function configure(openId: typeof OpenIdClient, metadata: ProviderMetadata, settings: OidcSettings, ask: CallProvider) {
   const { clientId, clientSecret } = settings;
   const methods = metadata.tokenAuthMethods ?? ['client_secret_basic'];
   const prove = methods.includes('client_secret_basic') ? openId.ClientSecretBasic : openId.ClientSecretPost;
@@ -147,7 +147,7 @@ function configure(openId: typeof OpenIdClient, metadata: ProviderMetadata, sett
   return config;
 }
 
-async function respond(ask: AskProvider, url: string, options: OpenIdClient.CustomFetchOptions): Promise<Response> {
+async function respond(ask: CallProvider, url: string, options: OpenIdClient.CustomFetchOptions): Promise<Response> {
   const { body } = options;
   const text = body instanceof URLSearchParams ? body.toString() : typeof body === 'string' ? body : undefined;
   const answer = await ask({

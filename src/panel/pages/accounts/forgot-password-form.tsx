@@ -5,8 +5,8 @@ import { useTranslation } from 'react-i18next';
 import type { GatewayStatus } from '../../api/types.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { objectToAddress } from './check-address.ts';
-import { tellFault } from './show-fault.ts';
+import { addressFault } from './check-address.ts';
+import { showFault } from './show-fault.ts';
 import { useChallenge } from './use-challenge.tsx';
 
 type ForgotPasswordFormProps = { status: GatewayStatus; suggested: string; onSent(email: string): void };
@@ -29,8 +29,8 @@ export function ForgotPasswordForm({ status, suggested, onSent }: ForgotPassword
   useEffect(() => field.current?.focus(), []);
 
   const address = email.trim();
-  const objection = objectToAddress(address);
-  const fault = tellFault(ask.error, 'email', t);
+  const objection = addressFault(address);
+  const fault = showFault(ask.error, 'email', t);
 
   const submit = (event: FormEvent): void => {
     event.preventDefault();

@@ -5,9 +5,9 @@ import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { objectToPassword } from '../setup/check-account.ts';
+import { passwordFault } from '../setup/check-account.ts';
 import type { ResetLink } from './read-reset-link.ts';
-import { tellFault } from './show-fault.ts';
+import { showFault } from './show-fault.ts';
 
 type NewPasswordFormProps = {
   link: ResetLink;
@@ -36,8 +36,8 @@ export function NewPasswordForm({ link, onDone, onDead }: NewPasswordFormProps) 
 
   useEffect(() => field.current?.focus(), []);
 
-  const objection = objectToPassword(password);
-  const fault = tellFault(change.error, 'password', t);
+  const objection = passwordFault(password);
+  const fault = showFault(change.error, 'password', t);
 
   const submit = (event: FormEvent): void => {
     event.preventDefault();

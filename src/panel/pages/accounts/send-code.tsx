@@ -4,8 +4,8 @@ import { useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useSession } from '../../session/session-context.tsx';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { objectToAddress } from './check-address.ts';
-import { tellFault } from './show-fault.ts';
+import { addressFault } from './check-address.ts';
+import { showFault } from './show-fault.ts';
 import type { ChallengeUse } from './use-challenge.tsx';
 
 /** Seconds between two codes to one address: the server takes two requests in this time. */
@@ -33,7 +33,7 @@ export function SendCode({ email, challenge, onObjection, onSent }: SendCodeProp
       onSent();
     },
     onError: (error) => {
-      const fault = tellFault(error, 'email', t);
+      const fault = showFault(error, 'email', t);
       if (fault !== null) onObjection(fault);
     },
   });
@@ -48,14 +48,14 @@ export function SendCode({ email, challenge, onObjection, onSent }: SendCodeProp
   const mustWait = isSent && secondsLeft > 0;
 
   const ask = (): void => {
-    const objection = objectToAddress(email);
+    const objection = addressFault(email);
     if (objection !== null) onObjection(t(objection));
     else if (!challenge.isMissing() && !send.isPending) send.mutate(email);
   };
 
   return (
     <Stack gap={12} align="flex-start">
-      {send.isError && tellFault(send.error, 'email', t) === null && <FailureNotice error={send.error} />}
+      {send.isError && showFault(send.error, 'email', t) === null && <FailureNotice error={send.error} />}
       <Button variant="default" loading={send.isPending} disabled={mustWait} onClick={ask}>
         {mustWait ? t('signUp.sendAgainIn', { seconds: secondsLeft }) : t(isSent ? 'signUp.sendAgain' : 'signUp.send')}
       </Button>

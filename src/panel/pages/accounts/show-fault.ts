@@ -10,7 +10,7 @@ const fieldOfCode: Readonly<Record<string, { field: string; text: TextKey }>> = 
 };
 
 /** What the server has against one field, in words to put below it; null when that is nothing. */
-export function tellFault(error: unknown, field: string, t: TFunction): string | null {
+export function showFault(error: unknown, field: string, t: TFunction): string | null {
   if (!(error instanceof ApiError)) return null;
   const known = fieldOfCode[error.code];
   if (known?.field === field) return t(known.text);

@@ -8,12 +8,12 @@ import type { GatewayStatus } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { objectToPassword, objectToUsername } from '../setup/check-account.ts';
-import { objectToAddress } from './check-address.ts';
+import { passwordFault, usernameFault } from '../setup/check-account.ts';
+import { addressFault } from './check-address.ts';
 import { hasLegalTexts, LegalText } from './legal-line.tsx';
 import { readAffiliateCode } from './read-affiliate-code.ts';
 import { SendCode } from './send-code.tsx';
-import { tellFault } from './show-fault.ts';
+import { showFault } from './show-fault.ts';
 import { useChallenge } from './use-challenge.tsx';
 
 type SignUpFormProps = {
@@ -42,7 +42,7 @@ export function SignUpForm({ status, onDone, onClosed }: SignUpFormProps) {
   // An address with a mailed code is part of it.
   const confirmsAddress = status.email_verification;
   const mustAgree = hasLegalTexts(status);
-  const [addressFault, setAddressFault] = useState<{ address: string; text: string } | null>(null);
+  const [refusedAddress, setRefusedAddress] = useState<{ address: string; text: string } | null>(null);
   const focus = (field: Field): void => inputs.current[field]?.focus();
 
   const account: Account = {
@@ -52,9 +52,9 @@ export function SignUpForm({ status, onDone, onClosed }: SignUpFormProps) {
     verification_code: typed.verification_code.trim(),
   };
   const objections: Record<Field, TextKey | null> = {
-    username: objectToUsername(account.username),
-    password: objectToPassword(account.password),
-    email: confirmsAddress ? objectToAddress(account.email) : null,
+    username: usernameFault(account.username),
+    password: passwordFault(account.password),
+    email: confirmsAddress ? addressFault(account.email) : null,
     verification_code: confirmsAddress && account.verification_code === '' ? 'signUp.codeMissing' : null,
   };
 
@@ -73,11 +73,11 @@ export function SignUpForm({ status, onDone, onClosed }: SignUpFormProps) {
     onSuccess: (_answer, { username }) => onDone(username),
     onError: (error) => {
       if (error instanceof ApiError && error.code === 'AUTH_REGISTRATION_DISABLED') onClosed();
-      const refused = fields.find((field) => tellFault(error, field, t) !== null);
+      const refused = fields.find((field) => showFault(error, field, t) !== null);
       if (refused) focus(refused);
     },
   });
-  const isToldAtField = fields.some((field) => tellFault(register.error, field, t) !== null);
+  const isToldAtField = fields.some((field) => showFault(register.error, field, t) !== null);
 
   useEffect(() => inputs.current.username?.focus(), []);
 
@@ -85,8 +85,8 @@ export function SignUpForm({ status, onDone, onClosed }: SignUpFormProps) {
   const tell = (field: Field): string | null => {
     const objection = objections[field];
     if (isChecked && objection !== null) return t(objection);
-    if (field === 'email' && addressFault?.address === account.email) return addressFault.text;
-    return register.variables?.[field] === account[field] ? tellFault(register.error, field, t) : null;
+    if (field === 'email' && refusedAddress?.address === account.email) return refusedAddress.text;
+    return register.variables?.[field] === account[field] ? showFault(register.error, field, t) : null;
   };
 
   const submit = (event: FormEvent): void => {
@@ -145,7 +145,7 @@ export function SignUpForm({ status, onDone, onClosed }: SignUpFormProps) {
                 email={account.email}
                 challenge={challenge}
                 onObjection={(text) => {
-                  setAddressFault({ address: account.email, text });
+                  setRefusedAddress({ address: account.email, text });
                   focus('email');
                 }}
                 onSent={() => focus('verification_code')}

@@ -8,7 +8,7 @@ import { useRole } from '../../session/use-role.ts';
 import { roles } from '../../shell/sections.ts';
 import { Answer } from '../../ui/data/query-result.tsx';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { tellDone } from '../../ui/form/notify.ts';
+import { notifyDone } from '../../ui/form/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
 import { BackLink } from '../../ui/page/back-link.tsx';
 import { MissingThing } from '../../ui/page/not-found.tsx';
@@ -87,7 +87,7 @@ function EditChannel({ channel, choices }: { channel: Channel; choices: ChannelC
     request: (body) => ({ method: 'PUT', path: `/api/channel/${channel.id}`, body }),
     stale: ['/api/channel'],
     onSuccess: (saved) => {
-      tellDone(t('app.saved'));
+      notifyDone(t('app.saved'));
       form.restart(valuesOf(saved));
     },
   });

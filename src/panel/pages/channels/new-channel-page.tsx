@@ -4,7 +4,7 @@ import { Link } from 'react-router';
 import type { ChannelChoices, SavedChannel } from '../../api/types.ts';
 import { useApi, useChange } from '../../api/use-api.ts';
 import { Answer } from '../../ui/data/query-result.tsx';
-import { tellDone } from '../../ui/form/notify.ts';
+import { notifyDone } from '../../ui/form/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
 import { BackLink } from '../../ui/page/back-link.tsx';
 import { Page } from '../../ui/page/page.tsx';
@@ -34,7 +34,7 @@ function NewChannel({ choices }: { choices: ChannelChoices }) {
     request: (body) => ({ method: 'POST', path: '/api/channel', body }),
     stale: ['/api/channel'],
     onSuccess: ({ id, name }) => {
-      tellDone(t('channels.made', { name }));
+      notifyDone(t('channels.made', { name }));
       navigate(`/channels/${id}`, { replace: true });
     },
   });

@@ -4,7 +4,7 @@ import type { Channel, ChannelPage } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { useConfirm } from '../../ui/form/confirm.tsx';
-import { tellDone } from '../../ui/form/notify.ts';
+import { notifyDone } from '../../ui/form/notify.ts';
 import { useNavigateHere } from '../../ui/page/use-navigate-here.ts';
 
 /** Asks with what breaks, deletes, and goes back to the list. */
@@ -16,7 +16,7 @@ export function useDeleteChannel(channel: Channel): { ask(): Promise<void>; isPe
   const change = useChange<number>({
     request: (id) => ({ method: 'DELETE', path: `/api/channel/${id}` }),
     onSuccess: () => {
-      tellDone(t('channels.deleted', { name: channel.name }));
+      notifyDone(t('channels.deleted', { name: channel.name }));
       navigate('/channels');
     },
     stale: ['/api/channel?'],

@@ -10,7 +10,7 @@ import { roles } from '../../shell/sections.ts';
 import type { PagedRows } from '../../ui/data/data-table.tsx';
 import { CopyField } from '../../ui/form/copy-field.tsx';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { tellDone } from '../../ui/form/notify.ts';
+import { notifyDone } from '../../ui/form/notify.ts';
 import { Section } from '../../ui/page/section.tsx';
 import classes from './first-steps.module.css';
 
@@ -108,7 +108,7 @@ function UseDemo() {
   const make = useChange<void, DemoChannel>({
     request: () => ({ method: 'POST', path: '/api/setup/demo-channel' }),
     stale: ['/api/channel', '/api/model', '/api/attention'],
-    onSuccess: () => tellDone(t('home.first.demoDone')),
+    onSuccess: () => notifyDone(t('home.first.demoDone')),
   });
   if (!isRoot) return null;
   return (

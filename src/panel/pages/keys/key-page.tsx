@@ -6,7 +6,7 @@ import { useApi, useChange } from '../../api/use-api.ts';
 import { Answer } from '../../ui/data/query-result.tsx';
 import { useFormat } from '../../ui/data/use-format.ts';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { tellDone } from '../../ui/form/notify.ts';
+import { notifyDone } from '../../ui/form/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
 import { BackLink } from '../../ui/page/back-link.tsx';
 import { MissingThing } from '../../ui/page/not-found.tsx';
@@ -76,7 +76,7 @@ function Settings({ apiKey }: { apiKey: ApiKey }) {
     stale: ['/api/token'],
     onSuccess: (saved) => {
       form.restart(valuesOf(saved));
-      tellDone(t('app.saved'));
+      notifyDone(t('app.saved'));
     },
   });
   const form = useForm<KeyValues, ApiKeyFields>({

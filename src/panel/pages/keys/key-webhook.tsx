@@ -8,7 +8,7 @@ import { useSession } from '../../session/session-context.tsx';
 import { useFormat } from '../../ui/data/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm.tsx';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { tellDone } from '../../ui/form/notify.ts';
+import { notifyDone } from '../../ui/form/notify.ts';
 import { ShownOnce } from '../../ui/form/shown-once.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
@@ -34,7 +34,7 @@ export function KeyWebhook({ apiKey }: { apiKey: ApiKey }) {
     },
     onSuccess: (saved) => {
       form.restart({ webhook_url: saved.webhook_url ?? '' });
-      tellDone(t('app.saved'));
+      notifyDone(t('app.saved'));
     },
   });
   const form = useForm({

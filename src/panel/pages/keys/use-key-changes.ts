@@ -2,7 +2,7 @@ import { useTranslation } from 'react-i18next';
 import type { ApiKey } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
 import { useConfirm } from '../../ui/form/confirm.tsx';
-import { tellDone } from '../../ui/form/notify.ts';
+import { notifyDone } from '../../ui/form/notify.ts';
 
 /** Switching a key off and on, and deleting it. `onDeleted` follows a deletion. */
 export function useKeyChanges(onDeleted?: () => void) {
@@ -11,14 +11,14 @@ export function useKeyChanges(onDeleted?: () => void) {
   const toggle = useChange<ApiKey>({
     request: ({ id, status }) => ({ method: 'PUT', path: `/api/token/${id}`, body: { status: status === 2 ? 1 : 2 } }),
     stale: ['/api/token'],
-    onSuccess: (_answer, { name, status }) => tellDone(t(status === 2 ? 'keys.enabled' : 'keys.disabled', { name })),
+    onSuccess: (_answer, { name, status }) => notifyDone(t(status === 2 ? 'keys.enabled' : 'keys.disabled', { name })),
   });
   const remove = useChange<ApiKey>({
     request: ({ id }) => ({ method: 'DELETE', path: `/api/token/${id}` }),
     // The lists alone: the key itself is gone.
     stale: ['/api/token?'],
     onSuccess: (_answer, { name }) => {
-      tellDone(t('keys.deleted', { name }));
+      notifyDone(t('keys.deleted', { name }));
       onDeleted?.();
     },
   });

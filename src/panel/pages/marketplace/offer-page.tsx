@@ -9,7 +9,7 @@ import { CodeDiff, CodeEditor } from '../../ui/code/code-editor.tsx';
 import { localise } from '../../ui/data/localise.ts';
 import { Answer } from '../../ui/data/query-result.tsx';
 import { useConfirm } from '../../ui/form/confirm.tsx';
-import { tellDone } from '../../ui/form/notify.ts';
+import { notifyDone } from '../../ui/form/notify.ts';
 import { BackLink } from '../../ui/page/back-link.tsx';
 import { MissingThing } from '../../ui/page/not-found.tsx';
 import { OutsideLink } from '../../ui/page/outside-link.tsx';
@@ -76,7 +76,7 @@ function Offer({ plugin, source }: { plugin: MarketPlugin; source: string }) {
     stale: staleWithPlugins,
     onSuccess: ({ outcome, version: installed = version }) => {
       const page = `/plugins/${encodeURIComponent(plugin.key)}`;
-      tellDone(t('market.installed', { name: plugin.name, version: installed }));
+      notifyDone(t('market.installed', { name: plugin.name, version: installed }));
       navigate(outcome === 'waits_for_activation' ? withQuery(`${page}/activate`, { version: installed }) : page);
     },
   });

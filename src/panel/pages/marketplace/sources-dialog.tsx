@@ -9,7 +9,7 @@ import { useChangeWithProof } from '../../session/use-change-with-proof.ts';
 import { Answer } from '../../ui/data/query-result.tsx';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
-import { tellDone } from '../../ui/form/notify.ts';
+import { notifyDone } from '../../ui/form/notify.ts';
 
 type Source = MarketOffer['source'];
 type Entry = Source & { id: number };
@@ -45,7 +45,7 @@ function SourcesForm({ stored, onClose }: { stored: readonly Source[]; onClose()
     request: (body) => ({ method: 'PUT', path, body }),
     stale: ['/api/plugin/task/marketplace', '/api/option'],
     onSuccess: () => {
-      tellDone(t('app.saved'));
+      notifyDone(t('app.saved'));
       onClose();
     },
   });

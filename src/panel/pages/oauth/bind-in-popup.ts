@@ -1,5 +1,5 @@
 import type { OAuthTicket } from '../../api/types.ts';
-import { ToldError } from '../../api/user-error.ts';
+import { UserError } from '../../api/user-error.ts';
 import type { Session } from '../../session/session.ts';
 import { stampPopup } from './oauth-state-storage.ts';
 
@@ -7,13 +7,13 @@ import { stampPopup } from './oauth-state-storage.ts';
 export type PopupMessage = { kind: 'taskgate:oauth'; provider: string; query: string };
 
 /** The popup did not open, or was closed before the provider had answered. */
-const popupGone = () => new ToldError('home.identities.closed');
+const popupGone = () => new UserError('home.identities.closed');
 
 const closedCheckMs = 500;
 
 /**
  * Binds an identity of a provider to the signed-in account, in a popup. The popup holds no token: it hands the answer back, and this
- * page alone calls the API. Must run in a click, or the browser opens no window. Throws a `ToldError`, or the `ApiError` of a refusal.
+ * page alone calls the API. Must run in a click, or the browser opens no window. Throws a `UserError`, or the `ApiError` of a refusal.
  */
 export async function bindInPopup(session: Session, provider: string): Promise<void> {
   const popup = window.open('about:blank', '_blank', 'popup,width=560,height=720');

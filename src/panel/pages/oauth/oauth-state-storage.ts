@@ -5,10 +5,10 @@
 const loginKey = (state: string): string => `taskgate:oauth-login:${state}`;
 const bindKey = 'taskgate:oauth-bind';
 
-type LoginTrip = { provider: string; redirect: string };
+type PendingOAuth = { provider: string; redirect: string };
 type BindTrip = { provider: string; state: string };
 
-export function rememberLogin(state: string, trip: LoginTrip): void {
+export function rememberLogin(state: string, trip: PendingOAuth): void {
   sessionStorage.setItem(loginKey(state), JSON.stringify(trip));
 }
 

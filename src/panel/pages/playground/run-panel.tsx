@@ -8,7 +8,7 @@ import { useChange } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useFormat } from '../../ui/data/use-format.ts';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { isDecided, makeRequestKey } from '../../ui/form/make-request-key.ts';
+import { createIdempotencyKey, isDecided } from '../../ui/form/make-request-key.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { type RequestBody, withFiles } from './attached-files.ts';
 import { describeFault } from './describe-fault.ts';
@@ -58,7 +58,7 @@ export function RunPanel({ offer, draft, onRun }: RunPanelProps) {
   const run = (): void => {
     const order = { plugin_key: offer.plugin_key, body: withFiles(draft.body, draft.files) };
     const content = writeContent(order);
-    const attempt = undecided.current.get(content) ?? { content, key: makeRequestKey(), order };
+    const attempt = undecided.current.get(content) ?? { content, key: createIdempotencyKey(), order };
     undecided.current.set(content, attempt);
     submit.mutate(attempt);
   };

@@ -8,7 +8,7 @@ import { useChange } from '../../api/use-api.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { Answer } from '../../ui/data/query-result.tsx';
 import { useConfirm } from '../../ui/form/confirm.tsx';
-import { tellDone } from '../../ui/form/notify.ts';
+import { notifyDone } from '../../ui/form/notify.ts';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { useNavigateHere } from '../../ui/page/use-navigate-here.ts';
@@ -42,7 +42,7 @@ export function ActivatePage() {
     request: () => ({ method: 'POST', path: `${pluginPath(key)}/activate`, body: { version }, patienceMs: 60_000 }),
     stale: staleWithPlugins,
     onSuccess: () => {
-      tellDone(t('plugins.activated', { key, version: preview.data?.to.version ?? version }));
+      notifyDone(t('plugins.activated', { key, version: preview.data?.to.version ?? version }));
       navigate(`/plugins/${encodeURIComponent(key)}`);
     },
   });

@@ -4,7 +4,7 @@ import type { PluginSummary, PluginVersion } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
 import { localise } from '../../ui/data/localise.ts';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { tellDone } from '../../ui/form/notify.ts';
+import { notifyDone } from '../../ui/form/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
 import { OutsideLink } from '../../ui/page/outside-link.tsx';
 import { Section } from '../../ui/page/section.tsx';
@@ -128,7 +128,7 @@ function NarrowModels({ plugin, models }: { plugin: PluginSummary; models: reado
     request: (wanted) => ({ method: 'PUT', path: `${pluginPath(plugin.key)}/models`, body: { models: wanted } }),
     stale: staleWithPlugins,
     onSuccess: (_, wanted) => {
-      tellDone(t('app.saved'));
+      notifyDone(t('app.saved'));
       form.restart({ models: wanted ?? [...models] });
     },
   });

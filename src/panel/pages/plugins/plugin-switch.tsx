@@ -5,7 +5,7 @@ import type { PluginSummary } from '../../api/types.ts';
 import { useChange, withQuery } from '../../api/use-api.ts';
 import { useConfirm } from '../../ui/form/confirm.tsx';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { tellDone } from '../../ui/form/notify.ts';
+import { notifyDone } from '../../ui/form/notify.ts';
 import { pluginPath, staleWithPlugins } from './plugin-paths.ts';
 
 type Wish = { enabled: boolean; cascade: boolean };
@@ -23,7 +23,8 @@ export function PluginSwitch({ plugin }: { plugin: PluginSummary }) {
       body: { enabled },
     }),
     stale: staleWithPlugins,
-    onSuccess: (_answer, { enabled }) => tellDone(t(enabled ? 'plugins.switchedOn' : 'plugins.switchedOff', { name })),
+    onSuccess: (_answer, { enabled }) =>
+      notifyDone(t(enabled ? 'plugins.switchedOn' : 'plugins.switchedOff', { name })),
   });
 
   async function turn(enabled: boolean, { channels, running }: Needs): Promise<void> {

@@ -4,7 +4,7 @@ import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import type { PluginDetail } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
-import { ToldError } from '../../api/user-error.ts';
+import { UserError } from '../../api/user-error.ts';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
@@ -81,7 +81,7 @@ function UploadForm({ onClose }: { onClose(): void }) {
     <form onSubmit={form.submit} noValidate>
       <Stack gap="lg">
         {isUnreadable ? (
-          <FailureNotice error={new ToldError('plugins.upload.unreadable')} />
+          <FailureNotice error={new UserError('plugins.upload.unreadable')} />
         ) : (
           change.error !== null && <PluginFaults error={change.error} />
         )}

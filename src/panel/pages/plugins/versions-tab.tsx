@@ -11,7 +11,7 @@ import { Answer } from '../../ui/data/query-result.tsx';
 import { useFormat } from '../../ui/data/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm.tsx';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { tellDone } from '../../ui/form/notify.ts';
+import { notifyDone } from '../../ui/form/notify.ts';
 import { pluginPath, staleWithPlugins } from './plugin-paths.ts';
 
 type Removal = { version: string; force: boolean };
@@ -29,7 +29,7 @@ export function VersionsTab({ plugin }: { plugin: PluginSummary }) {
       path: withQuery(`${path}/versions/${encodeURIComponent(version)}`, force ? { force: 'true' } : {}),
     }),
     stale: staleWithPlugins,
-    onSuccess: (_answer, { version }) => tellDone(t('plugins.deleted', { version })),
+    onSuccess: (_answer, { version }) => notifyDone(t('plugins.deleted', { version })),
   });
   async function ask(version: string, force: boolean): Promise<void> {
     const text = t(force ? 'plugins.deleteForceText' : 'plugins.deleteText', { version });

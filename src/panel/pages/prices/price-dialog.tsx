@@ -4,7 +4,7 @@ import type { PluginSummary } from '../../api/types.ts';
 import { useApi, useChange } from '../../api/use-api.ts';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
-import { tellDone } from '../../ui/form/notify.ts';
+import { notifyDone } from '../../ui/form/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
 import { PluginChoice } from './plugin-choice.tsx';
 import { QuotePreview } from './quote-preview.tsx';
@@ -37,7 +37,7 @@ function PriceForm({ subject, onClose }: { subject: PriceSubject; onClose(): voi
     }),
     stale: ['/api/price', '/api/model', '/api/attention'],
     onSuccess: (_answer, { model }) => {
-      tellDone(t('prices.saved', { model }));
+      notifyDone(t('prices.saved', { model }));
       onClose();
     },
   });

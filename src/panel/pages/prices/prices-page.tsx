@@ -12,7 +12,7 @@ import { useFilters } from '../../ui/data/use-filters.ts';
 import { useFormat } from '../../ui/data/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm.tsx';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { tellDone } from '../../ui/form/notify.ts';
+import { notifyDone } from '../../ui/form/notify.ts';
 import { Page } from '../../ui/page/page.tsx';
 import { MissingPrices } from './missing-prices.tsx';
 import { PriceDialog, type PriceSubject } from './price-dialog.tsx';
@@ -40,7 +40,7 @@ export function PricesPage() {
       path: withQuery('/api/price', { plugin_key: key, model }),
     }),
     stale: ['/api/price', '/api/model', '/api/attention'],
-    onSuccess: (_answer, { model }) => tellDone(t('prices.deleted', { model })),
+    onSuccess: (_answer, { model }) => notifyDone(t('prices.deleted', { model })),
   });
   const nameOf = (key: string): string =>
     key === '*' ? t('prices.everyPlugin') : (plugins.data?.find((each) => each.key === key)?.meta?.name ?? key);

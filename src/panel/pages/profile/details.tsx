@@ -5,7 +5,7 @@ import { useChange } from '../../api/use-api.ts';
 import { languages } from '../../i18n/languages.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { tellDone } from '../../ui/form/notify.ts';
+import { notifyDone } from '../../ui/form/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
 
 const longestName = 64;
@@ -20,7 +20,7 @@ export function Details({ user }: { user: User }) {
     onSuccess: (saved) => {
       session.adopt({ user: saved });
       form.restart({ display_name: saved.display_name, language: saved.language });
-      tellDone(t('app.saved'));
+      notifyDone(t('app.saved'));
     },
   });
   const form = useForm({

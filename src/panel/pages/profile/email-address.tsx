@@ -9,10 +9,10 @@ import { useSession } from '../../session/session-context.tsx';
 import { useConfirm } from '../../ui/form/confirm.tsx';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
 import { InlineForm, useInlineForm } from '../../ui/form/inline-form.tsx';
-import { tellDone } from '../../ui/form/notify.ts';
+import { notifyDone } from '../../ui/form/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
-import { objectToAddress } from '../accounts/check-address.ts';
+import { addressFault } from '../accounts/check-address.ts';
 
 /** The address of the account: a new one is confirmed by a mailed code and by who asks. */
 export function EmailAddress({ user }: { user: User }) {
@@ -38,7 +38,7 @@ function Address({ user, onChange, opener }: AddressProps) {
   const remove = useChange<string>({
     request: (proof) => ({ method: 'DELETE', path: '/api/user/email', headers: { 'x-security-proof': proof } }),
     stale: ['/api/user/self'],
-    onSuccess: () => tellDone(t('profile.email.removed')),
+    onSuccess: () => notifyDone(t('profile.email.removed')),
   });
   const ask = async (): Promise<void> => {
     const question = {
@@ -80,7 +80,7 @@ function ChangeAddress({ onDone }: { onDone(): void }) {
   const form = useForm({
     initial: { email: '' },
     check: ({ email }) => {
-      const objection = objectToAddress(email.trim());
+      const objection = addressFault(email.trim());
       return { email: objection === null ? null : t(objection) };
     },
     read: ({ email }) => email.trim(),
@@ -125,7 +125,7 @@ function ConfirmAddress({ email, onBack, onDone }: { email: string; onBack(): vo
     },
     onSuccess: (isDone) => {
       if (!isDone) return;
-      tellDone(t('profile.email.changed', { email }));
+      notifyDone(t('profile.email.changed', { email }));
       onDone();
     },
   });

@@ -7,7 +7,7 @@ import { makePasskey } from '../../session/passkeys.ts';
 import { useProof } from '../../session/proof.tsx';
 import { useSession } from '../../session/session-context.tsx';
 import { InlineForm, useInlineForm } from '../../ui/form/inline-form.tsx';
-import { tellDone } from '../../ui/form/notify.ts';
+import { notifyDone } from '../../ui/form/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
 
 /** Name, proof where one is needed, the browser's dialog: a new passkey. */
@@ -46,7 +46,7 @@ function AddForm({ onDone }: { onDone(): void }) {
     },
     onSuccess: (name) => {
       if (name === null) return;
-      tellDone(t('security.passkeys.added', { name }));
+      notifyDone(t('security.passkeys.added', { name }));
       onDone();
     },
   });

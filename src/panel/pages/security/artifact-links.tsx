@@ -3,7 +3,7 @@ import { useTranslation } from 'react-i18next';
 import { useChange } from '../../api/use-api.ts';
 import { useConfirm } from '../../ui/form/confirm.tsx';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { tellDone } from '../../ui/form/notify.ts';
+import { notifyDone } from '../../ui/form/notify.ts';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
 
 /** The links to one's own results that were given out, and their end. */
@@ -13,7 +13,7 @@ export function ArtifactLinks() {
   const revoke = useChange<void>({
     request: () => ({ method: 'POST', path: '/api/user/links/revoke' }),
     stale: ['/api/task'],
-    onSuccess: () => tellDone(t('links.revoked')),
+    onSuccess: () => notifyDone(t('links.revoked')),
   });
   const ask = async (): Promise<void> => {
     const question = { title: t('links.revokeTitle'), text: t('links.revokeText'), action: t('links.revoke') };

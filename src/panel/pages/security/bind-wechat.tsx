@@ -7,7 +7,7 @@ import type { FlowTicket } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { tellDone } from '../../ui/form/notify.ts';
+import { notifyDone } from '../../ui/form/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
 
 type BindWeChatProps = { isOpen: boolean; onClose(): void; hasPicture: boolean };
@@ -47,7 +47,7 @@ function CodeForm({ onClose, hasPicture }: Omit<BindWeChatProps, 'isOpen'>) {
     }),
     stale: ['/api/user/'],
     onSuccess: () => {
-      tellDone(t('security.connected.bound', { name: 'WeChat' }));
+      notifyDone(t('security.connected.bound', { name: 'WeChat' }));
       onClose();
     },
     // Too late, or too many wrong numbers: the next one needs a beginning of its own.

@@ -12,7 +12,7 @@ import { Answer } from '../../ui/data/query-result.tsx';
 import { useFormat } from '../../ui/data/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm.tsx';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { tellDone } from '../../ui/form/notify.ts';
+import { notifyDone } from '../../ui/form/notify.ts';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
 import { bindInPopup } from '../oauth/bind-in-popup.ts';
 import { listProviders } from '../oauth/list-providers.ts';
@@ -81,7 +81,7 @@ function Connected({ binding }: { binding: Binding }) {
   const unbind = useChange<void>({
     request: () => ({ method: 'DELETE', path: `/api/user/oauth/bindings/${encodeURIComponent(slug)}` }),
     stale: ['/api/user/'],
-    onSuccess: () => tellDone(t('security.connected.unbound', { name })),
+    onSuccess: () => notifyDone(t('security.connected.unbound', { name })),
   });
   const ask = async (): Promise<void> => {
     const question = {
@@ -128,7 +128,7 @@ function Unconnected({ provider: { slug, name, way }, status }: { provider: Prov
       await bindInPopup(session, slug);
       await queries.invalidateQueries({ queryKey: ['api'] });
     },
-    onSuccess: () => tellDone(t('security.connected.bound', { name })),
+    onSuccess: () => notifyDone(t('security.connected.bound', { name })),
   });
   return (
     <Item

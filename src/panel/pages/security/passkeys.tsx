@@ -12,7 +12,7 @@ import { useFormat } from '../../ui/data/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm.tsx';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
 import { useInlineForm } from '../../ui/form/inline-form.tsx';
-import { tellDone } from '../../ui/form/notify.ts';
+import { notifyDone } from '../../ui/form/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
 import { AddPasskey } from './add-passkey.tsx';
@@ -72,7 +72,7 @@ function PasskeyItem({ passkey }: { passkey: Passkey }) {
       path: `/api/user/passkey/${passkey.id}`,
       headers: { 'x-security-proof': proof },
     }),
-    onSuccess: () => tellDone(t('security.passkeys.deleted', { name: passkey.name })),
+    onSuccess: () => notifyDone(t('security.passkeys.deleted', { name: passkey.name })),
   });
   const ask = async (): Promise<void> => {
     const question = {

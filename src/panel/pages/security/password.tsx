@@ -3,10 +3,10 @@ import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { GatewayStatus, User } from '../../api/types.ts';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { tellDone } from '../../ui/form/notify.ts';
+import { notifyDone } from '../../ui/form/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
-import { objectToPassword } from '../setup/check-account.ts';
+import { passwordFault } from '../setup/check-account.ts';
 import { useSecurityChange } from './use-security-change.ts';
 
 type PasswordProps = { user: User; status: GatewayStatus };
@@ -29,13 +29,13 @@ function ChangePassword({ username }: { username: string }) {
     request: (body) => ({ method: 'PUT', path: '/api/user/self', body }),
     onSuccess: () => {
       form.restart(blank);
-      tellDone(t('security.password.changed'));
+      notifyDone(t('security.password.changed'));
     },
   });
   const form = useForm({
     initial: blank,
     check: ({ original_password, password }) => {
-      const objection = objectToPassword(password);
+      const objection = passwordFault(password);
       return {
         original_password: original_password === '' ? t('signIn.passwordMissing') : null,
         password: objection === null ? null : t(objection),

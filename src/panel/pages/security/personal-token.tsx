@@ -7,7 +7,7 @@ import { Answer } from '../../ui/data/query-result.tsx';
 import { useFormat } from '../../ui/data/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm.tsx';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { tellDone } from '../../ui/form/notify.ts';
+import { notifyDone } from '../../ui/form/notify.ts';
 import { ShownOnce } from '../../ui/form/shown-once.tsx';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
 
@@ -49,7 +49,7 @@ function Held({ token, onMade }: { token: Token | null; onMade(token: NewPersona
     stale: [path],
     onSuccess: () => {
       onMade(null);
-      tellDone(t('security.token.revoked'));
+      notifyDone(t('security.token.revoked'));
     },
   });
   const askToMake = async (): Promise<void> => {

@@ -11,7 +11,7 @@ import { Answer } from '../../ui/data/query-result.tsx';
 import { useFormat } from '../../ui/data/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm.tsx';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { tellDone } from '../../ui/form/notify.ts';
+import { notifyDone } from '../../ui/form/notify.ts';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
 
 /** Where the account is signed in, and the end of any of it. */
@@ -22,7 +22,7 @@ export function Sessions() {
   const revokeOthers = useChange<void>({
     request: () => ({ method: 'POST', path: '/api/user/sessions/revoke-others' }),
     stale: ['/api/user/sessions'],
-    onSuccess: () => tellDone(t('security.sessions.othersEnded')),
+    onSuccess: () => notifyDone(t('security.sessions.othersEnded')),
   });
   const ask = async (): Promise<void> => {
     const question = {
@@ -71,7 +71,7 @@ function SessionItem({ session }: { session: LoginSession }) {
   const revoke = useChange<void>({
     request: () => ({ method: 'DELETE', path: `/api/user/sessions/${encodeURIComponent(session.sid)}` }),
     stale: ['/api/user/sessions'],
-    onSuccess: () => tellDone(t('security.sessions.ended')),
+    onSuccess: () => notifyDone(t('security.sessions.ended')),
   });
   const device = describeDevice(session.user_agent);
   const name = device === null ? t('home.device.unknown') : t('home.device', device);

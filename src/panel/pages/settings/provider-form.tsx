@@ -8,7 +8,7 @@ import { useChangeWithProof } from '../../session/use-change-with-proof.ts';
 import { Fold } from '../../ui/data/fold.tsx';
 import { CopyField } from '../../ui/form/copy-field.tsx';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { tellDone } from '../../ui/form/notify.ts';
+import { notifyDone } from '../../ui/form/notify.ts';
 import { type Form, useForm } from '../../ui/form/use-form.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { useNavigateHere } from '../../ui/page/use-navigate-here.ts';
@@ -31,7 +31,7 @@ export function ProviderForm({ stored }: { stored: OAuthProvider | null }) {
     }),
     stale: ['/api/custom-oauth-provider'],
     onSuccess: (saved) => {
-      tellDone(t('app.saved'));
+      notifyDone(t('app.saved'));
       setForce(false);
       if (stored === null) navigate(`/settings/providers/${saved.id}`, { replace: true });
       else form.restart(valuesOf(saved));

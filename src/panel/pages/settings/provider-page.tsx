@@ -9,7 +9,7 @@ import { useChangeWithProof } from '../../session/use-change-with-proof.ts';
 import { Answer } from '../../ui/data/query-result.tsx';
 import { useConfirm } from '../../ui/form/confirm.tsx';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { tellDone } from '../../ui/form/notify.ts';
+import { notifyDone } from '../../ui/form/notify.ts';
 import { BackLink } from '../../ui/page/back-link.tsx';
 import { MissingThing } from '../../ui/page/not-found.tsx';
 import { Page } from '../../ui/page/page.tsx';
@@ -62,7 +62,7 @@ function DeleteProvider({ provider }: { provider: OAuthProvider }) {
     scope: 'settings.security',
     request: (id) => ({ method: 'DELETE', path: `/api/custom-oauth-provider/${id}` }),
     onSuccess: () => {
-      tellDone(t('providers.deleted', { name: provider.name }));
+      notifyDone(t('providers.deleted', { name: provider.name }));
       // The list alone: the provider itself is gone.
       void queries.invalidateQueries({ queryKey: ['api', '/api/custom-oauth-provider'], exact: true });
       navigate('/settings/providers');

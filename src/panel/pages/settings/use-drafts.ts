@@ -4,7 +4,7 @@ import { ApiError } from '../../api/api-error.ts';
 import { findFaulty } from '../../api/read-faults.ts';
 import type { Option } from '../../api/types.ts';
 import { useChangeWithProof } from '../../session/use-change-with-proof.ts';
-import { tellDone } from '../../ui/form/notify.ts';
+import { notifyDone } from '../../ui/form/notify.ts';
 
 type Saving = { changes: readonly { key: string; value: string }[]; force: boolean };
 
@@ -54,7 +54,7 @@ export function useDrafts(options: readonly Option[], savedText: string): Drafts
           ),
         ),
       );
-      tellDone(savedText);
+      notifyDone(savedText);
     },
   });
 

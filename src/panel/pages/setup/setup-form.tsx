@@ -7,7 +7,7 @@ import type { TextKey } from '../../i18n/texts.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
 import { IconCheck } from '../../ui/icons.tsx';
-import { objectToPassword, objectToUsername } from './check-account.ts';
+import { passwordFault, usernameFault } from './check-account.ts';
 import { readSetupToken } from './read-setup-token.ts';
 import classes from './setup-form.module.css';
 
@@ -48,8 +48,8 @@ export function SetupForm({ token, onDone, onClosed }: SetupFormProps) {
   const wantedToken = asksForLink ? readSetupToken(link) : token;
   const objections: Objections = {
     link: wantedToken === '' ? 'setup.linkMissing' : null,
-    username: objectToUsername(username.trim()),
-    password: objectToPassword(password),
+    username: usernameFault(username.trim()),
+    password: passwordFault(password),
   };
   const tell = (objection: TextKey | null): string | null =>
     isChecked && !create.isPending && objection !== null ? t(objection) : null;

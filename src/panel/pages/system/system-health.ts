@@ -16,7 +16,7 @@ const maxLatenessMs = 30_000;
 const maxWebhookSeconds = 600;
 const maxQueuedCalls = 10;
 
-export const judgeSystem = (report: NodeReport): Troubles => ({
+export const systemHealth = (report: NodeReport): Troubles => ({
   nodes: report.nodes.some(({ alive }) => !alive),
   versions: new Set(report.nodes.filter(({ alive }) => alive).map(({ version }) => version)).size > 1,
   lateness: report.queue.latest_lateness_ms > maxLatenessMs,

@@ -12,7 +12,7 @@ import { Figures } from './figures.tsx';
 import { LedgerCheck } from './ledger-check.tsx';
 import { NodeTable } from './node-table.tsx';
 import classes from './system.module.css';
-import { judgeSystem, type Troubles } from './system-health.ts';
+import { systemHealth, type Troubles } from './system-health.ts';
 
 /** How the gateway is doing, and what is not as it should be. */
 export function SystemPage() {
@@ -27,7 +27,7 @@ export function SystemPage() {
 
 function Report({ report }: { report: NodeReport }) {
   const { t } = useTranslation();
-  const troubles = judgeSystem(report);
+  const troubles = systemHealth(report);
   const count = Object.values(troubles).filter((isTrouble) => isTrouble).length;
   return (
     <div className={classes.report}>

@@ -6,7 +6,7 @@ import type { TaskDetail } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useFormat } from '../../ui/data/use-format.ts';
 import { copyText } from '../../ui/form/copy-text.ts';
-import { tellDone } from '../../ui/form/notify.ts';
+import { notifyDone } from '../../ui/form/notify.ts';
 import classes from './artifact-view.module.css';
 import { diagnoseArtifact } from './diagnose-artifact.ts';
 
@@ -29,8 +29,8 @@ export function ArtifactView({ taskId, artifact, onRenew }: ArtifactViewProps) {
     setTries((count) => count + 1);
   };
   const copyLink = async (): Promise<void> => {
-    if (await copyText(artifact.content_url)) tellDone(t('task.linkCopied'));
-    else tellDone(t('app.copyFailed'));
+    if (await copyText(artifact.content_url)) notifyDone(t('task.linkCopied'));
+    else notifyDone(t('app.copyFailed'));
   };
 
   return (

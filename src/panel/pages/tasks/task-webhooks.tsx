@@ -9,7 +9,7 @@ import { JsonView } from '../../ui/data/json-view.tsx';
 import { StatusMark, type Tone } from '../../ui/data/status-mark.tsx';
 import { useFormat } from '../../ui/data/use-format.ts';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { tellDone } from '../../ui/form/notify.ts';
+import { notifyDone } from '../../ui/form/notify.ts';
 import { Section } from '../../ui/page/section.tsx';
 import classes from './task-webhooks.module.css';
 
@@ -48,7 +48,7 @@ function Notice({ notice, path }: { notice: TaskNotice; path: string }) {
   const redeliver = useChange({
     request: () => ({ method: 'POST', path: `${path}/${encodeURIComponent(notice.id)}/redeliver` }),
     stale: [path],
-    onSuccess: () => tellDone(t('task.webhooks.redelivered')),
+    onSuccess: () => notifyDone(t('task.webhooks.redelivered')),
   });
   const state = statuses[notice.status] ?? { text: 'task.webhooks.status.pending', tone: 'quiet' };
   return (

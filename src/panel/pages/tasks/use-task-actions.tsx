@@ -7,8 +7,8 @@ import type { TaskDetail } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
 import { useConfirm } from '../../ui/form/confirm.tsx';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { isDecided, makeRequestKey } from '../../ui/form/make-request-key.ts';
-import { tellDone } from '../../ui/form/notify.ts';
+import { createIdempotencyKey, isDecided } from '../../ui/form/make-request-key.ts';
+import { notifyDone } from '../../ui/form/notify.ts';
 import { useNavigateHere } from '../../ui/page/use-navigate-here.ts';
 import { hasEnded } from './has-ended.ts';
 
@@ -28,7 +28,7 @@ export function useTaskActions(task: TaskDetail, isOwn: boolean): TaskActions {
   const navigate = useNavigateHere();
   const confirm = useConfirm();
   // The same press repeated after a lost answer buys once; after an answer it is another one.
-  const key = useRef(makeRequestKey());
+  const key = useRef(createIdempotencyKey());
   const path = `/api/task/${encodeURIComponent(task.id)}`;
   const retry = useChange<void, TaskDetail>({
     request: () => ({
@@ -39,18 +39,18 @@ export function useTaskActions(task: TaskDetail, isOwn: boolean): TaskActions {
     }),
     stale: ['/api/task?', '/api/user/self'],
     onSuccess: ({ id }) => {
-      key.current = makeRequestKey();
-      tellDone(t('task.againDone'));
+      key.current = createIdempotencyKey();
+      notifyDone(t('task.againDone'));
       navigate(`/tasks/${encodeURIComponent(id)}`);
     },
     onError: (error) => {
-      if (isDecided(error)) key.current = makeRequestKey();
+      if (isDecided(error)) key.current = createIdempotencyKey();
     },
   });
   const cancel = useChange<void, TaskDetail>({
     request: () => ({ method: 'POST', path: `${path}/cancel` }),
     stale: [path, '/api/task?'],
-    onSuccess: () => tellDone(t('task.cancelled')),
+    onSuccess: () => notifyDone(t('task.cancelled')),
   });
   const askToCancel = async (): Promise<void> => {
     const question = { title: t('task.cancelTitle'), text: t('task.cancelText'), action: t('task.cancel') };

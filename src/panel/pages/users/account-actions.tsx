@@ -6,7 +6,7 @@ import { useChange } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { type Question, useConfirm } from '../../ui/form/confirm.tsx';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { tellDone } from '../../ui/form/notify.ts';
+import { notifyDone } from '../../ui/form/notify.ts';
 import type { Rights } from './user-values.ts';
 
 type Action = 'enable' | 'disable' | 'promote' | 'demote' | 'delete';
@@ -33,7 +33,7 @@ export function AccountActions({ account, rights }: { account: Account; rights: 
   const change = useChange<Action>({
     request: (action) => ({ method: 'POST', path: '/api/user/manage', body: { id: account.id, action } }),
     stale: ['/api/user'],
-    onSuccess: (_, action) => tellDone(t(told[action], { name: account.username })),
+    onSuccess: (_, action) => notifyDone(t(told[action], { name: account.username })),
   });
   const ask = async (action: Action): Promise<void> => {
     const { title, text, action: verb } = texts[action];

@@ -6,7 +6,7 @@ import { useChange } from '../../api/use-api.ts';
 import { useFormat } from '../../ui/data/use-format.ts';
 import { type Question, useConfirm } from '../../ui/form/confirm.tsx';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { tellDone } from '../../ui/form/notify.ts';
+import { notifyDone } from '../../ui/form/notify.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { PasswordDialog } from './password-dialog.tsx';
 import classes from './users.module.css';
@@ -20,7 +20,7 @@ export function AccountFactors({ account }: { account: Account }) {
   const change = useChange<string>({
     request: (path) => ({ method: 'DELETE', path }),
     stale: ['/api/user'],
-    onSuccess: () => tellDone(t('users.factors.done')),
+    onSuccess: () => notifyDone(t('users.factors.done')),
   });
   const own = `/api/user/${account.id}`;
   const remove = async (path: string, question: Question): Promise<void> => {

@@ -3,11 +3,11 @@ import { useTranslation } from 'react-i18next';
 import type { Account, AccountRow, ChannelChoices } from '../../api/types.ts';
 import { useApi, useChange } from '../../api/use-api.ts';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { tellDone } from '../../ui/form/notify.ts';
+import { notifyDone } from '../../ui/form/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { GroupSelect } from './group-select.tsx';
-import { objectToName } from './user-values.ts';
+import { nameFault } from './user-values.ts';
 import classes from './users.module.css';
 
 type FieldValues = { username: string; display_name: string; email: string; group: string; remark: string };
@@ -32,13 +32,13 @@ export function AccountFields({ account }: { account: Account }) {
     }),
     stale: ['/api/user'],
     onSuccess: (saved) => {
-      tellDone(t('app.saved'));
+      notifyDone(t('app.saved'));
       form.restart(valuesOf(saved));
     },
   });
   const form = useForm<FieldValues, Partial<FieldValues>>({
     initial: valuesOf(account),
-    check: ({ username }) => ({ username: objectToName(t, username.trim()) }),
+    check: ({ username }) => ({ username: nameFault(t, username.trim()) }),
     read: (values, before) => {
       const trimmed = Object.entries(values).map(([field, value]) => [field, value.trim()] as const);
       return Object.fromEntries(trimmed.filter(([field, value]) => value !== before[field as keyof FieldValues]));

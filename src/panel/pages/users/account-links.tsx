@@ -4,7 +4,7 @@ import type { Account } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
 import { useConfirm } from '../../ui/form/confirm.tsx';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { tellDone } from '../../ui/form/notify.ts';
+import { notifyDone } from '../../ui/form/notify.ts';
 import { Section } from '../../ui/page/section.tsx';
 
 /** The links to an account's results that were given out, and their end. */
@@ -14,7 +14,7 @@ export function AccountLinks({ account }: { account: Account }) {
   const revoke = useChange<void>({
     request: () => ({ method: 'POST', path: `/api/user/${account.id}/links/revoke` }),
     stale: ['/api/task'],
-    onSuccess: () => tellDone(t('links.revoked')),
+    onSuccess: () => notifyDone(t('links.revoked')),
   });
   const ask = async (): Promise<void> => {
     const title = t('users.linksAsk', { name: account.username });

@@ -7,7 +7,7 @@ import { Answer } from '../../ui/data/query-result.tsx';
 import { useFormat } from '../../ui/data/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm.tsx';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { tellDone } from '../../ui/form/notify.ts';
+import { notifyDone } from '../../ui/form/notify.ts';
 import { Section } from '../../ui/page/section.tsx';
 import classes from './users.module.css';
 
@@ -20,7 +20,7 @@ export function AccountSessions({ account }: { account: Account }) {
   const change = useChange<string>({
     request: (target) => ({ method: 'DELETE', path: target }),
     stale: ['/api/user'],
-    onSuccess: () => tellDone(t('users.sessions.ended')),
+    onSuccess: () => notifyDone(t('users.sessions.ended')),
   });
   const endAll = async (): Promise<void> => {
     const isAgreed = await confirm({

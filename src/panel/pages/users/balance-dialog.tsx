@@ -7,8 +7,8 @@ import { useChange } from '../../api/use-api.ts';
 import { useFormat } from '../../ui/data/use-format.ts';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
-import { isDecided, makeRequestKey } from '../../ui/form/make-request-key.ts';
-import { tellDone } from '../../ui/form/notify.ts';
+import { createIdempotencyKey, isDecided } from '../../ui/form/make-request-key.ts';
+import { notifyDone } from '../../ui/form/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
 import { readDollars } from './user-values.ts';
 
@@ -43,7 +43,7 @@ function useBalanceChange(account: Account, onDone: () => void) {
   const { t } = useTranslation();
   const queries = useQueryClient();
   const [decided, setDecided] = useState(0);
-  const key = useMemo(makeRequestKey, [account.quota, decided]);
+  const key = useMemo(createIdempotencyKey, [account.quota, decided]);
   return useChange<{ mode: Mode; value: number | null }>({
     request: ({ mode, value }) => ({
       method: 'POST',
@@ -53,7 +53,7 @@ function useBalanceChange(account: Account, onDone: () => void) {
     stale: ['/api/user'],
     onAnswer: () => setDecided((count) => count + 1),
     onSuccess: () => {
-      tellDone(t('users.balanceChanged', { name: account.username }));
+      notifyDone(t('users.balanceChanged', { name: account.username }));
       onDone();
     },
     onError: (error) => {

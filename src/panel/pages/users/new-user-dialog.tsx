@@ -6,11 +6,11 @@ import { useRole } from '../../session/use-role.ts';
 import { roles } from '../../shell/sections.ts';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
-import { tellDone } from '../../ui/form/notify.ts';
+import { notifyDone } from '../../ui/form/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
 import { useNavigateHere } from '../../ui/page/use-navigate-here.ts';
 import { GroupSelect } from './group-select.tsx';
-import { objectToName, objectToSecret, readDollars } from './user-values.ts';
+import { nameFault, readDollars, secretFault } from './user-values.ts';
 import classes from './users.module.css';
 
 type NewUserValues = {
@@ -53,7 +53,7 @@ function NewUserForm({ onClose }: { onClose(): void }) {
     request: (body) => ({ method: 'POST', path: '/api/user', body }),
     stale: ['/api/user'],
     onSuccess: ({ id, username }) => {
-      tellDone(t('users.made', { name: username }));
+      notifyDone(t('users.made', { name: username }));
       onClose();
       navigate(`/users/${id}`);
     },
@@ -61,8 +61,8 @@ function NewUserForm({ onClose }: { onClose(): void }) {
   const form = useForm<NewUserValues, Record<string, unknown>>({
     initial: blank,
     check: ({ username, password, quota }) => ({
-      username: objectToName(t, username.trim()),
-      password: objectToSecret(t, password),
+      username: nameFault(t, username.trim()),
+      password: secretFault(t, password),
       quota: quota === '' || readDollars(quota) !== null ? null : t('users.amountInvalid'),
     }),
     read: ({ username, password, display_name: shown, email, role: wanted, group, quota, remark }) => ({

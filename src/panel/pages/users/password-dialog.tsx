@@ -3,9 +3,9 @@ import { useTranslation } from 'react-i18next';
 import type { Account } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { tellDone } from '../../ui/form/notify.ts';
+import { notifyDone } from '../../ui/form/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
-import { objectToSecret } from './user-values.ts';
+import { secretFault } from './user-values.ts';
 
 type PasswordDialogProps = { account: Account; isOpen: boolean; onClose(): void };
 
@@ -29,13 +29,13 @@ function PasswordForm({ account, onClose }: Omit<PasswordDialogProps, 'isOpen'>)
     request: (password) => ({ method: 'PUT', path: '/api/user', body: { id: account.id, password } }),
     stale: ['/api/user'],
     onSuccess: () => {
-      tellDone(t('users.passwordSet', { name: account.username }));
+      notifyDone(t('users.passwordSet', { name: account.username }));
       onClose();
     },
   });
   const form = useForm({
     initial: { password: '' },
-    check: ({ password }) => ({ password: objectToSecret(t, password) }),
+    check: ({ password }) => ({ password: secretFault(t, password) }),
     read: ({ password }) => password,
     change,
   });

@@ -48,10 +48,10 @@ export function rightsOver(operator: Person, target: Person & { deleted_at: numb
 }
 
 /** The rules of the account pages, as far as the panel can tell them before it asks. */
-export const objectToName = (t: TFunction, name: string): string | null =>
+export const nameFault = (t: TFunction, name: string): string | null =>
   /^[A-Za-z0-9._-]{1,32}$/.test(name) ? null : t('users.nameInvalid');
 
-export function objectToSecret(t: TFunction, secret: string): string | null {
+export function secretFault(t: TFunction, secret: string): string | null {
   const { length } = [...secret];
   if (length < 8) return t('setup.passwordTooShort');
   return length > 128 ? t('setup.passwordTooLong') : null;

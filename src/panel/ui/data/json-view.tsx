@@ -4,7 +4,7 @@ import { useTranslation } from 'react-i18next';
 import { copyText } from '../form/copy-text.ts';
 import { IconCopy } from '../icons.tsx';
 import classes from './json-view.module.css';
-import { tellDone } from '../form/notify.ts';
+import { notifyDone } from '../form/notify.ts';
 
 /** A string, then whether it is a name; or a number or word of JSON. */
 const token = /("(?:[^"\\]|\\.)*")(\s*:)?|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)/g;
@@ -17,7 +17,7 @@ export function JsonView({ value, label }: { value: unknown; label: string }) {
   const copy = async (): Promise<void> => {
     const isCopied = await copyText(text);
     setRefused(!isCopied);
-    if (isCopied) tellDone(t('app.copied'));
+    if (isCopied) notifyDone(t('app.copied'));
   };
   return (
     <div className={classes.frame}>

@@ -1,6 +1,6 @@
 import { useDebouncedCallback } from '@mantine/hooks';
 import { type ChangeEvent, useEffect, useRef, useState } from 'react';
-import { stillToCome } from '../still-to-come.ts';
+import { laterValues } from '../still-to-come.ts';
 
 const delayMs = 300;
 
@@ -17,7 +17,7 @@ export function useTypedFilter(
   }, delayMs);
   useEffect(() => {
     // What was told from here comes back, on a slow machine after the next was told: by then more may have been typed.
-    const left = stillToCome(told.current, value);
+    const left = laterValues(told.current, value);
     told.current = left ?? [value];
     if (left !== null) return;
     tell.cancel();
