@@ -9,8 +9,9 @@ const WAYS = ['vendor', 'least', 'gateway'] as const;
 type Way = (typeof WAYS)[number];
 
 /**
- * Content through the gateway against the same file from the vendor, each by curl, in turns. The vendor has its file in memory, so that every way begins at
- * once. Beside them a proxy that only reads and writes shows what the runtime and the machine leave possible.
+ * Content through the gateway against the same file from the vendor, each by curl, in turns. The
+ * vendor has its file in memory, so that every way begins at once. Beside them a proxy that only
+ * reads and writes shows what the runtime and the machine leave possible.
  */
 export async function benchContent(): Promise<Row[]> {
   const demo = await startVendor();

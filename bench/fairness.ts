@@ -11,7 +11,10 @@ const SECONDS = 6;
 const MAX_RATIO = 3;
 const MODEST = { username: 'modest', password: 'correct horse battery' };
 
-/** What one user with one request at a time waits for, alone and beside another user who keeps 64 submissions in flight. */
+/**
+ * What one user with one request at a time waits for, alone and beside another user who keeps 64
+ * submissions in flight.
+ */
 export async function benchFairness(): Promise<Row[]> {
   const stage = await openStage();
   let greedy: ReturnType<typeof startGreedy> | undefined;

@@ -70,8 +70,8 @@ async function measureInProcess(): Promise<Spread> {
 }
 
 /**
- * Times hook calls with fresh state, 2 KB in and 1 KB out: QuickJS alone in this process, and through a sandbox process of the
- * executable; then calls per second with 32 in flight.
+ * Times hook calls with fresh state, 2 KB in and 1 KB out: QuickJS alone in this process, and
+ * through a sandbox process of the executable; then calls per second with 32 in flight.
  */
 export async function benchHookCalls(): Promise<Row[]> {
   const inProcess = await measureInProcess();

@@ -1,8 +1,9 @@
 import type { Socket } from 'bun';
 
 /**
- * The least that passes bytes on with this runtime: each connection is joined to one of the target's, and what is read is written, unread and
- * unchanged; who does not take it in makes the other side wait. Started as a process of its own with the target's port; prints its own.
+ * The least that passes bytes on with this runtime: each connection is joined to one of the
+ * target's, and what is read is written, unread and unchanged; who does not take it in makes the
+ * other side wait. Started as a process of its own with the target's port; prints its own.
  */
 type Side = { other?: Socket<Side>; waiting: Uint8Array[] };
 

@@ -11,7 +11,10 @@ const OPENING = 32;
 /** Tasks that are looked at, each by as many. */
 const TASKS = 100;
 
-/** Streams of server-sent events held open at once: all of them must live to see the end of their task. */
+/**
+ * Streams of server-sent events held open at once: all of them must live to see the end of their
+ * task.
+ */
 export async function benchObservers(): Promise<Row[]> {
   const most = String(OBSERVERS);
   const stage = await openStage({
@@ -60,7 +63,10 @@ export async function benchObservers(): Promise<Row[]> {
   }
 }
 
-/** Resolves with the first event; the stream is then read until the end of the bench. (`fetch` would hold 256 at once and no more.) */
+/**
+ * Resolves with the first event; the stream is then read until the end of the bench. (`fetch` would
+ * hold 256 at once and no more.)
+ */
 function open(url: string, key: string, signal: AbortSignal, heard: number[]): Promise<void> {
   return new Promise((resolve, reject) => {
     const asked = request(url, { headers: { authorization: `Bearer ${key}` }, signal, agent: false }, (response) => {

@@ -14,13 +14,22 @@ const MOST = SIZES[2];
 /** A plugin that asks for up to a hundred tasks with one request, and its key. */
 const BATCH_PLUGIN = new URL('../test/fixtures/demo-batch.js', import.meta.url);
 const BATCH_KEY = 'demo-batch';
-/** Up to here every poll is to come in time, on one core; beyond it, as many polls as the machine can do. */
+/**
+ * Up to here every poll is to come in time, on one core; beyond it, as many polls as the machine
+ * can do.
+ */
 const AIMED_SIZE = 10_000;
 const AIM_POLLS_PER_SECOND = 3000;
-/** Submitted; where more are wanted, their rows are copied, since submitting them all would take longer than the bench. */
+/**
+ * Submitted; where more are wanted, their rows are copied, since submitting them all would take
+ * longer than the bench.
+ */
 const SUBMITTED = SIZES[0];
 const CLIENTS = 32;
-/** Jobs take so long; the tasks' ages are spread evenly over it, as in a gateway that gets them evenly. */
+/**
+ * Jobs take so long; the tasks' ages are spread evenly over it, as in a gateway that gets them
+ * evenly.
+ */
 const JOB_SECONDS = 3600;
 /** The longest time between two polls of a task (TASK_POLL_INTERVAL_SECONDS). */
 const INTERVAL_MS = 15_000;
@@ -32,7 +41,10 @@ type Figures = { lateness: number; perSecond: number; cores: number; rssMb: numb
 /** How the vendor is asked: for each task by itself, or for many at once. */
 type Manner = 'one by one' | 'in batches';
 
-/** Tasks in flight on one node with the default configuration: how late their polls are, what they cost, and what grows with their number. */
+/**
+ * Tasks in flight on one node with the default configuration: how late their polls are, what they
+ * cost, and what grows with their number.
+ */
 export async function benchPolling(): Promise<Row[]> {
   const stage = await openStage({ UPDATE_TASK: 'false', SQLITE_SYNCHRONOUS: 'NORMAL' });
   try {
@@ -102,8 +114,9 @@ function describe(what: string, size: number, { lateness, perSecond, cores, rssM
 }
 
 /**
- * Copies rows until there are `size`, and gives all of them ages from nothing to the length of a job, and the status and due times that
- * polling would have left them with: the vendor has their jobs queued.
+ * Copies rows until there are `size`, and gives all of them ages from nothing to the length of a
+ * job, and the status and due times that polling would have left them with: the vendor has their
+ * jobs queued.
  */
 function fillUp(dataDir: string, size: number, manner: Manner): void {
   const database = new Database(join(dataDir, 'taskgate.db'));

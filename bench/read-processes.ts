@@ -5,7 +5,10 @@ const TICKS_PER_SECOND = 100;
 
 type Stat = { parent: number; cpuTicks: number };
 
-/** Fields of /proc/PID/stat, counted behind the name in parentheses, which may hold anything. Undefined: the process is gone. */
+/**
+ * Fields of /proc/PID/stat, counted behind the name in parentheses, which may hold anything.
+ * Undefined: the process is gone.
+ */
 function readStat(pid: number): Stat | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8');

@@ -4,8 +4,8 @@ import { percentile } from './row.ts';
 export type Rate = { perSecond: number; count: number; p50Ms: number; p99Ms: number };
 
 /**
- * `clients` callers at once for `seconds`, each sending its next request when the last one is answered. A failing request ends
- * the run: a rate of errors is no rate.
+ * `clients` callers at once for `seconds`, each sending its next request when the last one is
+ * answered. A failing request ends the run: a rate of errors is no rate.
  */
 export async function runClients(
   clients: number,

@@ -1,6 +1,9 @@
 import { ask } from '../test/support/gateway.ts';
 
-/** Submits without end, `clients` at once: `bun bench/send-submissions.ts URL KEY CLIENTS`. A process of its own, so that it delays no one who measures. */
+/**
+ * Submits without end, `clients` at once: `bun bench/send-submissions.ts URL KEY CLIENTS`. A
+ * process of its own, so that it delays no one who measures.
+ */
 export async function submitOnce(url: string, key: string): Promise<void> {
   const body = { model: 'demo-video', prompt: 'a lighthouse in the fog [duration=1]' };
   const answer = await ask(`${url}/v1/tasks/demo`, { token: key, body });

@@ -15,9 +15,10 @@ const NO_LIMITS = {
 type Surroundings = { name: string; gateway: Gateway; send: Send; token: string; cookies: string[] };
 
 /**
- * What people's sessions cost, with and without Redis, on SQLite and PostgreSQL: a request through the session check, a refresh (a durable
- * rotation), a login (a password hash, a new session). All four gateways stand by, and each operation is measured on one after the
- * other, so that what else the machine does meets them alike. The PostgreSQL is one of the tests', without fsync.
+ * What people's sessions cost, with and without Redis, on SQLite and PostgreSQL: a request through
+ * the session check, a refresh (a durable rotation), a login (a password hash, a new session). All
+ * four gateways stand by, and each operation is measured on one after the other, so that what else
+ * the machine does meets them alike. The PostgreSQL is one of the tests', without fsync.
  */
 export async function benchSessions(): Promise<Row[]> {
   const redis = await startOwnRedis();

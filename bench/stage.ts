@@ -8,7 +8,10 @@ import {
   type VendorProcess,
 } from '../test/support/gateway.ts';
 
-/** A gateway of the compiled binary with a channel to a demo vendor, a price that is reserved, and an API key. */
+/**
+ * A gateway of the compiled binary with a channel to a demo vendor, a price that is reserved, and
+ * an API key.
+ */
 export type Stage = {
   gateway: Gateway;
   vendor: VendorProcess;

@@ -12,7 +12,10 @@ const GIVE_UP_MS = 20_000;
 
 type Started = { announcedMs: number; readyMs: number; pid: number; stop(): Promise<void> };
 
-/** Cold starts in an empty data directory, the memory of an idle gateway with its sandbox, the size of the executable. */
+/**
+ * Cold starts in an empty data directory, the memory of an idle gateway with its sandbox, the size
+ * of the executable.
+ */
 export async function benchStart(): Promise<Row[]> {
   const announced: number[] = [];
   const ready: number[] = [];

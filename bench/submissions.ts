@@ -8,8 +8,8 @@ const SECONDS = 6;
 const AIMS = { NORMAL: 500, FULL: 200 };
 
 /**
- * Submissions a second on SQLite: each one reserved, sent to the vendor and stored before it is answered, while the gateway polls
- * what it has. The vendor's own count must equal the answers.
+ * Submissions a second on SQLite: each one reserved, sent to the vendor and stored before it is
+ * answered, while the gateway polls what it has. The vendor's own count must equal the answers.
  */
 export async function benchSubmissions(synchronous: 'NORMAL' | 'FULL'): Promise<Row[]> {
   const stage = await openStage({ SQLITE_SYNCHRONOUS: synchronous });

@@ -15,7 +15,10 @@ const AIM_MB = 64;
 
 const MODELS = { part: 'parts-1', json: 'json-1' };
 
-/** Sends its one file on as a part or inside JSON, has its result at once, and fetches it from the vendor. */
+/**
+ * Sends its one file on as a part or inside JSON, has its result at once, and fetches it from the
+ * vendor.
+ */
 const source = `
 export const meta = {
   apiVersion: 1, key: 'transfers', name: 'Transfers', version: '1.0.0', author: { name: 'Bench' },
@@ -41,7 +44,10 @@ export const listArtifacts = () => [{ key: 'video', type: 'video' }];
 export const buildContentRequest = (ctx) => ({ url: ctx.baseUrl + '/content', method: ctx.clientRequest.method });
 `;
 
-/** What 20 clients at once cost the gateway in memory, each with an upload of 64 MB and a download of 256 MB; every byte is checked. */
+/**
+ * What 20 clients at once cost the gateway in memory, each with an upload of 64 MB and a download
+ * of 256 MB; every byte is checked.
+ */
 export async function benchTransfers(): Promise<Row[]> {
   const vendor = await startVendor();
   const gateway = await startGateway();
@@ -50,7 +56,8 @@ export async function benchTransfers(): Promise<Row[]> {
     await admin.call('POST', '/api/plugin/task', { source });
     await admin.createChannel(vendor.url, { task_plugin_key: 'transfers', models: Object.values(MODELS) });
     const key = await admin.createKey();
-    // Once through everything that first requests load and start, sandbox processes and connections included.
+    // Once through everything that first requests load and start, sandbox processes and connections
+    // included.
     const warmUp = async (client: number) => {
       await upload(gateway.url, key, MODELS.json, client, MIB);
       await download(gateway.url, key, await upload(gateway.url, key, MODELS.part, client, MIB), MIB);

@@ -1,21 +1,27 @@
 /**
  * Task Plugin API v1: the types of every hook, context and descriptor.
  *
- * A plugin is one synchronous ECMAScript module. It exports `meta` and the hooks below; the host makes the HTTP calls, keeps the
- * task, polls, bills and serves the results. There is no fetch, timer, file, import or promise in a plugin: it turns JSON into
- * JSON. Two globals exist: `utils` (see {@link Utils}) and `console.log`, which goes to the gateway's debug log.
+ * A plugin is one synchronous ECMAScript module. It exports `meta` and the hooks below; the host
+ * makes the HTTP calls, keeps the task, polls, bills and serves the results. There is no fetch,
+ * timer, file, import or promise in a plugin: it turns JSON into JSON. Two globals exist: `utils`
+ * (see {@link Utils}) and `console.log`, which goes to the gateway's debug log.
  *
- * Every call starts from a fresh copy of the module: nothing that a call leaves in a variable is there in the next one.
- * A hook has 5 seconds. Throw an `Error` with a sentence that a user understands to refuse a request: its message reaches the caller,
- * cut to 512 characters. `v1.schema.json` says the same in JSON Schema.
+ * Every call starts from a fresh copy of the module: nothing that a call leaves in a variable is
+ * there in the next one. A hook has 5 seconds. Throw an `Error` with a sentence that a user
+ * understands to refuse a request: its message reaches the caller, cut to 512 characters.
+ * `v1.schema.json` says the same in JSON Schema.
  */
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 export type JsonObject = { [key: string]: Json };
 
-// ---------------------------------------------------------------------------------------------------------------- manifest
+// ----------------------------------------------------------------------------------------------------------------
+// manifest
 
-/** A text (the same as `{en: text}`) or texts by BCP-47 locale; `en` is required, at most 16 locales. */
+/**
+ * A text (the same as `{en: text}`) or texts by BCP-47 locale; `en` is required, at most 16
+ * locales.
+ */
 export type LocalizedText = string | Record<string, string>;
 
 /** One fact that a task's usage is priced by: exactly one of three forms. */
@@ -74,7 +80,10 @@ export interface Meta {
   author: { name: string; url?: string };
   models: string[];
   fetchMode: 'per_task' | 'batch';
-  /** A name of the LobeHub icon library such as `Kling.Color`, `text`, or `text:AB`. The panel shows letters for names that it has no picture of. */
+  /**
+   * A name of the LobeHub icon library such as `Kling.Color`, `text`, or `text:AB`. The panel shows
+   * letters for names that it has no picture of.
+   */
   icon?: string;
   /** At most 512 code points a locale. */
   description?: LocalizedText;
@@ -89,15 +98,22 @@ export interface Meta {
   routes?: Route[];
   usageSchema?: Record<string, UsageField>;
   usageExamples?: { label: string; facts: UsageFacts }[];
-  /** `{type: 'oauth2_jwt'}`: the host exchanges the channel's service-account key; hooks see `authHeader` and `auth.projectId`. */
+  /**
+   * `{type: 'oauth2_jwt'}`: the host exchanges the channel's service-account key; hooks see
+   * `authHeader` and `auth.projectId`.
+   */
   auth?: Json;
 }
 
-// ----------------------------------------------------------------------------------------------------- requests and files
+// -----------------------------------------------------------------------------------------------------
+// requests and files
 
 /** A file of the incoming multipart request. Its bytes never enter a plugin. */
 export interface FileReference {
-  /** `request_file:<field>`, or `request_file:<field>#<index>` for the second and later files of one field. */
+  /**
+   * `request_file:<field>`, or `request_file:<field>#<index>` for the second and later files of one
+   * field.
+   */
   ref: string;
   field: string;
   filename: string;
@@ -105,7 +121,10 @@ export interface FileReference {
   size: number;
 }
 
-/** Stands in a JSON body for an uploaded file, at any depth; the host puts the encoded bytes in its place. */
+/**
+ * Stands in a JSON body for an uploaded file, at any depth; the host puts the encoded bytes in its
+ * place.
+ */
 export interface FilePlaceholder {
   __fileRef: string;
   /** Raw Base64, or `data:<mime>;base64,<data>`. */
@@ -164,7 +183,8 @@ export interface QueryIntent {
   taskIds: string[];
 }
 
-// ------------------------------------------------------------------------------------------------------------ driver hooks
+// ------------------------------------------------------------------------------------------------------------
+// driver hooks
 
 /** The channel's credential as driver hooks see it. */
 export interface Credential {
@@ -185,14 +205,19 @@ export interface OriginTask {
   data: Json;
 }
 
-/** Context of buildSubmitRequest, parseSubmitResponse, extractUsage and extractUsageOnSubmit. Never branch on path or protocol here. */
+/**
+ * Context of buildSubmitRequest, parseSubmitResponse, extractUsage and extractUsageOnSubmit. Never
+ * branch on path or protocol here.
+ */
 export interface DriverContext extends Credential {
   path: string;
   method: string;
   params: Record<string, string>;
   query: Record<string, string[]>;
   body: RequestBody;
-  /** What the decoder returned as requestBody; the whole JSON body on `POST /v1/tasks/:pluginKey`. */
+  /**
+   * What the decoder returned as requestBody; the whole JSON body on `POST /v1/tasks/:pluginKey`.
+   */
   requestBody: Json;
   requestHeaders: { 'Content-Type'?: string; Accept?: string };
   files: FileReference[];
@@ -252,7 +277,10 @@ export interface SubmitResult {
   taskId: string;
   /** The first snapshot of task.data. */
   taskData?: Json;
-  /** Set when the vendor answered with a result at once; its `state` counts where `state` below is left out. */
+  /**
+   * Set when the vendor answered with a result at once; its `state` counts where `state` below is
+   * left out.
+   */
   immediate?: TaskResult;
   /** The plugin's own state, at most 1 MiB as JSON. */
   state?: Json;
@@ -261,7 +289,10 @@ export interface SubmitResult {
 export type TaskStatus = 'NOT_START' | 'SUBMITTED' | 'QUEUED' | 'IN_PROGRESS' | 'SUCCESS' | 'FAILURE';
 
 export interface TaskResult {
-  /** Return UNKNOWN for an answer that you do not recognise: it counts as a failed poll, and the 20th in a row ends the task. */
+  /**
+   * Return UNKNOWN for an answer that you do not recognise: it counts as a failed poll, and the
+   * 20th in a row ends the task.
+   */
   status: TaskStatus | 'UNKNOWN';
   /** "42%", or a number from 0 to 100. */
   progress?: string | number;
@@ -283,7 +314,10 @@ export interface BatchItem extends TaskResult {
   taskId: string;
   /** Replaces the task's action; at most 40 characters. */
   action?: string;
-  /** Unix seconds by the vendor. What lies more than five minutes before the submission or after now is left out. */
+  /**
+   * Unix seconds by the vendor. What lies more than five minutes before the submission or after now
+   * is left out.
+   */
   submitTime?: number;
   startTime?: number;
   finishTime?: number;
@@ -335,7 +369,8 @@ export interface CompletedResult {
   total_tokens?: number;
 }
 
-// --------------------------------------------------------------------------------------------------- artifacts and views
+// ---------------------------------------------------------------------------------------------------
+// artifacts and views
 
 export interface Artifact {
   /** Unique within the task: a letter or digit, then up to 127 of letters, digits and `._~-`. */
@@ -359,7 +394,10 @@ export interface ContentContext extends ArtifactContext, Credential {
   upstreamTaskId: string;
   artifactKey: string;
   baseUrl: string;
-  /** The client's method and those of Range, If-Range, If-None-Match and If-Modified-Since that it sent. */
+  /**
+   * The client's method and those of Range, If-Range, If-None-Match and If-Modified-Since that it
+   * sent.
+   */
   clientRequest: { method: 'GET' | 'HEAD'; headers: Record<string, string> };
 }
 
@@ -393,8 +431,9 @@ export interface TaskView {
 
 export interface NativeError {
   /**
-   * By the status: 401 `authentication_error`, 403 `permission_denied`, 404 `task_not_found`, 409 `request_conflict`, 429
-   * `rate_limit_exceeded`, 5xx `server_error`, all others `invalid_request`.
+   * By the status: 401 `authentication_error`, 403 `permission_denied`, 404 `task_not_found`, 409
+   * `request_conflict`, 429 `rate_limit_exceeded`, 5xx `server_error`, all others
+   * `invalid_request`.
    */
   code: string;
   /** For the client to read; from 500 on it says nothing of the cause. */
@@ -418,17 +457,21 @@ export interface RenderEventsResult {
   state?: Json;
 }
 
-// ------------------------------------------------------------------------------------------------------------- the module
+// -------------------------------------------------------------------------------------------------------------
+// the module
 
 export interface ProtoVideoHooks {
   /**
-   * Turns the client's request into the plugin's own form of it. Throw to refuse: the client reads the message.
-   * @when first, on `POST /v1/videos`; it may run more than once for a request, so it must depend on its argument alone
+   * Turns the client's request into the plugin's own form of it. Throw to refuse: the client reads
+   * the message.
+   * @when first, on `POST /v1/videos`; it may run more than once for a request, so it must depend
+   * on its argument alone
    * @limits request bodies of 16 MiB; files stay outside and have at most `MAX_FILE_DOWNLOAD_MB`
    */
   decodeRequest(ctx: ProtocolContext): SubmitIntent;
   /**
-   * The video object; the host overwrites identity, lifecycle and times. Without a usable result the client sees a plain object.
+   * The video object; the host overwrites identity, lifecycle and times. Without a usable result
+   * the client sees a plain object.
    * @when a client reads a video: `GET /v1/videos/:id`
    */
   render(ctx: ProtocolContext, task: TaskView): JsonObject;
@@ -443,7 +486,8 @@ export interface ProtoResponsesHooks {
   /**
    * What has happened since the last call, as events. Needed for `stream`.
    * @when again and again while a client follows the task's stream
-   * @limits 16 events a call, 32 KiB each and 64 KiB together; `state` 16 KiB; 64 outputs and 1 MiB of text a stream
+   * @limits 16 events a call, 32 KiB each and 64 KiB together; `state` 16 KiB; 64 outputs and 1 MiB
+   * of text a stream
    */
   renderEvents?(ctx: ProtocolContext, task: TaskView, previousState?: Json): RenderEventsResult;
   /**
@@ -454,25 +498,30 @@ export interface ProtoResponsesHooks {
   renderFinal?(ctx: ProtocolContext, task: TaskView): JsonObject;
 }
 
-/** Decoders, presenters and the error presenter of `meta.routes`, by the names that the routes give. */
+/**
+ * Decoders, presenters and the error presenter of `meta.routes`, by the names that the routes give.
+ */
 export interface NativeHooks {
   /**
-   * Turns a failure into the vendor's own error body; the host keeps the HTTP status. When it throws or returns nothing, the client gets the
-   * host's own shape.
-   * @when a request to a native route fails, also before its body is read and before it has shown a key
+   * Turns a failure into the vendor's own error body; the host keeps the HTTP status. When it
+   * throws or returns nothing, the client gets the host's own shape.
+   * @when a request to a native route fails, also before its body is read and before it has shown a
+   * key
    */
   error?(ctx: RouteContext, error: NativeError): Json;
   [name: string]: unknown;
 }
 /**
- * Turns a request to a native route into a submission, or on a dynamic route into a query. Throw to refuse. It must depend on its argument alone.
+ * Turns a request to a native route into a submission, or on a dynamic route into a query. Throw to
+ * refuse. It must depend on its argument alone.
  * @when first, on the route that names it in `decode`
  * @limits 100 ids a query
  */
 export type NativeDecoder = (ctx: RouteContext) => SubmitIntent | QueryIntent;
 /**
- * The body of the answer. Dynamic queries hand over an array of tasks in the order of their ids, every other route one task. When it throws, a
- * submission is answered with the gateway's own object, since the task is there and billed; a query fails.
+ * The body of the answer. Dynamic queries hand over an array of tasks in the order of their ids,
+ * every other route one task. When it throws, a submission is answered with the gateway's own
+ * object, since the task is there and billed; a query fails.
  * @when a task was submitted or asked for on the route that names it in `render`
  */
 export type NativePresenter = (ctx: RouteContext, task: TaskView | TaskView[]) => Json;
@@ -482,7 +531,8 @@ export interface PluginModule {
   meta: Meta;
   /**
    * Describes the request that submits the task. Throw to refuse it: nothing has been billed.
-   * @when after the decoder, for the channel that was chosen, and again for another channel; on `POST /v1/tasks/:pluginKey` it is the first
+   * @when after the decoder, for the channel that was chosen, and again for another channel; on
+   * `POST /v1/tasks/:pluginKey` it is the first
    */
   buildSubmitRequest(ctx: DriverContext): SubmitDescriptor;
   /**
@@ -492,15 +542,18 @@ export interface PluginModule {
    */
   extractUsage?(ctx: DriverContext): UsageFacts | null;
   /**
-   * Reads the vendor's answer. A throw fails the task and refunds it; the request is not sent again.
+   * Reads the vendor's answer. A throw fails the task and refunds it; the request is not sent
+   * again.
    * @when the vendor has answered the submission with 2xx
    * @limits `taskData` and `state` 1 MiB each, `taskId` 4096 characters
    */
   parseSubmitResponse(ctx: DriverContext, response: SubmitResponse): SubmitResult;
   /**
-   * Facts that the vendor's answer to the submission holds; they overlay the first ones when the task is settled. Null keeps those, and so
-   * do a throw and facts that do not fit: the job is bought.
-   * @when the submission was accepted, if the price asks for facts; `taskData` as `parseSubmitResponse` gave it
+   * Facts that the vendor's answer to the submission holds; they overlay the first ones when the
+   * task is settled. Null keeps those, and so do a throw and facts that do not fit: the job is
+   * bought.
+   * @when the submission was accepted, if the price asks for facts; `taskData` as
+   * `parseSubmitResponse` gave it
    * @limits seconds 3600, counts 128
    */
   extractUsageOnSubmit?(ctx: DriverContext, taskData: Json): UsageFacts | null;
@@ -522,15 +575,18 @@ export interface PluginModule {
    */
   buildBatchQueryRequest?(ctx: BatchQueryContext, tasks: TaskQueryContext[]): RequestDescriptor;
   /**
-   * Reads the answer to a batch; a task that is not in the result counts as not answered. Needed for `fetchMode: 'batch'`.
+   * Reads the answer to a batch; a task that is not in the result counts as not answered. Needed
+   * for `fetchMode: 'batch'`.
    * @when for every answer to `buildBatchQueryRequest`
    */
   parseBatchResult?(ctx: BatchQueryContext, body: Json, response: ResponseInfo): BatchItem[];
   /**
-   * Facts that are only known later; of each name the newest counts when the task is settled, and null keeps what is known. `completionTokens`
-   * and `totalTokens` need no declaration: they are those of the task result unless given here, and `upstreamUnits` above 0 stands for both.
-   * A throw, or facts that do not fit: the reservation stands if this was the last answer.
-   * @when every parsed answer that differs from the one before, and the last, if the price asks for facts
+   * Facts that are only known later; of each name the newest counts when the task is settled, and
+   * null keeps what is known. `completionTokens` and `totalTokens` need no declaration: they are
+   * those of the task result unless given here, and `upstreamUnits` above 0 stands for both. A
+   * throw, or facts that do not fit: the reservation stands if this was the last answer.
+   * @when every parsed answer that differs from the one before, and the last, if the price asks for
+   * facts
    * @limits seconds 3600, counts 128
    */
   extractUsageOnComplete?(ctx: TaskQueryContext, result: CompletedResult, body: Json): UsageFacts | null;

@@ -14,8 +14,9 @@ import { benchTransfers } from '../bench/transfers.ts';
 import { buildExecutable } from './build.ts';
 
 /**
- * npm run bench: one table of what the executable does, over real HTTP, with the demo vendor as a process of its own.
- * `--only NAME` measures one part, `--json FILE` writes the figures. Exit code 1: an aim was missed.
+ * npm run bench: one table of what the executable does, over real HTTP, with the demo vendor as a
+ * process of its own. `--only NAME` measures one part, `--json FILE` writes the figures. Exit code
+ * 1: an aim was missed.
  */
 const PARTS: Record<string, () => Promise<Row[]>> = {
   start: benchStart,

@@ -28,8 +28,9 @@ type FactoryFile = { name: string; source: string };
 type Judgement = { plugins: FactoryPlugin[]; faults: string[] };
 
 /**
- * Judges every plugin in `src/plugins/factory` by all rules of the contract, in the real sandbox, when its inputs have changed, and writes
- * what a start needs to serve them without judging them again. Says whether it built. Throws with each file and its faults.
+ * Judges every plugin in `src/plugins/factory` by all rules of the contract, in the real sandbox,
+ * when its inputs have changed, and writes what a start needs to serve them without judging them
+ * again. Says whether it built. Throws with each file and its faults.
  */
 export async function buildFactory(): Promise<boolean> {
   const hash = hashInputs(inputs);
@@ -54,7 +55,10 @@ export async function buildFactory(): Promise<boolean> {
   }
 }
 
-/** The plugins, and one line a fault that names the file: of each by itself, and where two claim the same. */
+/**
+ * The plugins, and one line a fault that names the file: of each by itself, and where two claim the
+ * same.
+ */
 export async function checkFactory(files: readonly FactoryFile[], sandbox: Sandbox): Promise<Judgement> {
   const compiler = createCompiler(sandbox);
   const results = await Promise.all(files.map(({ source }) => compiler.compile(source)));

@@ -26,9 +26,9 @@ const contentTypes: Record<string, string> = {
 };
 
 /**
- * Bundles `src/panel` for browsers into `build/panel` when its inputs have changed: hashed names under `/assets/`,
- * code splitting, brotli and gzip beside each file, and the manifest that embeds them in the executable.
- * Says whether it built. Throws when the bundler refuses.
+ * Bundles `src/panel` for browsers into `build/panel` when its inputs have changed: hashed names
+ * under `/assets/`, code splitting, brotli and gzip beside each file, and the manifest that embeds
+ * them in the executable. Says whether it built. Throws when the bundler refuses.
  */
 export async function buildPanel(): Promise<boolean> {
   const hash = hashInputs(inputs);
@@ -78,7 +78,10 @@ async function bundle(): Promise<{ html: string; assets: Asset[] }> {
   return { html, assets: assets.sort((a, b) => (a.name < b.name ? -1 : 1)) };
 }
 
-/** What a text of the pages before sign-in is called: the first part of its key. These are loaded at once, the others after sign-in. */
+/**
+ * What a text of the pages before sign-in is called: the first part of its key. These are loaded at
+ * once, the others after sign-in.
+ */
 const firstAreas = new Set(
   'account app board challenge code connection ended error forgot language legal missing oauth passkey reset setup signIn signUp telegram wait wechat'.split(
     ' ',
@@ -86,7 +89,10 @@ const firstAreas = new Set(
 );
 export const isFirstText = (key: string): boolean => firstAreas.has(key.split('.', 1)[0] ?? '');
 
-/** Every JSON file of the folder is a language: two chunks, with its name at hand before they are loaded. */
+/**
+ * Every JSON file of the folder is a language: two chunks, with its name at hand before they are
+ * loaded.
+ */
 const languageFiles: BunPlugin = {
   name: 'languages',
   setup(build) {
@@ -119,7 +125,10 @@ function typeOf(name: string): string {
   return type;
 }
 
-/** Files are stored with a neutral ending, so that neither the compiler nor the bundler takes them for source. */
+/**
+ * Files are stored with a neutral ending, so that neither the compiler nor the bundler takes them
+ * for source.
+ */
 function storeAsset(folder: string, { name, content, contentType }: Asset): Entry {
   const flat = name.replaceAll('/', '-');
   const store = (ending: string, bytes: Uint8Array): string => {

@@ -28,8 +28,9 @@ const targets = [
 ];
 
 /**
- * Builds the panel and the factory plugins, then the executable, each only when its inputs have changed. Without a target: `dist/taskgate` for this
- * machine; with one: `dist/taskgate-<platform>`. Throws when a step fails.
+ * Builds the panel and the factory plugins, then the executable, each only when its inputs have
+ * changed. Without a target: `dist/taskgate` for this machine; with one:
+ * `dist/taskgate-<platform>`. Throws when a step fails.
  */
 export async function buildExecutable(target?: string): Promise<{ path: string; built: boolean }> {
   await buildPanel();
@@ -48,9 +49,10 @@ export async function buildExecutable(target?: string): Promise<{ path: string; 
 async function compile(path: string, target: string | undefined): Promise<void> {
   mkdirSync(join(root, 'dist'), { recursive: true });
   const temporary = `${path}.${process.pid}.tmp${path.endsWith('.exe') ? '.exe' : ''}`;
-  // `--format esm` lets bytecode and top-level await live together. Split, a process loads the code that it runs and no more: it
-  // starts in 14 instead of 30 ms, and a sandbox process does not hold the gateway's code. The two autoload switches keep the executable from
-  // reading a `.env` or `bunfig.toml` that lies in the folder it is started in.
+  // `--format esm` lets bytecode and top-level await live together. Split, a process loads the code
+  // that it runs and no more: it starts in 14 instead of 30 ms, and a sandbox process does not hold
+  // the gateway's code. The two autoload switches keep the executable from reading a `.env` or
+  // `bunfig.toml` that lies in the folder it is started in.
   const child = Bun.spawn(
     [
       process.execPath,

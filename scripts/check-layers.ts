@@ -4,9 +4,9 @@ import { listFiles, root } from './hash-inputs.ts';
 import { readImports } from './read-imports.ts';
 
 /**
- * Which room may import which; whatever is not listed is an error. `main` is `src/main.ts`, `store/ports` stands apart from
- * the rest of `store`, `contracts` and `migrations` are the folders beside `src`, `panel-manifest` and
- * `factory-manifest` are the generated ones.
+ * Which room may import which; whatever is not listed is an error. `main` is `src/main.ts`,
+ * `store/ports` stands apart from the rest of `store`, `contracts` and `migrations` are the folders
+ * beside `src`, `panel-manifest` and `factory-manifest` are the generated ones.
  */
 const allowed: Record<string, readonly string[]> = {
   kernel: [],

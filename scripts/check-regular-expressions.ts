@@ -10,8 +10,8 @@ import { listFiles, root, writeWhole } from './hash-inputs.ts';
 type FoundPattern = { file: string; line: number; source: string; flags: string };
 
 /**
- * Regular expressions that may be super-linear, because the text is short where they are used. `bound` is the most characters
- * that the text can have there, and `reason` says what enforces it.
+ * Regular expressions that may be super-linear, because the text is short where they are used.
+ * `bound` is the most characters that the text can have there, and `reason` says what enforces it.
  */
 const exceptions: readonly { file: string; source: string; bound: number; reason: string }[] = [];
 
@@ -19,8 +19,9 @@ const exceptions: readonly { file: string; source: string; bound: number; reason
 const MAX_BOUND = 1000;
 
 /**
- * No deadlines and a fixed seed, so that a verdict depends on the expression alone. Expressions with more than a few counted
- * repetitions are attacked (`fuzz`) and not proven (`automaton`), since the proof of those takes half a minute each.
+ * No deadlines and a fixed seed, so that a verdict depends on the expression alone. Expressions
+ * with more than a few counted repetitions are attacked (`fuzz`) and not proven (`automaton`),
+ * since the proof of those takes half a minute each.
  */
 const options: Parameters = {
   ...{ timeout: null, attackTimeout: null, incubationTimeout: null, randomSeed: 0 },
@@ -31,9 +32,10 @@ const options: Parameters = {
 type Verdicts = Record<string, string | null>;
 
 /**
- * Every regular expression below `base` that takes more than linear time on some text, as `file:line: what`. Reads `src/` but the
- * panel (literals, `RegExp` with constant text, `pattern` of a schema) and the patterns of the JSON schemas in `contracts/`.
- * `known` has the verdicts of former runs and gets those of this one.
+ * Every regular expression below `base` that takes more than linear time on some text, as
+ * `file:line: what`. Reads `src/` but the panel (literals, `RegExp` with constant text, `pattern`
+ * of a schema) and the patterns of the JSON schemas in `contracts/`. `known` has the verdicts of
+ * former runs and gets those of this one.
  */
 export function checkRegularExpressions(base: string, known: Verdicts = {}): string[] {
   const { patterns, unreadable } = findPatterns(base);

@@ -8,8 +8,9 @@ import { root } from './hash-inputs.ts';
 type Check = { name: string; run(): Promise<string | null> };
 
 /**
- * npm run check: factory plugins, types, format and lint, unused code, the import table, file sizes, regular expressions, generated files.
- * Runs them all, side by side, and prints the findings of those that fail. A generator says with `--check` whether its output is current.
+ * npm run check: factory plugins, types, format and lint, unused code, the import table, file
+ * sizes, regular expressions, generated files. Runs them all, side by side, and prints the findings
+ * of those that fail. A generator says with `--check` whether its output is current.
  */
 async function main(): Promise<number> {
   ensurePanelManifest();

@@ -4,8 +4,9 @@ import { submit, waitForEnd } from '../test/support/main-job.ts';
 import { buildExecutable } from './build.ts';
 
 /**
- * npm run demo: the main job on the compiled binary, over real HTTP, against the built-in demo vendor: upload a plugin, make a channel, submit, wait,
- * download, settle. Everything lives in a temporary folder and is gone afterwards.
+ * npm run demo: the main job on the compiled binary, over real HTTP, against the built-in demo
+ * vendor: upload a plugin, make a channel, submit, wait, download, settle. Everything lives in a
+ * temporary folder and is gone afterwards.
  */
 const say = (line: string) => console.log(line);
 const step = (number: number, text: string) => say(`\n${number}. ${text}`);

@@ -5,7 +5,10 @@ import { join } from 'node:path';
 /** The repository's root folder. */
 export const root = join(import.meta.dir, '..');
 
-/** All files below a folder (or the file itself), as sorted paths from the root with forward slashes. */
+/**
+ * All files below a folder (or the file itself), as sorted paths from the root with forward
+ * slashes.
+ */
 export function listFiles(path: string, base = root): string[] {
   const full = join(base, path);
   if (!existsSync(full)) return [];
@@ -15,7 +18,10 @@ export function listFiles(path: string, base = root): string[] {
     .flatMap((name) => listFiles(`${path}/${name}`, base));
 }
 
-/** SHA-256 (hex) over the names and contents of all files below the given paths: the key of an incremental build step. */
+/**
+ * SHA-256 (hex) over the names and contents of all files below the given paths: the key of an
+ * incremental build step.
+ */
 export function hashInputs(paths: readonly string[]): string {
   const hash = createHash('sha256');
   for (const file of paths.flatMap((path) => listFiles(path))) {

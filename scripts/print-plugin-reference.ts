@@ -14,8 +14,8 @@ import { createVirtualFileSystem } from 'typescript/unstable/fs';
 import { root } from './hash-inputs.ts';
 
 /**
- * Writes docs/plugin-reference.md from contracts/v1.d.ts, or with `--check` says whether it is up to date (exit 1 when not):
- * `bun scripts/print-plugin-reference.ts [--check]`.
+ * Writes docs/plugin-reference.md from contracts/v1.d.ts, or with `--check` says whether it is up
+ * to date (exit 1 when not): `bun scripts/print-plugin-reference.ts [--check]`.
  */
 async function main(args: readonly string[]): Promise<number> {
   const path = join(root, 'docs/plugin-reference.md');

@@ -3,13 +3,15 @@ import { dirname, join, normalize } from 'node:path';
 import { listFiles, root } from './hash-inputs.ts';
 import { readImports } from './read-imports.ts';
 
-/** What a test that starts the executable imports; every file of the product reaches such a test. */
+/**
+ * What a test that starts the executable imports; every file of the product reaches such a test.
+ */
 const EXECUTABLE = /^test\/(support\/gateway|app\/run-taskgate)\.ts$/;
 const PRODUCT = /^(src|contracts|migrations|package(-lock)?\.json$)/;
 
 /**
- * The test files that a change of `changed` can reach: those that import one of them, directly or by
- * way of others, and those that start the executable where the product itself has changed.
+ * The test files that a change of `changed` can reach: those that import one of them, directly or
+ * by way of others, and those that start the executable where the product itself has changed.
  */
 export function reachTests(changed: readonly string[], tests: readonly string[], base = root): string[] {
   const files = [...listFiles('src', base), ...listFiles('test', base), ...listFiles('scripts', base)].filter((file) =>

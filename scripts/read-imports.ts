@@ -2,7 +2,8 @@
 export type ImportedModule = { specifier: string; line: number; typeOnly: boolean };
 
 const patterns = [
-  // import … from 'x' and export … from 'x', over several lines too; a comment's line does not begin with the keyword.
+  // import … from 'x' and export … from 'x', over several lines too; a comment's line does not
+  // begin with the keyword.
   /^[ \t]*(?:import|export)(?<type>\s+type\b)?\s+(?:[\w$*{][^;'"`]*?\s+)?from\s*['"](?<specifier>[^'"]+)['"]/gm,
   // import 'x'
   /^[ \t]*import\s*['"](?<specifier>[^'"]+)['"]/gm,
@@ -11,8 +12,8 @@ const patterns = [
 ];
 
 /**
- * The imports in a source text, type-only ones included. Read from the text, since a transpiler's scan drops imports that
- * are types only.
+ * The imports in a source text, type-only ones included. Read from the text, since a transpiler's
+ * scan drops imports that are types only.
  */
 export function readImports(source: string): ImportedModule[] {
   const found = patterns.flatMap((pattern) =>

@@ -2,8 +2,9 @@ import { runSoak, type SoakPlan, type SoakReport } from '../bench/soak/run-soak.
 import { buildExecutable } from './build.ts';
 
 /**
- * npm run soak: orders to several nodes of the executable on one PostgreSQL, while nodes are killed, PostgreSQL is restarted and the
- * vendor answers badly. Exit code 1: a task was lost, bought twice, billed wrongly or not told.
+ * npm run soak: orders to several nodes of the executable on one PostgreSQL, while nodes are
+ * killed, PostgreSQL is restarted and the vendor answers badly. Exit code 1: a task was lost,
+ * bought twice, billed wrongly or not told.
  */
 const USAGE = 'Usage: npm run soak [-- --tasks 5000 --nodes 3 --seconds 180]';
 

@@ -1,4 +1,5 @@
-// npm start: installs and builds what is stale, then serves. Arguments after `--` go to `taskgate serve`.
+// npm start: installs and builds what is stale, then serves. Arguments after `--` go to `taskgate
+// serve`.
 import { join } from 'node:path';
 import { findBun, installDependencies, root, runToEnd } from './toolchain.mjs';
 

@@ -2,8 +2,9 @@
 export type Counts = { passed: number; failed: number; skipped: number };
 
 /**
- * Reads the counts from a JUnit report of `bun test`. A file that could not be loaded is missing from the report, and an
- * error between tests shows only in the exit code: both count as failures, so that a broken file never looks like a success.
+ * Reads the counts from a JUnit report of `bun test`. A file that could not be loaded is missing
+ * from the report, and an error between tests shows only in the exit code: both count as failures,
+ * so that a broken file never looks like a success.
  */
 export function readCounts(report: string, files: readonly string[], exitCode: number): Counts {
   const total = /<testsuites\b([^>]*)>/.exec(report)?.[1] ?? '';
@@ -13,7 +14,10 @@ export function readCounts(report: string, files: readonly string[], exitCode: n
   return { passed: number('tests') - number('failures') - number('skipped'), failed, skipped: number('skipped') };
 }
 
-/** What failed in a JUnit report of `bun test`, each with its place, its name and what it said: a run's last lines. */
+/**
+ * What failed in a JUnit report of `bun test`, each with its place, its name and what it said: a
+ * run's last lines.
+ */
 export function readFailures(report: string, files: readonly string[]): string[] {
   const cases = report.matchAll(/<testcase\b([^>]*[^/])>\s*<failure\b([^>]*?)(?:\/>|>([^<]*)<\/failure>)/g);
   const failures = [...cases].map(([, test = '', failure = '', text]) => {

@@ -14,12 +14,12 @@ const SLOWEST = 30;
 
 /**
  * npm test [-- options, files or folders]: builds what is stale, provides PostgreSQL, Redis and
- * Chromium, runs the tests and ends with what failed and one line of counts. Files run side by side in
- * processes of their own, three more than there are cores, since many wait. Those of the sandbox and
- * those named `*.serial.test.ts` measure time or memory: they run afterwards, one by one.
+ * Chromium, runs the tests and ends with what failed and one line of counts. Files run side by side
+ * in processes of their own, three more than there are cores, since many wait. Those of the sandbox
+ * and those named `*.serial.test.ts` measure time or memory: they run afterwards, one by one.
  *
- * `--full` runs every test on both databases and with more rounds; `--changed` runs what the changes
- * since `main` can reach; `--slowest` lists the files and tests that took longest.
+ * `--full` runs every test on both databases and with more rounds; `--changed` runs what the
+ * changes since `main` can reach; `--slowest` lists the files and tests that took longest.
  */
 async function main(args: string[]): Promise<number> {
   const options = new Set(args.filter((arg) => arg.startsWith('--')));
@@ -69,7 +69,8 @@ async function main(args: string[]): Promise<number> {
         ],
         {
           cwd: root,
-          // Without it some tests start the program from source, which takes four times as much work.
+          // Without it some tests start the program from source, which takes four times as much
+          // work.
           env: {
             TASKGATE_BINARY: join(root, path),
             ...process.env,
@@ -99,7 +100,10 @@ async function main(args: string[]): Promise<number> {
   return counts.failed > 0 || interrupted ? 1 : 0;
 }
 
-/** Files that start executables or a browser take a minute, the others seconds: last of all, one of them would run alone. */
+/**
+ * Files that start executables or a browser take a minute, the others seconds: last of all, one of
+ * them would run alone.
+ */
 const longestFirst = (files: readonly string[]): string[] => {
   const isLong = (file: string): boolean => /^test\/(binary|factory|panel)\//.test(file);
   return [...files.filter(isLong), ...files.filter((file) => !isLong(file))];
@@ -117,7 +121,9 @@ function selectFiles(args: readonly string[]): string[] {
   );
 }
 
-/** Files that differ from `main`, or on `main` itself from the commit before; untracked ones too. */
+/**
+ * Files that differ from `main`, or on `main` itself from the commit before; untracked ones too.
+ */
 async function changedFiles(): Promise<string[]> {
   const git = async (...command: string[]): Promise<string[]> => {
     const text = await new Response(Bun.spawn(['git', ...command], { cwd: root, stderr: 'ignore' }).stdout).text();

@@ -1,4 +1,5 @@
-// What has to run on plain Node before anything of ours is installed: dependencies, then Bun from its npm package.
+// What has to run on plain Node before anything of ours is installed: dependencies, then Bun from
+// its npm package.
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { constants } from 'node:os';
@@ -7,14 +8,18 @@ import { fileURLToPath } from 'node:url';
 
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
-/** Installs the locked dependencies when they are missing or differ from the lock file. Output goes to stderr. */
+/**
+ * Installs the locked dependencies when they are missing or differ from the lock file. Output goes
+ * to stderr.
+ */
 export function installDependencies() {
   const reason = staleReason();
   if (reason === null) return;
   process.stderr.write(`Installing dependencies (${reason})\n`);
   const npm = process.env.npm_execpath;
   const args = ['ci', '--no-fund', '--no-audit'];
-  // `npm start` names its own npm in npm_execpath; started without npm, the one on the path is taken.
+  // `npm start` names its own npm in npm_execpath; started without npm, the one on the path is
+  // taken.
   const isNpmScript = npm !== undefined && /npm-cli\.c?js$/.test(npm);
   const result = isNpmScript
     ? spawnSync(process.execPath, [npm, ...args], { cwd: root, stdio: ['ignore', 2, 2] })
@@ -22,7 +27,10 @@ export function installDependencies() {
   if (result.status !== 0) fail(`npm ci failed${result.error ? `: ${result.error.message}` : ''}.`);
 }
 
-/** null when node_modules holds what package-lock.json asks for; npm records what it installed in its own hidden lock file. */
+/**
+ * null when node_modules holds what package-lock.json asks for; npm records what it installed in
+ * its own hidden lock file.
+ */
 function staleReason() {
   const installedLock = join(root, 'node_modules', '.package-lock.json');
   if (!existsSync(installedLock)) return 'node_modules is missing';
@@ -42,8 +50,9 @@ function readPackages(path) {
 }
 
 /**
- * The Bun executable. The npm package replaces its placeholder in a postinstall script, which npm may leave out, so each
- * candidate is tried: first the package itself, then the platform packages that it picks from.
+ * The Bun executable. The npm package replaces its placeholder in a postinstall script, which npm
+ * may leave out, so each candidate is tried: first the package itself, then the platform packages
+ * that it picks from.
  */
 export function findBun() {
   const modules = join(root, 'node_modules');
@@ -66,8 +75,9 @@ export function findBun() {
 }
 
 /**
- * Runs a program to its end with our own terminal and passes on what asks for an end. Resolves its exit code.
- * npm runs us below a shell that dies of SIGTERM without passing it on: a parent that is gone counts as that signal.
+ * Runs a program to its end with our own terminal and passes on what asks for an end. Resolves its
+ * exit code. npm runs us below a shell that dies of SIGTERM without passing it on: a parent that is
+ * gone counts as that signal.
  */
 export function runToEnd(program, args) {
   return new Promise((resolve) => {
@@ -79,7 +89,8 @@ export function runToEnd(program, args) {
       child.kill('SIGTERM');
     }, 500);
     const forward = (signal) => {
-      // A terminal sends its interrupt to the whole group: passed on, the child would see a second one.
+      // A terminal sends its interrupt to the whole group: passed on, the child would see a second
+      // one.
       if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal);
     };
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, forward);

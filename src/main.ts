@@ -1,6 +1,6 @@
 /**
- * The program. A sandbox child is the same program: it is told apart before anything of the gateway is loaded, so that plugin
- * code never shares a process with it and the child stays small.
+ * The program. A sandbox child is the same program: it is told apart before anything of the gateway
+ * is loaded, so that plugin code never shares a process with it and the child stays small.
  */
 const argv = process.argv.slice(2);
 
@@ -8,7 +8,8 @@ if (argv[0] === '__sandbox') {
   void import('./sandbox/child.ts').then((child) => child.runSandboxChild());
 } else {
   void import('./app/index.ts').then(async (app) => {
-    // Explicitly: what a library leaves open (a pooled connection, a timer) must not keep a finished command alive.
+    // Explicitly: what a library leaves open (a pooled connection, a timer) must not keep a
+    // finished command alive.
     process.exit(await app.runCli(argv));
   });
 }

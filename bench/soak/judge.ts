@@ -10,7 +10,9 @@ export type Rule = { rule: string; found: string; violations: string[] };
 type Row = { task_id: string; status: string; fail_reason: string; upstream_task_id: string; api_key_id: number };
 const SHOWN = 10;
 
-/** True when nothing is under way any more: all tasks have ended and all their ends have been told. */
+/**
+ * True when nothing is under way any more: all tasks have ended and all their ends have been told.
+ */
 export async function isQuiet(databaseUrl: string): Promise<boolean> {
   const [row] = await query<{ running: number; untold: number }>(
     databaseUrl,
@@ -20,7 +22,10 @@ export async function isQuiet(databaseUrl: string): Promise<boolean> {
   return row?.running === 0 && row.untold === 0;
 }
 
-/** Reads the database, the vendor's own count and what the receivers got, and says which rules were broken. */
+/**
+ * Reads the database, the vendor's own count and what the receivers got, and says which rules were
+ * broken.
+ */
 export async function judge(
   gateway: Gateway,
   ordered: number,

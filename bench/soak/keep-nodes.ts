@@ -17,7 +17,10 @@ export type Nodes = {
   stop(): Promise<number[]>;
 };
 
-/** Nodes on one database, of which `first` has been started already. Each keeps its port over its lives. */
+/**
+ * Nodes on one database, of which `first` has been started already. Each keeps its port over its
+ * lives.
+ */
 export async function keepNodes(first: Gateway, count: number, options: GatewayOptions): Promise<Nodes> {
   const counts = { kills: 0, starts: 0, failedStarts: 0 };
   const nodes: Gateway[] = [first];

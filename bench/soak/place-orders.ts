@@ -19,12 +19,15 @@ const FINAL = new Set([
 ]);
 
 export type Order = { plugin: string; model: string; prompt: string; fails: boolean; key: string; callbackUrl: string };
-/** `tasks`: every id that was answered for the order; more than one only where a repeat was answered wrongly. */
+/**
+ * `tasks`: every id that was answered for the order; more than one only where a repeat was answered
+ * wrongly.
+ */
 export type Placed = { order: Order; tasks: Set<string>; answers: Map<string, number> };
 
 /**
- * Sends the orders evenly over `spreadMs`, each to any node and again until it is taken, as a careful client does. What a slow machine has not
- * begun after twice that time is left out.
+ * Sends the orders evenly over `spreadMs`, each to any node and again until it is taken, as a
+ * careful client does. What a slow machine has not begun after twice that time is left out.
  */
 export async function placeOrders(
   orders: readonly Order[],

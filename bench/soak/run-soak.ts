@@ -15,14 +15,22 @@ const RECEIVERS = 3;
 const KILL_EVERY_MS = 10_000;
 /** Restarts of PostgreSQL come after these shares of the time. */
 const RESTARTS = [1 / 3, 2 / 3];
-/** Every so many orders ask the vendor for a job that fails, and every so many are polled in batches. */
+/**
+ * Every so many orders ask the vendor for a job that fails, and every so many are polled in
+ * batches.
+ */
 const FAILING = 20;
 const BATCHED = 4;
-/** The leases of a killed node run out in 90 s, notices refused at first come back after 5 and 30 s. */
+/**
+ * The leases of a killed node run out in 90 s, notices refused at first come back after 5 and 30 s.
+ */
 const SETTLE_MS = 240_000;
 const PRICE = '0.0001 * u("seconds")';
 
-/** Nodes of the executable on one PostgreSQL that are killed and restarted under orders, beside a vendor on a bad day. */
+/**
+ * Nodes of the executable on one PostgreSQL that are killed and restarted under orders, beside a
+ * vendor on a bad day.
+ */
 export async function runSoak(plan: SoakPlan, say: (line: string) => void): Promise<SoakReport> {
   const [bin] = postgresFolders();
   if (bin === undefined) throw new Error('PostgreSQL is not installed (apt-get install postgresql)');
@@ -87,7 +95,10 @@ export async function runSoak(plan: SoakPlan, say: (line: string) => void): Prom
 
 type Keyed = { key: string; notices: Notices };
 
-/** The plugin that asks in batches, channels, prices, and a key with its secret for each receiver; gives the receivers by key id. */
+/**
+ * The plugin that asks in batches, channels, prices, and a key with its secret for each receiver;
+ * gives the receivers by key id.
+ */
 async function prepare(
   admin: Administrator,
   vendorUrl: string,

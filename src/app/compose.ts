@@ -57,9 +57,15 @@ const UPLOADS_FOLDER = 'taskgate.uploads';
 const MAIL_GRACE_MS = 5000;
 /** How long a stop waits for polls under way before it gives their leases back. */
 const POLL_GRACE_MS = 5000;
-/** How long a stop waits for deliveries under way before it gives them to other nodes, or to the next start. */
+/**
+ * How long a stop waits for deliveries under way before it gives them to other nodes, or to the
+ * next start.
+ */
 const WEBHOOK_GRACE_MS = 3000;
-/** A claim of tasks to poll, renewed while work goes on: after a dead node another one goes on with them so much later at most. */
+/**
+ * A claim of tasks to poll, renewed while work goes on: after a dead node another one goes on with
+ * them so much later at most.
+ */
 const POLL_LEASE_MS = 30_000;
 
 type Foundation = {
@@ -77,11 +83,17 @@ type Foundation = {
   warnings?: readonly string[];
 };
 
-/** A gateway for one plugin that its author works on: none of those that ship with it serves, and every hook call is told. */
+/**
+ * A gateway for one plugin that its author works on: none of those that ship with it serves, and
+ * every hook call is told.
+ */
 export type Development = { onHookCall: (call: HookCall) => void };
 
 export type Services = {
-  /** Opens the listener. `address` is for a browser on this machine. Throws the platform's error, for instance `EADDRINUSE`. */
+  /**
+   * Opens the listener. `address` is for a browser on this machine. Throws the platform's error,
+   * for instance `EADDRINUSE`.
+   */
   listen(): { address: string; port: number };
   /** The one-time set-up link of this start, undefined once there is an administrator. */
   openSetupLink(): Promise<string | undefined>;
@@ -91,7 +103,10 @@ export type Services = {
   options: SettingsService;
 };
 
-/** Wires every room to those it may use, and starts them; the listener stays closed. Each adds its own end to `stops`. */
+/**
+ * Wires every room to those it may use, and starts them; the listener stays closed. Each adds its
+ * own end to `stops`.
+ */
 export async function composeServices(foundation: Foundation): Promise<Services> {
   const { config, clock, logger, store, sandbox, secretBox, secrets, nodeId, stops, development } = foundation;
   const syncFrequencyMs = config.syncFrequency * 1000;
@@ -101,7 +116,8 @@ export async function composeServices(foundation: Foundation): Promise<Services>
   sandbox.watchCaches(watchCache);
   const upstream = createUpstream({ allowPrivate: config.upstreamAllowPrivate, clock, logger });
   stops.add('upstream', () => upstream.close());
-  // UPSTREAM_ALLOW_PRIVATE is for vendors, whom administrators choose; receivers are chosen by whoever has an API key.
+  // UPSTREAM_ALLOW_PRIVATE is for vendors, whom administrators choose; receivers are chosen by
+  // whoever has an API key.
   const { ranges: privateRanges } = config.webhookAllowedHosts;
   const receivers = createUpstream({ allowPrivate: false, privateRanges, clock, logger });
   stops.add('receivers', () => receivers.close());
@@ -314,8 +330,8 @@ export async function composeServices(foundation: Foundation): Promise<Services>
   // Stopped after polling, whose last transitions are told yet.
   await tasks.webhooks.start();
   stops.add('webhooks', () => tasks.webhooks.stop(WEBHOOK_GRACE_MS));
-  // Before the listener opens: on SQLite the start of polling ends the leases of an earlier process, and a submission that had
-  // come in by then would lose its own.
+  // Before the listener opens: on SQLite the start of polling ends the leases of an earlier
+  // process, and a submission that had come in by then would lose its own.
   await tasks.start({ poll: config.updateTask });
   stops.add('polling', () => tasks.stop(POLL_GRACE_MS));
 
@@ -324,7 +340,8 @@ export async function composeServices(foundation: Foundation): Promise<Services>
       const tls = config.tlsCert === '' ? undefined : { certFile: config.tlsCert, keyFile: config.tlsKey };
       const listening = http.listen({ host: config.host, port: config.port, ...(tls ? { tls } : {}) });
       stops.add('listener', () => listening.stop(config.shutdownSeconds * 1000));
-      // First: the listener waits for its answers, and a stream would go on for as long as its task.
+      // First: the listener waits for its answers, and a stream would go on for as long as its
+      // task.
       stops.add('observations', () => tasks.endObservations());
       if (config.nodeRole === 'master') {
         const cleanUp = createCleanUp({

@@ -2,15 +2,22 @@ import { applyNewest, type Logger, type SecretBox } from '../kernel/index.ts';
 import type { Store } from '../store/ports/index.ts';
 import { type OptionSnapshot, type OptionValues, readOptions } from './options/read-options.ts';
 
-/** This node's copy of the options that an administrator edits; the defaults until it is started. */
+/**
+ * This node's copy of the options that an administrator edits; the defaults until it is started.
+ */
 export type LiveOptions = OptionValues & {
   start(): Promise<void>;
-  /** Reads them again at once; never rejects: when the store does not answer, the known ones stay. */
+  /**
+   * Reads them again at once; never rejects: when the store does not answer, the known ones stay.
+   */
   reload(): Promise<void>;
   stop(): void;
 };
 
-/** Reads the options at the start, whenever a node says that they changed, and every `syncFrequencyMs`. */
+/**
+ * Reads the options at the start, whenever a node says that they changed, and every
+ * `syncFrequencyMs`.
+ */
 export function createLiveOptions(deps: {
   store: Store;
   logger: Logger;

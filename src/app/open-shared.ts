@@ -15,7 +15,10 @@ import type { Shutdown } from './shutdown.ts';
 
 type Foundation = { config: Config; clock: Clock; logger: Logger; secrets: Secrets; stops: Shutdown };
 
-/** What nodes share through Redis; without it limits count for this node alone, and sessions are read from the database. */
+/**
+ * What nodes share through Redis; without it limits count for this node alone, and sessions are
+ * read from the database.
+ */
 export function openShared(
   foundation: Foundation,
   watchCache: WatchCache,
@@ -36,7 +39,8 @@ export function openShared(
   }
   const redis = connectRedis({ url: config.redisUrl, logger });
   stops.add('redis', () => redis.disconnect());
-  // A use of a session is noted when the database is read: where sessions end for want of use, that has to happen every minute.
+  // A use of a session is noted when the database is read: where sessions end for want of use, that
+  // has to happen every minute.
   const ttlSeconds = config.sessionIdleMinutes > 0 ? Math.min(config.syncFrequency, 60) : config.syncFrequency;
   return {
     counters: createRedisCounters(redis, own),

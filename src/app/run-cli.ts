@@ -6,8 +6,8 @@ import { parseCommand } from './cli/parse-command.ts';
 const STDIN_LIMIT = 64 * 1024;
 
 /**
- * Runs one command line (without the program's own name) and gives its exit code once everything printed has been handed to the
- * system. Never rejects.
+ * Runs one command line (without the program's own name) and gives its exit code once everything
+ * printed has been handed to the system. Never rejects.
  */
 export async function runCli(argv: readonly string[], io: CommandIo = processIo()): Promise<ExitCode> {
   const code = await runCommand(argv, io);
@@ -35,7 +35,9 @@ async function runCommand(argv: readonly string[], io: CommandIo): Promise<ExitC
   }
 }
 
-/** Expected failures say what to do; anything else is a fault of ours and shows where it comes from. */
+/**
+ * Expected failures say what to do; anything else is a fault of ours and shows where it comes from.
+ */
 function explain(error: unknown): string {
   if (error instanceof UsageError || error instanceof CommandError) return error.message;
   if (error instanceof AppError) return error.message;
@@ -45,7 +47,8 @@ function explain(error: unknown): string {
 }
 
 function processIo(): CommandIo {
-  // A full disk or a reader that has gone away must not end a gateway; unheard, these errors would end the process.
+  // A full disk or a reader that has gone away must not end a gateway; unheard, these errors would
+  // end the process.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
   return {
     out: (text) => void process.stdout.write(text),
@@ -68,6 +71,9 @@ function processIo(): CommandIo {
   };
 }
 
-/** Resolves when all that was written before has left the process; a reader that has gone away is no fault of the command. */
+/**
+ * Resolves when all that was written before has left the process; a reader that has gone away is no
+ * fault of the command.
+ */
 const drained = (stream: NodeJS.WriteStream): Promise<void> =>
   new Promise((resolve) => stream.write('', () => resolve()));

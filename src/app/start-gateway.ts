@@ -26,8 +26,9 @@ export type Gateway = {
 };
 
 /**
- * Starts all rooms in order and serves. The listener opens last: whoever reaches the port finds a gateway that works. Throws
- * `CommandError` or `AppError` with a message for people; what had been started by then is stopped again.
+ * Starts all rooms in order and serves. The listener opens last: whoever reaches the port finds a
+ * gateway that works. Throws `CommandError` or `AppError` with a message for people; what had been
+ * started by then is stopped again.
  */
 export async function startGateway(deps: {
   config: Config;
@@ -51,7 +52,8 @@ export async function startGateway(deps: {
     for (const warning of folder?.warnings ?? []) logger.warn({}, warning);
     const dataDir = folder?.path ?? config.dataDir;
 
-    // Its first process takes longest to boot, so it begins before most of the program is even loaded.
+    // Its first process takes longest to boot, so it begins before most of the program is even
+    // loaded.
     const sandbox = createSandbox({ limits: sandboxLimits(config), command: sandboxCommand(), clock, logger });
     stops.add('sandbox', () => sandbox.close());
     passed('sandbox_begun_ms');

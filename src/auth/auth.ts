@@ -67,12 +67,15 @@ export type AuthDeps = {
 };
 
 /**
- * Accounts and credentials. Every operation rejects with an `auth.…` error of the catalogue; trouble with the store is
- * `auth.unavailable`, as `orUnavailable` says.
+ * Accounts and credentials. Every operation rejects with an `auth.…` error of the catalogue;
+ * trouble with the store is `auth.unavailable`, as `orUnavailable` says.
  */
 export interface Auth {
   authenticatePanel(authorization: string | undefined): Promise<PanelPrincipal>;
-  /** Who speaks where nobody has to; undefined: nobody. A credential of ours that is not valid is refused as above. */
+  /**
+   * Who speaks where nobody has to; undefined: nobody. A credential of ours that is not valid is
+   * refused as above.
+   */
   authenticateOptional(authorization: string | undefined): Promise<PanelPrincipal | undefined>;
   authenticateApiKey: AuthenticateApiKey;
   /** Ends the streams of users, keys and sessions that end. */
@@ -84,7 +87,10 @@ export interface Auth {
   /** What administrators do with the accounts of others. */
   readonly administration: Administration;
   readonly setup: Setup & {
-    /** Makes the first root account without a link: for the command line, which holds the data directory. */
+    /**
+     * Makes the first root account without a link: for the command line, which holds the data
+     * directory.
+     */
     createRoot(root: NewRoot): Promise<CreatedRoot>;
   };
   readonly registration: {

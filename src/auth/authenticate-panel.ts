@@ -9,9 +9,10 @@ import { claimsToBeOurs } from './tokens/panel-jwt.ts';
 import type { PanelPrincipal } from './types.ts';
 
 /**
- * Who speaks on a panel route. An access token is checked against its session and its user at every request, a personal access
- * token against the store. Rejects with `auth.unauthorized`, `auth.token_expired`, `auth.session_revoked`, or for the personal access
- * token of a disabled user with `auth.user_disabled`.
+ * Who speaks on a panel route. An access token is checked against its session and its user at every
+ * request, a personal access token against the store. Rejects with `auth.unauthorized`,
+ * `auth.token_expired`, `auth.session_revoked`, or for the personal access token of a disabled user
+ * with `auth.user_disabled`.
  */
 export function createAuthenticatePanel(deps: {
   store: Store;
@@ -31,15 +32,16 @@ export function createAuthenticatePanel(deps: {
   return async (authorization) => {
     const credential = parseAuthorization(authorization);
     if (credential === undefined) throw authErrors.unauthorized();
-    // A string that claims to be one of our JWTs is judged as one, whatever comes out: it never becomes another credential.
+    // A string that claims to be one of our JWTs is judged as one, whatever comes out: it never
+    // becomes another credential.
     if (claimsToBeOurs(credential)) return authenticateSession(credential);
     return { kind: 'pat', user: await authenticatePersonalToken(credential) };
   };
 }
 
 /**
- * Who speaks on a route where nobody has to. What claims to be one of our JWTs is judged as one, and a personal access token that is
- * known is judged too; everything else is nobody's.
+ * Who speaks on a route where nobody has to. What claims to be one of our JWTs is judged as one,
+ * and a personal access token that is known is judged too; everything else is nobody's.
  */
 export function createAuthenticateOptional(
   authenticatePanel: (authorization: string | undefined) => Promise<PanelPrincipal>,

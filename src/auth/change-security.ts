@@ -23,16 +23,18 @@ export type SecurityChange = {
   /** Becomes the `revoked_reason` of the other sessions. */
   reason: keyof typeof NOTICES;
   /**
-   * Writes the change and moves the user's `auth_version` on from `user.authVersion`; false when it had moved already. What it
-   * throws undoes everything.
+   * Writes the change and moves the user's `auth_version` on from `user.authVersion`; false when it
+   * had moved already. What it throws undoes everything.
    */
   write: (tx: Repositories, user: UserRecord) => Promise<boolean>;
 };
 
 /**
- * A change that a user makes to what protects his account: the change, a new `auth_version`, the end of all his other sessions, and
- * the current session carried over, with the same refresh token and the access token in the answer; the old access token is dead.
- * One transaction; then the owner is told by mail. Rejects with `auth.session_required`, or `auth.changed_meanwhile` when user or session moved at the same time.
+ * A change that a user makes to what protects his account: the change, a new `auth_version`, the
+ * end of all his other sessions, and the current session carried over, with the same refresh token
+ * and the access token in the answer; the old access token is dead. One transaction; then the owner
+ * is told by mail. Rejects with `auth.session_required`, or `auth.changed_meanwhile` when user or
+ * session moved at the same time.
  */
 export type ChangeSecurity = (principal: PanelPrincipal, change: SecurityChange) => Promise<RotationBundle>;
 

@@ -25,15 +25,18 @@ export type AuthSettings = {
   passwordLogin: boolean;
   registration: {
     /**
-     * Whether anybody can make an account, by whatever method. False as well while a mail check or a challenge is asked for that cannot
-     * take place as things are set.
+     * Whether anybody can make an account, by whatever method. False as well while a mail check or
+     * a challenge is asked for that cannot take place as things are set.
      */
     enabled: boolean;
     /** Whether one can be made with a password. */
     byPassword: boolean;
     /** Whether one needs an address that was confirmed by a mailed code. */
     verifyEmail: boolean;
-    /** Quota of a new account, of the owner of its affiliate code, and of it for having come with one. */
+    /**
+     * Quota of a new account, of the owner of its affiliate code, and of it for having come with
+     * one.
+     */
     quotaForNewUser: number;
     quotaForInviter: number;
     quotaForInvitee: number;
@@ -47,9 +50,15 @@ export type AuthSettings = {
   };
   /** How mails are sent; undefined: not set up. */
   mail: MailSettings | undefined;
-  /** Turnstile; undefined: nobody is asked; `unusable`: people shall be asked and cannot be, so that nobody passes. */
+  /**
+   * Turnstile; undefined: nobody is asked; `unusable`: people shall be asked and cannot be, so that
+   * nobody passes.
+   */
   challenge: { siteKey: string; secretKey: string; verifyUrl: string } | 'unusable' | undefined;
-  /** Each undefined unless it is switched on and everything that it needs is set. Addresses end without a slash. */
+  /**
+   * Each undefined unless it is switched on and everything that it needs is set. Addresses end
+   * without a slash.
+   */
   providers: {
     github: (ProviderClient & { baseUrl: string; apiUrl: string }) | undefined;
     discord: (ProviderClient & { baseUrl: string }) | undefined;
@@ -88,7 +97,10 @@ type MailSettings = {
   password: string;
   /** `gate@example.org` or `Our gate <gate@example.org>`. */
   from: string;
-  /** `implicit`: from the first byte; `starttls`: asked for, and nothing is sent without; `opportunistic`: taken where offered. */
+  /**
+   * `implicit`: from the first byte; `starttls`: asked for, and nothing is sent without;
+   * `opportunistic`: taken where offered.
+   */
   tls: 'implicit' | 'starttls' | 'opportunistic';
   /** Takes any certificate. */
   skipVerify: boolean;
@@ -104,17 +116,25 @@ type ModelRequestNumbers = {
   success: number;
 };
 
-/** The same as it is stored at this moment: for a verdict that a copy from a moment ago could spoil. */
+/**
+ * The same as it is stored at this moment: for a verdict that a copy from a moment ago could spoil.
+ */
 export type SettingsIn = (tx: Repositories) => Promise<AuthSettings>;
 
-/** What the auth room is told by the configuration. Durations are seconds unless a name says otherwise. */
+/**
+ * What the auth room is told by the configuration. Durations are seconds unless a name says
+ * otherwise.
+ */
 export type AuthConfig = {
   /**
-   * `SESSION_SECRET`, then the values of `SESSION_SECRET_PREVIOUS`. Each gives its own keys per purpose; the first signs and
-   * digests, the others are only recognised.
+   * `SESSION_SECRET`, then the values of `SESSION_SECRET_PREVIOUS`. Each gives its own keys per
+   * purpose; the first signs and digests, the others are only recognised.
    */
   sessionSecrets: readonly [string, ...string[]];
-  /** `CRYPTO_SECRET`, then the values of `CRYPTO_SECRET_PREVIOUS`: backup codes are digested under keys of theirs. */
+  /**
+   * `CRYPTO_SECRET`, then the values of `CRYPTO_SECRET_PREVIOUS`: backup codes are digested under
+   * keys of theirs.
+   */
   cryptoSecrets: readonly [string, ...string[]];
   /** Absolute life of a session in days (at most 30, as in new-api); no refresh extends it. */
   refreshDays: number;
@@ -129,9 +149,15 @@ export type AuthConfig = {
   /** `CRITICAL_RATE_LIMIT` requests per `CRITICAL_RATE_LIMIT_DURATION` seconds and address. */
   criticalLimit: number;
   criticalLimitSeconds: number;
-  /** `GLOBAL_API_RATE_LIMIT` requests below `/api` per `GLOBAL_API_RATE_LIMIT_DURATION` seconds and address. */
+  /**
+   * `GLOBAL_API_RATE_LIMIT` requests below `/api` per `GLOBAL_API_RATE_LIMIT_DURATION` seconds and
+   * address.
+   */
   apiLimit: number;
   apiLimitSeconds: number;
-  /** Whether a receiver of notices may be called; otherwise the rule that its URL breaks, as a sentence. The tasks room's own judgement. */
+  /**
+   * Whether a receiver of notices may be called; otherwise the rule that its URL breaks, as a
+   * sentence. The tasks room's own judgement.
+   */
   checkWebhookUrl: (url: string) => Result<URL, string>;
 };

@@ -1,6 +1,9 @@
 import { deriveKey } from '../kernel/index.ts';
 
-/** The keys of one purpose: the first belongs to the current secret, the others only recognise what older ones made. */
+/**
+ * The keys of one purpose: the first belongs to the current secret, the others only recognise what
+ * older ones made.
+ */
 export type PurposeKeys = readonly [Uint8Array, ...Uint8Array[]];
 
 export type SessionKeys = {
@@ -16,7 +19,10 @@ export type SessionKeys = {
   flow: PurposeKeys;
 };
 
-/** One key per purpose and secret, so that nothing made for one end is accepted at another. The label carries a version. */
+/**
+ * One key per purpose and secret, so that nothing made for one end is accepted at another. The
+ * label carries a version.
+ */
 export function deriveSessionKeys(secrets: readonly [string, ...string[]]): SessionKeys {
   const [current, ...previous] = secrets;
   const forPurpose = (purpose: string): PurposeKeys => [

@@ -1,6 +1,8 @@
 import { AppError, defineErrors, type Logger } from '../kernel/index.ts';
 
-/** Everything the auth room may answer. Messages go to callers: they name no account and no secret. */
+/**
+ * Everything the auth room may answer. Messages go to callers: they name no account and no secret.
+ */
 export const authErrors = defineErrors('auth', {
   validation_failed: ['invalid', 'A field has a value that is not allowed.'],
 
@@ -105,9 +107,9 @@ export const invalidField = (param: string, rule: string): AppError =>
 const RETRY_AFTER_SECONDS = 2;
 
 /**
- * Runs an operation and turns trouble with the store into `auth.unavailable`, which clears nothing: nobody is ever logged out because
- * a database was away. Where the database was lost while it was saving, the message says that nobody knows what was saved. Every other
- * rejection passes.
+ * Runs an operation and turns trouble with the store into `auth.unavailable`, which clears nothing:
+ * nobody is ever logged out because a database was away. Where the database was lost while it was
+ * saving, the message says that nobody knows what was saved. Every other rejection passes.
  */
 export async function orUnavailable<T>(logger: Logger, operation: () => Promise<T>): Promise<T> {
   try {

@@ -1,8 +1,8 @@
 /**
- * Owns: accounts, passwords, second factors, passkeys, security proofs, sessions, refresh rotation, flows, personal access tokens, API keys,
- * set-up, the limits that guard them, and the clean-up of sessions and flows.
- * May touch: the store's ports. Never touches: cookies, header names and statuses (the HTTP room's), the environment, tasks, money
- * beyond the first root's grant.
+ * Owns: accounts, passwords, second factors, passkeys, security proofs, sessions, refresh rotation,
+ * flows, personal access tokens, API keys, set-up, the limits that guard them, and the clean-up of
+ * sessions and flows. May touch: the store's ports. Never touches: cookies, header names and
+ * statuses (the HTTP room's), the environment, tasks, money beyond the first root's grant.
  */
 export { assertKeyAllows } from './api-keys/assert-key-allows.ts';
 export type { ApiKeyFields } from './api-keys/validate-api-key.ts';

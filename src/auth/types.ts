@@ -10,8 +10,8 @@ export type PanelPrincipal = { origin?: RequestOrigin } & (
 export type ApiPrincipal = { kind: 'api_key'; user: UserRecord; key: ApiKeyRecord; group: string };
 
 /**
- * The address by which a request may be refused: limits, `allow_ips` of API keys. A type of its own, so that no code decides by
- * the address that is only shown. The HTTP room alone makes one.
+ * The address by which a request may be refused: limits, `allow_ips` of API keys. A type of its
+ * own, so that no code decides by the address that is only shown. The HTTP room alone makes one.
  */
 export type DecidingIp = string & { readonly decides: true };
 

@@ -6,7 +6,10 @@ import type { ApiPrincipal, PanelPrincipal } from './types.ts';
 export type AccessWatch = {
   /** Aborted when the client has left, and when the access has ended. */
   signal: AbortSignal;
-  /** Whether it was the access that ended: the user, key or session is gone, disabled, revoked or expired. */
+  /**
+   * Whether it was the access that ended: the user, key or session is gone, disabled, revoked or
+   * expired.
+   */
   hasEnded(): boolean;
   /** The stream is over. */
   stop(): void;
@@ -24,8 +27,9 @@ const AT_ONCE = 500;
 type End = () => void;
 
 /**
- * Ends streams whose user, key or session has ended, whichever node ended it: while there are streams, one query every two seconds asks for
- * all of their principals. A database that does not answer ends nothing; the next look tries again.
+ * Ends streams whose user, key or session has ended, whichever node ended it: while there are
+ * streams, one query every two seconds asks for all of their principals. A database that does not
+ * answer ends nothing; the next look tries again.
  */
 export function createAccessWatcher(deps: { store: Store; clock: Clock; logger: Logger }): AccessWatcher {
   const { store, clock, logger } = deps;

@@ -45,27 +45,42 @@ export type Billing = {
   readonly prices: PriceBook;
   start(): Promise<void>;
   stop(): void;
-  /** True when a price expression would be asked for facts: only then is the plugin's usage hook worth a call. */
+  /**
+   * True when a price expression would be asked for facts: only then is the plugin's usage hook
+   * worth a call.
+   */
   needsFacts(pluginKey: string, model: string, upstreamModel: string): boolean;
   /** The same of a frozen expression. */
   readsFacts(billing: BillingSnapshot): boolean;
   groupRatio(group: string): number;
   /** Whether a model without a price may be used, by administrators or by others. */
   takesUnpriced(isAdmin: boolean): boolean;
-  /** Throws `billing.model_price_error` for a missing fact, a bad result or a model without price. */
+  /**
+   * Throws `billing.model_price_error` for a missing fact, a bad result or a model without price.
+   */
   quote(request: QuoteRequest): Quote;
   /**
-   * Of a success: the frozen expression over the frozen facts, overlaid by those of the vendor's answers. `trouble` says that the last of
-   * these could not be read; it keeps the reservation, as an evaluation error does.
+   * Of a success: the frozen expression over the frozen facts, overlaid by those of the vendor's
+   * answers. `trouble` says that the last of these could not be read; it keeps the reservation, as
+   * an evaluation error does.
    */
   finalBill(task: BillableTask, trouble?: string): FinalBill;
   /** Of a failure: nothing. */
   noBill(task: BillableTask): FinalBill;
-  /** Takes the reservation. Throws `billing.insufficient_quota` or `billing.insufficient_key_quota`, which rolls the transaction back. */
+  /**
+   * Takes the reservation. Throws `billing.insufficient_quota` or `billing.insufficient_key_quota`,
+   * which rolls the transaction back.
+   */
   reserve(tx: Repositories, task: ReservedTask, attempt: number): Promise<void>;
-  /** Swaps a reservation of another amount for `amount` (a submission that moved to a channel with another price). */
+  /**
+   * Swaps a reservation of another amount for `amount` (a submission that moved to a channel with
+   * another price).
+   */
   reserveAgain(tx: Repositories, task: ReservedTask, reserved: number, attempt: number): Promise<void>;
-  /** The settle line, the used-quota counters and the usage row, inside the terminal transition's transaction. `task.quota` is what is reserved. */
+  /**
+   * The settle line, the used-quota counters and the usage row, inside the terminal transition's
+   * transaction. `task.quota` is what is reserved.
+   */
   settle(tx: Repositories, task: BillableTask, bill: FinalBill): Promise<void>;
   refund(tx: Repositories, task: BillableTask, bill: FinalBill, reason: string): Promise<void>;
 };

@@ -15,7 +15,10 @@ export type OfferedModel = {
   offered: boolean;
 };
 
-/** Why a price serves nobody, or fails whom it serves. `facts` are those that it reads and the plugin does not declare. */
+/**
+ * Why a price serves nobody, or fails whom it serves. `facts` are those that it reads and the
+ * plugin does not declare.
+ */
 export type PriceProblem = {
   code: 'unreadable' | 'plugin_gone' | 'model_gone' | 'facts_gone';
   message: string;

@@ -4,7 +4,10 @@ import { err, isObject, type JsonObject, ok, type Result } from '../kernel/index
 /** What an expression may read: `u("field")`, `model` and `action`. */
 export type PriceInputs = { facts: JsonObject; model: string; action: string };
 
-/** USD before the group ratio; `steps` say how it came about: each condition that was asked, then the sum with its values put in. */
+/**
+ * USD before the group ratio; `steps` say how it came about: each condition that was asked, then
+ * the sum with its values put in.
+ */
 export type Evaluation = { usd: number; steps: string[] };
 
 export type PriceFault = { message: string; missingFact?: string };
@@ -20,7 +23,10 @@ export const FUNCTIONS: Record<string, (values: number[]) => number> = {
 
 type Value = number | string | boolean;
 
-/** A value and how it is written with the facts put in; `binds` says how firmly its parts hold together. */
+/**
+ * A value and how it is written with the facts put in; `binds` says how firmly its parts hold
+ * together.
+ */
 type Term = { value: Value; text: string; binds: number };
 
 type Walk = { source: string; inputs: PriceInputs; steps: string[] };
@@ -46,7 +52,9 @@ const BINDS: Readonly<Record<string, number>> = {
 const UNARY_BINDS = 7;
 const ATOM = 8;
 
-/** A step is for reading: longer ones are cut, and so is a text that a fact or a model name puts in. */
+/**
+ * A step is for reading: longer ones are cut, and so is a text that a fact or a model name puts in.
+ */
 const MAX_STEP = 300;
 const MAX_TEXT = 60;
 const MAX_STEPS = 40;
@@ -140,7 +148,8 @@ function walk(node: Expression, to: Walk): Term {
 
 function join(operator: string, left: Term, right: Term): { text: string; binds: number } {
   const binds = BINDS[operator] ?? ATOM;
-  // Equal operators group to the left: what stands on the right of one has to hold together more firmly.
+  // Equal operators group to the left: what stands on the right of one has to hold together more
+  // firmly.
   const text = `${within(left, binds)} ${operator} ${within(right, binds + 1)}`;
   return { text: cut(text, MAX_STEP), binds };
 }

@@ -42,8 +42,9 @@ export type BillExplanation = {
 };
 
 /**
- * A task's bill as its owner may read it, computed from the row alone. Amounts are in quota, `quota_per_usd` of it one USD; `settled` and
- * `difference` (settled less reserved) are null while the task runs. `steps` is the expression with the values put in, one line each.
+ * A task's bill as its owner may read it, computed from the row alone. Amounts are in quota,
+ * `quota_per_usd` of it one USD; `settled` and `difference` (settled less reserved) are null while
+ * the task runs. `steps` is the expression with the values put in, one line each.
  */
 export function explainBill(task: BilledTask): BillExplanation {
   const { billing } = task;
@@ -74,7 +75,8 @@ function steps({ billing }: BilledTask, facts: JsonObject): string[] {
   if (billing.expression === null) return [];
   const parsed = parsePriceExpression(billing.expression);
   const result = parsed.ok && parsed.value.evaluate({ facts, model: billing.model, action: billing.action });
-  // Admitted once and evaluated once: only a row that somebody else has written gets here without steps.
+  // Admitted once and evaluated once: only a row that somebody else has written gets here without
+  // steps.
   if (result === false || !result.ok) return [];
   return [...result.value.steps, quotaStep(result.value.usd, billing.groupRatio)];
 }

@@ -1,6 +1,7 @@
 /**
- * Owns: prices, usage facts' cost, the ledger's rules (reserve, settle, refund). May touch: the store's prices, ledger and
- * usage rows. Never touches: plugins, channels, HTTP. Money moves only inside a transaction that the caller opened for its state change.
+ * Owns: prices, usage facts' cost, the ledger's rules (reserve, settle, refund). May touch: the
+ * store's prices, ledger and usage rows. Never touches: plugins, channels, HTTP. Money moves only
+ * inside a transaction that the caller opened for its state change.
  */
 export {
   type Billing,

@@ -21,7 +21,10 @@ export type PriceBook = {
   factKeysOf(expression: string): readonly string[];
   /** What another version of a plugin would mean for the prices. */
   judge(change: PluginChange): PriceJudgement;
-  /** Throws `billing.price_invalid` unless the expression parses, reads declared facts only and gives finite results ≥ 0 on samples. */
+  /**
+   * Throws `billing.price_invalid` unless the expression parses, reads declared facts only and
+   * gives finite results ≥ 0 on samples.
+   */
   save(price: { pluginKey: string; model: string; expression: string }): Promise<PriceRecord>;
   delete(pluginKey: string, model: string): Promise<void>;
 };
@@ -121,8 +124,9 @@ function checkExpression(source: string, model: string, declared: Record<string,
 }
 
 /**
- * An ordinary, the smallest and the largest value of each fact that the expression reads: each value of each fact at least once, then
- * their combinations, evenly spread where there are more than MAX_SAMPLES.
+ * An ordinary, the smallest and the largest value of each fact that the expression reads: each
+ * value of each fact at least once, then their combinations, evenly spread where there are more
+ * than MAX_SAMPLES.
  */
 function sampleFacts(keys: string[], declared: Record<string, DeclaredFact> | undefined): JsonObject[] {
   const fields = keys.map((key) => ({ key, values: valuesOf(declared?.[key]) }));

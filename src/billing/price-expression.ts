@@ -8,7 +8,10 @@ export type PriceExpression = {
   factKeys: string[];
   /** Every other text that is written out, such as an action to compare with. */
   texts: string[];
-  /** USD before the group ratio, and how it came about; an error names what is wrong with the facts or the result. */
+  /**
+   * USD before the group ratio, and how it came about; an error names what is wrong with the facts
+   * or the result.
+   */
   evaluate(inputs: PriceInputs): Result<Evaluation, PriceFault>;
 };
 
@@ -22,8 +25,8 @@ export const MAX_SOURCE = 4096;
 const MAX_DEPTH = 64;
 
 /**
- * Parses one JavaScript expression and admits it by a whitelist of node types. It is evaluated by walking that tree, never by
- * running it, so that an expression can reach nothing but its inputs.
+ * Parses one JavaScript expression and admits it by a whitelist of node types. It is evaluated by
+ * walking that tree, never by running it, so that an expression can reach nothing but its inputs.
  */
 export function parsePriceExpression(source: string): Result<PriceExpression, { message: string }> {
   if (source.trim() === '')

@@ -23,7 +23,10 @@ export type Channels = {
   /** All channels of this node's copy. */
   known(): readonly ChannelRecord[];
   pick(request: PickRequest): ChannelRecord | undefined;
-  /** The vendor credential. Throws `channels.key_unreadable` when no current or previous secret opens it. */
+  /**
+   * The vendor credential. Throws `channels.key_unreadable` when no current or previous secret
+   * opens it.
+   */
   credential(channel: ChannelRecord): string;
   /** Whether a current or previous secret opens it. */
   isReadable(channel: ChannelRecord): boolean;
@@ -31,8 +34,8 @@ export type Channels = {
   list(page: Page): Promise<Paged<ChannelRecord>>;
   create(input: ChannelInput): Promise<SavedChannel>;
   /**
-   * `mayMoveKey`: the caller has proven that he may read the key, so that address, type and plugin may change without it.
-   * Throws `channels.key_required` otherwise.
+   * `mayMoveKey`: the caller has proven that he may read the key, so that address, type and plugin
+   * may change without it. Throws `channels.key_required` otherwise.
    */
   update(
     id: number,
@@ -79,7 +82,10 @@ export function createChannels(deps: {
     return channel;
   }
 
-  /** Where a change leaves the channel's key. What stays is not checked again: the plugin may be gone by now. */
+  /**
+   * Where a change leaves the channel's key. What stays is not checked again: the plugin may be
+   * gone by now.
+   */
   function rebind(before: ChannelRecord, change: ChannelChange) {
     const { type, taskPluginKey, baseUrl } = { ...before, ...change };
     if (type === before.type && taskPluginKey === before.taskPluginKey && baseUrl === before.baseUrl) {
@@ -161,13 +167,15 @@ export function createChannels(deps: {
         binding.type !== before.type ||
         binding.taskPluginKey !== before.taskPluginKey ||
         binding.baseUrl !== before.baseUrl;
-      // Otherwise anyone who may edit channels could send the key to a host of his own and read it there.
+      // Otherwise anyone who may edit channels could send the key to a host of his own and read it
+      // there.
       if (moves && change.key === undefined && !mayMoveKey) throw channelErrors.key_required({ param: 'key' });
       const key = change.key === undefined ? undefined : checkKey(change.key);
       const channel = await store.channels.update(id, {
         ...(change.name === undefined ? {} : { name: checkName(change.name, before.name) }),
         ...(key === undefined ? {} : { keySealed: secretBox.seal(key), keyHint: hint(key) }),
-        // What does not move is not written: the channel may have moved, with another key, since it was read.
+        // What does not move is not written: the channel may have moved, with another key, since it
+        // was read.
         ...(moves ? { type: binding.type, baseUrl: binding.baseUrl, taskPluginKey: binding.taskPluginKey } : {}),
         ...(change.models === undefined ? {} : { models: checkNames('models', change.models, before.models) }),
         ...(change.groups === undefined ? {} : { groups: checkNames('groups', change.groups, before.groups) }),

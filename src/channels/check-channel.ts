@@ -33,9 +33,14 @@ export type PluginFacts = {
 const MAX_NAME = 64;
 const MAX_KEY = 16 * 1024;
 const MAX_MODELS = 1000;
-/** `baseUrl` of a manifest is at most 191 characters; a channel's own address obeys the same rule. */
+/**
+ * `baseUrl` of a manifest is at most 191 characters; a channel's own address obeys the same rule.
+ */
 const MAX_BASE_URL = 191;
-/** Longest base URL as it is typed: an escaped path and trailing slashes make it shorter or longer than it is stored. */
+/**
+ * Longest base URL as it is typed: an escaped path and trailing slashes make it shorter or longer
+ * than it is stored.
+ */
 export const MAX_TYPED_BASE_URL = 1000;
 
 const invalid = (param: string, message: string) => channelErrors.invalid({ param, message });
@@ -61,7 +66,10 @@ export function checkKey(key: string): string {
   return key.trim();
 }
 
-/** Lower-case host, no credentials, query or fragment, no trailing slash. Private and plain-http addresses are allowed. */
+/**
+ * Lower-case host, no credentials, query or fragment, no trailing slash. Private and plain-http
+ * addresses are allowed.
+ */
 export function checkBaseUrl(baseUrl: string): string {
   if (baseUrl.length > MAX_TYPED_BASE_URL)
     throw invalid('base_url', `base_url must have at most ${MAX_BASE_URL} characters.`);
@@ -135,7 +143,10 @@ export function mapModel(mapping: Record<string, string>, model: string): string
   return name;
 }
 
-/** Type, plugin binding and base address together; gives the address to store and where it came from. */
+/**
+ * Type, plugin binding and base address together; gives the address to store and where it came
+ * from.
+ */
 export function checkBinding(
   facts: PluginFacts,
   input: { type: number; taskPluginKey: string | null; baseUrl: string },

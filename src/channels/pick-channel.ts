@@ -15,7 +15,10 @@ export type PickRequest = {
   only?: number;
 };
 
-/** By model and group, then the highest priority, then by chance in proportion to weight. A weight of 0 serves only where all are 0. */
+/**
+ * By model and group, then the highest priority, then by chance in proportion to weight. A weight
+ * of 0 serves only where all are 0.
+ */
 export function pickChannel(channels: readonly ChannelRecord[], request: PickRequest): ChannelRecord | undefined {
   let best: ChannelRecord[] = [];
   for (const channel of channels) {
@@ -34,7 +37,10 @@ export function pickChannel(channels: readonly ChannelRecord[], request: PickReq
   return undefined;
 }
 
-/** True when the channel is driven by the plugin: bound by key, or of a type that the plugin declares. */
+/**
+ * True when the channel is driven by the plugin: bound by key, or of a type that the plugin
+ * declares.
+ */
 const isDrivenBy = (channel: ChannelRecord, pluginKey: string, channelTypes: readonly number[]): boolean =>
   channel.type === TASK_PLUGIN_TYPE ? channel.taskPluginKey === pluginKey : channelTypes.includes(channel.type);
 

@@ -59,7 +59,9 @@ export type HttpDeps = {
   config: HttpConfig & {
     /** MAX_FILE_DOWNLOAD_MB in bytes: the cap of multipart bodies. */
     maxFileBytes: number;
-    /** TASK_PLUGIN_PROTOCOL_HEARTBEAT_SECONDS in ms: between two keep-alive comments of a stream. */
+    /**
+     * TASK_PLUGIN_PROTOCOL_HEARTBEAT_SECONDS in ms: between two keep-alive comments of a stream.
+     */
     heartbeatMs: number;
     /** A folder of their own for files of clients on their way to a vendor. */
     uploadsFolder: string;
@@ -89,7 +91,10 @@ export type HttpDeps = {
   logger: Logger;
 };
 
-/** So many of the largest files may be on the disk at once, of all users together and of one: eight of his largest requests. */
+/**
+ * So many of the largest files may be on the disk at once, of all users together and of one: eight
+ * of his largest requests.
+ */
 const NODE_FILES = 128;
 const USER_FILES = 32;
 
@@ -205,8 +210,8 @@ const joinOperation = (kit: Kit, deps: JoinDeps) =>
     .use(createMetricsRoute({ kit, metrics: deps.metrics }));
 
 /**
- * The routes that the panel calls, for its typed client. One type of all of them would be too deep for the compiler, so each group has its
- * own; what API clients call is not part of it.
+ * The routes that the panel calls, for its typed client. One type of all of them would be too deep
+ * for the compiler, so each group has its own; what API clients call is not part of it.
  */
 export type Routes = {
   '~Routes': ReturnType<typeof joinAccounts>['~Routes'] &

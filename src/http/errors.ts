@@ -133,7 +133,10 @@ export function errorResponse(error: AppError, envelope: ErrorEnvelope, requestI
   return Response.json(body, { status: statusOf(error), headers });
 }
 
-/** Forms show a fault at its field, so a field that is named otherwise in `/v1` is among the details here. */
+/**
+ * Forms show a fault at its field, so a field that is named otherwise in `/v1` is among the details
+ * here.
+ */
 function describeDetails({ details, param }: AppError): { details?: unknown } {
   if (param === undefined || (details !== undefined && !isObject(details))) {
     return details === undefined ? {} : { details: publishDetails(details) };
@@ -152,7 +155,10 @@ const publishDetails = (details: unknown): unknown =>
       )
     : details;
 
-/** Writes a failure down with its cause: what is our fault as an error, what may be a neighbour's as a warning. */
+/**
+ * Writes a failure down with its cause: what is our fault as an error, what may be a neighbour's as
+ * a warning.
+ */
 export function logFailure(log: Logger, error: AppError): void {
   const fields = { code: error.code, err: error.cause ?? error };
   if (error.kind === 'internal') log.error(fields, 'request failed unexpectedly');

@@ -1,7 +1,7 @@
 /**
- * Owns: routes, access of each route, HTTP statuses, codes and envelopes, cookies, headers, the listener, the panel's files.
- * May touch: the rooms' public functions. Never touches: the database, plugins' code, outbound requests; it decides nothing about
- * money, tasks or accounts.
+ * Owns: routes, access of each route, HTTP statuses, codes and envelopes, cookies, headers, the
+ * listener, the panel's files. May touch: the rooms' public functions. Never touches: the database,
+ * plugins' code, outbound requests; it decides nothing about money, tasks or accounts.
  */
 export { createHttpApp, type HttpApp, type HttpDeps, type Routes } from './app.ts';
 export { NotReady } from './operator/health.ts';

@@ -3,14 +3,17 @@ export type ConcurrencySlot = { name: string; most: number };
 
 /** Counts on this node who is at something at the same time. */
 export type ConcurrencyLimit<P extends ConcurrencySlot> = {
-  /** Takes all of `places` and gives a function that gives them back, once; or names the first that is full, and takes none. */
+  /**
+   * Takes all of `places` and gives a function that gives them back, once; or names the first that
+   * is full, and takes none.
+   */
   take(places: readonly P[]): { full: P } | { full?: undefined; leave: () => void };
   size(): number;
 };
 
 /**
- * What `open` gives, while a place is held: until the body has ended where that is a stream, whose end `open` must tell by its argument, else until it is
- * there.
+ * What `open` gives, while a place is held: until the body has ended where that is a stream, whose
+ * end `open` must tell by its argument, else until it is there.
  */
 export async function holdSlotUntilSent<T extends { body: unknown }>(
   leave: () => void,

@@ -11,7 +11,10 @@ export const hmacSha256Base64Url = (key: Uint8Array | string, data: string): str
 export const hmacSha256Base64 = (key: Uint8Array, data: string): string =>
   createHmac('sha256', key).update(data).digest('base64');
 
-/** A 32-byte key for one purpose. `purpose` carries a version (`access.v1`), so that keys never serve two ends. */
+/**
+ * A 32-byte key for one purpose. `purpose` carries a version (`access.v1`), so that keys never
+ * serve two ends.
+ */
 export const deriveKey = (secret: string, purpose: string): Uint8Array =>
   createHmac('sha256', secret).update(`taskgate:${purpose}`).digest();
 
@@ -29,7 +32,10 @@ export interface SecretBox {
   open(sealed: string): string | undefined;
 }
 
-/** `secrets[0]` encrypts; all of them decrypt, so that a rotated `CRYPTO_SECRET` keeps what is stored readable. */
+/**
+ * `secrets[0]` encrypts; all of them decrypt, so that a rotated `CRYPTO_SECRET` keeps what is
+ * stored readable.
+ */
 export function createSecretBox(secrets: readonly [string, ...string[]]): SecretBox {
   const keys = secrets.map((secret) => deriveKey(secret, 'secret-box.v1'));
   const current = keys[0] as Uint8Array;

@@ -2,7 +2,10 @@ import { isObject, parseJson } from './json.ts';
 
 /** Shorter derived values could be ordinary words. */
 const SHORTEST = 8;
-/** Between dots, and under names that say nothing: a word must be long and mixed to be taken for a credential. */
+/**
+ * Between dots, and under names that say nothing: a word must be long and mixed to be taken for a
+ * credential.
+ */
 const SHORTEST_UNNAMED = 16;
 const LONGEST = 8192;
 const LONGEST_ADDRESS = 64 * 1024;
@@ -38,10 +41,11 @@ const isMixed = (value: string): boolean =>
   value.length >= SHORTEST_UNNAMED && !/\s/.test(value) && /\d/.test(value) && /[A-Za-z]/.test(value);
 
 /**
- * A channel's key and what plugins commonly make of it: the parts of `AK|SK`, and each of them in Base64, hexadecimal and the form of HTTP's
- * Basic. Of a service account's JSON its secret members. Parts have at least 8 characters, those between dots 16.
- * Hosts, regions and the header of a JWT are no secrets. `certain`: only parts of 16 characters or
- * more that hold letters and digits, and no key of fewer than 8 characters.
+ * A channel's key and what plugins commonly make of it: the parts of `AK|SK`, and each of them in
+ * Base64, hexadecimal and the form of HTTP's Basic. Of a service account's JSON its secret members.
+ * Parts have at least 8 characters, those between dots 16. Hosts, regions and the header of a JWT
+ * are no secrets. `certain`: only parts of 16 characters or more that hold letters and digits, and
+ * no key of fewer than 8 characters.
  */
 export function secretsOfKey(key: string, { certain = false }: Choice = {}): string[] {
   const parts = partsOf(key)
@@ -88,7 +92,8 @@ function encodingsOf(value: string): string[] {
 /**
  * What a plugin's request carries as credentials: values of headers that are not plainly harmless,
  * of parameters of the address and of members of the body that are named like one. At most 64. A
- * value that the address names in its path is none. `certain`: only headers whose names leave no doubt.
+ * value that the address names in its path is none. `certain`: only headers whose names leave no
+ * doubt.
  */
 export function secretsOfRequest(described: unknown, { certain = false }: Choice = {}): string[] {
   if (!isObject(described)) return [];

@@ -1,6 +1,6 @@
 /**
- * What went wrong, in the product's own terms. A room never speaks of HTTP statuses: it names a kind, and
- * `http/errors.ts` alone maps kinds to statuses.
+ * What went wrong, in the product's own terms. A room never speaks of HTTP statuses: it names a
+ * kind, and `http/errors.ts` alone maps kinds to statuses.
  */
 export type ErrorKind =
   | 'invalid' // the request itself is wrong
@@ -62,8 +62,9 @@ export class AppError extends Error {
 type Catalogue = Record<string, readonly [kind: ErrorKind, message: string]>;
 
 /**
- * Declares a room's errors once: `const authErrors = defineErrors('auth', { invalid_credentials: ['unauthenticated',
- * 'The user name or the password is wrong.'] })`, then `throw authErrors.invalid_credentials()`.
+ * Declares a room's errors once: `const authErrors = defineErrors('auth', { invalid_credentials:
+ * ['unauthenticated', 'The user name or the password is wrong.'] })`, then `throw
+ * authErrors.invalid_credentials()`.
  */
 export function defineErrors<C extends Catalogue>(
   room: string,

@@ -8,15 +8,19 @@ export interface FairLimiter {
   stats(): { running: number; waiting: number };
 }
 
-/** An owner who came within this many ms is expected to come again: half of the slots are kept from all others for them. */
+/**
+ * An owner who came within this many ms is expected to come again: half of the slots are kept from
+ * all others for them.
+ */
 const EXPECTED_MS = 1_000;
 
 type LimiterOptions = { slots: number; holdMs: number; clock: Pick<Clock, 'monotonicMs'> };
 
 /**
- * `slots` works at once. While others wait, or came within the last second, nobody gets more than half of them: what has begun cannot
- * be put aside for them. A lone owner gets all. A work that takes longer than `holdMs` goes on without its slot, so that slow ones keep
- * nobody else from beginning.
+ * `slots` works at once. While others wait, or came within the last second, nobody gets more than
+ * half of them: what has begun cannot be put aside for them. A lone owner gets all. A work that
+ * takes longer than `holdMs` goes on without its slot, so that slow ones keep nobody else from
+ * beginning.
  */
 export function createFairLimiter({ slots, holdMs, clock }: LimiterOptions): FairLimiter {
   type Waiting = Queued & { start: () => void };
@@ -36,7 +40,10 @@ export function createFairLimiter({ slots, holdMs, clock }: LimiterOptions): Fai
     else held.delete(owner);
   }
 
-  /** The owner who came last, and the last one before who was another: whoever asks, one of the two is not them. */
+  /**
+   * The owner who came last, and the last one before who was another: whoever asks, one of the two
+   * is not them.
+   */
   let latest = { owner: '', at: Number.NEGATIVE_INFINITY };
   let other = latest;
 

@@ -1,10 +1,14 @@
-/** Who waits: work is shared by `owner` first, then turn by turn among an owner's `lane`s, and keeps its order within a lane. */
+/**
+ * Who waits: work is shared by `owner` first, then turn by turn among an owner's `lane`s, and keeps
+ * its order within a lane.
+ */
 export type Queued = { owner: string; lane: string };
 
 /**
- * Deficit round robin. In turns, owners take work from the front of their lanes; what it costs is paid from a credit of `quantum` a
- * round, and whoever has spent theirs waits until all others who can be served have had their turn. Time that nobody wants is free:
- * credit is never saved up, and a lone owner gets everything.
+ * Deficit round robin. In turns, owners take work from the front of their lanes; what it costs is
+ * paid from a credit of `quantum` a round, and whoever has spent theirs waits until all others who
+ * can be served have had their turn. Time that nobody wants is free: credit is never saved up, and
+ * a lone owner gets everything.
  */
 export interface FairQueue<J extends Queued> {
   readonly size: number;
@@ -16,7 +20,9 @@ export interface FairQueue<J extends Queued> {
   remove(job: J): boolean;
   /** Removes and returns all that `wanted` holds for. */
   drain(wanted?: (job: J) => boolean): J[];
-  /** Takes the next job that `place` finds a place for, and says which. `place` must change nothing. */
+  /**
+   * Takes the next job that `place` finds a place for, and says which. `place` must change nothing.
+   */
   take<P>(place: (job: J) => P | undefined): { job: J; place: P } | undefined;
   /** Takes one more job of this lane that `accept` holds for, of whichever owner's turn it is. */
   takeFromLane(lane: string, accept: (job: J) => boolean): J | undefined;
@@ -31,11 +37,17 @@ export type FairQueueOptions<J> = {
   quantum: number;
   /** What a job is expected to cost, in units of `quantum`; more than 0. */
   costOf: (job: J) => number;
-  /** Whether this owner holds their share of what is handed out: then others who wait come first, whatever their credit. */
+  /**
+   * Whether this owner holds their share of what is handed out: then others who wait come first,
+   * whatever their credit.
+   */
   hasShare: (owner: string) => boolean;
 };
 
-/** Most rounds that an owner can be in debt for: one very costly job must not keep its owner away for long. */
+/**
+ * Most rounds that an owner can be in debt for: one very costly job must not keep its owner away
+ * for long.
+ */
 const MAX_DEBT_ROUNDS = 64;
 
 type Account<J> = { credit: number; lanes: Map<string, J[]> };
@@ -43,7 +55,8 @@ type Found<J, P> = { owner: string; account: Account<J>; lane: string; job: J; p
 
 export function createFairQueue<J extends Queued>(options: FairQueueOptions<J>): FairQueue<J> {
   const { quantum, costOf, hasShare } = options;
-  // Owners in the order of their turns, and each one's lanes in theirs. Who has nobody waiting is not in it.
+  // Owners in the order of their turns, and each one's lanes in theirs. Who has nobody waiting is
+  // not in it.
   const accounts = new Map<string, Account<J>>();
   const laneSizes = new Map<string, number>();
   let size = 0;
@@ -84,7 +97,10 @@ export function createFairQueue<J extends Queued>(options: FairQueueOptions<J>):
     return undefined;
   }
 
-  /** Whose turn it is among those who have a place. Everybody of them has had a turn before anybody gets new credit. */
+  /**
+   * Whose turn it is among those who have a place. Everybody of them has had a turn before anybody
+   * gets new credit.
+   */
   function findNext<P>(place: (job: J) => P | undefined, only: (owner: string) => boolean): Found<J, P> | undefined {
     const broke: Found<J, P>[] = [];
     for (const [owner, account] of accounts) {

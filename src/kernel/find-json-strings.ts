@@ -1,6 +1,9 @@
 import { skipJsonString } from './skip-json-string.ts';
 
-/** A string of a JSON text and where it stands: `output[].id` is the member `id` of the items of `output`. */
+/**
+ * A string of a JSON text and where it stands: `output[].id` is the member `id` of the items of
+ * `output`.
+ */
 export type FoundString = { path: string; value: string };
 
 /** Finds strings at known paths of a JSON text while its bytes arrive, without parsing the rest. */

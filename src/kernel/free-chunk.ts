@@ -2,8 +2,9 @@
 const LEAST_BYTES = 16 * 1024;
 
 /**
- * Gives the memory of a chunk back at once; the chunk is empty afterwards. For bytes that only pass through: chunks of half a mebibyte would wait for
- * the garbage collector by the hundred. A chunk that shares its memory with others is left alone, and so is one that was given back before.
+ * Gives the memory of a chunk back at once; the chunk is empty afterwards. For bytes that only pass
+ * through: chunks of half a mebibyte would wait for the garbage collector by the hundred. A chunk
+ * that shares its memory with others is left alone, and so is one that was given back before.
  */
 export function freeChunk(chunk: Uint8Array): void {
   if (chunk.byteLength < LEAST_BYTES) return;

@@ -1,10 +1,14 @@
 /**
- * Characters that a reader does not see, or that change the order in which they see others: control characters, line and
- * paragraph separators, bidirectional controls (UAX #9), and invisible ones, by which two names look the same.
+ * Characters that a reader does not see, or that change the order in which they see others: control
+ * characters, line and paragraph separators, bidirectional controls (UAX #9), and invisible ones,
+ * by which two names look the same.
  */
 const HIDDEN =
   '[\\p{Cc}\\p{Zl}\\p{Zp}\\p{Bidi_Control}\\u00ad\\u034f\\u115f\\u1160\\u17b4\\u17b5\\u180e\\u200b\\u2060-\\u206f\\u3164\\ufeff\\uffa0\\ufff9-\\ufffb]';
-/** Joiners and tags have a use within Arabic, Persian and Indic words and within emoji; after ASCII they only hide. */
+/**
+ * Joiners and tags have a use within Arabic, Persian and Indic words and within emoji; after ASCII
+ * they only hide.
+ */
 const IDLE = '(^|\\p{ASCII})[\\u200c\\u200d\\u{e0000}-\\u{e007f}]+';
 
 const ANY = new RegExp(`${HIDDEN}|${IDLE}`, 'u');
@@ -28,11 +32,17 @@ export const removeHiddenCharacters = (text: string): string =>
 
 const SHORT: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
-/** The text with each of them written out, so that it stays on its line and moves nothing in a terminal: `\n`, `\u001b`. */
+/**
+ * The text with each of them written out, so that it stays on its line and moves nothing in a
+ * terminal: `\n`, `\u001b`.
+ */
 export const escapeHiddenCharacters = (text: string): string =>
   text.replace(EACH, (character) => SHORT[character] ?? escapeCharacter(character));
 
-/** The same without the C0 characters, which JSON escapes by itself: text that is JSON stays JSON of the same value. */
+/**
+ * The same without the C0 characters, which JSON escapes by itself: text that is JSON stays JSON of
+ * the same value.
+ */
 export const escapeHiddenInJson = (json: string): string =>
   json.replace(EACH, (character) => (character < ' ' ? character : escapeCharacter(character)));
 

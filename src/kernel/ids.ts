@@ -28,10 +28,16 @@ export const newTaskId = (): string => `task_${randomAlnum(32)}`;
 /** The id of a relayed request: `relay_` and 32 letters and digits. */
 export const newRelayId = (): string => `relay_${randomAlnum(32)}`;
 
-/** The id of a notice to a client: `msg_` and 27 letters and digits. No full stop: it is signed between two. */
+/**
+ * The id of a notice to a client: `msg_` and 27 letters and digits. No full stop: it is signed
+ * between two.
+ */
 export const newMessageId = (): string => `msg_${randomAlnum(27)}`;
 
-/** `value` changed by a random share of at most `fraction` in either direction; spreads what would otherwise come in waves. */
+/**
+ * `value` changed by a random share of at most `fraction` in either direction; spreads what would
+ * otherwise come in waves.
+ */
 export function jitter(value: number, fraction: number): number {
   return Math.round(value * (1 + (fraction * (randomInt(0, 2001) - 1000)) / 1000));
 }

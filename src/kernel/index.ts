@@ -1,6 +1,7 @@
 /**
- * Owns: errors, Result, clock, ids, random numbers, cryptographic primitives, JSON types, the logger's interface.
- * May touch: the standard library. Never touches: files, the network, the environment, another room.
+ * Owns: errors, Result, clock, ids, random numbers, cryptographic primitives, JSON types, the
+ * logger's interface. May touch: the standard library. Never touches: files, the network, the
+ * environment, another room.
  */
 export { applyNewest } from './apply-newest.ts';
 export { createByteBuffer } from './byte-buffer.ts';

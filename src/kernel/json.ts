@@ -2,8 +2,8 @@ export type Json = null | boolean | number | string | Json[] | { [key: string]: 
 export type JsonObject = { [key: string]: Json };
 
 /**
- * Levels of arrays and objects. Deeper JSON is no data but an attack on whoever walks it by recursion: validators, the sandbox's parser, the
- * receiver's own.
+ * Levels of arrays and objects. Deeper JSON is no data but an attack on whoever walks it by
+ * recursion: validators, the sandbox's parser, the receiver's own.
  */
 export const MAX_JSON_DEPTH = 256;
 
@@ -17,7 +17,9 @@ const CLOSING = 0x7d;
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** The parsed value, or `undefined` when the text is no JSON or nests deeper than `MAX_JSON_DEPTH`. */
+/**
+ * The parsed value, or `undefined` when the text is no JSON or nests deeper than `MAX_JSON_DEPTH`.
+ */
 export function parseJson(text: string): Json | undefined {
   if (nestsTooDeep(text)) return undefined;
   try {
@@ -27,7 +29,10 @@ export function parseJson(text: string): Json | undefined {
   }
 }
 
-/** Whether JSON text nests deeper than `MAX_JSON_DEPTH`; for text that is no JSON the answer means nothing. */
+/**
+ * Whether JSON text nests deeper than `MAX_JSON_DEPTH`; for text that is no JSON the answer means
+ * nothing.
+ */
 function nestsTooDeep(text: string): boolean {
   // So many levels need as many brackets twice.
   if (text.length <= 2 * MAX_JSON_DEPTH) return false;

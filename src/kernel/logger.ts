@@ -1,4 +1,7 @@
-/** What a room needs of a logger; `app/logger.ts` makes it with pino. Fields first, a short message second. */
+/**
+ * What a room needs of a logger; `app/logger.ts` makes it with pino. Fields first, a short message
+ * second.
+ */
 export interface Logger {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;

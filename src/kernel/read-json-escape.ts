@@ -6,13 +6,15 @@ const UNICODE_BYTES = 6;
 /** What stands for no ASCII character. */
 const NO_CHAR = -1;
 
-/** Values of the hexadecimal digits by their bytes; other bytes make a value too large for ASCII. */
+/**
+ * Values of the hexadecimal digits by their bytes; other bytes make a value too large for ASCII.
+ */
 const HEX = new Uint16Array(256).fill(0x100);
 for (const digit of '0123456789abcdefABCDEF') HEX[digit.charCodeAt(0)] = Number.parseInt(digit, 16);
 
 /**
- * Reads the escapes of a JSON string while its bytes arrive. It makes no object for an escape: a text
- * may have millions.
+ * Reads the escapes of a JSON string while its bytes arrive. It makes no object for an escape: a
+ * text may have millions.
  */
 export type JsonEscapeReader = {
   /** The escape as it stands in the text: the first `length` bytes. Good until the next `begin`. */

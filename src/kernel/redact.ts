@@ -14,9 +14,10 @@ const SLOTS = 4096;
 export type Redactor = (text: string) => string;
 
 /**
- * Replaces secrets as they are, as JSON writes them, as addresses do, on one line (a service account's key is JSON over many lines, which
- * messages quote and flatten), and cut off by the end of the text. Secrets shorter than four characters are left. A text is searched for
- * all of them at once (Wu and Manber, "A fast algorithm for multi-pattern searching", 1994).
+ * Replaces secrets as they are, as JSON writes them, as addresses do, on one line (a service
+ * account's key is JSON over many lines, which messages quote and flatten), and cut off by the end
+ * of the text. Secrets shorter than four characters are left. A text is searched for all of them at
+ * once (Wu and Manber, "A fast algorithm for multi-pattern searching", 1994).
  */
 export function createRedactor(secrets: readonly (string | undefined)[]): Redactor {
   const forms = formsOf(secrets);
@@ -99,9 +100,13 @@ function withoutCut(text: string, secret: string): string {
   return text;
 }
 
-/** A message from a plugin or a vendor made fit for a caller: without hidden characters, at most `max` code points. */
+/**
+ * A message from a plugin or a vendor made fit for a caller: without hidden characters, at most
+ * `max` code points.
+ */
 export function sanitizeMessage(text: string, max = 512): string {
-  // Of a text of megabytes no more is looked at than can be shown: a code point has two units, and some go.
+  // Of a text of megabytes no more is looked at than can be shown: a code point has two units, and
+  // some go.
   const clean = removeHiddenCharacters(text.trimStart().slice(0, 4 * max)).trim();
   const points = [...clean];
   return points.length > max ? points.slice(0, max).join('') : clean;

@@ -1,4 +1,7 @@
-/** A value, or the reason there is none. Used where a plugin or an upstream is at fault: that is data, not a throw. */
+/**
+ * A value, or the reason there is none. Used where a plugin or an upstream is at fault: that is
+ * data, not a throw.
+ */
 export type Result<T, E> = { ok: true; value: T } | { ok: false; error: E };
 
 export const ok = <T>(value: T): { ok: true; value: T } => ({ ok: true, value });

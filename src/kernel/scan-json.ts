@@ -1,13 +1,17 @@
 import { skipJsonString } from './skip-json-string.ts';
 
-/** Bounds of JSON text. `maxDepth` counts nested arrays and objects; a value is anything but the name of a member. */
+/**
+ * Bounds of JSON text. `maxDepth` counts nested arrays and objects; a value is anything but the
+ * name of a member.
+ */
 export type JsonBounds = { maxBytes: number; maxValues: number; maxDepth: number };
 
 /** Counts JSON while it arrives. */
 export type JsonScanner = {
   /**
-   * Reads the next bytes of the text and tells the first bound that it passes. After that nothing more is read, and every call tells the same
-   * bound. The counts hold for every valid beginning of the text, so a parser never makes more than it was allowed before it finds a fault.
+   * Reads the next bytes of the text and tells the first bound that it passes. After that nothing
+   * more is read, and every call tells the same bound. The counts hold for every valid beginning of
+   * the text, so a parser never makes more than it was allowed before it finds a fault.
    */
   scan(chunk: Uint8Array): keyof JsonBounds | undefined;
   /** Bytes, values and levels so far. */
@@ -31,8 +35,8 @@ KINDS[':'.charCodeAt(0)] = COLON;
 KINDS[QUOTE] = STRING;
 
 /**
- * A scanner of UTF-8 JSON in chunks of any size. It takes linear time and a fixed amount of memory. It does not check the grammar: whether the
- * text is JSON, a parser says afterwards.
+ * A scanner of UTF-8 JSON in chunks of any size. It takes linear time and a fixed amount of memory.
+ * It does not check the grammar: whether the text is JSON, a parser says afterwards.
  */
 export function createJsonScanner({ maxBytes, maxValues, maxDepth }: JsonBounds): JsonScanner {
   const counts = { bytes: 0, values: 0, depth: 0 };
@@ -91,7 +95,10 @@ export function createJsonScanner({ maxBytes, maxValues, maxDepth }: JsonBounds)
 /** Takes a scanner about two milliseconds at worst. */
 const SLICE_BYTES = 256 * 1024;
 
-/** The same bytes in slices, with time for everybody else between those of one chunk. A slice is good until the next is asked for. */
+/**
+ * The same bytes in slices, with time for everybody else between those of one chunk. A slice is
+ * good until the next is asked for.
+ */
 export async function* sliceChunks(
   chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array, void, undefined> {

@@ -1,7 +1,9 @@
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** `next`: the index behind what was skipped. `isEscaped`: the next byte of the string is escaped. */
+/**
+ * `next`: the index behind what was skipped. `isEscaped`: the next byte of the string is escaped.
+ */
 export type SkippedString = { next: number; isClosed: boolean; isEscaped: boolean };
 
 /**

@@ -1,6 +1,7 @@
 /**
- * Owns: the panel's pages in the browser. May touch: this origin's API, `contracts`, the types of `http`. Never touches:
- * server code, other origins, a token outside of memory. Built apart from the server by scripts/build-panel.ts.
+ * Owns: the panel's pages in the browser. May touch: this origin's API, `contracts`, the types of
+ * `http`. Never touches: server code, other origins, a token outside of memory. Built apart from
+ * the server by scripts/build-panel.ts.
  */
 import { MantineProvider } from '@mantine/core';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
@@ -43,7 +44,8 @@ async function start(container: HTMLElement): Promise<void> {
   });
   const queries = new QueryClient({
     defaultOptions: {
-      // A browser that believes itself offline still reaches a gateway on its own machine: whether requests arrive is seen by sending them.
+      // A browser that believes itself offline still reaches a gateway on its own machine: whether
+      // requests arrive is seen by sending them.
       mutations: { networkMode: 'always' },
       queries: {
         networkMode: 'always',
@@ -97,7 +99,10 @@ function forgetOthers(session: Session, queries: QueryClient): void {
   });
 }
 
-/** A page that the browser has kept while another was shown is as it was left, whoever has signed out or in since. */
+/**
+ * A page that the browser has kept while another was shown is as it was left, whoever has signed
+ * out or in since.
+ */
 function beginAnewWhenBack(): void {
   window.addEventListener('pageshow', ({ persisted }) => {
     if (persisted) window.location.reload();

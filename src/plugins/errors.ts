@@ -1,6 +1,9 @@
 import { defineErrors } from '../kernel/index.ts';
 
-/** `details` of each: `invalid` {errors: PluginFault[]}, `conflict` {with, kind, subject}, `in_use` {channels, inFlightCount}. */
+/**
+ * `details` of each: `invalid` {errors: PluginFault[]}, `conflict` {with, kind, subject}, `in_use`
+ * {channels, inFlightCount}.
+ */
 export const pluginErrors = defineErrors('plugins', {
   invalid: ['unprocessable', 'The plugin is not valid.'],
   conflict: ['conflict', 'The plugin is in conflict with another one.'],

@@ -25,7 +25,10 @@ export type ProtocolName = 'proto_video' | 'proto_responses';
 export type ResponsesMode = 'stream' | 'sync' | 'background';
 export type ProtocolClaim = {
   name: ProtocolName;
-  /** The name that the plugin wrote (an alias of new-api's contract, or the canonical one); `ctx.protocol` carries it. */
+  /**
+   * The name that the plugin wrote (an alias of new-api's contract, or the canonical one);
+   * `ctx.protocol` carries it.
+   */
   writtenAs: string;
   supports: ResponsesMode[];
   /** Narrowed set, or all of the plugin's models. */
@@ -58,8 +61,8 @@ export type Manifest = {
 };
 
 /**
- * One fault of a plugin. `path` is a JSON pointer into the manifest (`/routes/0/method`), `exports/NAME`, or `source`; `rule` is stable and meant
- * for programs.
+ * One fault of a plugin. `path` is a JSON pointer into the manifest (`/routes/0/method`),
+ * `exports/NAME`, or `source`; `rule` is stable and meant for programs.
  */
 export type PluginFault = {
   path: string;
@@ -88,10 +91,16 @@ export type CallOptions = {
   secrets?: readonly (string | undefined)[];
 };
 
-/** Where a serving plugin comes from, the lowest first: a higher layer's plugin serves in place of a lower one's of the same key. */
+/**
+ * Where a serving plugin comes from, the lowest first: a higher layer's plugin serves in place of a
+ * lower one's of the same key.
+ */
 export type Layer = 'factory' | 'database' | 'development';
 
-/** One finished call of a hook as a developer sees it. No text in it holds a secret that the call was given. */
+/**
+ * One finished call of a hook as a developer sees it. No text in it holds a secret that the call
+ * was given.
+ */
 export type HookCall = {
   key: string;
   version: string;
@@ -100,7 +109,9 @@ export type HookCall = {
   args: Json[];
   outcome: { ok: true; value: Json | undefined } | { ok: false; kind: HookFailure['kind']; message: string };
   console: string[];
-  /** From the call to its answer, in milliseconds; the first call of a source includes loading it. */
+  /**
+   * From the call to its answer, in milliseconds; the first call of a source includes loading it.
+   */
   ms: number;
 };
 
@@ -116,7 +127,10 @@ export interface LoadedPlugin {
   call(hook: string, args: readonly unknown[], options: CallOptions): Promise<Result<Json | undefined, HookFailure>>;
   /** True while the plugin takes no new submissions because it was killed too often. */
   suspended(): boolean;
-  /** The same plugin for trying: what has to be killed there does not suspend it, and its calls are told to nobody. */
+  /**
+   * The same plugin for trying: what has to be killed there does not suspend it, and its calls are
+   * told to nobody.
+   */
   onTrial(): LoadedPlugin;
 }
 
@@ -135,7 +149,10 @@ export interface Generation {
   byChannelType(type: number): LoadedPlugin | undefined;
   /** The plugin that claims `model` on a protocol, with its claim. */
   protocolOwner(protocol: ProtocolName, model: string): { plugin: LoadedPlugin; claim: ProtocolClaim } | undefined;
-  /** `path` as it stands in the URL: percent-encoded, trailing slash significant. `undefined`: no plugin's path. */
+  /**
+   * `path` as it stands in the URL: percent-encoded, trailing slash significant. `undefined`: no
+   * plugin's path.
+   */
   matchRoute(method: string, path: string): RouteMatch | undefined;
 }
 

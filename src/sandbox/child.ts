@@ -1,6 +1,7 @@
 /**
- * The other side of the sandbox: what a child process runs. Loads the guest's engine and nothing else of the product, so that a
- * child stays small; `main.ts` imports this file before anything else of the gateway.
+ * The other side of the sandbox: what a child process runs. Loads the guest's engine and nothing
+ * else of the product, so that a child stays small; `main.ts` imports this file before anything
+ * else of the gateway.
  */
 import { readSync, writeSync } from 'node:fs';
 import { confineProcess } from './child/confine-process.ts';
@@ -20,13 +21,16 @@ import {
 /** The channel to the parent, the only descriptor that is not /dev/null. */
 const CHANNEL = 3;
 const READ_BYTES = 65_536;
-/** Calls that came together are made until this many ms have passed or their results are so long: those made shall not wait for a slow one. */
+/**
+ * Calls that came together are made until this many ms have passed or their results are so long:
+ * those made shall not wait for a slow one.
+ */
 const TOGETHER_MS = 5;
 const TOGETHER_LENGTH = 65_536;
 
 /**
- * Serves hook calls from the channel, one at a time, until it closes. Reads and writes block: the process has nothing else to
- * do, and a turn of the event loop would cost more than a call.
+ * Serves hook calls from the channel, one at a time, until it closes. Reads and writes block: the
+ * process has nothing else to do, and a turn of the event loop would cost more than a call.
  */
 export async function runSandboxChild(): Promise<never> {
   const fuse = confineProcess();
@@ -48,7 +52,8 @@ export async function runSandboxChild(): Promise<never> {
         continue;
       }
       const startedAt = monotonicMs();
-      // Should the parent die meanwhile, or hang, nobody else would end a guest that no deadline stops.
+      // Should the parent die meanwhile, or hang, nobody else would end a guest that no deadline
+      // stops.
       fuse(Math.ceil(request.budgetMs / 1000) + 2);
       const split = request.sourceLength ?? 0;
       const source = request.sourceLength === undefined ? undefined : frame.body.slice(0, split);
@@ -93,7 +98,10 @@ async function runEach(
   return each.length > 0 ? { reply: { console: [], each }, body } : { reply: { console: [], needsSource: true }, body };
 }
 
-/** The first guest of a process takes ten times as long as the next, while the engine is compiled: not at a caller's expense. */
+/**
+ * The first guest of a process takes ten times as long as the next, while the engine is compiled:
+ * not at a caller's expense.
+ */
 async function warmUp(guests: GuestCache): Promise<void> {
   const limits = { maxResultBytes: 64, consoleBytes: 64, memoryBytes: 0, budgetMs: 60_000, nowMs: 0 };
   const request: HookRequest = { id: 0, sourceHash: '', path: ['warm'], ...limits };

@@ -15,7 +15,8 @@ type Pool = {
 };
 
 /**
- * The process for a job: an idle one, or for quick calls one that runs the same plugin; a call never stands behind another plugin's.
+ * The process for a job: an idle one, or for quick calls one that runs the same plugin; a call
+ * never stands behind another plugin's.
  */
 export function chooseWorker(job: Job, pool: Pool): Worker | undefined {
   const { workers, limits, estimates, isOnlyPlugin, nowMs } = pool;
@@ -37,7 +38,10 @@ export function chooseWorker(job: Job, pool: Pool): Worker | undefined {
   return isOnlyPlugin && limits.processes > 1 && estimates.isQuick(job) ? ahead : undefined;
 }
 
-/** Whether any process may take a call at all: asked first, since looking for one costs a look at every owner who waits. */
+/**
+ * Whether any process may take a call at all: asked first, since looking for one costs a look at
+ * every owner who waits.
+ */
 export const hasFreeSlot = ({
   workers,
   isOnlyPlugin,
@@ -48,8 +52,8 @@ export const hasFreeSlot = ({
   );
 
 /**
- * Calls that have begun cannot be put aside for others: so no plugin and no owner gets the last process, but for a call that is not
- * known to be slow, of a plugin or an owner that holds none.
+ * Calls that have begun cannot be put aside for others: so no plugin and no owner gets the last
+ * process, but for a call that is not known to be slow, of a plugin or an owner that holds none.
  */
 export function canUseIdleWorker(
   job: Job,

@@ -1,7 +1,10 @@
 import { type Clock, SYSTEM_OWNER } from '../kernel/index.ts';
 import type { KillCount, SandboxLimits } from './types.ts';
 
-/** A plugin is suspended for everybody only when kills of so many owners show that it is not one caller's doing. */
+/**
+ * A plugin is suspended for everybody only when kills of so many owners show that it is not one
+ * caller's doing.
+ */
 const OWNERS_TO_SUSPEND = 3;
 /** Plugins and owners that are remembered at most; the longest unchanged are forgotten first. */
 const MAX_REMEMBERED = 30_000;
@@ -9,18 +12,25 @@ const MAX_REMEMBERED = 30_000;
 const MAX_COUNTED = 1_000;
 const OTHERS = 'other';
 
-/** What a kill leads to: nothing yet, the plugin is refused to this owner for a while, or to everybody. */
+/**
+ * What a kill leads to: nothing yet, the plugin is refused to this owner for a while, or to
+ * everybody.
+ */
 export type KillVerdict = 'none' | 'owner_refused' | 'plugin_suspended';
 
 /**
- * Books kills on plugin and owner, in the memory of this process. After `killsToSuspend` kills within `killWindowMs` the plugin is
- * refused to their one owner; it is suspended for everybody when as many come from three owners or more, or from `system` alone.
+ * Books kills on plugin and owner, in the memory of this process. After `killsToSuspend` kills
+ * within `killWindowMs` the plugin is refused to their one owner; it is suspended for everybody
+ * when as many come from three owners or more, or from `system` alone.
  */
 export interface KillCounter {
   record(plugin: string, owner: string): KillVerdict;
   /** Milliseconds until the plugin is taken again; 0 when it is. */
   suspendedMs(plugin: string): number;
-  /** Milliseconds until this owner may use the plugin again; 0 when they may. Says nothing about a suspension. */
+  /**
+   * Milliseconds until this owner may use the plugin again; 0 when they may. Says nothing about a
+   * suspension.
+   */
   refusedMs(plugin: string, owner: string): number;
   /** True when a call of this owner had to be killed within the window. */
   hasKilled(plugin: string, owner: string): boolean;
@@ -31,7 +41,10 @@ export interface KillCounter {
   size(): number;
 }
 
-/** `all`: when each kill within the window was; `sinceRefusal`: how many came after the owner was last refused the plugin. */
+/**
+ * `all`: when each kill within the window was; `sinceRefusal`: how many came after the owner was
+ * last refused the plugin.
+ */
 type OwnerKills = { all: number[]; sinceRefusal: number };
 type Limits = Pick<SandboxLimits, 'killsToSuspend' | 'killWindowMs' | 'suspendMs'>;
 

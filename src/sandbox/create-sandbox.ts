@@ -31,7 +31,10 @@ const CLOSED: PoolFailure = { kind: 'closed', message: 'the gateway is stopping'
 /** The inspection's answer holds names and `meta`; it is parsed here, on the gateway's thread. */
 export const MAX_INSPECT_BYTES = 256 * 1024;
 
-/** Starts the first child at once. Every failure of a plugin is a returned `SandboxFailure`; nothing here throws. */
+/**
+ * Starts the first child at once. Every failure of a plugin is a returned `SandboxFailure`; nothing
+ * here throws.
+ */
 export function createSandbox({ limits, command, clock, logger }: SandboxOptions): Sandbox {
   const kills = createKillCounter(limits, clock);
   let calls = 0;
@@ -43,7 +46,8 @@ export function createSandbox({ limits, command, clock, logger }: SandboxOptions
     clock,
     logger,
     onKill(job) {
-      // An inspection is an administrator's trial of new source: the version that serves does not pay for it.
+      // An inspection is an administrator's trial of new source: the version that serves does not
+      // pay for it.
       if (job.request.path === undefined) return;
       const { lane: key, owner } = job;
       const verdict = kills.record(key, owner);

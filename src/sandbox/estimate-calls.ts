@@ -2,7 +2,10 @@ import type { Job } from './pool-types.ts';
 
 /** A call that takes less is quick: others may be sent with it or behind it. */
 export const QUICK_MS = 5;
-/** After a call that took long its owner's calls of that plugin count as slow until their average is below this. */
+/**
+ * After a call that took long its owner's calls of that plugin count as slow until their average is
+ * below this.
+ */
 const SLOW_AVERAGE_MS = 50;
 /** Weight of the newest call in the average. */
 const NEWEST = 0.25;
@@ -12,7 +15,10 @@ const MAX_REMEMBERED = 100_000;
 
 type Pair = Pick<Job, 'owner' | 'lane'>;
 
-/** How long calls take, by plugin and owner: one owner's slow calls do not make those of others slow. */
+/**
+ * How long calls take, by plugin and owner: one owner's slow calls do not make those of others
+ * slow.
+ */
 export interface CallEstimates {
   record(pair: Pair, ms: number): void;
   /** Milliseconds; more than 0. */

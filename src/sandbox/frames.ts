@@ -1,15 +1,17 @@
 import type { SandboxFailure } from './types.ts';
 
 /**
- * One message on the channel between parent and child: two unsigned 32-bit little-endian lengths, then `head` (JSON) and
- * `body` (text: plugin source, arguments or result, already JSON where it is data).
+ * One message on the channel between parent and child: two unsigned 32-bit little-endian lengths,
+ * then `head` (JSON) and `body` (text: plugin source, arguments or result, already JSON where it is
+ * data).
  */
 export type Frame = { head: string; body: string };
 
 /**
- * Parent to child. The body is the module's source (its first `sourceLength` UTF-16 units, where the child may not have it)
- * and the arguments as a JSON array. Without `path` the module is inspected. With `lengths` the body holds the arguments of so many
- * calls, each of that many UTF-16 units.
+ * Parent to child. The body is the module's source (its first `sourceLength` UTF-16 units, where
+ * the child may not have it) and the arguments as a JSON array. Without `path` the module is
+ * inspected. With `lengths` the body holds the arguments of so many calls, each of that many UTF-16
+ * units.
  */
 export type HookRequest = {
   id: number;
@@ -20,7 +22,10 @@ export type HookRequest = {
   maxResultBytes: number;
   consoleBytes: number;
   memoryBytes: number;
-  /** Milliseconds that loading and calling may take together, from the moment the child takes the request up. */
+  /**
+   * Milliseconds that loading and calling may take together, from the moment the child takes the
+   * request up.
+   */
   budgetMs: number;
   nowMs: number;
   unixNow?: number;
@@ -61,7 +66,10 @@ export function encodeFrame(head: string, body: string): Buffer {
 
 /** Puts frames together from the pieces a stream delivers. */
 export interface FrameReader {
-  /** Takes a piece and returns the frames that are complete now. The piece must not change afterwards. */
+  /**
+   * Takes a piece and returns the frames that are complete now. The piece must not change
+   * afterwards.
+   */
   push(piece: Uint8Array): Frame[];
 }
 
@@ -74,7 +82,8 @@ export function createFrameReader(): FrameReader {
       pieces.push(Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength));
       have += piece.byteLength;
       const frames: Frame[] = [];
-      // Pieces are joined only when the frame that they begin is complete, so that a long one is copied once.
+      // Pieces are joined only when the frame that they begin is complete, so that a long one is
+      // copied once.
       if (have < need) return frames;
       const data = pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces);
       let at = 0;

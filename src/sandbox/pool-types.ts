@@ -15,7 +15,9 @@ export type Job = {
   args: string;
   alreadyAdmitted: boolean;
   attempts: number;
-  /** Of calls that were sent together one ended the process: each is sent by itself, to see which. */
+  /**
+   * Of calls that were sent together one ended the process: each is sent by itself, to see which.
+   */
   alone?: true;
   queuedAt: number;
   onStart(): void;

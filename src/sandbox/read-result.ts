@@ -12,7 +12,10 @@ const SLICE = 256 * 1024;
 /** Why a result was refused. */
 type Refused = { kind: 'codec' | 'too_large'; message: string };
 
-/** Parses the result of a hook, which must not be longer than `MAX_RESULT_BYTES`. Its values are counted before, in slices. */
+/**
+ * Parses the result of a hook, which must not be longer than `MAX_RESULT_BYTES`. Its values are
+ * counted before, in slices.
+ */
 export async function readResult(body: string, hook: string): Promise<Result<Json | undefined, Refused>> {
   if (body === '') return ok(undefined);
   if (body.length > SHORT && (await hasTooManyValues(body))) {

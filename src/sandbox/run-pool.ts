@@ -7,8 +7,9 @@ import { spawnChild } from './spawn-child.ts';
 import type { SandboxLimits } from './types.ts';
 
 /**
- * What a child's process needs beside the guest's memory (the runtime, the engine, copies of arguments and results): at the
- * most, and as each one's share of what all may hold together. Together they may hold one guest at its limit.
+ * What a child's process needs beside the guest's memory (the runtime, the engine, copies of
+ * arguments and results): at the most, and as each one's share of what all may hold together.
+ * Together they may hold one guest at its limit.
  */
 const CHILD_OVERHEAD_BYTES = 128 * 1024 * 1024;
 const CHILD_SHARE_BYTES = 80 * 1024 * 1024;
@@ -20,12 +21,18 @@ const GROW_AFTER_MS = 10;
 const SLOW_MS = 50;
 /** A process beyond the first ends after being idle this long, in ms. */
 const IDLE_STOP_MS = 60_000;
-/** A child that does not come up within this many ms is started anew. It takes 0.2 s, and ten times that on a machine with much else to do. */
+/**
+ * A child that does not come up within this many ms is started anew. It takes 0.2 s, and ten times
+ * that on a machine with much else to do.
+ */
 const BOOT_TIMEOUT_MS = 30_000;
 const MAX_RESTART_DELAY_MS = 2_000;
 /** Milliseconds of calls that an owner may have in a row while others wait. */
 const QUANTUM_MS = 5;
-/** Waiting calls of one hook that are sent with one message while they are quick, and the length of their arguments together. */
+/**
+ * Waiting calls of one hook that are sent with one message while they are quick, and the length of
+ * their arguments together.
+ */
 const MAX_TOGETHER = 32;
 const MAX_TOGETHER_LENGTH = 64 * 1024;
 /** A call is sent again after its process died without our doing, once. */
@@ -153,7 +160,10 @@ export function createPool({ limits, command, clock, logger, onKill, runsAlone }
 
   const findWorker = (job: Job): Worker | undefined => chooseWorker(job, placing());
 
-  /** The waiting calls that may go with `job`: of the same hook and quick, as many as are short together. */
+  /**
+   * The waiting calls that may go with `job`: of the same hook and quick, as many as are short
+   * together.
+   */
   function takeAlike(job: Job): Job[] {
     const { lane, module, request } = job;
     const maySendWithOthers = (one: Job): boolean => !one.alone && estimates.isQuick(one) && !runsAlone(one);

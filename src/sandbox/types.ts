@@ -1,9 +1,15 @@
 import type { Json, Result, WatchCache } from '../kernel/index.ts';
 
-/** One version of a plugin. `sourceHash` (SHA-256, hex) is its identity: the same source is loaded once a process. */
+/**
+ * One version of a plugin. `sourceHash` (SHA-256, hex) is its identity: the same source is loaded
+ * once a process.
+ */
 export type SandboxModule = { key: string; version: string; source: string; sourceHash: string };
 
-/** What a module exports, found by looking at the evaluated module, not at its text. Members to a depth of three. */
+/**
+ * What a module exports, found by looking at the evaluated module, not at its text. Members to a
+ * depth of three.
+ */
 export type ExportShape = {
   type: 'function' | 'async_function' | 'generator' | 'class' | 'object' | 'array' | 'other';
   members?: Record<string, ExportShape>;
@@ -36,20 +42,29 @@ export type SandboxFailure = {
 };
 
 export type HookCall = {
-  /** On whose behalf: `userOwner` and the like of `kernel`. The pool is shared by owner, and kills are counted against one. */
+  /**
+   * On whose behalf: `userOwner` and the like of `kernel`. The pool is shared by owner, and kills
+   * are counted against one.
+   */
   owner: string;
   /**
-   * Part of work that was let in and has left traces elsewhere (a vendor has taken the job): made although the plugin is suspended or
-   * refused to its owner by now.
+   * Part of work that was let in and has left traces elsewhere (a vendor has taken the job): made
+   * although the plugin is suspended or refused to its owner by now.
    */
   alreadyAdmitted?: boolean;
-  /** The export and its members: `['parseTaskResult']`, `['protocols', 'proto_video', 'render']`. Own properties only. */
+  /**
+   * The export and its members: `['parseTaskResult']`, `['protocols', 'proto_video', 'render']`.
+   * Own properties only.
+   */
   path: readonly string[];
   /** Copied as JSON; `undefined` at the end is left out. */
   args: readonly unknown[];
   maxArgsBytes: number;
   maxResultBytes: number;
-  /** Longest wait for a slot, in ms; without it a call waits until `signal` is aborted. One that was sent with others has its slot. */
+  /**
+   * Longest wait for a slot, in ms; without it a call waits until `signal` is aborted. One that was
+   * sent with others has its slot.
+   */
   admissionTimeoutMs?: number;
   signal?: AbortSignal;
   /** Freezes `utils.unixNow`, `Date` and the random seed (fixtures). */
@@ -78,7 +93,10 @@ export type KillCount = { plugin: string; owner: 'system' | 'user'; kills: numbe
 
 /** Runs plugin code in child processes. Knows no task, user or URL. */
 export interface Sandbox {
-  /** Loads a module in a process and tells what it exports. A kill on the way is counted against nobody. */
+  /**
+   * Loads a module in a process and tells what it exports. A kill on the way is counted against
+   * nobody.
+   */
   inspect(module: SandboxModule, owner: string): Promise<Result<ModuleInfo, SandboxFailure>>;
   call(module: SandboxModule, call: HookCall): Promise<Result<HookOutcome, SandboxFailure>>;
   /** Forgets a module in every process (its generation has ended). */
@@ -105,7 +123,10 @@ export type SandboxLimits = {
   sourceBytes: number;
   consoleBytes: number;
   callsPerPlugin: number;
-  /** Kills within `killWindowMs` that refuse a plugin to their owner, or suspend it for everybody, for `suspendMs`. */
+  /**
+   * Kills within `killWindowMs` that refuse a plugin to their owner, or suspend it for everybody,
+   * for `suspendMs`.
+   */
   killsToSuspend: number;
   killWindowMs: number;
   suspendMs: number;

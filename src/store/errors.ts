@@ -18,7 +18,10 @@ export const storeErrors = defineErrors('store', {
 
 type Advice = readonly (readonly [prefix: string, message: string])[];
 
-/** What a person can do about trouble, by the start of SQLite's result code; without an entry the general message serves. */
+/**
+ * What a person can do about trouble, by the start of SQLite's result code; without an entry the
+ * general message serves.
+ */
 const SQLITE_ADVICE: Advice = [
   ['SQLITE_FULL', 'The disk that holds the data directory is full. Free some space; the gateway goes on by itself.'],
   [
@@ -43,14 +46,21 @@ const POSTGRES_ADVICE: Advice = [
   ['53300', 'PostgreSQL has no connection left. Raise max_connections or run fewer nodes.'],
 ];
 
-/** SQLite's codes for faults of the statement or its data; every other code is trouble with the file or the machine. */
+/**
+ * SQLite's codes for faults of the statement or its data; every other code is trouble with the file
+ * or the machine.
+ */
 const SQLITE_OUR_FAULT = /^SQLITE_(CONSTRAINT|ERROR|MISMATCH|RANGE|MISUSE|TOOBIG)/;
-/** SQLSTATE classes of the same meaning: data exception, integrity, syntax or unknown name, aborted transaction. */
+/**
+ * SQLSTATE classes of the same meaning: data exception, integrity, syntax or unknown name, aborted
+ * transaction.
+ */
 const POSTGRES_OUR_FAULT = /^(22|23|25P02|42)/;
 
 /**
- * The store's error for what a driver threw; anything else passes unchanged. Its message never holds SQL or data, and the cause
- * is cut down to codes and names, since drivers put statements, parameters and row values into their own messages.
+ * The store's error for what a driver threw; anything else passes unchanged. Its message never
+ * holds SQL or data, and the cause is cut down to codes and names, since drivers put statements,
+ * parameters and row values into their own messages.
  */
 export function toStoreError(thrown: unknown): unknown {
   const error = driverError(thrown);
@@ -83,13 +93,19 @@ function translate(code: string, names: string[], ourFault: RegExp, advice: Advi
   return storeErrors.unavailable({ cause, retryAfterSeconds: 5, ...(message === undefined ? {} : { message }) });
 }
 
-/** PostgreSQL gave up on a transaction that may succeed when it is run again: serialization failure or deadlock. */
+/**
+ * PostgreSQL gave up on a transaction that may succeed when it is run again: serialization failure
+ * or deadlock.
+ */
 export function isRetryable(thrown: unknown): boolean {
   const state = textField(driverError(thrown), 'errno');
   return state === '40001' || state === '40P01';
 }
 
-/** drizzle wraps what a driver throws in an error whose message holds the statement and its parameters. */
+/**
+ * drizzle wraps what a driver throws in an error whose message holds the statement and its
+ * parameters.
+ */
 const driverError = (thrown: unknown): unknown => (thrown instanceof DrizzleQueryError ? thrown.cause : thrown);
 
 function textField(error: unknown, field: string): string {

@@ -14,19 +14,26 @@ export type StoreOptions = {
   /** `postgres://…`, or empty for SQLite in `dataDir`. */
   databaseUrl: string;
   dataDir: string;
-  /** SQLite only: FULL survives a power cut with every commit, NORMAL may lose the last ones (never the database). */
+  /**
+   * SQLite only: FULL survives a power cut with every commit, NORMAL may lose the last ones (never
+   * the database).
+   */
   synchronous: 'FULL' | 'NORMAL';
   clock: Clock;
   logger: Logger;
-  /** SQLite only: take the data directory for this process alone, as the serving gateway does. Commands beside it do not. */
+  /**
+   * SQLite only: take the data directory for this process alone, as the serving gateway does.
+   * Commands beside it do not.
+   */
   exclusive?: boolean;
   /** Bring the database up to date first (the default). `false`: refuse one that is not. */
   migrate?: boolean;
 };
 
 /**
- * Opens the database, migrated. Throws `store.unavailable` when it cannot be reached or written, `store.in_use` when another
- * gateway has the data directory, `store.schema_newer`, `store.schema_outdated` (with `migrate: false`), `store.migration_refused`.
+ * Opens the database, migrated. Throws `store.unavailable` when it cannot be reached or written,
+ * `store.in_use` when another gateway has the data directory, `store.schema_newer`,
+ * `store.schema_outdated` (with `migrate: false`), `store.migration_refused`.
  */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const dialect = options.databaseUrl === '' ? 'sqlite' : 'postgres';
@@ -47,8 +54,9 @@ export async function openStore(options: StoreOptions): Promise<Store> {
 }
 
 /**
- * Brings the database up to date and gives the names of the migrations that it ran, or with `dryRun` those that it would run. A
- * SQLite database that a gateway is serving is refused. Errors as `openStore`, with `dryRun` too.
+ * Brings the database up to date and gives the names of the migrations that it ran, or with
+ * `dryRun` those that it would run. A SQLite database that a gateway is serving is refused. Errors
+ * as `openStore`, with `dryRun` too.
  */
 export async function migrateStore(options: StoreOptions & { dryRun?: boolean }): Promise<string[]> {
   if (options.dryRun) {
@@ -95,7 +103,10 @@ async function requireCurrent(options: StoreOptions): Promise<void> {
   }
 }
 
-/** The repositories of `driver.root`, with a transaction around each method that takes several statements. */
+/**
+ * The repositories of `driver.root`, with a transaction around each method that takes several
+ * statements.
+ */
 function assemble(dialect: Store['dialect'], driver: Driver): Store {
   const transaction: Store['transaction'] = async (work) => {
     try {

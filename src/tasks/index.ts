@@ -1,6 +1,7 @@
 /**
- * Owns: the task state machine: submission, leases, polling, artifacts, what clients see of a task. May touch: plugins, channels,
- * billing, the store, upstream. Never touches: HTTP requests and cookies, sessions. A task ends in `finish-task.ts` and nowhere else.
+ * Owns: the task state machine: submission, leases, polling, artifacts, what clients see of a task.
+ * May touch: plugins, channels, billing, the store, upstream. Never touches: HTTP requests and
+ * cookies, sessions. A task ends in `finish-task.ts` and nowhere else.
  */
 
 export type { LinkLimits } from './artifacts/limit-links.ts';

@@ -41,9 +41,10 @@ import { type ChannelTrial, tryChannel } from './vendor/try-channel.ts';
 import { createWebhooks, type Webhooks } from './webhooks/webhooks.ts';
 
 /**
- * Submissions that are prepared or recorded at once: the fewer, the less somebody waits who has just come. SQLite has one writer
- * (measured: more than four are made no faster), PostgreSQL takes as many as the pool has connections. What takes longer than a
- * database does (a slow plugin) goes on without its slot.
+ * Submissions that are prepared or recorded at once: the fewer, the less somebody waits who has
+ * just come. SQLite has one writer (measured: more than four are made no faster), PostgreSQL takes
+ * as many as the pool has connections. What takes longer than a database does (a slow plugin) goes
+ * on without its slot.
  */
 const SUBMISSION_SLOTS = { sqlite: 4, postgres: 16 } as const;
 const SUBMISSION_HOLD_MS = 100;
@@ -53,7 +54,8 @@ export type TaskDetail = { task: TaskRecord; events: TaskEventRecord[]; ledger: 
 
 export type Tasks = {
   /**
-   * Takes back what an earlier process of the same SQLite database held, ends what died half-way, and polls running tasks unless `poll` is false.
+   * Takes back what an earlier process of the same SQLite database held, ends what died half-way,
+   * and polls running tasks unless `poll` is false.
    */
   start(options?: { poll?: boolean }): Promise<void>;
   /** Stops polling and gives the leases back. */
@@ -70,7 +72,10 @@ export type Tasks = {
     body: JsonObject,
     manner: RequestOptions,
   ): Promise<SubmittedTask>;
-  /** The caller's own ended task once more, as a new one. Throws `tasks.task_running`, `tasks.request_not_kept`. */
+  /**
+   * The caller's own ended task once more, as a new one. Throws `tasks.task_running`,
+   * `tasks.request_not_kept`.
+   */
   retry(caller: Caller, requestId: string, taskId: string, manner: RequestOptions): Promise<SubmittedTask>;
   /** Every model that the caller may ask a plugin for. */
   models(caller: Caller): CallableModel[];
@@ -78,13 +83,17 @@ export type Tasks = {
   quote(caller: Caller, requestId: string, request: RequestToQuote): Promise<Quote>;
   /** `POST /v1/videos`. Throws `tasks.model_not_found` when no plugin claims the model. */
   submitVideo(caller: Caller, requestId: string, request: ClientRequest): Promise<SubmittedTask>;
-  /** The plugin's own route at a percent-encoded path; a `route` is to be released. Undefined: no plugin's path. */
+  /**
+   * The plugin's own route at a percent-encoded path; a `route` is to be released. Undefined: no
+   * plugin's path.
+   */
   openNativeRoute(method: string, path: string): OpenedNativeRoute | undefined;
   /** The caller's own task. Throws `tasks.task_not_found`, also for a task of somebody else. */
   own(userId: number, taskId: string): Promise<TaskRecord>;
   /**
-   * `GET /v1/tasks/:id/events`, until the client has `left`; of whichever task, where `anyTask` says so. Throws `tasks.task_not_found`, and
-   * `tasks.rate_limit_exceeded` where too many are observed already.
+   * `GET /v1/tasks/:id/events`, until the client has `left`; of whichever task, where `anyTask`
+   * says so. Throws `tasks.task_not_found`, and `tasks.rate_limit_exceeded` where too many are
+   * observed already.
    */
   follow(
     caller: Omit<Caller, 'group'> & { anyTask?: boolean },
@@ -92,7 +101,10 @@ export type Tasks = {
     left: AbortSignal,
     requestId: string,
   ): Promise<AsyncIterableIterator<TaskEvent, undefined>>;
-  /** The caller's own task, ended. Throws `tasks.task_not_found`, `tasks.task_finished`, `tasks.cancel_unsupported`. */
+  /**
+   * The caller's own task, ended. Throws `tasks.task_not_found`, `tasks.task_finished`,
+   * `tasks.cancel_unsupported`.
+   */
   cancel(userId: number, taskId: string): Promise<TaskRecord>;
   /** Ends everything that clients wait for here, now and from now on: the gateway stops. */
   endObservations(): void;
@@ -105,7 +117,10 @@ export type Tasks = {
   artifacts(task: TaskRecord): Promise<ArtifactList>;
   /** Throws `tasks.artifact_*`, also where too many download at once. */
   content(task: TaskRecord, artifactKey: string | null, request: ContentRequest): Promise<Content>;
-  /** The same for whoever has a link. Any trouble is `tasks.artifact_not_found`, too much of it `tasks.artifact_access_limited`. */
+  /**
+   * The same for whoever has a link. Any trouble is `tasks.artifact_not_found`, too much of it
+   * `tasks.artifact_access_limited`.
+   */
   contentByLink(link: ArtifactLink, request: ContentRequest): Promise<Content>;
   list(filter: TaskFilter, page: Page): Promise<Paged<TaskRecord>>;
   detail(taskId: string, userId: number | null): Promise<TaskDetail>;

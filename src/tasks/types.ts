@@ -20,13 +20,19 @@ export type TaskLimits = {
   pollMaxFailures: number;
   /** TASK_TIMEOUT_MINUTES: age at which the sweep ends a task; 0 or less: never. */
   taskTimeoutMinutes: number;
-  /** How long a claim of tasks to poll holds; it is renewed while a poll lives, so that only a dead or stalled process loses one. */
+  /**
+   * How long a claim of tasks to poll holds; it is renewed while a poll lives, so that only a dead
+   * or stalled process loses one.
+   */
   pollLeaseMs: number;
   /** TASK_QUERY_LIMIT: most tasks taken with one claim. */
   claimLimit: number;
   /** TASK_PLUGIN_PROTOCOL_TIMEOUT_SECONDS: longest time of one submission. */
   submitTimeoutMs: number;
-  /** TASK_PLUGIN_PROTOCOL_TICK_MILLISECONDS: time between two looks at the tasks that clients wait for. */
+  /**
+   * TASK_PLUGIN_PROTOCOL_TICK_MILLISECONDS: time between two looks at the tasks that clients wait
+   * for.
+   */
   tickMs: number;
   /** TASK_PLUGIN_PROTOCOL_TICK_JITTER_MILLISECONDS: most that is added to it. */
   tickJitterMs: number;
@@ -45,7 +51,10 @@ export type TaskDeps = TaskServices & {
   observations: ObservationLimit;
   /** Admits who downloads with an API key. */
   downloads: DownloadLimit;
-  /** Shares local work on submissions and quotes fairly among users; held by nobody while a vendor is asked. */
+  /**
+   * Shares local work on submissions and quotes fairly among users; held by nobody while a vendor
+   * is asked.
+   */
   submissions: FairLimiter;
   /** Admits repeats of an Idempotency-Key that wait for their first request. */
   repeats: RepeatLimit;
@@ -72,7 +81,10 @@ export type TaskServices = {
   onPoll: (latenessMs: number) => void;
   /** CRYPTO_SECRET and its predecessors: sign and verify artifact links. */
   cryptoSecrets: readonly [string, ...string[]];
-  /** TaskPublicAddress, else ServerAddress; without a trailing slash. Undefined: no link can be made. */
+  /**
+   * TaskPublicAddress, else ServerAddress; without a trailing slash. Undefined: no link can be
+   * made.
+   */
   publicAddress: () => string | undefined;
   /** Every address that is known to lead to this gateway. */
   ownAddresses: () => readonly string[];
@@ -86,20 +98,25 @@ export type Caller = { user: UserRecord; key: ApiKeyRecord | null; group: string
 
 /** A file of the client's multipart body. Its bytes never enter plugin code. */
 export type RequestFile = {
-  /** `request_file:<field>`, for a repeated field `request_file:<field>#<index>` from the second on. */
+  /**
+   * `request_file:<field>`, for a repeated field `request_file:<field>#<index>` from the second on.
+   */
   ref: string;
   field: string;
   filename: string;
   /** The part's own Content-Type, as sent; may be empty. */
   mimeType: string;
   size: number;
-  /** All of its bytes, from the beginning each time, until the request is released. A chunk is good until the next is asked for. */
+  /**
+   * All of its bytes, from the beginning each time, until the request is released. A chunk is good
+   * until the next is asked for.
+   */
   stream: () => AsyncIterable<Uint8Array>;
 };
 
 /**
- * Long Base64 texts of a JSON body, which stay out of memory and out of plugins. In the place of each stands a token (`fileToken`), which begins
- * with `prefix`, and which nobody can guess.
+ * Long Base64 texts of a JSON body, which stay out of memory and out of plugins. In the place of
+ * each stands a token (`fileToken`), which begins with `prefix`, and which nobody can guess.
  */
 export type ExtractedFiles = { prefix: string; files: readonly ExtractedFile[] };
 
@@ -110,7 +127,10 @@ export type ExtractedFile = {
   decodedSize: number;
   /** Ends of lines stand in it, escaped as in JSON. */
   hasLineEnds: boolean;
-  /** What stood between the quotes, from the beginning each time, until the request is released. A chunk is good until the next is asked for. */
+  /**
+   * What stood between the quotes, from the beginning each time, until the request is released. A
+   * chunk is good until the next is asked for.
+   */
   stream: () => AsyncIterable<Uint8Array>;
 };
 
@@ -137,14 +157,19 @@ export type ClientRequest = {
   signal?: AbortSignal;
   /** SHA-256 of the body as it came, in hex; of no bytes where none was taken. */
   bodySha256: string;
-  /** Lets go of the body's files; called once the submission has ended, however it did. Never throws. */
+  /**
+   * Lets go of the body's files; called once the submission has ended, however it did. Never
+   * throws.
+   */
   release: () => Promise<void>;
 };
 
 /** What the client wants, after decoding: the same for every surface. */
 export type Intent = { model: string; action: string; requestBody: Json | undefined };
 
-/** A client's own key for a submission, and the SHA-256 in hex of the request that it stands for. */
+/**
+ * A client's own key for a submission, and the SHA-256 in hex of the request that it stands for.
+ */
 export type Idempotency = { key: string; requestHash: string };
 
 export type Submission = {
@@ -161,7 +186,10 @@ export type Submission = {
   originTasks?: OriginTasks | undefined;
 };
 
-/** Earlier tasks that a submission builds on, in the order in which the decoder named them, and the one channel that made them. */
+/**
+ * Earlier tasks that a submission builds on, in the order in which the decoder named them, and the
+ * one channel that made them.
+ */
 export type OriginTasks = { tasks: readonly TaskRecord[]; channelId: number };
 
 export type CredentialContext = { auth: JsonObject; authHeader: string; apiKey?: string; authError?: string };

@@ -6,7 +6,8 @@ const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIO
 /** Headers that one request may carry (as in new-api). */
 export const MAX_HEADERS = 64;
 const MAX_HEADER_VALUE = 8192;
-// RFC 9110 5.6.2 (token) and 5.5 (field value): CR, LF, NUL and the other control characters never pass.
+// RFC 9110 5.6.2 (token) and 5.5 (field value): CR, LF, NUL and the other control characters never
+// pass.
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const FIELD_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
@@ -32,7 +33,10 @@ export const isHostHeader = (name: string): boolean => FORBIDDEN_HEADERS.has(nam
 
 export const isFieldValue = (value: string): boolean => value.length <= MAX_HEADER_VALUE && FIELD_VALUE.test(value);
 
-/** The parsed URL of a request whose URL, method and headers keep the rules; otherwise which rule was broken, without its value. */
+/**
+ * The parsed URL of a request whose URL, method and headers keep the rules; otherwise which rule
+ * was broken, without its value.
+ */
 export function checkRequest(request: UpstreamRequest): Result<URL, UpstreamFailure> {
   if (!METHODS.has(request.method)) return err(refused('The request method is not allowed.'));
   const headers = Object.entries(request.headers);
@@ -48,7 +52,8 @@ export function checkRequest(request: UpstreamRequest): Result<URL, UpstreamFail
 }
 
 function checkUrl(text: string): Result<URL, UpstreamFailure> {
-  // The parser would drop blanks around and line breaks inside; what was meant must be what is asked for.
+  // The parser would drop blanks around and line breaks inside; what was meant must be what is
+  // asked for.
   if (/[\s\p{Cc}]/u.test(text)) return err(refused('The request URL contains white space or control characters.'));
   if (text.includes('#')) return err(refused('The request URL has a fragment.'));
   const url = URL.canParse(text) ? new URL(text) : undefined;

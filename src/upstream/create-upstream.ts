@@ -11,7 +11,10 @@ import { createDeadlines } from './watch-deadlines.ts';
 import { type PreparedBody, prepareBody } from './write-body.ts';
 
 export type UpstreamOptions = {
-  /** Lifts the rule for private and loopback addresses (tests, labs); link-local, metadata and reserved ones stay closed. */
+  /**
+   * Lifts the rule for private and loopback addresses (tests, labs); link-local, metadata and
+   * reserved ones stay closed.
+   */
   allowPrivate: boolean;
   /** Canonical CIDRs whose private addresses every request may reach, by whatever name. */
   privateRanges?: readonly string[];
@@ -19,13 +22,19 @@ export type UpstreamOptions = {
   logger: Logger;
   /** Instead of the system's resolver. */
   resolve?: Resolve;
-  /** PEM certificates that are trusted instead of the built-in list (a private certificate authority). */
+  /**
+   * PEM certificates that are trusted instead of the built-in list (a private certificate
+   * authority).
+   */
   trustedCertificates?: readonly string[];
 };
 
 const IDEMPOTENT = new Set(['GET', 'HEAD']);
 
-/** The outbound client. Expected failures are values; it throws on nothing that a plugin or a vendor can do. */
+/**
+ * The outbound client. Expected failures are values; it throws on nothing that a plugin or a vendor
+ * can do.
+ */
 export function createUpstream(options: UpstreamOptions): Upstream {
   const { allowPrivate, clock, logger } = options;
   const connections = openConnections(options);
@@ -56,7 +65,10 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     }
   }
 
-  /** One hop. A connection that had gone stale is replaced once, where the request can be repeated without harm. */
+  /**
+   * One hop. A connection that had gone stale is replaced once, where the request can be repeated
+   * without harm.
+   */
   async function send(step: Step, asked: UpstreamRequest): Promise<Result<Answer, HopFailure>> {
     const mayBePrivate = allowPrivate || asked.privateHosts.includes(canonicalHost(step.url));
     const message = refusedLiteral(step.url.hostname, mayBePrivate, options.privateRanges);
@@ -92,7 +104,9 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   };
 }
 
-/** The caller's headers and those that are ours: length, encoding, content type of a multipart body. */
+/**
+ * The caller's headers and those that are ours: length, encoding, content type of a multipart body.
+ */
 function completeHeaders(step: Step, body: PreparedBody): Record<string, string> {
   const headers: Record<string, string> = { 'user-agent': 'taskgate', accept: '*/*' };
   for (const [name, value] of Object.entries(step.headers)) headers[name.toLowerCase()] = value;

@@ -9,10 +9,16 @@ export const failure = (kind: UpstreamFailure['kind'], notSent: boolean, message
 /** Refusals of our own rules come before the first byte: nothing was sent. */
 export const refused = (message: string): UpstreamFailure => failure('refused', true, message);
 
-/** Handed from the name lookup to the request, so that a forbidden address is told from a name that does not resolve. */
+/**
+ * Handed from the name lookup to the request, so that a forbidden address is told from a name that
+ * does not resolve.
+ */
 export class AddressRefused extends Error {}
 
-/** The system's code of an error, also of one that joins the attempts of several addresses. Safe to show. */
+/**
+ * The system's code of an error, also of one that joins the attempts of several addresses. Safe to
+ * show.
+ */
 export function errorCode(error: unknown): string {
   const { code, errors } = (error ?? {}) as { code?: unknown; errors?: unknown };
   if (typeof code === 'string' && /^[A-Z0-9_]+$/.test(code)) return code;
@@ -21,7 +27,10 @@ export function errorCode(error: unknown): string {
 
 const RESOLVER_CODES = /^(ENOTFOUND|EAI_\w+|ENODATA|ESERVFAIL|DNS_\w+)$/;
 
-/** Why no connection came about. `reachedHost`: the TCP connection stood, so the TLS handshake is what failed. */
+/**
+ * Why no connection came about. `reachedHost`: the TCP connection stood, so the TLS handshake is
+ * what failed.
+ */
 export function connectFailure(error: unknown, reachedHost: boolean): UpstreamFailure {
   if (error instanceof AddressRefused) return refused(error.message);
   const code = errorCode(error);

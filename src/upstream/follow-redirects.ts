@@ -15,9 +15,10 @@ export const isRedirect = (status: number, location: string | undefined): locati
   REDIRECTS.has(status) && location !== undefined;
 
 /**
- * The next hop after a redirect (RFC 9110 15.4): 303, and 301 or 302 after a POST, go on as GET without body. Another origin gets
- * no body and, of the request's headers, those alone that may go everywhere. Without `allowRedirect` only the same origin may be asked. Refusals are told apart from
- * a request that was never sent: the vendor has answered at least once.
+ * The next hop after a redirect (RFC 9110 15.4): 303, and 301 or 302 after a POST, go on as GET
+ * without body. Another origin gets no body and, of the request's headers, those alone that may go
+ * everywhere. Without `allowRedirect` only the same origin may be asked. Refusals are told apart
+ * from a request that was never sent: the vendor has answered at least once.
  */
 export function followRedirect(
   step: Step,

@@ -1,12 +1,18 @@
 /** Where mails are handed over. */
 export type MailServer = {
-  /** A name or an IP address. Private addresses are allowed: whoever names the server is the administrator. */
+  /**
+   * A name or an IP address. Private addresses are allowed: whoever names the server is the
+   * administrator.
+   */
   host: string;
   port: number;
   /** Empty: no login. */
   account: string;
   password: string;
-  /** `implicit`: from the first byte; `starttls`: asked for, and nothing is sent without; `opportunistic`: taken where offered. */
+  /**
+   * `implicit`: from the first byte; `starttls`: asked for, and nothing is sent without;
+   * `opportunistic`: taken where offered.
+   */
   tls: 'implicit' | 'starttls' | 'opportunistic';
   /** Takes any certificate. */
   skipVerify: boolean;
@@ -34,7 +40,10 @@ export type MailStep = {
 
 export type MailFailure = {
   step: MailStep['step'];
-  /** The same again would fail again: a refusal of ours or of the server, as opposed to trouble on the way. */
+  /**
+   * The same again would fail again: a refusal of ours or of the server, as opposed to trouble on
+   * the way.
+   */
   permanent: boolean;
   /** Of the server's reply; 0: there was none. */
   reply: number;

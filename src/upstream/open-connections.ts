@@ -7,7 +7,9 @@ import { checkAddress, isInRanges } from './check-address.ts';
 import { AddressRefused } from './failures.ts';
 
 export type ResolvedAddress = { address: string; family: number };
-/** All addresses of a name, in the order in which they should be tried; rejects when there is none. */
+/**
+ * All addresses of a name, in the order in which they should be tried; rejects when there is none.
+ */
 export type Resolve = (host: string) => Promise<ResolvedAddress[]>;
 
 export type ConnectionOptions = {
@@ -20,31 +22,45 @@ export type ConnectionOptions = {
 
 export type Route = {
   secure: boolean;
-  /** The target may be private or loopback. Such connections have pools of their own: no other request may borrow one. */
+  /**
+   * The target may be private or loopback. Such connections have pools of their own: no other
+   * request may borrow one.
+   */
   mayBePrivate: boolean;
-  /** `idempotent` requests may try an older connection, since they can be repeated; `fresh` ones never reuse any. */
+  /**
+   * `idempotent` requests may try an older connection, since they can be repeated; `fresh` ones
+   * never reuse any.
+   */
   reuse: 'idempotent' | 'once' | 'fresh';
 };
 
 export interface Connections {
   agent(route: Route): http.Agent;
-  /** Whether the socket stood (and TLS with it) at some moment: from then on a byte may have gone out. */
+  /**
+   * Whether the socket stood (and TLS with it) at some moment: from then on a byte may have gone
+   * out.
+   */
   isReady(socket: Socket): boolean;
   /** Whether the TCP connection stood at some moment. */
   isConnected(socket: Socket): boolean;
   close(): void;
 }
 
-// Per host and in all. Polls come in at most 16 at once for a channel, downloads at most 256 for a node, 128 by link and 128 with keys.
+// Per host and in all. Polls come in at most 16 at once for a channel, downloads at most 256 for a
+// node, 128 by link and 128 with keys.
 const MAX_SOCKETS_PER_HOST = 256;
 const MAX_SOCKETS = 2048;
 const MAX_IDLE_SOCKETS_PER_HOST = 64;
-// Node's servers close an idle connection after 5 s, the shortest time in wide use: we let go first.
+// Node's servers close an idle connection after 5 s, the shortest time in wide use: we let go
+// first.
 const IDLE_MS = 4000;
 // What cannot be repeated only rides a connection that was in use a moment ago.
 const IDLE_ONCE_MS = 1000;
 
-/** Makes connections, with the address filter inside the name lookup: what was checked is what is connected to. */
+/**
+ * Makes connections, with the address filter inside the name lookup: what was checked is what is
+ * connected to.
+ */
 export function openConnections({
   logger,
   resolve = resolveBySystem,
@@ -117,8 +133,8 @@ const resolveBySystem: Resolve = (host) => systemLookup(host, { all: true });
 const REFUSED_MESSAGE = 'The vendor address is not allowed: private and reserved networks are closed to this request.';
 
 /**
- * Why a host that is an address itself is refused, `undefined` where it is allowed or a name. Such hosts never come to the
- * lookup.
+ * Why a host that is an address itself is refused, `undefined` where it is allowed or a name. Such
+ * hosts never come to the lookup.
  */
 export function refusedLiteral(
   hostname: string,
@@ -135,7 +151,10 @@ function isAllowed(address: string, mayBePrivate: boolean, privateRanges: readon
   return verdict === 'public' || (verdict === 'private' && (mayBePrivate || isInRanges(address, privateRanges)));
 }
 
-/** One forbidden address among several refuses the name: an honest vendor does not mix them, a rebinding attacker does. */
+/**
+ * One forbidden address among several refuses the name: an honest vendor does not mix them, a
+ * rebinding attacker does.
+ */
 function filteredLookup(resolve: Resolve, isOpen: (address: string) => boolean, logger: Logger): LookupFunction {
   return (hostname, options, callback) => {
     resolve(hostname).then(

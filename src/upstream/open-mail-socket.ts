@@ -11,8 +11,8 @@ const MAX_ADDRESSES = 3;
 const resolveBySystem: Resolve = (host) => systemLookup(host, { all: true });
 
 /**
- * The addresses of a mail server. Private and loopback ones are allowed; metadata services, link-local and reserved ones never are,
- * and one of them refuses the name.
+ * The addresses of a mail server. Private and loopback ones are allowed; metadata services,
+ * link-local and reserved ones never are, and one of them refuses the name.
  */
 export async function resolveMailServer(
   host: string,

@@ -25,8 +25,9 @@ const CONNECT_MS = 5000;
 export const MAX_PROVIDER_ANSWER_BYTES = 512 * 1024;
 
 /**
- * One conversation with a provider: everything that is asked in it takes at most `patienceMs` together, each answer has at most 512 KiB, and
- * redirects are not followed. `configured` are the addresses that an administrator wrote down: their hosts alone may be private.
+ * One conversation with a provider: everything that is asked in it takes at most `patienceMs`
+ * together, each answer has at most 512 KiB, and redirects are not followed. `configured` are the
+ * addresses that an administrator wrote down: their hosts alone may be private.
  */
 export function openProvider(
   upstream: Upstream,

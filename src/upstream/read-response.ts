@@ -8,14 +8,19 @@ import type { Deadlines } from './watch-deadlines.ts';
 
 export type ReadLimits = { idleTimeoutMs: number; maxResponseBytes: number; signal?: AbortSignal };
 
-// What is read whole is a small thing: in all it may take this many times the idle time, so that a byte now and then cannot hold its reader.
+// What is read whole is a small thing: in all it may take this many times the idle time, so that a
+// byte now and then cannot hold its reader.
 const WHOLE_IDLE_TIMES = 4;
-// An answer up to this size is read to its end when nobody wants it, which keeps the connection; a larger one is cut off.
+// An answer up to this size is read to its end when nobody wants it, which keeps the connection; a
+// larger one is cut off.
 const DRAIN_BYTES = 64 * 1024;
 
 const utf8 = new TextDecoder();
 
-/** The vendor's answer with its body still on the wire. Whoever gets it must read it, stream it or discard it. */
+/**
+ * The vendor's answer with its body still on the wire. Whoever gets it must read it, stream it or
+ * discard it.
+ */
 export function readResponse(
   deadlines: Deadlines,
   { incoming, request }: Answer,
@@ -25,7 +30,10 @@ export function readResponse(
   const headers = groupHeaders(incoming.rawHeaders);
   let taken = false;
 
-  /** Feeds the body to a consumer until its end or one failure; the consumer is never called after `onEnd` or `onFailure`. */
+  /**
+   * Feeds the body to a consumer until its end or one failure; the consumer is never called after
+   * `onEnd` or `onFailure`.
+   */
   function consume(onChunk: (chunk: Buffer) => void, onEnd: () => void, onFailure: (reason: UpstreamFailure) => void) {
     let total = 0;
     let over = false;
@@ -61,7 +69,8 @@ export function readResponse(
     return { deadline, fail, cancel: () => finish(() => request.destroy()) };
   }
 
-  // A body that nobody asks for in time is given up, so that a forgotten answer cannot hold its connection for ever.
+  // A body that nobody asks for in time is given up, so that a forgotten answer cannot hold its
+  // connection for ever.
   const unread = deadlines.watch(limits.idleTimeoutMs, () => request.destroy());
   const take = () => {
     if (taken) throw new Error('the body of an answer can be taken once');
@@ -151,7 +160,10 @@ export function readResponse(
   };
 }
 
-/** Lower-case names, values in order of arrival. Without prototype: a header may be called `__proto__`. */
+/**
+ * Lower-case names, values in order of arrival. Without prototype: a header may be called
+ * `__proto__`.
+ */
 function groupHeaders(raw: readonly string[]): Record<string, string[]> {
   const headers: Record<string, string[]> = Object.create(null);
   for (let i = 0; i + 1 < raw.length; i += 2) {
@@ -174,7 +186,10 @@ const DECODERS: Record<string, (data: Buffer, options: { maxOutputLength: number
   br: promisify(brotliDecompress),
 };
 
-/** We ask for no encoding; vendors that encode anyway are understood. The cap holds for what is decoded: no zip bombs. */
+/**
+ * We ask for no encoding; vendors that encode anyway are understood. The cap holds for what is
+ * decoded: no zip bombs.
+ */
 async function decode(
   chunks: Buffer[],
   contentEncoding: readonly string[],

@@ -6,7 +6,10 @@ import type { Resolve } from './open-connections.ts';
 import { openMailSocket, resolveMailServer } from './open-mail-socket.ts';
 import { type WrittenMail, writeMail } from './write-mail.ts';
 
-/** For each step, and for all of the conversation once a connection stands: a server that drips bytes resets the first, never the second. */
+/**
+ * For each step, and for all of the conversation once a connection stands: a server that drips
+ * bytes resets the first, never the second.
+ */
 const STEP_MS = 10_000;
 const WHOLE_MS = 30_000;
 /** A reply is some lines. */
@@ -22,16 +25,20 @@ export type SendMailOptions = {
   resolve?: Resolve;
   /** Instead of TCP. */
   open?: typeof openMailSocket;
-  /** PEM certificates that are trusted instead of the built-in list (a private certificate authority). */
+  /**
+   * PEM certificates that are trusted instead of the built-in list (a private certificate
+   * authority).
+   */
   trustedCertificates?: readonly string[];
 };
 
 /**
  * SMTP submission by nodemailer.
  *
- * The password goes out under TLS only. In clear it goes to a server that offers no TLS and has a private or loopback address, and
- * to no other: `forceAuthLogin` changes the mechanism, never this rule. A certificate that does not fit ends the conversation, in the
- * opportunistic mode too; there only a server that offers no STARTTLS, or refuses it, is spoken to in clear.
+ * The password goes out under TLS only. In clear it goes to a server that offers no TLS and has a
+ * private or loopback address, and to no other: `forceAuthLogin` changes the mechanism, never this
+ * rule. A certificate that does not fit ends the conversation, in the opportunistic mode too; there
+ * only a server that offers no STARTTLS, or refuses it, is spoken to in clear.
  */
 export function createSendMail(options: SendMailOptions = {}): SendMail {
   const { stepMs = STEP_MS, wholeMs = WHOLE_MS, open = openMailSocket } = options;
@@ -159,7 +166,10 @@ const codedError = (code: string): Error => Object.assign(new Error(code), { cod
 
 type SmtpError = { code?: unknown; response?: unknown; responseCode?: unknown };
 
-/** What a failed conversation means. The server's own words are quoted without anything that is the password's. */
+/**
+ * What a failed conversation means. The server's own words are quoted without anything that is the
+ * password's.
+ */
 function explain(error: unknown, steps: readonly MailStep[], server: MailServer): [MailFailure, string] {
   const passed = new Set(steps.map(({ step }) => step));
   if (error instanceof Refusal) return [{ step: 'login', permanent: true, reply: 0 }, error.message];

@@ -9,7 +9,10 @@ import type { UpstreamFailure, UpstreamRequest } from './types.ts';
 import type { Deadline, Deadlines } from './watch-deadlines.ts';
 import type { PreparedBody } from './write-body.ts';
 
-/** One request to one target: what is left of an `UpstreamRequest` when redirects have been thought away. */
+/**
+ * One request to one target: what is left of an `UpstreamRequest` when redirects have been thought
+ * away.
+ */
 export type Hop = {
   url: URL;
   method: string;
@@ -20,12 +23,18 @@ export type Hop = {
 };
 
 export type Answer = { incoming: IncomingMessage; request: ClientRequest };
-/** `stale`: a kept-alive connection turned out to be closed by the vendor; nothing of an answer was seen. */
+/**
+ * `stale`: a kept-alive connection turned out to be closed by the vendor; nothing of an answer was
+ * seen.
+ */
 export type HopFailure = UpstreamFailure & { stale: boolean };
 
 const MAX_RESPONSE_HEADER_BYTES = 64 * 1024;
 
-/** Sends one request and resolves when the answer's headers are there. The caller owns the body that follows. */
+/**
+ * Sends one request and resolves when the answer's headers are there. The caller owns the body that
+ * follows.
+ */
 export function sendOnce(
   { connections, deadlines }: { connections: Connections; deadlines: Deadlines },
   route: Route,
@@ -84,7 +93,8 @@ export function sendOnce(
     if (settled) incoming.destroy();
     // Until a reader is there, errors have nobody to go to.
     incoming.on('error', () => {});
-    // After a whole answer nobody wants the rest of the body: else a vendor that stops reading would keep the connection for ever.
+    // After a whole answer nobody wants the rest of the body: else a vendor that stops reading
+    // would keep the connection for ever.
     incoming.once('end', () => {
       if (!isBodySent) request.destroy();
     });

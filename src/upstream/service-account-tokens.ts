@@ -21,11 +21,14 @@ export type ServiceAccountToken = {
   projectId: string;
 };
 
-/** Exchanges service-account keys for access tokens by the JWT bearer grant (RFC 7523), each once for all who ask at the same time. */
+/**
+ * Exchanges service-account keys for access tokens by the JWT bearer grant (RFC 7523), each once
+ * for all who ask at the same time.
+ */
 export interface ServiceAccountTokens {
   /**
-   * `key` is the account's JSON as its vendor hands it out. The host of `labAddress` may be private and spoken to without TLS, no other.
-   * An error is safe to show: it holds nothing of the key.
+   * `key` is the account's JSON as its vendor hands it out. The host of `labAddress` may be private
+   * and spoken to without TLS, no other. An error is safe to show: it holds nothing of the key.
    */
   get(key: string, labAddress: string): Promise<Result<ServiceAccountToken, string>>;
   /** The vendor refused the token: the next `get` asks for a new one, at most once a minute. */
@@ -37,13 +40,19 @@ const DEFAULT_TOKEN_URI = 'https://oauth2.googleapis.com/token';
 /** The scope of Google Cloud's service APIs (Vertex AI asks for it). */
 const SCOPE = 'https://www.googleapis.com/auth/cloud-platform';
 const GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
-/** Longest life of an assertion and, where the answer says nothing, of a token (Google's documentation). */
+/**
+ * Longest life of an assertion and, where the answer says nothing, of a token (Google's
+ * documentation).
+ */
 const HOUR_SECONDS = 3600;
 /** A token is replaced so long before it ends: it still holds for a request that begins now. */
 const MARGIN_MS = 5 * 60_000;
 /** A failed exchange is not repeated for so long, however many tasks wait for it. */
 const REST_AFTER_FAILURE_MS = 10_000;
-/** A refused token is replaced no sooner than this: a vendor that refuses them all must not make us ask for one at each request. */
+/**
+ * A refused token is replaced no sooner than this: a vendor that refuses them all must not make us
+ * ask for one at each request.
+ */
 const REPLACE_AFTER_MS = 60_000;
 /** Keys whose tokens are remembered; beyond, the longest unused one goes. */
 const MAX_KEYS = 500;
@@ -152,7 +161,10 @@ function readAccount(key: string, labAddress: string): Result<Account, string> {
   });
 }
 
-/** The assertion is worth a token: it goes over TLS, or to the host that the administrator set up as the vendor. */
+/**
+ * The assertion is worth a token: it goes over TLS, or to the host that the administrator set up as
+ * the vendor.
+ */
 function isTokenUri(text: string, labAddress: string): boolean {
   if (!URL.canParse(text)) return false;
   const url = new URL(text);

@@ -1,6 +1,9 @@
 import type { Result } from '../kernel/index.ts';
 
-/** Bytes that are fetched when it is their turn, `size` of them; asked for anew by each attempt. A chunk is good until the next is asked for. */
+/**
+ * Bytes that are fetched when it is their turn, `size` of them; asked for anew by each attempt. A
+ * chunk is good until the next is asked for.
+ */
 export type StreamedBytes = { size: number; stream: () => AsyncIterable<Uint8Array> };
 
 export type MultipartPart =
@@ -24,21 +27,33 @@ export type UpstreamRequest = {
   headers: Record<string, string>;
   body: UpstreamBody;
   /**
-   * Canonical hosts (`host`, or `host:port` where the port is not the scheme's default) that may be private or loopback: the
-   * channel's own base host, never more.
+   * Canonical hosts (`host`, or `host:port` where the port is not the scheme's default) that may be
+   * private or loopback: the channel's own base host, never more.
    */
   privateHosts: readonly string[];
-  /** 0: a redirect is handed back as it is. Otherwise each hop must satisfy `allowRedirect` and may not leave https. */
+  /**
+   * 0: a redirect is handed back as it is. Otherwise each hop must satisfy `allowRedirect` and may
+   * not leave https.
+   */
   maxRedirects: number;
-  /** Without it only the same origin is followed. No header and no body of the request go to another origin. */
+  /**
+   * Without it only the same origin is followed. No header and no body of the request go to another
+   * origin.
+   */
   allowRedirect?: (url: URL) => boolean;
-  /** Lower-case names of headers that go to other origins too: what asks for a part of a body or for news, never a credential. */
+  /**
+   * Lower-case names of headers that go to other origins too: what asks for a part of a body or for
+   * news, never a credential.
+   */
   headersForEveryOrigin?: readonly string[];
   /** Until the connection stands: name lookup, wait for a free connection, TCP, TLS. */
   connectTimeoutMs: number;
   /** From then, or from the last piece of a body that was sent, until the response's headers. */
   headersTimeoutMs: number;
-  /** Between two chunks of the body; `bytes()` and `text()` as a whole take at most four times as long. */
+  /**
+   * Between two chunks of the body; `bytes()` and `text()` as a whole take at most four times as
+   * long.
+   */
   idleTimeoutMs: number;
   /** Aborts the body beyond this, decoded or not; `Infinity` for streamed content. */
   maxResponseBytes: number;
@@ -55,7 +70,10 @@ export type UpstreamResponse = {
   bytes(): Promise<Result<Uint8Array, UpstreamFailure>>;
   /** The same as UTF-8; what is none is replaced. */
   text(): Promise<Result<string, UpstreamFailure>>;
-  /** For content that passes through, in the encoding that came; errors end the stream. `onEnd` hears once that it is over, however. */
+  /**
+   * For content that passes through, in the encoding that came; errors end the stream. `onEnd`
+   * hears once that it is over, however.
+   */
   stream(onEnd?: () => void): ReadableStream<Uint8Array>;
   /** Lets go of a body that nobody reads. */
   discard(): void;
@@ -77,7 +95,10 @@ export type UpstreamFailure = {
   message: string;
 };
 
-/** The only way out. Checks addresses when the connection is made, follows no proxy variables, keeps connections alive. */
+/**
+ * The only way out. Checks addresses when the connection is made, follows no proxy variables, keeps
+ * connections alive.
+ */
 export interface Upstream {
   request(request: UpstreamRequest): Promise<Result<UpstreamResponse, UpstreamFailure>>;
   close(): Promise<void>;

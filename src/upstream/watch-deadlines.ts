@@ -10,7 +10,10 @@ export interface Deadline {
 }
 
 export interface Deadlines {
-  /** Calls `onExpiry` once when `ms` pass without `extend`; late by up to `LOOKS` times `SWEEP_MS`. `Infinity` never expires. */
+  /**
+   * Calls `onExpiry` once when `ms` pass without `extend`; late by up to `LOOKS` times `SWEEP_MS`.
+   * `Infinity` never expires.
+   */
   watch(ms: number, onExpiry: () => void): Deadline;
 }
 
@@ -20,11 +23,13 @@ const SWEEP_MS = 10;
 const LOOKS = 5;
 
 /**
- * One loop looks after the time limits of all requests, and sleeps only while there are any: three limits for each of thousands
- * of requests a second would otherwise cost more in timers and abort signals than the requests themselves.
+ * One loop looks after the time limits of all requests, and sleeps only while there are any: three
+ * limits for each of thousands of requests a second would otherwise cost more in timers and abort
+ * signals than the requests themselves.
  *
- * A limit that has passed expires some looks later only: when this process was held up, what arrived in that time still waits to be
- * read, and is read between them. Nobody is given up for a pause that was ours.
+ * A limit that has passed expires some looks later only: when this process was held up, what
+ * arrived in that time still waits to be read, and is read between them. Nobody is given up for a
+ * pause that was ours.
  */
 export function createDeadlines(clock: Clock): Deadlines {
   const watched = new Set<{ due: number; late: number; onExpiry: () => void }>();

@@ -10,7 +10,10 @@ export type PreparedBody = {
   length: number;
   /** Replaces the request's own `Content-Type`. */
   contentType?: string;
-  /** Writes all of it, at the connection's pace; rejects when a file cannot be read or is not as long as announced. */
+  /**
+   * Writes all of it, at the connection's pace; rejects when a file cannot be read or is not as
+   * long as announced.
+   */
   write(request: ClientRequest, onProgress: () => void): Promise<void>;
 };
 
@@ -83,7 +86,10 @@ function preparePieces(pieces: readonly Piece[], contentType?: string): Result<P
 
 const CRLF = Buffer.from('\r\n');
 
-/** RFC 7578 4.2 by way of the WHATWG form encoding: quotes and line breaks in names are percent-encoded, the rest is UTF-8. */
+/**
+ * RFC 7578 4.2 by way of the WHATWG form encoding: quotes and line breaks in names are
+ * percent-encoded, the rest is UTF-8.
+ */
 const escapeName = (name: string): string =>
   name.replace(/["\r\n]/g, (char) => ({ '"': '%22', '\r': '%0D', '\n': '%0A' })[char] ?? '');
 
@@ -91,7 +97,8 @@ async function pump({ size, stream }: StreamedBytes, put: (chunk: Uint8Array) =>
   let sent = 0;
   for await (const chunk of stream()) {
     sent += chunk.byteLength;
-    // More than announced would be read by the vendor as the beginning of another part, or of another request.
+    // More than announced would be read by the vendor as the beginning of another part, or of
+    // another request.
     if (sent > size) break;
     await put(chunk);
   }

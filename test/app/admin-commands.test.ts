@@ -1,4 +1,7 @@
-/** The way out from the command line, beside a running gateway, and what the audit trail keeps of it. */
+/**
+ * The way out from the command line, beside a running gateway, and what the audit trail keeps of
+ * it.
+ */
 import { Database } from 'bun:sqlite';
 import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { join } from 'node:path';

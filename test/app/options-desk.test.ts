@@ -400,7 +400,8 @@ describeEachStore(
       await put(desk, { 'oidc.client_secret': 'clear', 'oidc.well_known': 'https://id.example/.well-known' });
       expect(await refused(desk, { 'oidc.token_endpoint': 'https://evil.example/token' })).toHaveLength(1);
       await put(desk, { 'oidc.token_endpoint': 'https://id.example/token', 'oidc.client_secret': 'again' });
-      // The access token that the secret buys is sent to this one, and the document names the keys that vouch for people.
+      // The access token that the secret buys is sent to this one, and the document names the keys
+      // that vouch for people.
       expect(await refused(desk, { 'oidc.user_info_endpoint': 'https://evil.example/me' })).toHaveLength(1);
       expect(await refused(desk, { 'oidc.well_known': 'https://login.example/.well-known' })).toHaveLength(1);
       expect(await refused(desk, { 'oidc.token_endpoint': '' })).toHaveLength(1);

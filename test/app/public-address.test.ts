@@ -1,4 +1,7 @@
-/** Where links lead: what names the gateway's address, in which order, and what is said while nothing does. */
+/**
+ * Where links lead: what names the gateway's address, in which order, and what is said while
+ * nothing does.
+ */
 import { describe, expect, test } from 'bun:test';
 import {
   configuredAddress,

@@ -96,7 +96,10 @@ describe('on a running gateway', () => {
     }
   });
 
-  /** 1100 expired sessions, one that was revoked three days ago, one of now that is over, and 600 flows that have ended. */
+  /**
+   * 1100 expired sessions, one that was revoked three days ago, one of now that is over, and 600
+   * flows that have ended.
+   */
   const FILL = [
     fillSessions('expired', 1100, `'active', 0, ${now - 40 * DAY}, ${now - 10 * DAY}`),
     fillSessions('revoked', 1, `'revoked', ${now - 3 * DAY}, ${now - 9 * DAY}, ${now + DAY}`),

@@ -1,6 +1,6 @@
 /**
- * Runs the program as a process of its own, with nothing of this process's environment but what is given: from source, or the
- * compiled binary that `TASKGATE_BINARY` names, as `npm test` does.
+ * Runs the program as a process of its own, with nothing of this process's environment but what is
+ * given: from source, or the compiled binary that `TASKGATE_BINARY` names, as `npm test` does.
  */
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -51,7 +51,10 @@ export type RunningGateway = Announcement & {
   stop(): Promise<number>;
 };
 
-/** Starts `serve` on a free port and resolves when it is ready; rejects with its output when it ends instead. */
+/**
+ * Starts `serve` on a free port and resolves when it is ready; rejects with its output when it ends
+ * instead.
+ */
 export async function startTaskgate(
   environment: Record<string, string> = {},
   dataDir = temporaryFolder(),

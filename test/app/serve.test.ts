@@ -107,7 +107,8 @@ describe('a start that cannot succeed says why and exits 1', () => {
     const folder = temporaryFolder();
     chmodSync(folder, 0o555);
     const asRoot = process.getuid?.() === 0;
-    // Permissions do not hold root back: the same as an unprivileged user, who must be able to read the program.
+    // Permissions do not hold root back: the same as an unprivileged user, who must be able to read
+    // the program.
     if (asRoot) chownSync(folder, 0, 0);
     const prefix = asRoot ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : [];
     const { code, err } = await serveOnce(folder, {}, prefix);

@@ -1,4 +1,7 @@
-/** Cookie mode, trusted origins and trusted proxies: whatever is unsafe or unclear stops the start and says which, why and what to write. */
+/**
+ * Cookie mode, trusted origins and trusted proxies: whatever is unsafe or unclear stops the start
+ * and says which, why and what to write.
+ */
 import { describe, expect, test } from 'bun:test';
 import { readConfig } from '../../src/app/config/config.ts';
 import { runTaskgate, temporaryFolder } from './run-taskgate.ts';

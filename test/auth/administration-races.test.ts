@@ -47,7 +47,10 @@ for (const dialect of DATABASES) {
       });
       return user;
     };
-    /** A node on which `meanwhile` happens, by another node, after everything was judged and before the first transaction. */
+    /**
+     * A node on which `meanwhile` happens, by another node, after everything was judged and before
+     * the first transaction.
+     */
     function openSlow(meanwhile: (store: Store) => Promise<unknown>): Auth {
       let happened = false;
       const { store } = nodes.a;
@@ -145,7 +148,8 @@ for (const dialect of DATABASES) {
             : b.administration.edit(callers[1], roots[0].id, { remark: `b ${i}` }),
         ),
       );
-      // A transaction that PostgreSQL gives up on, as it does with one of two that wait for each other, is begun again.
+      // A transaction that PostgreSQL gives up on, as it does with one of two that wait for each
+      // other, is begun again.
       expect([asked, begun]).toEqual([40, 40]);
     });
 

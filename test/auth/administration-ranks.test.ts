@@ -33,7 +33,10 @@ const ACTIONS: Record<string, (auth: Auth, caller: Caller, id: number) => Promis
   delete: (auth, caller, id) => auth.administration.delete(caller, id),
 };
 
-/** What becomes of an action: the rule in words of the specification, apart from the code that is tested. */
+/**
+ * What becomes of an action: the rule in words of the specification, apart from the code that is
+ * tested.
+ */
 function expected(operator: Name, target: Target, action: string): string {
   if (operator === 'user') return DENIED;
   const targetRole = target === 'self' ? operator : target;

@@ -1,4 +1,7 @@
-/** OWASP ASVS 5.0, chapters 6 and 7: second factors, proofs and changes of security. Each test bears the id of its requirement. */
+/**
+ * OWASP ASVS 5.0, chapters 6 and 7: second factors, proofs and changes of security. Each test bears
+ * the id of its requirement.
+ */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Auth, PanelPrincipal, SignedIn } from '../../src/auth/index.ts';
 import type { Store } from '../../src/store/ports/index.ts';
@@ -39,7 +42,10 @@ for (const dialect of RULE_DATABASES) {
       other = openAuth(store, { clock });
     });
 
-    /** Runs `attempt` fifty times at once over both nodes, each from an address of its own; the number that succeeded. */
+    /**
+     * Runs `attempt` fifty times at once over both nodes, each from an address of its own; the
+     * number that succeeded.
+     */
     async function race(attempt: (node: Auth, origin: typeof ORIGIN) => Promise<unknown>): Promise<number> {
       const nextOrigin = origins();
       const outcomes = await Promise.allSettled(

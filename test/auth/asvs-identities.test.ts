@@ -1,6 +1,7 @@
 /**
- * OWASP ASVS 5.0, chapters 6, 7 and 10, on the executable: sign-in and binding at every provider that speaks OAuth or OpenID Connect.
- * Where there are two nodes, each step is on another one. Tests bear the ids of their requirements.
+ * OWASP ASVS 5.0, chapters 6, 7 and 10, on the executable: sign-in and binding at every provider
+ * that speaks OAuth or OpenID Connect. Where there are two nodes, each step is on another one.
+ * Tests bear the ids of their requirements.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { TOTP } from 'otpauth';
@@ -211,7 +212,8 @@ for (const [database, count] of [
         expect(await ownersOf(provider, subject)).toEqual([]);
         const login = await goThere(provider);
         const signedIn = await comeBack(provider, login, victim);
-        // A login that is under way in a browser with a session is a login of whom the provider names, not a binding of his.
+        // A login that is under way in a browser with a session is a login of whom the provider
+        // names, not a binding of his.
         expect(personOf(signedIn).id).not.toBe(victim.id);
 
         // A session that has ended meanwhile is no session to bind in.

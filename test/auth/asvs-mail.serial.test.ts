@@ -1,6 +1,6 @@
 /**
- * OWASP ASVS 5.0, chapter 6, on the executable: what anybody can ask about an account, and what mailed codes and links are good for.
- * Each test bears the ids of its requirements.
+ * OWASP ASVS 5.0, chapter 6, on the executable: what anybody can ask about an account, and what
+ * mailed codes and links are good for. Each test bears the ids of its requirements.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { TOTP } from 'otpauth';
@@ -12,7 +12,9 @@ import { summarizeDifferences } from './judge-times.ts';
 
 setDefaultTimeout(300_000);
 
-/** Pairs that are measured, alternating, so that what the machine does besides falls on both alike. */
+/**
+ * Pairs that are measured, alternating, so that what the machine does besides falls on both alike.
+ */
 const PAIRS = 30;
 /** A difference that is there is there in every round; one that a busy machine makes is not. */
 const ROUNDS = 4;

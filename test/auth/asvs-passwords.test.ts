@@ -1,4 +1,7 @@
-/** OWASP ASVS 5.0, chapter 6: passwords and guessing. Each test bears the id of the requirement that it shows. */
+/**
+ * OWASP ASVS 5.0, chapter 6: passwords and guessing. Each test bears the id of the requirement that
+ * it shows.
+ */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Auth, PanelPrincipal } from '../../src/auth/index.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';
@@ -150,7 +153,8 @@ for (const dialect of RULE_DATABASES) {
       const stopped = await refusal(logIn(PASSWORD), 'auth.too_many_attempts');
       expect(stopped.retryAfterSeconds).toBeGreaterThan(0);
       expect(stopped.retryAfterSeconds).toBeLessThanOrEqual(15 * 60);
-      // The owner at another address signs in; whoever is signed in behind the attacker's address keeps refreshing.
+      // The owner at another address signs in; whoever is signed in behind the attacker's address
+      // keeps refreshing.
       expect((await logIn(PASSWORD, user.username, '198.51.100.10')).kind).toBe('session');
       for (let i = 0; i < 20; i += 1) await refreshWith(auth, other.refreshToken);
     });

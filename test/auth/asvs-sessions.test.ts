@@ -1,4 +1,7 @@
-/** OWASP ASVS 5.0, chapters 7 and 10: sessions and refresh tokens. Each test bears the id of the requirement that it shows. */
+/**
+ * OWASP ASVS 5.0, chapters 7 and 10: sessions and refresh tokens. Each test bears the id of the
+ * requirement that it shows.
+ */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Auth } from '../../src/auth/index.ts';
 import type { Store, UserRecord } from '../../src/store/ports/index.ts';

@@ -1,4 +1,7 @@
-/** OWASP ASVS 5.0, 7.4: the end of a session on two nodes of the executable, with every cache topology of the specification. */
+/**
+ * OWASP ASVS 5.0, 7.4: the end of a session on two nodes of the executable, with every cache
+ * topology of the specification.
+ */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { type Backdoor, openBackdoor } from '../support/backdoor.ts';
 import { cheapHash } from '../support/cheap-hash.ts';
@@ -65,7 +68,10 @@ for (const [topology, caches] of [
       return { token, cookie: cookie.split(';', 1)[0] ?? '', sid: session.sid };
     }
 
-    /** Whether what ends behind the gateway's back is not noticed for a while: without that the tests below would show nothing. */
+    /**
+     * Whether what ends behind the gateway's back is not noticed for a while: without that the
+     * tests below would show nothing.
+     */
     async function showsCache(): Promise<boolean> {
       const session = await signIn(await addPerson());
       for (const node of nodes) await access(node, session);
@@ -83,7 +89,10 @@ for (const [topology, caches] of [
       seen(await ask(`${node.url}/api/user/auth/refresh`, { method: 'POST', headers: { cookie } }));
 
     const REVOKED = [401, 'AUTH_SESSION_REVOKED'] as const;
-    /** At once; where each node has a cache of its own, at the latest when the other node's entry is over. */
+    /**
+     * At once; where each node has a cache of its own, at the latest when the other node's entry is
+     * over.
+     */
     const expectAccessEnds = async (session: Session) => {
       expect(await access(nodes[0], session)).toEqual([...REVOKED]);
       if (caches < 2) expect(await access(nodes[1], session)).toEqual([...REVOKED]);

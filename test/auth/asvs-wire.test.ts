@@ -1,4 +1,7 @@
-/** OWASP ASVS 5.0, chapters 3, 7 and 9, on the executable: what travels over the wire. Each test bears the id of its requirement. */
+/**
+ * OWASP ASVS 5.0, chapters 3, 7 and 9, on the executable: what travels over the wire. Each test
+ * bears the id of its requirement.
+ */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
 import { deriveSessionKeys } from '../../src/auth/derive-keys.ts';

@@ -11,7 +11,10 @@ function fromBase32(text: string): Uint8Array {
   return Uint8Array.from(bits.match(/.{8}/g) ?? [], (byte) => Number.parseInt(byte, 2));
 }
 
-/** The code of a time step as RFC 4226 and RFC 6238 say it, apart from the library that the gateway uses. */
+/**
+ * The code of a time step as RFC 4226 and RFC 6238 say it, apart from the library that the gateway
+ * uses.
+ */
 export function codeOf(secret: string, step: number): string {
   const counter = Buffer.alloc(8);
   counter.writeBigUInt64BE(BigInt(step));
@@ -48,7 +51,10 @@ export type Protected = {
   backupCodes: string[];
 };
 
-/** A user with two-factor enabled, in a session that went through it; the code of the step before now is used up. */
+/**
+ * A user with two-factor enabled, in a session that went through it; the code of the step before
+ * now is used up.
+ */
 export async function addProtectedUser(auth: Auth, store: Store, clock: Clock): Promise<Protected> {
   const user = await addUser(store);
   const signedIn = await signIn(auth, user);

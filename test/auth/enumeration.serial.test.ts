@@ -1,4 +1,7 @@
-/** Nobody learns from outside who has an account: not from a body, not from a code, not from the time. */
+/**
+ * Nobody learns from outside who has an account: not from a body, not from a code, not from the
+ * time.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Auth } from '../../src/auth/index.ts';
 import { AppError } from '../../src/kernel/index.ts';
@@ -8,7 +11,9 @@ import { addUser, hashOfGateway, openTestStore } from './harness.ts';
 import { summarizeDifferences } from './judge-times.ts';
 import { mailSettings, newOrigin, newPerson, openMailAuth } from './mail-harness.ts';
 
-/** Pairs that are measured, alternating, so that what the machine does besides falls on both alike. */
+/**
+ * Pairs that are measured, alternating, so that what the machine does besides falls on both alike.
+ */
 const PAIRS = 40;
 /** A difference that is there is there in every round; one that a busy machine makes is not. */
 const ROUNDS = 4;
@@ -87,7 +92,8 @@ for (const dialect of RULE_DATABASES) {
       const passwordless = await addUser(store, { passwordHash: null });
       const logins = [known[0]?.username ?? '', 'nobody-at-all', disabled.username, passwordless.username];
       const times = logins.map((): number[] => []);
-      // The shortest of several is the work itself; taken in turns, and more often on a busy machine.
+      // The shortest of several is the work itself; taken in turns, and more often on a busy
+      // machine.
       const shortest = () => times.map((each) => Math.min(...each));
       const ratio = () => Math.max(...shortest()) / Math.min(...shortest());
       for (let round = 0; round < 3 || (round < 15 && ratio() > 1.3); round += 1) {

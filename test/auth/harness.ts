@@ -214,7 +214,10 @@ export const refreshWith = (auth: Auth, refreshToken: string | undefined, expect
 
 export const bearer = (signedIn: SignedIn): string => `Bearer ${signedIn.bundle.access_token}`;
 
-/** `target` with some of its members replaced; a way to make one statement of a real store fail or come late. */
+/**
+ * `target` with some of its members replaced; a way to make one statement of a real store fail or
+ * come late.
+ */
 export function overriding<T extends object>(target: T, change: Partial<T>): T {
   return new Proxy(target, {
     get(object, name) {

@@ -1,4 +1,7 @@
-/** `undefined` when the differences of pairs in milliseconds are noise, else what they show. `least` is what nobody could measure. */
+/**
+ * `undefined` when the differences of pairs in milliseconds are noise, else what they show. `least`
+ * is what nobody could measure.
+ */
 export function summarizeDifferences(differences: number[], least = 0.1): string | undefined {
   const middle = median(differences);
   const spread = median(differences.map((difference) => Math.abs(difference - middle)));

@@ -1,4 +1,6 @@
-/** The limit of model requests, in memory and over lists in Redis that older nodes write to as well. */
+/**
+ * The limit of model requests, in memory and over lists in Redis that older nodes write to as well.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { AuthSettings } from '../../src/auth/index.ts';
 import { createModelRequestLimit } from '../../src/auth/limits/limit-model-requests.ts';
@@ -216,7 +218,8 @@ describe('the limit of model requests over nodes', () => {
     const key = `rateLimit:MRRLS:${east}`;
     await redis.rpush(key, local(8), local(8));
     await redis.expire(key, 60);
-    // No eight hours, and asking again does not prolong it: the list goes one window after its last success.
+    // No eight hours, and asking again does not prolong it: the list goes one window after its last
+    // success.
     expect((await limit.refused(east)).retryAfterSeconds).toBe(60);
     await limit.refused(east);
     expect(await redis.ttl(key)).toBeWithin(0, 61);

@@ -270,7 +270,9 @@ describe('mails to the owner of an account', () => {
 
   describe('a sign-in on a new device', () => {
     const newDevices = () => mailbox.mails.filter(({ subject }) => subject.startsWith('New sign-in'));
-    /** Mails go in their order: once a change has been told, nothing before it is still on its way. */
+    /**
+     * Mails go in their order: once a change has been told, nothing before it is still on its way.
+     */
     async function settled(): Promise<number> {
       const before = mailbox.mails.length;
       await auth.administration.reset.personalToken(root, user.id);

@@ -68,7 +68,8 @@ for (const dialect of RULE_DATABASES) {
       expect((await store.users.byId(userId))?.email).toBe(email);
       expect((await store.identities.owner('email', email))?.userId).toBe(userId);
       expect((await signIn(email)).kind).toBe('session');
-      // Used once: another account with the code of the first one is refused before anything else is looked at.
+      // Used once: another account with the code of the first one is refused before anything else
+      // is looked at.
       await refusal(register(newPerson().username, { email, verificationCode: code }), 'auth.code_invalid');
     });
 

@@ -8,7 +8,10 @@ import { until } from '../support/until.ts';
 import { addUser, openAuth, openTestStore, refreshWith, signIn } from './harness.ts';
 import { patiently } from './patiently.ts';
 
-/** Nodes in the middle of the second round of a rotation: each knows both secrets, and they differ in which comes first. */
+/**
+ * Nodes in the middle of the second round of a rotation: each knows both secrets, and they differ
+ * in which comes first.
+ */
 const OLD = 'the former secret of the tests, long enough';
 const NEW = 'the present secret of the tests, long enough';
 const ROUNDS = [

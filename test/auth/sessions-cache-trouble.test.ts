@@ -1,4 +1,7 @@
-/** A shared cache in trouble in the middle of traffic on two nodes: nobody is refused for it, and nobody let in. */
+/**
+ * A shared cache in trouble in the middle of traffic on two nodes: nobody is refused for it, and
+ * nobody let in.
+ */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { deriveSessionKeys } from '../../src/auth/derive-keys.ts';
 import type { Auth } from '../../src/auth/index.ts';
@@ -14,15 +17,18 @@ import { countTimeouts, openTwoNodes, type TwoNodes } from './two-nodes.ts';
 type Faults = { refusedValid: number; acceptedRevoked: number; mostTimeouts: number; checks: number; ended: number };
 
 /**
- * Requests on both nodes without an end until `stop`: for sessions that stay, that are ended one after the other, and that have
- * ended. Counts what must not happen.
+ * Requests on both nodes without an end until `stop`: for sessions that stay, that are ended one
+ * after the other, and that have ended. Counts what must not happen.
  */
 async function startTraffic({ a, b }: TwoNodes, clock: Clock): Promise<{ faults: Faults; stop(): Promise<Faults> }> {
   const faults: Faults = { refusedValid: 0, acceptedRevoked: 0, mostTimeouts: 0, checks: 0, ended: 0 };
   const nodes: Auth[] = [a.auth, b.auth];
   const user = await addUser(a.store);
   const accessTokens = createAccessTokens(deriveSessionKeys(testConfig().sessionSecrets).access, clock);
-  /** Sessions as a login leaves them, without the cost of hundreds of passwords. Gives their headers. */
+  /**
+   * Sessions as a login leaves them, without the cost of hundreds of passwords. Gives their
+   * headers.
+   */
   const open = (count: number): Promise<string[]> =>
     Promise.all(
       Array.from({ length: count }, async () => {
@@ -59,7 +65,8 @@ async function startTraffic({ a, b }: TwoNodes, clock: Clock): Promise<{ faults:
       const choice = [staying, ending, [...ended]][i % 3] ?? [];
       const authorization = choice[(i * 7) % choice.length];
       if (authorization) await check(node, authorization);
-      // SQLite answers without giving others a turn, and the test itself is one of them. Hundreds of requests a second are traffic enough.
+      // SQLite answers without giving others a turn, and the test itself is one of them. Hundreds
+      // of requests a second are traffic enough.
       await Bun.sleep(10);
     }
   };
@@ -124,7 +131,8 @@ for (const dialect of DATABASES) {
       await goOn(traffic.faults, 200);
       await server().kill();
       await areAway();
-      // The nodes' patience has no end here: a check that waited for the dead server would hold this up.
+      // The nodes' patience has no end here: a check that waited for the dead server would hold
+      // this up.
       await goOn(traffic.faults, 300);
       await server().start();
       await Promise.all([nodes.a.believes(), nodes.b.believes()]);

@@ -11,7 +11,10 @@ import { refusal } from './refusal.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 import { openTwoNodes, type TestNode, type Topology, type TwoNodes } from './two-nodes.ts';
 
-/** SYNC_FREQUENCY of the nodes: where caches are independent an end is to be seen after it, and no test waits a minute. */
+/**
+ * SYNC_FREQUENCY of the nodes: where caches are independent an end is to be seen after it, and no
+ * test waits a minute.
+ */
 const TTL_SECONDS = { shared: 60, independent: 1, none: 60 } as const satisfies Record<Topology, number>;
 
 for (const dialect of DATABASES) {

@@ -9,14 +9,20 @@ import { until } from '../support/until.ts';
 import { addUser, ORIGIN, openAuth, PASSWORD, signIn } from './harness.ts';
 import { refusal } from './refusal.ts';
 
-/** What waits for a time looks fifty times as often; nothing takes longer than it does until `age` says so. */
+/**
+ * What waits for a time looks fifty times as often; nothing takes longer than it does until `age`
+ * says so.
+ */
 let agedMs = 0;
 const hasty: Clock = {
   ...systemClock,
   monotonicMs: () => systemClock.monotonicMs() + agedMs,
   sleep: (ms, signal) => systemClock.sleep(ms / 50, signal),
 };
-/** Runs `work`; until it is over, everything under way has been so for longer and longer: a second every 20 ms. */
+/**
+ * Runs `work`; until it is over, everything under way has been so for longer and longer: a second
+ * every 20 ms.
+ */
 async function age(work: () => Promise<unknown>): Promise<void> {
   const timer = setInterval(() => {
     agedMs += 1000;
@@ -80,7 +86,8 @@ test('a node that falls silent in the middle of a transaction does not keep its 
     })
     .catch(() => undefined);
   await until(() => proxy.held() > held);
-  // The server ends the silent transaction; a statement waits for its rows a little longer than that.
+  // The server ends the silent transaction; a statement waits for its rows a little longer than
+  // that.
   expect((await signIn(openAuth(direct), user)).kind).toBe('session');
   await node.close();
   await frozen;
@@ -106,7 +113,8 @@ test('rows that somebody holds for long: a sign-in is unavailable, not a fault, 
     return row.count > 0;
   };
   await until(isHeldUp);
-  // Ten seconds after its transaction began, which is now past, it gives up; the answer to its statement comes when the rows are free.
+  // Ten seconds after its transaction began, which is now past, it gives up; the answer to its
+  // statement comes when the rows are free.
   await systemClock.sleep(10_000);
   free.resolve();
   await holding;

@@ -1,4 +1,7 @@
-/** Second factor, confirmation and the channel's key over HTTP: statuses, codes, headers, cookies, audit rows. */
+/**
+ * Second factor, confirmation and the channel's key over HTTP: statuses, codes, headers, cookies,
+ * audit rows.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { systemClock } from '../../src/kernel/index.ts';
 import { type RunningGateway, startTaskgate, temporaryFolder } from '../app/run-taskgate.ts';

@@ -1,4 +1,7 @@
-/** The second step of a login: what it takes, what it uses up, what it leaves alone, and how guessing ends. */
+/**
+ * The second step of a login: what it takes, what it uses up, what it leaves alone, and how
+ * guessing ends.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { deriveSessionKeys } from '../../src/auth/derive-keys.ts';
 import { createFlows } from '../../src/auth/flows/flows.ts';

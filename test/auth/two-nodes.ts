@@ -33,7 +33,10 @@ export type TwoNodes = {
   servers: OwnRedis[];
   databaseUrl: string;
   dataDir: string;
-  /** From now on no node waits longer for its cache than the gateway does. Before, and again after what this gives: as long as it takes. */
+  /**
+   * From now on no node waits longer for its cache than the gateway does. Before, and again after
+   * what this gives: as long as it takes.
+   */
   hurry(): () => void;
   stop(): Promise<void>;
 };
@@ -107,7 +110,10 @@ export async function openTwoNodes(options: {
 
 const timeouts = new AsyncLocalStorage<{ count: number }>();
 
-/** How many commands of a cache `work` waited for in vain, to the end of a node's patience. One whose connection is gone fails at once. */
+/**
+ * How many commands of a cache `work` waited for in vain, to the end of a node's patience. One
+ * whose connection is gone fails at once.
+ */
 export async function countTimeouts(work: () => Promise<unknown>): Promise<number> {
   const seen = { count: 0 };
   await timeouts.run(seen, work);

@@ -1,4 +1,7 @@
-/** What API clients are promised, on the executable: docs/api.md word for word, repeats on two nodes, streams, a node that dies. */
+/**
+ * What API clients are promised, on the executable: docs/api.md word for word, repeats on two
+ * nodes, streams, a node that dies.
+ */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import {
@@ -90,7 +93,8 @@ describe('two nodes on PostgreSQL', () => {
     const terminal = new Terminal(temporaryFolder(), process.env.PATH ?? '', env);
     const commands = readBlocks(GUIDE).flatMap((block) => block.commands);
     expect(commands.length).toBeGreaterThan(10);
-    // The guide's task runs until its stream has begun, however long its reader takes to come there.
+    // The guide's task runs until its stream has begun, however long its reader takes to come
+    // there.
     Object.assign(proxy, { mode: 'hold_answers', match: 'GET /v1/jobs/' });
     for (const command of commands) {
       const ended = terminal.run(command);

@@ -1,6 +1,6 @@
 /**
- * Bad input on the compiled binary: every answer is clear, nothing is lost. After each table every balance is the sum of its ledger lines and the
- * callers have what they had.
+ * Bad input on the compiled binary: every answer is clear, nothing is lost. After each table every
+ * balance is the sum of its ledger lines and the callers have what they had.
  */
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
@@ -78,7 +78,10 @@ for (const dialect of ['SQLite', 'PostgreSQL'] as const) {
       hostile?.close();
     });
 
-    /** The ledger adds up, the balance is what it was, the gateway lives and has met nothing that it did not foresee. */
+    /**
+     * The ledger adds up, the balance is what it was, the gateway lives and has met nothing that it
+     * did not foresee.
+     */
     async function expectNothingLost(): Promise<void> {
       const examined = await runCommand(gateway, ['doctor', '--json']);
       expect([examined.code, examined.code === 0 ? '' : examined.out]).toEqual([0, '']);
@@ -790,7 +793,10 @@ for (const dialect of ['SQLite', 'PostgreSQL'] as const) {
   });
 }
 
-/** What never ends takes a processor until the limit: a short one, with which nothing else can be tested. */
+/**
+ * What never ends takes a processor until the limit: a short one, with which nothing else can be
+ * tested.
+ */
 test('a plugin that never ends when it is loaded is refused, and changes nothing', async () => {
   const gateway = await startGateway({ env: { SANDBOX_TIMEOUT_MILLISECONDS: '1000' } });
   try {

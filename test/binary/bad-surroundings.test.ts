@@ -1,4 +1,7 @@
-/** What surrounds the compiled binary is not as it should be: disk, port, folder, configuration, an earlier process, a later version. */
+/**
+ * What surrounds the compiled binary is not as it should be: disk, port, folder, configuration, an
+ * earlier process, a later version.
+ */
 import { Database } from 'bun:sqlite';
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import {
@@ -107,7 +110,8 @@ describe('a start that cannot succeed exits 1 and says what to do', () => {
     chmodSync(folder, 0o555);
     const prefix: string[] = [];
     let binary = BINARY;
-    // Permissions do not hold root back: the same as an unprivileged user, with a copy of the program that he may read.
+    // Permissions do not hold root back: the same as an unprivileged user, with a copy of the
+    // program that he may read.
     if (process.getuid?.() === 0) {
       const own = temporaryFolder();
       chmodSync(own, 0o755);
@@ -340,7 +344,10 @@ const enter = (gateway: Gateway): string[] => [
   String(gateway.pid),
 ];
 
-/** A statement on a database that only the gateway sees. SQLite resolves links, so the way through /proc leads past it. */
+/**
+ * A statement on a database that only the gateway sees. SQLite resolves links, so the way through
+ * /proc leads past it.
+ */
 async function runInside<Rows>(gateway: Gateway, statement: string): Promise<Rows> {
   const script = `
     const database = new (require('bun:sqlite').Database)(process.env.FILE);

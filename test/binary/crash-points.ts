@@ -1,6 +1,7 @@
 /**
- * The gateway is killed with SIGKILL and started again while four tasks are at four points of their lives. A proxy in front of the vendor holds each
- * conversation at the exact point; what the vendor counted is the judge. Each point is taken twenty times on each database.
+ * The gateway is killed with SIGKILL and started again while four tasks are at four points of their
+ * lives. A proxy in front of the vendor holds each conversation at the exact point; what the vendor
+ * counted is the judge. Each point is taken twenty times on each database.
  */
 
 import { Database } from 'bun:sqlite';
@@ -29,7 +30,10 @@ const BILL = 5 * PRICE * 500_000;
 /** What the tests do to the database behind the gateway's back. */
 type Backdoor = {
   newestTaskId(): Promise<string>;
-  /** Leases of a killed PostgreSQL node run out by themselves in 30 s; the tests shift the stored time. */
+  /**
+   * Leases of a killed PostgreSQL node run out by themselves in 30 s; the tests shift the stored
+   * time.
+   */
   expireLeases(): Promise<void>;
   /** Holds up every write until the returned function is called. */
   blockWrites(): Promise<() => Promise<void>>;
@@ -160,7 +164,10 @@ export function describeCrashPoints(dialect: 'SQLite' | 'PostgreSQL'): void {
       expect(ledger.filter(({ kind }) => kind === 'reserve')).toHaveLength(1);
     }
 
-    /** What must be true of every task whose submission was cut off: it ended, was refunded, and the vendor has it this many times. */
+    /**
+     * What must be true of every task whose submission was cut off: it ended, was refunded, and the
+     * vendor has it this many times.
+     */
     async function expectInterrupted(id: string, creates: number): Promise<void> {
       const done = await waitForEnd(gateway.url, key, id);
       expect(done).toMatchObject({ status: 'FAILURE', fail_reason: 'submission interrupted' });
@@ -168,7 +175,10 @@ export function describeCrashPoints(dialect: 'SQLite' | 'PostgreSQL'): void {
       await expectLedger(id, 0);
     }
 
-    /** What must be true of every task that the vendor had accepted: it is polled on to its end, sent once and billed once. */
+    /**
+     * What must be true of every task that the vendor had accepted: it is polled on to its end,
+     * sent once and billed once.
+     */
     async function expectBilled(id: string, bill: number): Promise<void> {
       expect((await waitForEnd(gateway.url, key, id)).status).toBe('SUCCESS');
       expect((await vendor.stats(id)).creates).toBe(1);
@@ -194,7 +204,8 @@ export function describeCrashPoints(dialect: 'SQLite' | 'PostgreSQL'): void {
       await holdOne('hold_answers', 'GET /v1/jobs/', async () => {
         unsettled = await submitted({ prompt: 'a cat [seconds=3] [duration=0.3]' });
       });
-      // From here on no write succeeds: the answer that was held last arrives and its settlement waits.
+      // From here on no write succeeds: the answer that was held last arrives and its settlement
+      // waits.
       const unblock = await backdoor.blockWrites();
       proxy.release('last');
       await until('the settlement waits', () => backdoor.isWaiting(gateway.url));
@@ -204,7 +215,8 @@ export function describeCrashPoints(dialect: 'SQLite' | 'PostgreSQL'): void {
 
       // Before the upstream call: never sent.
       await expectInterrupted(unsent, 0);
-      // After the upstream call, before its answer is stored: sent once, and the possible orphan is named.
+      // After the upstream call, before its answer is stored: sent once, and the possible orphan is
+      // named.
       await expectInterrupted(unanswered, 1);
       await until('the log names the possible orphan', () =>
         gateway

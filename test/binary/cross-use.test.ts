@@ -1,6 +1,7 @@
 /**
- * Every credential of the gateway, presented at every place where another one belongs: all refused, and nothing is used up or ended
- * by the attempt. The matrix is made of two lists; a credential is left out only at the places that are its own.
+ * Every credential of the gateway, presented at every place where another one belongs: all refused,
+ * and nothing is used up or ended by the attempt. The matrix is made of two lists; a credential is
+ * left out only at the places that are its own.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { TOTP } from 'otpauth';

@@ -1,4 +1,7 @@
-/** DEBUG=true: whoever reads the log can follow one task from the upload of its plugin to its artifact, and finds no secret. */
+/**
+ * DEBUG=true: whoever reads the log can follow one task from the upload of its plugin to its
+ * artifact, and finds no secret.
+ */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import {
   type Administrator,

@@ -1,4 +1,7 @@
-/** Whoever is disabled or deleted is out at once, with everything he holds, on every node and whatever the nodes share. */
+/**
+ * Whoever is disabled or deleted is out at once, with everything he holds, on every node and
+ * whatever the nodes share.
+ */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { type Backdoor, openBackdoor } from '../support/backdoor.ts';
 import { cheapHash } from '../support/cheap-hash.ts';

@@ -1,4 +1,7 @@
-/** A vendor that repeats all headers of a request in what it answers: nothing of the channel's credential leaves the gateway. */
+/**
+ * A vendor that repeats all headers of a request in what it answers: nothing of the channel's
+ * credential leaves the gateway.
+ */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { pluginSource } from '../plugins/support.ts';
 import { type Administrator, ask, type Gateway, setUp, startGateway, until } from '../support/gateway.ts';

@@ -1,4 +1,7 @@
-/** Two nodes over one database: a stream on one of them ends soon after its user, key or session was ended at the other. */
+/**
+ * Two nodes over one database: a stream on one of them ends soon after its user, key or session was
+ * ended at the other.
+ */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import {
   Administrator,

@@ -1,4 +1,7 @@
-/** Limits on two running nodes, with a shared cache and without one, and what an API key reads of itself. */
+/**
+ * Limits on two running nodes, with a shared cache and without one, and what an API key reads of
+ * itself.
+ */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { Redis } from 'ioredis';
 import {
@@ -33,7 +36,10 @@ afterAll(async () => {
   await redis?.stop();
 });
 
-/** An empty database of a server that other tests may use too: users here have the ids that they have there. */
+/**
+ * An empty database of a server that other tests may use too: users here have the ids that they
+ * have there.
+ */
 async function startOwnRedis(): Promise<TestRedis> {
   const started = await startRedis();
   const url = new URL(started.url);
@@ -67,7 +73,9 @@ const newClient = () => {
 };
 
 let guesses = 0;
-/** A wrong password for an account that was never tried before: the limit of guesses is another one. */
+/**
+ * A wrong password for an account that was never tried before: the limit of guesses is another one.
+ */
 const guess = ({ url }: Gateway, headers: Record<string, string>) => {
   guesses += 1;
   return ask(`${url}/api/user/login`, {

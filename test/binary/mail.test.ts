@@ -1,4 +1,7 @@
-/** Registration, mailed codes and links, end to end: the compiled binary, a real mail server, a verifier of the challenge. */
+/**
+ * Registration, mailed codes and links, end to end: the compiled binary, a real mail server, a
+ * verifier of the challenge.
+ */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { openBackdoor } from '../support/backdoor.ts';
 import { type ChallengeServer, startChallengeServer } from '../support/challenge.ts';
@@ -75,7 +78,10 @@ for (const database of ['SQLite', 'PostgreSQL'] as const) {
       return { 'x-security-proof': (body.data as { proof_token: string }).proof_token };
     }
     const isSignIn = ({ subject }: ReceivedMail) => subject.startsWith('New sign-in');
-    /** The next mail but those that tell of a sign-in on a new device: each request here comes from another address. */
+    /**
+     * The next mail but those that tell of a sign-in on a new device: each request here comes from
+     * another address.
+     */
     const mailTo = (address: string) => mail.next((each) => each.recipients.includes(address) && !isSignIn(each));
     async function codeFor(email: string): Promise<string> {
       expect((await post('/api/verification', { email })).status).toBe(200);

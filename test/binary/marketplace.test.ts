@@ -1,4 +1,7 @@
-/** Publishing and installing on the executable: a folder becomes a marketplace, root adds it, reads, installs and upgrades. */
+/**
+ * Publishing and installing on the executable: a folder becomes a marketplace, root adds it, reads,
+ * installs and upgrades.
+ */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -1,4 +1,7 @@
-/** Sign-in and binding through providers on the compiled binary: over HTTP as a script would, and with Chromium on the panel's pages. */
+/**
+ * Sign-in and binding through providers on the compiled binary: over HTTP as a script would, and
+ * with Chromium on the panel's pages.
+ */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import type { Browser, Page } from 'playwright-core';
 import { launchBrowser, openPage } from '../support/browser.ts';

@@ -1,4 +1,7 @@
-/** OpenAI's own client against the executable: responses waited for, streamed, in the background and read again. */
+/**
+ * OpenAI's own client against the executable: responses waited for, streamed, in the background and
+ * read again.
+ */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import OpenAI from 'openai';
 import type { Response, ResponseStreamEvent } from 'openai/resources/responses/responses';

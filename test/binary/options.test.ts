@@ -1,4 +1,7 @@
-/** The settings of the executable: sealed, followed by the other node, tried, and marked when the secret that sealed them is gone. */
+/**
+ * The settings of the executable: sealed, followed by the other node, tried, and marked when the
+ * secret that sealed them is gone.
+ */
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { openRaw } from '../contract/open-raw.ts';
 import {
@@ -29,7 +32,10 @@ afterAll(async () => {
   for (const stop of stops.reverse()) await stop();
 });
 
-/** An OpenID Connect provider as far as a trial goes; it takes the client `gate` with the right secret alone. */
+/**
+ * An OpenID Connect provider as far as a trial goes; it takes the client `gate` with the right
+ * secret alone.
+ */
 function startProvider(): string {
   const right = `Basic ${Buffer.from(`gate:${CLEAR}`).toString('base64')}`;
   const server = Bun.serve({

@@ -15,7 +15,10 @@ import { submit, waitForEnd } from '../support/main-job.ts';
 setDefaultTimeout(120_000);
 
 const PASSWORD = 'correct horse battery';
-/** A prompt on which the plugin below never ends, and not even the engine's own interrupt gets through. */
+/**
+ * A prompt on which the plugin below never ends, and not even the engine's own interrupt gets
+ * through.
+ */
 const DEADLY = 'a cat [stuck]';
 const source = (await Bun.file(new URL('../../src/plugins/factory/demo.js', import.meta.url)).text())
   .replace("version: '1.0.0'", "version: '1.0.1'")

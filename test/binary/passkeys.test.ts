@@ -1,4 +1,6 @@
-/** Passkeys on the compiled binary, with Chromium's virtual authenticator on the panel's own pages. */
+/**
+ * Passkeys on the compiled binary, with Chromium's virtual authenticator on the panel's own pages.
+ */
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { TOTP } from 'otpauth';
 import type { Browser, CDPSession, Page } from 'playwright-core';
@@ -6,7 +8,8 @@ import { launchBrowser, openPage, type WatchedPage } from '../support/browser.ts
 import { ask, type Gateway, ROOT, setUp, startGateway, until } from '../support/gateway.ts';
 import { proofHeader } from '../support/security-proof.ts';
 
-// A wait that is in vain ends on its own (see `openPage`), well before the runner ends the test and the browser with it.
+// A wait that is in vain ends on its own (see `openPage`), well before the runner ends the test and
+// the browser with it.
 setDefaultTimeout(120_000);
 
 type Json = Record<string, unknown>;
@@ -40,7 +43,8 @@ async function start(env: Record<string, string> = {}): Promise<void> {
 async function open(at = origin): Promise<Page> {
   const watched = await openPage(browser, at);
   opened.push(watched);
-  // What is asked of the browser here is asked under the page's policies; its own code takes a second to run.
+  // What is asked of the browser here is asked under the page's policies; its own code takes a
+  // second to run.
   await watched.page.route(/\.js$/, (route) => route.abort());
   await watched.page.goto(`${at}/sign-in`);
   return watched.page;
@@ -71,7 +75,10 @@ async function plugIn(page: Page, transport: typeof LAPTOP | typeof SECURITY_KEY
 const storedCredentials = async ({ cdp, id }: Device) =>
   (await cdp.send('WebAuthn.getCredentials', { authenticatorId: id })).credentials;
 
-/** Puts the one credential of `from` into `to` as well: Chromium's authenticators count, so `from` is out of date with the first use. */
+/**
+ * Puts the one credential of `from` into `to` as well: Chromium's authenticators count, so `from`
+ * is out of date with the first use.
+ */
 async function copyKey(from: Device, to: Device): Promise<Stored> {
   const [credential] = await storedCredentials(from);
   if (!credential) throw new Error('the authenticator holds nothing');
@@ -112,7 +119,10 @@ async function done(page: Page, path: string, sent: Parameters<typeof call>[2] =
   return answer.data;
 }
 
-/** `navigator.credentials` with the begin step's options; the credential, or the name of the browser's refusal. */
+/**
+ * `navigator.credentials` with the begin step's options; the credential, or the name of the
+ * browser's refusal.
+ */
 const dialog = (page: Page, kind: 'create' | 'get', begun: Json): Promise<Json | string> =>
   page.evaluate(
     async ([what, options]) => {
@@ -246,7 +256,8 @@ describe('passkeys in Chromium', () => {
       });
     };
 
-    // Chromium lets an authenticator that recognises nobody sign in where the gateway would rather not have it.
+    // Chromium lets an authenticator that recognises nobody sign in where the gateway would rather
+    // not have it.
     await verification('discouraged');
     await recognise(false);
     expect((await logIn(page)).data).toMatchObject({ session: { login_method: 'passkey' } });

@@ -1,4 +1,7 @@
-/** What is live stays whole while plugins change: requests under activations, and uploads that are refused. */
+/**
+ * What is live stays whole while plugins change: requests under activations, and uploads that are
+ * refused.
+ */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { childrenOf } from '../support/child-processes.ts';
 import { type Administrator, ask, type Gateway, setUp, startGateway, until } from '../support/gateway.ts';
@@ -10,7 +13,10 @@ const ACTIVATIONS = 50;
 const AT_ONCE = 16;
 const MODEL = 'acme-1';
 
-/** Each hook signs what it makes with its version; the parser fails the task when another version had a hand in it. */
+/**
+ * Each hook signs what it makes with its version; the parser fails the task when another version
+ * had a hand in it.
+ */
 const source = (version: string, change: object = {}): string => {
   const meta = {
     ...{

@@ -1,4 +1,7 @@
-/** Privilege escalation on the executable: nobody touches a peer, anybody above him, or himself by the administrator's way. */
+/**
+ * Privilege escalation on the executable: nobody touches a peer, anybody above him, or himself by
+ * the administrator's way.
+ */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { type Administrator, ask, type Gateway, setUp, startGateway } from '../support/gateway.ts';
 import { migratedDatabaseUrl } from '../support/migrated-database.ts';

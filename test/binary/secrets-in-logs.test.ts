@@ -1,4 +1,7 @@
-/** What people and programs sign in with never reaches a log: in both forms of it, at every level, when all goes well and when nothing does. */
+/**
+ * What people and programs sign in with never reaches a log: in both forms of it, at every level,
+ * when all goes well and when nothing does.
+ */
 import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { TOTP } from 'otpauth';
 import { openBackdoor } from '../support/backdoor.ts';
@@ -158,7 +161,9 @@ async function useEverything(node: Gateway, seen: Seen): Promise<void> {
   }
 }
 
-/** The log without the announcement, which shows the set-up link to whoever sits at the terminal. */
+/**
+ * The log without the announcement, which shows the set-up link to whoever sits at the terminal.
+ */
 const logOf = (node: Gateway): string =>
   node
     .log()

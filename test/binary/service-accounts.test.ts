@@ -1,4 +1,7 @@
-/** A channel whose credential is a service account's key: the executable exchanges it for a token, and the key stays where it is. */
+/**
+ * A channel whose credential is a service account's key: the executable exchanges it for a token,
+ * and the key stays where it is.
+ */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

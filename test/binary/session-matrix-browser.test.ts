@@ -1,4 +1,7 @@
-/** Secure cookies and the origin check as Chromium sees them: the panel over HTTPS, and pages of other sites that try to use its cookies. */
+/**
+ * Secure cookies and the origin check as Chromium sees them: the panel over HTTPS, and pages of
+ * other sites that try to use its cookies.
+ */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import type { Browser, Page } from 'playwright-core';
 import { type Backdoor, openBackdoor } from '../support/backdoor.ts';
@@ -89,7 +92,8 @@ test('the panel signs in, survives a reload by its cookie alone, and signs out',
 });
 
 test.each([
-  // Another port is another origin of the same site: SameSite lets the cookie go along, and the origin alone refuses.
+  // Another port is another origin of the same site: SameSite lets the cookie go along, and the
+  // origin alone refuses.
   ['another port of the same host', 'localhost'],
   ['another site', '127.0.0.1'],
 ])('cross-site request forgery from %s: refresh and logout are refused and nothing changes', async (_what, host) => {

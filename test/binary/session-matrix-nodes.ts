@@ -1,4 +1,7 @@
-/** The compiled binary in the ways it can be deployed, and a browser's view of its sign-in: cookies by name and attribute. */
+/**
+ * The compiled binary in the ways it can be deployed, and a browser's view of its sign-in: cookies
+ * by name and attribute.
+ */
 import { expect } from 'bun:test';
 import { connect } from 'node:net';
 import { Redis } from 'ioredis';
@@ -90,7 +93,10 @@ export async function openTopology(name: TopologyName): Promise<Topology> {
   };
 }
 
-/** An emptied database of its own, in a server that other tests may use too: they count the same users and addresses. */
+/**
+ * An emptied database of its own, in a server that other tests may use too: they count the same
+ * users and addresses.
+ */
 async function startOwnRedis(): Promise<TestRedis> {
   const started = await startRedis();
   const url = new URL(started.url);
@@ -152,7 +158,10 @@ const AGENT = 'matrix browser';
 
 const refreshCookie = (secure: boolean) => (secure ? '__Secure-svc_refresh' : 'svc_refresh');
 
-/** One request as a browser sends it; to a secure node from the trusted page, unless the headers say otherwise. */
+/**
+ * One request as a browser sends it; to a secure node from the trusted page, unless the headers say
+ * otherwise.
+ */
 export async function ask(node: Gateway, path: string, options: Ask = {}, secure = false): Promise<Reply> {
   const sent = unixNow();
   const response = await fetch(`${node.url}${path}`, {
@@ -336,8 +345,9 @@ export async function rowOf(db: Backdoor, sid: string): Promise<Record<string, u
 }
 
 /**
- * Sends a request to the secure node of a PostgreSQL topology and holds it at the statement that contains `text`: it has been sent, and the
- * database has not seen it. `release` lets it through, `cut` breaks the connection instead; both give the answer.
+ * Sends a request to the secure node of a PostgreSQL topology and holds it at the statement that
+ * contains `text`: it has been sent, and the database has not seen it. `release` lets it through,
+ * `cut` breaks the connection instead; both give the answer.
  */
 export async function holdAt(
   { secure, database }: Topology,

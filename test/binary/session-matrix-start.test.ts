@@ -1,4 +1,7 @@
-/** What a start of the compiled binary makes of sessions that are there: what is kept, what goes, what the log says of it. */
+/**
+ * What a start of the compiled binary makes of sessions that are there: what is kept, what goes,
+ * what the log says of it.
+ */
 import { afterEach, expect, setDefaultTimeout, test } from 'bun:test';
 import { type Backdoor, openBackdoor } from '../support/backdoor.ts';
 import { type Gateway, setUp, startGateway, until } from '../support/gateway.ts';

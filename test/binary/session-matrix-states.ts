@@ -212,7 +212,8 @@ export function describeStates(name: TopologyName, open: () => Topology): void {
       expires_at: mine.bundle.session.expires_at,
     });
     expectUntouched(reply);
-    // The new token is taken, the old one refused, at once, by the node that knows the session from before.
+    // The new token is taken, the old one refused, at once, by the node that knows the session from
+    // before.
     expect(await opens(b(), { ...mine, access: rotation.access_token })).toBe(true);
     for (const node of [b(), a()]) expect(await opens(node, mine)).toBe(false);
     await expectDead(other);
@@ -279,7 +280,8 @@ export function describeStates(name: TopologyName, open: () => Topology): void {
     const session = await start();
     const other = await start(session.user);
     await change(other.sid, `expires_at = ${unixNow() - 1}`);
-    // A cache may hold the end that the row had before: time passes the same for all, rows are only moved by hand.
+    // A cache may hold the end that the row had before: time passes the same for all, rows are only
+    // moved by hand.
     if (name !== 'PostgreSQL with Redis') for (const node of [a(), b()]) expect(await opens(node, other)).toBe(false);
     expectRefusal(await refresh(other), 401, 'AUTH_SESSION_REVOKED');
     expectRefusal(await remove(session, other.sid), 404, 'AUTH_SESSION_NOT_FOUND');

@@ -1,6 +1,7 @@
 /**
- * Sessions of the compiled binary, line by line: issuance, refresh, logout, their states, their cookies and their limits, with two nodes up
- * where the database allows it. What one node changes is asked of the other.
+ * Sessions of the compiled binary, line by line: issuance, refresh, logout, their states, their
+ * cookies and their limits, with two nodes up where the database allows it. What one node changes
+ * is asked of the other.
  */
 import { afterAll, beforeAll, describe, setDefaultTimeout } from 'bun:test';
 import { describeIssuance } from './session-matrix-issuance.ts';

@@ -14,7 +14,9 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });
 
-/** A vendor that never answers the first question for a job, and says at the second that it is done. */
+/**
+ * A vendor that never answers the first question for a job, and says at the second that it is done.
+ */
 function startVendor() {
   let asked = 0;
   const server = Bun.serve({

@@ -1,4 +1,7 @@
-/** Sign-in and binding by Telegram and WeChat, from end to end on the executable; where there are two nodes, every step on another one. */
+/**
+ * Sign-in and binding by Telegram and WeChat, from end to end on the executable; where there are
+ * two nodes, every step on another one.
+ */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { createHash } from 'node:crypto';
 import { TOTP } from 'otpauth';
@@ -133,8 +136,9 @@ for (const [database, count] of [
     const bindCookie = (flowToken: string): string =>
       `svc_telegram_bind=${createHash('sha256').update(flowToken).digest('base64url')}`;
     /**
-     * What the browser is told when the widget returns: the outcome and nothing else. It is the browser that began the binding,
-     * unless another one's cookies are given. The cookie is cleared by success alone.
+     * What the browser is told when the widget returns: the outcome and nothing else. It is the
+     * browser that began the binding, unless another one's cookies are given. The cookie is cleared
+     * by success alone.
      */
     async function comeBack(callbackUrl: string, query: URLSearchParams | string, cookies?: string): Promise<string> {
       const flowToken = decodeURIComponent(callbackUrl.split('/').at(-1) ?? '');
@@ -390,7 +394,8 @@ for (const [database, count] of [
           ]);
         }
         expect(await backdoor.run(`select 1 from external_identity_claims where subject = '${id}'`)).toEqual([]);
-        // Nothing was used up: her own binding takes the very answer, and his flow still works in his browser.
+        // Nothing was used up: her own binding takes the very answer, and his flow still works in
+        // his browser.
         expect(await comeBack(victims.callback_url, query)).toBe('success');
         expect(personOf(await telegramLogin(widget(id))).id).toBe(victim.id);
         expect(await comeBack(callback_url, widget(newTelegramId()))).toBe('success');

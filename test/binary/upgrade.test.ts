@@ -1,4 +1,7 @@
-/** A database of the layout before panel sessions, filled, under the hands of the compiled binary: nothing of its owners is lost. */
+/**
+ * A database of the layout before panel sessions, filled, under the hands of the compiled binary:
+ * nothing of its owners is lost.
+ */
 import { Database } from 'bun:sqlite';
 import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { closeSync, openSync, readdirSync } from 'node:fs';
@@ -107,7 +110,10 @@ async function run(argv: readonly string[], { dataDir, databaseUrl }: OldDatabas
 const self = (gateway: Gateway, headers: Record<string, string>) =>
   ask(gateway, '/api/user/self', { method: 'GET', headers });
 
-/** All that a start could have changed: every row of what the owners have, and a mark that moves with every change of the layout. */
+/**
+ * All that a start could have changed: every row of what the owners have, and a mark that moves
+ * with every change of the layout.
+ */
 async function pictureOf({ dialect }: OldDatabase, db: Backdoor): Promise<unknown> {
   const tables = ['users', 'user_sessions', 'auth_flows', 'external_identity_claims', 'api_keys', 'ledger_entries'];
   const rows: Record<string, unknown> = {};
@@ -214,7 +220,8 @@ for (const dialect of ['sqlite', 'postgres'] as const) {
         `insert into user_sessions (sid, user_id, user_auth_version, status, refresh_hash, previous_refresh_hash, previous_valid_until,
           login_method, ip, user_agent, created_at, last_active_at, expires_at) values
           ('${sid}', 2, 1, 'active', '${hash}', ${previous}, ${now + 600}, 'password', '', '', ${now - 60}, ${now - 60}, ${now + 86_400})`;
-      // A fixed-width column of SQLite is what its program wrote into it: there, also a digest with blanks behind it.
+      // A fixed-width column of SQLite is what its program wrote into it: there, also a digest with
+      // blanks behind it.
       const padding = dialect === 'sqlite' ? '   ' : '';
       const old = await anOldDatabase(
         dialect,

@@ -1,4 +1,6 @@
-/** Uploads on the executable when the disk is small, the process is killed, or the address is odd. */
+/**
+ * Uploads on the executable when the disk is small, the process is killed, or the address is odd.
+ */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { createHash } from 'node:crypto';
 import { readdirSync, readlinkSync, statfsSync, statSync, writeFileSync } from 'node:fs';

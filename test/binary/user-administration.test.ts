@@ -1,4 +1,7 @@
-/** Administration of accounts on the compiled binary: what one node decides, every node obeys at once, and money stays in balance. */
+/**
+ * Administration of accounts on the compiled binary: what one node decides, every node obeys at
+ * once, and money stays in balance.
+ */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import {
   Administrator,
@@ -29,7 +32,10 @@ const SURROUNDINGS: [name: string, nodes: number, redis: boolean][] = [
   ['PostgreSQL and a shared Redis', 2, true],
 ];
 
-/** What takes a user out, and how his personal access token and API key are refused from then on; undefined: they work on. */
+/**
+ * What takes a user out, and how his personal access token and API key are refused from then on;
+ * undefined: they work on.
+ */
 const ENDS: {
   what: string;
   refusals?: { token: string; key: string };

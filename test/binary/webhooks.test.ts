@@ -1,4 +1,7 @@
-/** Webhooks of the executable: over a SIGKILL at the two points where one could be lost, from two nodes, and over a changed CRYPTO_SECRET. */
+/**
+ * Webhooks of the executable: over a SIGKILL at the two points where one could be lost, from two
+ * nodes, and over a changed CRYPTO_SECRET.
+ */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { freePort } from '../support/free-port.ts';
 import {

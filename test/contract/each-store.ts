@@ -25,8 +25,9 @@ export type OpenedStore = {
 };
 
 /**
- * Runs `suite` over `databases`, both unless told otherwise; `opened()` is valid inside its tests. `fresh` says how long a database serves: the suite, whose
- * tests then look at rows of their own only, or each test.
+ * Runs `suite` over `databases`, both unless told otherwise; `opened()` is valid inside its tests.
+ * `fresh` says how long a database serves: the suite, whose tests then look at rows of their own
+ * only, or each test.
  */
 export function describeEachStore(
   name: string,

@@ -9,7 +9,10 @@ const TASKS = 6000;
 describeEachStore(
   'the check of a large ledger',
   (opened) => {
-    /** One user's tasks that have ended, each with a reservation of 3 and a settlement that gives 1 back. */
+    /**
+     * One user's tasks that have ended, each with a reservation of 3 and a settlement that gives 1
+     * back.
+     */
     async function fill(userId: number): Promise<void> {
       const { store, databaseUrl, dataDir } = opened();
       const { taskId } = await store.tasks.insert(newTask({ userId, quota: 2 }));

@@ -18,7 +18,10 @@ const HOUR = 3600;
 /** The effective SYNC_FREQUENCY where a test does not wait for its end. */
 const TTL = 600;
 
-/** `hurry`: from now on commands have the time limit of the product. Before, they wait as long as a busy machine lets them. */
+/**
+ * `hurry`: from now on commands have the time limit of the product. Before, they wait as long as a
+ * busy machine lets them.
+ */
 type Node = SessionCache & { isConnected(): boolean; hurry(): void; close(): void };
 
 function openNode(
@@ -84,7 +87,10 @@ const ending = (sid: string, seconds = HOUR) => ({ sid, expiresAt: systemClock.u
 const stat = async (server: OwnRedis, name: string): Promise<number> =>
   Number((await server.look((redis) => redis.info('stats'))).match(`${name}:(\\d+)`)?.[1]);
 
-/** The milliseconds that the server was told to keep the one key which `write` makes; -2: it was told to keep none. */
+/**
+ * The milliseconds that the server was told to keep the one key which `write` makes; -2: it was
+ * told to keep none.
+ */
 async function lifeOfWhat(server: OwnRedis, write: () => Promise<void>): Promise<number> {
   return server.look(async (redis) => {
     const monitor = await redis.monitor();
@@ -382,7 +388,8 @@ describe('the session cache and a server in trouble', () => {
         await server.kill();
         await until(async () => (await a.get(sid)) === undefined && (await b.get(sid)) === undefined);
         await server.start();
-        // Read before the other node's commit, which it could not announce, and at the first moment at which it can be.
+        // Read before the other node's commit, which it could not announce, and at the first moment
+        // at which it can be.
         await until(async () => {
           const reading = await b.get(sid);
           if (reading) await b.remember(sid, newSession(), reading.at);

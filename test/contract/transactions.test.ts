@@ -96,7 +96,8 @@ describeEachStore('transactions', (opened) => {
     const cross = (first: number, second: number) =>
       store.transaction(async (tx) => {
         await tx.users.touchLogin(first, first);
-        // Lets the other one take its first lock; on SQLite, where works come one after the other, it has no meaning.
+        // Lets the other one take its first lock; on SQLite, where works come one after the other,
+        // it has no meaning.
         for (let i = 0; i < 5; i += 1) await tx.users.byId(first);
         await tx.users.touchLogin(second, first);
       });

@@ -66,7 +66,8 @@ for (const key of keys) {
       expect(cases.filter((entry) => !('expected' in entry) && entry.expectedError === undefined)).toEqual([]);
     });
 
-    // `POST /v1/tasks/<key>` comes without a decoder, so the driver hooks normalise again what a decoder has normalised.
+    // `POST /v1/tasks/<key>` comes without a decoder, so the driver hooks normalise again what a
+    // decoder has normalised.
     test('normalising twice changes nothing', async () => {
       const { cases } = (await fileOf(`${key}.fixture.json`).json()) as Fixture;
       const { protocols } = (await import(new URL(`${key}.js`, FACTORY).href)) as PluginModule;

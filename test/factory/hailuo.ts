@@ -18,7 +18,9 @@ const expectPoll = (name: string): Expected => ({
   path: '/v1/query/video_generation',
   query: { task_id: `job-${mark(name)}` },
 });
-/** The finished file has an id alone; its address is asked for, with the key, and fetched without. */
+/**
+ * The finished file has an id alone; its address is asked for, with the key, and fetched without.
+ */
 const content = (name: string): NonNullable<Scenario['content']> => [
   {
     expect: {

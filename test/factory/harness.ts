@@ -1,4 +1,7 @@
-/** One gateway for all factory plugins; each plays its scenarios against its own vendor, all at once. */
+/**
+ * One gateway for all factory plugins; each plays its scenarios against its own vendor, all at
+ * once.
+ */
 import { sha256Hex } from '../../src/kernel/index.ts';
 import { type Administrator, ask, type Gateway, setUp, startGateway } from '../support/gateway.ts';
 import {
@@ -13,7 +16,10 @@ import {
 
 const FACTORY = new URL('../../src/plugins/factory/', import.meta.url);
 
-/** A scenario played to its end: what was seen, in the form of {@link expectedOf}. `faults`: requests that the vendor did not expect. */
+/**
+ * A scenario played to its end: what was seen, in the form of {@link expectedOf}. `faults`:
+ * requests that the vendor did not expect.
+ */
 export type Seen = Record<string, unknown> & { faults: string[] };
 
 export type Factory = {
@@ -165,7 +171,9 @@ async function sendForm(url: string, key: string, body: FormData): ReturnType<ty
   return { status: response.status, body: answer, headers: response.headers };
 }
 
-/** Every artifact by its key, fetched as a client does; as text, so that differences are readable. */
+/**
+ * Every artifact by its key, fetched as a client does; as text, so that differences are readable.
+ */
 async function download(url: string, key: string, id: string): Promise<Record<string, string>> {
   const headers = { authorization: `Bearer ${key}` };
   const listed = await ask(`${url}/v1/tasks/${id}/artifacts`, { token: key });

@@ -8,7 +8,10 @@ const [ACCESS_KEY, SECRET_KEY] = ['AKLT-jimeng', 'c2VjcmV0'];
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
 const hmac = (key: string | Buffer, text: string) => createHmac('sha256', key).update(text).digest();
 
-/** Volcengine's signature of a request, worked out anew from its description: https://www.volcengine.com/docs/6369/67269. */
+/**
+ * Volcengine's signature of a request, worked out anew from its description:
+ * https://www.volcengine.com/docs/6369/67269.
+ */
 function checkSignature({ method, path, query, headers, text }: Received): string | undefined {
   const form = /^HMAC-SHA256 Credential=(\S+), SignedHeaders=(\S+), Signature=([0-9a-f]{64})$/;
   const [, credential = '', signedHeaders = '', signature = ''] = form.exec(headers.authorization ?? '') ?? [];

@@ -1,4 +1,7 @@
-/** The paths of vendors' own clients, on the executable: submitted, polled at the vendor, asked for, refused in the vendor's words. */
+/**
+ * The paths of vendors' own clients, on the executable: submitted, polled at the vendor, asked for,
+ * refused in the vendor's words.
+ */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { ask, type Gateway, setUp, startGateway, until } from '../support/gateway.ts';
 

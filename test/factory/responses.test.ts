@@ -1,4 +1,7 @@
-/** Vendors' plugins behind OpenAI's responses API on the executable, with the official client: what was made is fetched by the link shown. */
+/**
+ * Vendors' plugins behind OpenAI's responses API on the executable, with the official client: what
+ * was made is fetched by the link shown.
+ */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import OpenAI from 'openai';
 import { type Gateway, setUp, startGateway } from '../support/gateway.ts';

@@ -1,6 +1,9 @@
 import { type Answer, type Expected, mark, type Outcome, type Scenario } from './vendor.ts';
 
-/** What the cases that every vendor must stand differ in. `name` is the scenario's; ids and texts carry `mark(name)`. */
+/**
+ * What the cases that every vendor must stand differ in. `name` is the scenario's; ids and texts
+ * carry `mark(name)`.
+ */
 export type Recipe = {
   /** The body of `POST /v1/tasks/<key>`. */
   client: (name: string) => Record<string, unknown>;

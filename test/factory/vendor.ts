@@ -1,7 +1,8 @@
 /**
- * Real vendors' APIs, played on loopback from a table. A vendor checks every request that it receives against what its API
- * description asks for; a difference is answered with 400 and kept for the test. Requests find their scenario by a word that the
- * prompt, the job's id and the result's address carry: see {@link mark}.
+ * Real vendors' APIs, played on loopback from a table. A vendor checks every request that it
+ * receives against what its API description asks for; a difference is answered with 400 and kept
+ * for the test. Requests find their scenario by a word that the prompt, the job's id and the
+ * result's address carry: see {@link mark}.
  */
 import { isDeepStrictEqual } from 'node:util';
 
@@ -20,7 +21,10 @@ export type Received = {
   fields: Record<string, string | { file: string; type: string; bytes: Uint8Array<ArrayBuffer> }> | undefined;
 };
 
-/** What a request must be. What is not named is not looked at, except that a body must then be absent. */
+/**
+ * What a request must be. What is not named is not looked at, except that a body must then be
+ * absent.
+ */
 export type Expected = {
   method: string;
   path: string;
@@ -28,11 +32,17 @@ export type Expected = {
   query?: Record<string, string>;
   /** Lower-case names; null: the header must be absent. */
   headers?: Record<string, string | RegExp | null>;
-  /** The JSON body must equal this. `"{vendor}"` in texts stands for the vendor's own address, here and in answers. */
+  /**
+   * The JSON body must equal this. `"{vendor}"` in texts stands for the vendor's own address, here
+   * and in answers.
+   */
   json?: unknown;
   /** The multipart fields must equal these. */
   fields?: Received['fields'];
-  /** Anything else: a sentence says what is wrong. `body` is checked by this alone where neither `json` nor `fields` is given. */
+  /**
+   * Anything else: a sentence says what is wrong. `body` is checked by this alone where neither
+   * `json` nor `fields` is given.
+   */
   check?: (received: Received) => string | undefined;
 };
 
@@ -47,7 +57,10 @@ export type Answer = {
 
 /** What the gateway and its client must have in the end. */
 export type Outcome = {
-  /** The answer to the client's submission where it is not 200; then nothing below is looked at but `attempts` and `jobs`. */
+  /**
+   * The answer to the client's submission where it is not 200; then nothing below is looked at but
+   * `attempts` and `jobs`.
+   */
   refused?: { status: number; message: string };
   status?: 'SUCCESS' | 'FAILURE';
   /** The exact fail_reason; "" by default. */
@@ -58,13 +71,19 @@ export type Outcome = {
   video?: Record<string, unknown>;
   /** In quota units; 0 by default. */
   bill?: number;
-  /** Submissions that reach the vendor; 1 by default, 2 after one 429 since the plugin has two channels. */
+  /**
+   * Submissions that reach the vendor; 1 by default, 2 after one 429 since the plugin has two
+   * channels.
+   */
   attempts?: number;
   /** Jobs that the vendor has made of them; 1 by default. */
   jobs?: number;
 };
 
-/** A request to the plugin's own routes; `{task:name}` in it stands for the task of that scenario. POST where there is a body. */
+/**
+ * A request to the plugin's own routes; `{task:name}` in it stands for the task of that scenario.
+ * POST where there is a body.
+ */
 export type NativeRequest = { path: string; json?: Record<string, unknown> };
 
 // biome-ignore lint/suspicious/noExplicitAny: every vendor's are different
@@ -77,12 +96,18 @@ export type NativeClient = {
   taskIdIn: (answer: VendorAnswer) => unknown;
   read: (id: string) => NativeRequest;
   isEnded: (answer: VendorAnswer) => boolean;
-  /** The vendor's answers as the gateway gives them: to the submission, and the last one to a query. `{task}` stands for the task's id. */
+  /**
+   * The vendor's answers as the gateway gives them: to the submission, and the last one to a query.
+   * `{task}` stands for the task's id.
+   */
   answers: { submitted: unknown; finished: unknown };
 };
 
 export type Scenario = {
-  /** Words of `a-z 0-9` with dashes; unique in its vendor. Write it into the prompt, ids and addresses as `mark(name)`. */
+  /**
+   * Words of `a-z 0-9` with dashes; unique in its vendor. Write it into the prompt, ids and
+   * addresses as `mark(name)`.
+   */
   name: string;
   client:
     | { via: 'video'; json: Record<string, unknown> }
@@ -90,7 +115,9 @@ export type Scenario = {
     | { via: 'video'; form: Record<string, string | File> }
     | { via: 'generic'; json: Record<string, unknown> }
     | NativeClient;
-  /** The scenario whose job this one builds on: its word may stand in this one's requests as well. */
+  /**
+   * The scenario whose job this one builds on: its word may stand in this one's requests as well.
+   */
   origin?: string;
   /** Absent where the gateway must refuse before it calls the vendor. */
   submit?: { expect: Expected; answers: Answer[] };
@@ -101,7 +128,10 @@ export type Scenario = {
   outcome: Outcome;
 };
 
-/** A vendor that tells of many jobs in one answer: each scenario's `json` answer is an item of it; any other answer stands for the whole. */
+/**
+ * A vendor that tells of many jobs in one answer: each scenario's `json` answer is an item of it;
+ * any other answer stands for the whole.
+ */
 export type Batch = {
   expect: Expected;
   /** The names of the jobs that are asked for, as texts that carry their marks. */
@@ -109,7 +139,10 @@ export type Batch = {
   compose: (items: unknown[]) => unknown;
 };
 
-/** Everything a test needs of a plugin: one object a file, `test/factory/<key>.ts`, exported as `vendor`. */
+/**
+ * Everything a test needs of a plugin: one object a file, `test/factory/<key>.ts`, exported as
+ * `vendor`.
+ */
 export type Vendor = {
   key: string;
   channel: { key: string; models: string[] };

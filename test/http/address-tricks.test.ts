@@ -1,4 +1,7 @@
-/** Request lines and hosts that only a hand-made client sends, over a real connection: the door and the router must read one address alike. */
+/**
+ * Request lines and hosts that only a hand-made client sends, over a real connection: the door and
+ * the router must read one address alike.
+ */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { connect } from 'node:net';
 import { Elysia } from 'elysia';

@@ -1,4 +1,7 @@
-/** What administrators choose from and look up: what a channel can be made of, and the audit trail by actor, action and time. */
+/**
+ * What administrators choose from and look up: what a channel can be made of, and the audit trail
+ * by actor, action and time.
+ */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { openPanel, type PanelCaller } from './panel-caller.ts';
 

@@ -1,4 +1,7 @@
-/** A gateway with a plugin whose artifact hooks do as the stored answer says, before a vendor with a file and some bad habits. */
+/**
+ * A gateway with a plugin whose artifact hooks do as the stored answer says, before a vendor with a
+ * file and some bad habits.
+ */
 import { type RunningGateway, startTaskgate } from '../app/run-taskgate.ts';
 import { pluginSource } from '../plugins/support.ts';
 import { type Administrator, setUp } from '../support/gateway.ts';

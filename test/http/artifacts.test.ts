@@ -1,4 +1,7 @@
-/** Artifacts of finished tasks over HTTP: what is listed, who may fetch, what passes between client and vendor, and what never does. */
+/**
+ * Artifacts of finished tasks over HTTP: what is listed, who may fetch, what passes between client
+ * and vendor, and what never does.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { artifactCapability } from '../../src/tasks/artifacts/artifact-links.ts';
 import { startTaskgate } from '../app/run-taskgate.ts';

@@ -1,4 +1,7 @@
-/** What administrators are told of the gateway's state: trouble, health of channels, the system page. */
+/**
+ * What administrators are told of the gateway's state: trouble, health of channels, the system
+ * page.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createDemoVendor } from '../../src/app/demo-vendor/index.ts';
 import { systemClock } from '../../src/kernel/index.ts';

@@ -1,4 +1,7 @@
-/** The demo channel: from nothing to a finished video without a network, over a restart, until it is deleted. */
+/**
+ * The demo channel: from nothing to a finished video without a network, over a restart, until it is
+ * deleted.
+ */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { startTaskgate } from '../app/run-taskgate.ts';
 import { until } from '../support/gateway.ts';

@@ -1,4 +1,7 @@
-/** A vendor's stream ends with its client's access, and holds no chunk longer than its client takes for it. */
+/**
+ * A vendor's stream ends with its client's access, and holds no chunk longer than its client takes
+ * for it.
+ */
 import { expect, test } from 'bun:test';
 import { endWithAccess } from '../../src/http/v1/end-with-access.ts';
 

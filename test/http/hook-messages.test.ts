@@ -14,7 +14,9 @@ const META = {
     { method: 'GET', path: '/walk/jobs/:task_id', type: 'query', render: 'present' },
   ],
 };
-/** `fail` in the request names the hook that throws; `miss` the one that returns what it must not. */
+/**
+ * `fail` in the request names the hook that throws; `miss` the one that returns what it must not.
+ */
 const HOOKS = `
 const refuse = (hook, told, key) => {
   if (told && told.fail === hook) throw new Error('No cats:\\n' + key + ' ' + 'x'.repeat(600));

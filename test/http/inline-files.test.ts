@@ -1,4 +1,7 @@
-/** Images within the JSON of clients, through factory plugins to a vendor, and floods that no plugin gets to see. */
+/**
+ * Images within the JSON of clients, through factory plugins to a vendor, and floods that no plugin
+ * gets to see.
+ */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { type RunningGateway, startTaskgate } from '../app/run-taskgate.ts';
 import { type Administrator, ask, setUp } from '../support/gateway.ts';

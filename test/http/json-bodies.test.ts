@@ -1,4 +1,7 @@
-/** JSON bodies of API clients: counted before they are parsed, and files in Base64 taken out of those that are too large for plugins. */
+/**
+ * JSON bodies of API clients: counted before they are parsed, and files in Base64 taken out of
+ * those that are too large for plugins.
+ */
 import { describe, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';

@@ -1,4 +1,7 @@
-/** The front door with a few routes of every access behind it, and an auth room that knows four callers. */
+/**
+ * The front door with a few routes of every access behind it, and an auth room that knows four
+ * callers.
+ */
 import { join } from 'node:path';
 import { Elysia, t } from 'elysia';
 import type { ApiPrincipal, PanelPrincipal } from '../../src/auth/index.ts';

@@ -1,4 +1,7 @@
-/** The front door before plugins' routes: what comes first, what is let go, and who may keep plugins busy. */
+/**
+ * The front door before plugins' routes: what comes first, what is let go, and who may keep plugins
+ * busy.
+ */
 import { afterEach, describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { panelManifest } from '../../build/panel/manifest.gen.ts';

@@ -1,4 +1,7 @@
-/** A gateway with plugins whose decoders do as their requests say, before a vendor that keeps what it is sent. */
+/**
+ * A gateway with plugins whose decoders do as their requests say, before a vendor that keeps what
+ * it is sent.
+ */
 
 import { type RunningGateway, startTaskgate } from '../app/run-taskgate.ts';
 import { pluginSource } from '../plugins/support.ts';
@@ -23,7 +26,10 @@ const ROUTES: Route[] = [
   { method: 'GET', path: '/acme/unpresentable/:task_id', type: 'query', render: 'fail' },
 ];
 
-/** What a request tells the decoder to return stands in `result`; `throw` is what it throws. Presenters show all that they were given. */
+/**
+ * What a request tells the decoder to return stands in `result`; `throw` is what it throws.
+ * Presenters show all that they were given.
+ */
 const NATIVE = `
 const told = ({ body }) =>
   body.kind === 'json' ? body.value : body.kind === 'none' ? {} : JSON.parse((body.fields.told || ['{}'])[0]);

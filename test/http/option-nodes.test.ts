@@ -1,4 +1,7 @@
-/** Two gateways on one PostgreSQL: what root sets on one counts on the other at once, and is sealed in between. */
+/**
+ * Two gateways on one PostgreSQL: what root sets on one counts on the other at once, and is sealed
+ * in between.
+ */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { type RunningGateway, runTaskgate, startTaskgate, temporaryFolder } from '../app/run-taskgate.ts';
 import { openRaw } from '../contract/open-raw.ts';

@@ -1,4 +1,7 @@
-/** The settings over HTTP: who may, what is refused and how, what is left in the trail, and that no secret comes back. */
+/**
+ * The settings over HTTP: who may, what is refused and how, what is left in the trail, and that no
+ * secret comes back.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,7 @@
-/** The panel's API of a running gateway: who may do what, what is answered, and what is left in the audit trail. */
+/**
+ * The panel's API of a running gateway: who may do what, what is answered, and what is left in the
+ * audit trail.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createDemoVendor } from '../../src/app/demo-vendor/index.ts';
 import { systemClock } from '../../src/kernel/index.ts';

@@ -1,4 +1,7 @@
-/** A running gateway with its administrator, and people whom the API cannot make: their password is the administrator's. */
+/**
+ * A running gateway with its administrator, and people whom the API cannot make: their password is
+ * the administrator's.
+ */
 import { Database } from 'bun:sqlite';
 import { setDefaultTimeout } from 'bun:test';
 import { join } from 'node:path';

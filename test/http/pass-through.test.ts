@@ -1,4 +1,7 @@
-/** Large answers that pass through while the memory of their chunks is given back: not a byte of them may change, whoever reads and however. */
+/**
+ * Large answers that pass through while the memory of their chunks is given back: not a byte of
+ * them may change, whoever reads and however.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';

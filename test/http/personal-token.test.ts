@@ -1,4 +1,7 @@
-/** Personal access tokens over HTTP: what they open, what they never open, and where they leave a trace. */
+/**
+ * Personal access tokens over HTTP: what they open, what they never open, and where they leave a
+ * trace.
+ */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { openPanel, type PanelCaller } from './panel-caller.ts';
 

@@ -1,4 +1,7 @@
-/** Tasks by a signed-in user without an API key: what he may ask for, its price, how it goes, and once more. */
+/**
+ * Tasks by a signed-in user without an API key: what he may ask for, its price, how it goes, and
+ * once more.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createDemoVendor } from '../../src/app/demo-vendor/index.ts';
 import { systemClock } from '../../src/kernel/index.ts';

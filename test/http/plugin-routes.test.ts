@@ -1,4 +1,7 @@
-/** Management of plugins over HTTP: every refusal with its status, code and details, and what is left in the audit trail. */
+/**
+ * Management of plugins over HTTP: every refusal with its status, code and details, and what is
+ * left in the audit trail.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { sha256Hex } from '../../src/kernel/index.ts';
 import { PNG_ICON } from '../plugins/icons.ts';

@@ -1,4 +1,7 @@
-/** Prices over HTTP: quotes for everybody, what is wrong with prices, which models have none, and bills that only their owner reads. */
+/**
+ * Prices over HTTP: quotes for everybody, what is wrong with prices, which models have none, and
+ * bills that only their owner reads.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createDemoVendor } from '../../src/app/demo-vendor/index.ts';
 import { systemClock } from '../../src/kernel/index.ts';

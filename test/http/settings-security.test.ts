@@ -1,4 +1,7 @@
-/** Settings that decide who gets in, or where secrets and links go: what a stolen token or session does not change. */
+/**
+ * Settings that decide who gets in, or where secrets and links go: what a stolen token or session
+ * does not change.
+ */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { startMailServer } from '../support/smtp.ts';
 import { openPanel, type PanelCaller } from './panel-caller.ts';

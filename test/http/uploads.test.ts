@@ -1,4 +1,7 @@
-/** Multipart bodies over a real connection: what is read of them, what is refused, and that no file outlives its request. */
+/**
+ * Multipart bodies over a real connection: what is read of them, what is refused, and that no file
+ * outlives its request.
+ */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -19,7 +22,9 @@ const CAP = 2 * MIB;
 const folder = join(temporaryFolder(), 'uploads');
 const sha256 = (bytes: string | Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 
-/** Room for one file of the largest size and a little more for each user, for two of them at once. */
+/**
+ * Room for one file of the largest size and a little more for each user, for two of them at once.
+ */
 const USER_BYTES = CAP + MIB;
 const room = createUploadBudget({ userBytes: USER_BYTES, nodeBytes: 2 * CAP });
 
@@ -79,7 +84,10 @@ const send = (body: BodyInit, type = 'multipart/form-data; boundary=b') =>
     body,
   });
 
-/** Files of this process below the folder, as their descriptors name them; `/proc` says what is deleted. */
+/**
+ * Files of this process below the folder, as their descriptors name them; `/proc` says what is
+ * deleted.
+ */
 const openFiles = (): string[] =>
   readdirSync('/proc/self/fd').flatMap((descriptor) => {
     try {

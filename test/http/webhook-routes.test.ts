@@ -1,4 +1,7 @@
-/** Webhooks over HTTP: secrets and addresses of API keys, submissions of every kind, the log of deliveries and redelivery. */
+/**
+ * Webhooks over HTTP: secrets and addresses of API keys, submissions of every kind, the log of
+ * deliveries and redelivery.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -15,7 +15,9 @@ const arbitraryWork = fc.record({
   at: fc.integer({ min: 0, max: 200 }),
 });
 
-/** Runs works on `slots` slots, each for as long as it costs, and lets `check` look at each start. */
+/**
+ * Runs works on `slots` slots, each for as long as it costs, and lets `check` look at each start.
+ */
 function simulate(
   arrivals: readonly (Omit<Work, 'id'> & { at: number })[],
   slots: number,
@@ -88,8 +90,9 @@ test('who holds half of the slots gets no other while somebody waits who holds l
 test('each owner who waits is served within a bounded number of turns', () => {
   fc.assert(
     fc.property(works, (arrivals) => {
-      // Between two services of an owner who waits, each other one spends a round's credit and one work over it at the most;
-      // an owner in debt for a costly work waits as many rounds as that takes.
+      // Between two services of an owner who waits, each other one spends a round's credit and one
+      // work over it at the most; an owner in debt for a costly work waits as many rounds as that
+      // takes.
       const rounds = Math.ceil(MAX_COST / QUANTUM) + 1;
       const bound = 3 * rounds * (QUANTUM + MAX_COST);
       const passed = new Map<string, number>();

@@ -1,4 +1,7 @@
-/** One's own account: profile, security, who is signed in, and the dialog that confirms that it is you. */
+/**
+ * One's own account: profile, security, who is signed in, and the dialog that confirms that it is
+ * you.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { TOTP } from 'otpauth';
 import type { Page } from 'playwright-core';
@@ -212,7 +215,8 @@ describe('authenticator app', () => {
     await area.getByText(`Backup codes left: ${codes.length}`).waitFor();
     expect(await stillWorks(elsewhere)).toBe(false);
 
-    // What needs a proof now asks for a code; a wrong one is said, a backup code passes, and it is not asked again.
+    // What needs a proof now asks for a code; a wrong one is said, a backup code passes, and it is
+    // not asked again.
     await page.goto(`${one.origin()}/profile`);
     await button(page, 'Delete account').click();
     await dialog(page).getByLabel('Type toto to confirm').fill('toto');
@@ -286,7 +290,8 @@ describe('passkeys', () => {
     await list.getByText('Laptop at home', { exact: true }).waitFor();
     expect(await findBarriers(page)).toEqual([]);
 
-    // The same device holds one already: the browser says so after the passkey has confirmed who asks.
+    // The same device holds one already: the browser says so after the passkey has confirmed who
+    // asks.
     await button(page, 'Add a passkey').click();
     await button(page, 'Continue').click();
     await dialog(page).getByRole('button', { name: 'Use passkey' }).click();

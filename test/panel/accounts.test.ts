@@ -60,7 +60,10 @@ const linkIn = ({ text }: ReceivedMail): string => /https?:\S+\/user\/reset\?\S+
 const mailTo = (address: string) => mail.next(({ recipients }) => recipients.includes(address));
 
 let clients = 0;
-/** The proxy before the gateway: everybody here has an address of his own, since an address gets two codes in thirty seconds. */
+/**
+ * The proxy before the gateway: everybody here has an address of his own, since an address gets two
+ * codes in thirty seconds.
+ */
 const fromNewAddress = () => {
   clients += 1;
   return { 'x-forwarded-for': `203.0.113.${clients}` };

@@ -1,7 +1,9 @@
 import { ask } from '../support/gateway.ts';
 import type { IdentityProvider } from '../support/identity-provider.ts';
 
-/** Binds the account of `token` as its page does: to the provider, and back with what that gives. */
+/**
+ * Binds the account of `token` as its page does: to the provider, and back with what that gives.
+ */
 export async function bindIdentity(url: string, token: string, idp: IdentityProvider, provider: string): Promise<void> {
   const begun = await ask(`${url}/api/oauth/state`, { token, body: { provider, intent: 'bind' } });
   const { authorization_url: there } = begun.body.data as { authorization_url: string };

@@ -44,7 +44,10 @@ async function openSignIn(options: Parameters<typeof one.openKept>[0] = {}) {
   return watched;
 }
 
-/** For the page its task has not ended until the returned function is called: a busy machine is slower to look than the vendor to finish. */
+/**
+ * For the page its task has not ended until the returned function is called: a busy machine is
+ * slower to look than the vendor to finish.
+ */
 async function keepRunning(page: Page): Promise<() => Promise<void>> {
   const task = /\/api\/task\/task_\w+(\/events)?$/;
   await page.route(task, async (route) => {

@@ -1,4 +1,7 @@
-/** Channels in the browser: made, tried, changed, looked into and deleted, by root and by an administrator. */
+/**
+ * Channels in the browser: made, tried, changed, looked into and deleted, by root and by an
+ * administrator.
+ */
 import { afterAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { startVendor, type VendorProcess } from '../support/gateway.ts';

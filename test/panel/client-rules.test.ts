@@ -58,7 +58,10 @@ async function openSignedIn(options: Parameters<typeof open>[0] = {}, account = 
   return watched;
 }
 
-/** Another tab of the same browser, signed in by its cookie. Opened by the page, it shares its process: that is cheaper. */
+/**
+ * Another tab of the same browser, signed in by its cookie. Opened by the page, it shares its
+ * process: that is cheaper.
+ */
 async function openTab(page: Page): Promise<Page> {
   const opened = page.waitForEvent('popup');
   await page.evaluate((path) => void window.open(path), quietPath);

@@ -1,4 +1,7 @@
-/** What the tests of the panel's pages share: gateways and watched pages that end with a test, and how to look at a page. */
+/**
+ * What the tests of the panel's pages share: gateways and watched pages that end with a test, and
+ * how to look at a page.
+ */
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
@@ -25,7 +28,10 @@ export const heading = (page: Page, name: string) => page.getByRole('heading', {
 export const alert = (page: Page) => page.getByRole('alert');
 export const see = (page: Page, text: string | RegExp) => page.getByText(text).first().waitFor();
 
-/** Until a notification or another live part of the page has said this, though it may be gone by now; each saying counts once. */
+/**
+ * Until a notification or another live part of the page has said this, though it may be gone by
+ * now; each saying counts once.
+ */
 export async function told(page: Page, text: string): Promise<void> {
   await page.waitForFunction((wanted) => {
     const { told } = globalThis as unknown as { told: string[] };
@@ -47,7 +53,10 @@ export const holds = (field: Locator, value: string) =>
 export const stored = (page: Page): Promise<string> =>
   page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, location.href]));
 
-/** Violations that axe finds with its WCAG A and AA rules, as `rule: element`. Evaluated apart from the page's own policy. */
+/**
+ * Violations that axe finds with its WCAG A and AA rules, as `rule: element`. Evaluated apart from
+ * the page's own policy.
+ */
 export async function findBarriers(page: Page): Promise<string[]> {
   // Once a document: it is half a megabyte.
   if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axeSource);
@@ -75,7 +84,10 @@ const looks = [
   ['phone', 'dark'],
 ] as const;
 
-/** Barriers and sideways scrolling of the page as it stands: on a desk by day and on a phone by night. */
+/**
+ * Barriers and sideways scrolling of the page as it stands: on a desk by day and on a phone by
+ * night.
+ */
 export async function findFlaws(page: Page): Promise<string[]> {
   await page.waitForFunction(() => document.querySelector('.mantine-Skeleton-root') === null);
   const flaws: string[] = [];
@@ -125,7 +137,10 @@ export const cookiesOf = ({ headers }: Answer, origin: string) =>
     return { name, value, path, domain, httpOnly: line.includes('HttpOnly'), sameSite: 'Strict' as const };
   });
 
-/** Gives the page's browser the session that it would have got by the form, which is not everybody's subject. */
+/**
+ * Gives the page's browser the session that it would have got by the form, which is not everybody's
+ * subject.
+ */
 export async function giveSession(page: Page, origin: string, account: Account): Promise<void> {
   const answer = await ask(`http://127.0.0.1:${new URL(origin).port}/api/user/login`, {
     body: { username: account.username, password: account.password },
@@ -153,22 +168,32 @@ export type OnePanel = {
   origin(): string;
   root(): Administrator;
   open(options?: OpenOptions): Promise<WatchedPage>;
-  /** A page that other tests have used: see `KeptPages`. What lasts with a page or a profile (scripts, a clock) needs one of its own: `open`. */
+  /**
+   * A page that other tests have used: see `KeptPages`. What lasts with a page or a profile
+   * (scripts, a clock) needs one of its own: `open`.
+   */
   openKept(options?: OpenOptions): Promise<WatchedPage>;
   /** Such a page at `path` on which the account is signed in. */
   openAs(account: Account, path: string, options?: OpenOptions): Promise<WatchedPage>;
-  /** A page on which root is signed in, for all tests of a file: made at the first call, watched like the others, closed at the end. */
+  /**
+   * A page on which root is signed in, for all tests of a file: made at the first call, watched
+   * like the others, closed at the end.
+   */
   keepRootPage(): Promise<Page>;
   /** Another gateway, for what happens to one once: it is stopped after the test. */
   start(options?: GatewayOptions): Promise<Gateway>;
 };
 
-/** One browser and one gateway with a root account for all tests of a file, so that a test costs a page. `prepare` is called once. */
+/**
+ * One browser and one gateway with a root account for all tests of a file, so that a test costs a
+ * page. `prepare` is called once.
+ */
 export function useOnePanel(
   prepare: (root: Administrator, gateway: Gateway) => Promise<void> = async () => {},
   env: Record<string, string> = {},
 ): OnePanel {
-  // A wait that is in vain ends on its own (see `openPage`), well before the runner ends the test and the browser with it.
+  // A wait that is in vain ends on its own (see `openPage`), well before the runner ends the test
+  // and the browser with it.
   setDefaultTimeout(300_000);
   let browser: Browser;
   let gateway: Gateway;
@@ -236,7 +261,10 @@ export function useOnePanel(
 export const setOptions = (root: Administrator, options: Record<string, string>) =>
   root.call('PUT', '/api/option', { options: Object.entries(options).map(([key, value]) => ({ key, value })) });
 
-/** Answers the dialog that asks root for their password before something that needs a Security Proof. */
+/**
+ * Answers the dialog that asks root for their password before something that needs a Security
+ * Proof.
+ */
 export async function confirmByPassword(page: Page): Promise<void> {
   const dialog = page.getByRole('dialog', { name: 'Confirm that it is you' });
   await dialog.getByLabel('Password', { exact: true }).fill(password);

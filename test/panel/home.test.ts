@@ -63,7 +63,8 @@ describe('an empty gateway', () => {
     await see(page, '$0.00');
     expect(await findBarriers(page)).toEqual([]);
     expect(await findOverflow(page)).toBe(0);
-    // What moves between press and release of a button, as long as parts of the page are on their way, is not clicked.
+    // What moves between press and release of a button, as long as parts of the page are on their
+    // way, is not clicked.
     await attention.getByRole('link', { name: 'Look at it: A setting is unsafe' }).first().press('Enter');
     await page.waitForURL(`${one.origin()}/settings/gateway`);
 

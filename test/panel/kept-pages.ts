@@ -1,11 +1,15 @@
-/** Pages that the tests of a file use one after the other: the first load starts a process and compiles the panel, a later one does neither. */
+/**
+ * Pages that the tests of a file use one after the other: the first load starts a process and
+ * compiles the panel, a later one does neither.
+ */
 import type { Browser, BrowserContextOptions, CDPSession, Page } from 'playwright-core';
 import { openProfile, type WatchedPage, watchNewPage } from '../support/browser.ts';
 
 export type KeptPages = {
   /**
-   * A page at no address, whose profile has no cookie and nothing stored, and in which nothing moves. The first page of a kind is the one of the
-   * tests before; another in the same test is another tab of its profile.
+   * A page at no address, whose profile has no cookie and nothing stored, and in which nothing
+   * moves. The first page of a kind is the one of the tests before; another in the same test is
+   * another tab of its profile.
    */
   open(origin: string, options: BrowserContextOptions): Promise<WatchedPage>;
   /** After a test: what was complained of, and the pages are as `open` gives them. */
@@ -14,7 +18,10 @@ export type KeptPages = {
 
 const connections = new WeakMap<Page, CDPSession[]>();
 
-/** Chromium's own protocol for a page. What was ordered by it (devices, no cache) ends when the page is tidied up. */
+/**
+ * Chromium's own protocol for a page. What was ordered by it (devices, no cache) ends when the page
+ * is tidied up.
+ */
 export async function connect(page: Page): Promise<CDPSession> {
   const connection = await page.context().newCDPSession(page);
   connections.set(page, [...(connections.get(page) ?? []), connection]);

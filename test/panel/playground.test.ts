@@ -1,4 +1,7 @@
-/** The playground in the browser, against the compiled binary and the demo vendor; and the programs that it writes, as they run. */
+/**
+ * The playground in the browser, against the compiled binary and the demo vendor; and the programs
+ * that it writes, as they run.
+ */
 import { afterAll, describe, expect, test } from 'bun:test';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -51,7 +54,10 @@ const writeFile = (name: string, content: string): string => {
 };
 const dataUrl = (content: string): string => `data:image/png;base64,${Buffer.from(content).toString('base64')}`;
 
-/** Makes the page believe for a moment that the gateway is away: then all that it shows is read anew. */
+/**
+ * Makes the page believe for a moment that the gateway is away: then all that it shows is read
+ * anew.
+ */
 async function readAnew(page: Page): Promise<void> {
   await page.route('**/api/status', (route) => route.abort(), { times: 1 });
   await page.evaluate(() => window.dispatchEvent(new Event('offline')));
@@ -82,7 +88,8 @@ describe('a request', () => {
 
     await page.reload();
     await task.locator('video').waitFor();
-    // The video takes its size when it is there: what moves between press and release of a button is not clicked.
+    // The video takes its size when it is there: what moves between press and release of a button
+    // is not clicked.
     await task.getByRole('link', { name: 'All about this task' }).press('Enter');
     await heading(page, 'Task of demo-video').waitFor();
   });

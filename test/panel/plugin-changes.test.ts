@@ -54,7 +54,8 @@ describe('an upload', () => {
     rmSync(path);
     await send(page);
     await alert(page).getByText('The browser cannot read this file any more. Choose it again.').waitFor();
-    // The browser says that a file was chosen only if it is not the one that stands in the input already.
+    // The browser says that a file was chosen only if it is not the one that stands in the input
+    // already.
     expect(await input.evaluate((element: HTMLInputElement) => element.files?.length)).toBe(0);
     writeFileSync(path, source('again'));
     await input.setInputFiles(path);

@@ -361,7 +361,10 @@ describe('other tabs', () => {
 });
 
 describe('the connection', () => {
-  /** One that is answered as `answers` say, the last of them for ever; its waits end when the test says so. */
+  /**
+   * One that is answered as `answers` say, the last of them for ever; its waits end when the test
+   * says so.
+   */
   function connect(answers: (ApiError | object)[]) {
     const asked: string[] = [];
     const waits: { ms: number; end(): void }[] = [];

@@ -1,4 +1,7 @@
-/** Settings in the browser: found, changed together, refused at their field, warned of, tried in place; and providers of one's own. */
+/**
+ * Settings in the browser: found, changed together, refused at their field, warned of, tried in
+ * place; and providers of one's own.
+ */
 import { afterAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { OPTION_KEYS } from '../../src/app/options/option-catalogue.ts';

@@ -234,7 +234,10 @@ describe('WeChat', () => {
 
 describe('Telegram', () => {
   const site = 'https://telegram.org/';
-  /** Stands in for Telegram: its script puts a link where the button would be, which leads to the return address with what was signed. */
+  /**
+   * Stands in for Telegram: its script puts a link where the button would be, which leads to the
+   * return address with what was signed.
+   */
   async function stand(page: Page, person: { id: number }): Promise<void> {
     await page.route(`${site}**`, (route: Route) =>
       route.fulfill({

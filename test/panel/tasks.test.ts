@@ -1,4 +1,7 @@
-/** The list of tasks and a task's page in the browser, against the compiled binary and the demo vendor. */
+/**
+ * The list of tasks and a task's page in the browser, against the compiled binary and the demo
+ * vendor.
+ */
 import { Database } from 'bun:sqlite';
 import { afterAll, afterEach, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
@@ -233,7 +236,8 @@ describe('a task', () => {
       .getByText(/being handed to the vendor at this moment, or/)
       .waitFor();
 
-    // The gateway looks every few seconds for orders whose process has gone: right after one look there is time until the next.
+    // The gateway looks every few seconds for orders whose process has gone: right after one look
+    // there is time until the next.
     abandon(decoy);
     await waitForEnd(one.gateway().url, key, decoy);
     await beginToCancel();

@@ -1,4 +1,7 @@
-/** Accounts in the browser: searched, made, changed, switched off and deleted, as far as one's own rank goes. */
+/**
+ * Accounts in the browser: searched, made, changed, switched off and deleted, as far as one's own
+ * rank goes.
+ */
 import { afterAll, describe, expect, test } from 'bun:test';
 import { TOTP } from 'otpauth';
 import type { Page } from 'playwright-core';
@@ -205,7 +208,10 @@ describe('what an owner has lost', () => {
     return body.data as { access_token?: string; require_2fa?: boolean };
   };
 
-  /** An account with a token for scripts, an identity, a passkey and an authenticator app; each made as its own page makes it. */
+  /**
+   * An account with a token for scripts, an identity, a passkey and an authenticator app; each made
+   * as its own page makes it.
+   */
   async function equip(username: string): Promise<{ scriptToken: string }> {
     const made = await root().call<{ id: number }>('POST', '/api/user', { username, password });
     ids.set(username, made.id);

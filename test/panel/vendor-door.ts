@@ -1,7 +1,10 @@
 /** A door before the demo vendor: a test opens it when it has seen what is to be seen before. */
 export type VendorDoor = {
   url: string;
-  /** `orders`: whoever orders a job gets no answer yet. `results`: jobs that are done are said to be running. */
+  /**
+   * `orders`: whoever orders a job gets no answer yet. `results`: jobs that are done are said to be
+   * running.
+   */
   shut(what: 'orders' | 'results'): void;
   open(): void;
   stop(): Promise<void>;

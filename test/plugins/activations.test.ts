@@ -42,7 +42,10 @@ test('1,000 requests during 50 activations each finish on the version they began
     let begun = 0;
     let ended = 0;
     let activated = 0;
-    /** Requests go on during an activation, but not to their end: however long one takes, some begin after it and before the next. */
+    /**
+     * Requests go on during an activation, but not to their end: however long one takes, some begin
+     * after it and before the next.
+     */
     const isAhead = () => begun > ((activated + 3) * REQUESTS) / (ACTIVATIONS + 1);
     const work = async (): Promise<void> => {
       while (begun < REQUESTS) {

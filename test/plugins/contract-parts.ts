@@ -1,4 +1,7 @@
-/** The declaration file read as text: which members a type has, which are optional, and the words that a union allows. */
+/**
+ * The declaration file read as text: which members a type has, which are optional, and the words
+ * that a union allows.
+ */
 
 export type Member = { optional: boolean; type: string };
 export type Members = Map<string, Member>;
@@ -60,7 +63,9 @@ export function readDeclarations(source: string) {
   const alternatives = (name: string): Members[] =>
     splitOutside(alias(name), '|').flatMap((part) => (part.startsWith('{') ? [membersOf(block(part, 0))] : []));
 
-  /** The words that a type is a union of, `undefined` when it is none; names of types are followed. */
+  /**
+   * The words that a type is a union of, `undefined` when it is none; names of types are followed.
+   */
   function words(type: string): string[] | undefined {
     const parts = splitOutside(type, '|').flatMap((part): (string | undefined)[] => {
       const literal = /^'([^']*)'$/.exec(part)?.[1];

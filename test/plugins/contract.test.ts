@@ -37,7 +37,10 @@ test('the schema is valid JSON Schema 2020-12, strictly read', () => {
     expect(typeof ajv.getSchema(`${schema.$id}#/$defs/${definition}`)).toBe('function');
 });
 
-/** Typed with the declaration file: one that says otherwise than the schema fails the type check or this table. */
+/**
+ * Typed with the declaration file: one that says otherwise than the schema fails the type check or
+ * this table.
+ */
 const query: TaskQueryContext = {
   taskId: 'a',
   publicTaskId: 'b',

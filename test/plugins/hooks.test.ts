@@ -41,7 +41,10 @@ async function load(source: string, logger: Logger = silentLogger): Promise<Load
   return loadPlugin({ compiled: compiled.value, layer: 'database', narrowedModels: null, ...deps });
 }
 
-/** Every hook returns what its context's `requestBody`, `data` or `body` asks for: one plugin serves all cases. */
+/**
+ * Every hook returns what its context's `requestBody`, `data` or `body` asks for: one plugin serves
+ * all cases.
+ */
 const echo = await load(
   `export const meta = ${JSON.stringify({
     apiVersion: 1,

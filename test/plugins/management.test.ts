@@ -47,7 +47,10 @@ function useDatabase(dialect: 'sqlite' | 'postgres'): void {
   });
 }
 
-/** Breaks a stored version below the gateway, as an older gateway with other rules could have stored it. */
+/**
+ * Breaks a stored version below the gateway, as an older gateway with other rules could have stored
+ * it.
+ */
 async function breakVersion(key: string, version: string): Promise<void> {
   const row = await store.plugins.byVersion(key, version);
   await store.plugins.delete(key, version);
@@ -131,7 +134,8 @@ describe.each(['sqlite', 'postgres'] as const)('changes of plugins at once on %s
     const node = makeService(
       {
         ...store,
-        // The submission of another request commits after the call has come in and before the change is made.
+        // The submission of another request commits after the call has come in and before the
+        // change is made.
         async transaction(work) {
           await insertTask(store, 'acme');
           return store.transaction(work);

@@ -1,4 +1,7 @@
-/** The index that is written for a folder of plugins, and a folder held against its index: sound and broken ones. */
+/**
+ * The index that is written for a folder of plugins, and a folder held against its index: sound and
+ * broken ones.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,7 @@
-/** The reader of marketplace indexes, entry by entry: what it takes, what it skips and why, what it hides. */
+/**
+ * The reader of marketplace indexes, entry by entry: what it takes, what it skips and why, what it
+ * hides.
+ */
 import { describe, expect, test } from 'bun:test';
 import { installState } from '../../src/plugins/marketplace/install-state.ts';
 import { indexLocation, parseMarketSources } from '../../src/plugins/marketplace/market-sources.ts';

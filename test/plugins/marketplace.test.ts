@@ -1,4 +1,7 @@
-/** Marketplaces over real HTTP and from a folder: broken and hostile ones, the cache, installing, states. */
+/**
+ * Marketplaces over real HTTP and from a folder: broken and hostile ones, the cache, installing,
+ * states.
+ */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -30,7 +30,10 @@ afterAll(async () => {
   rmSync(dataDir, { recursive: true, force: true });
 });
 
-/** A node with connections of its own to the one database. `hears` false: no notice of the others reaches it. */
+/**
+ * A node with connections of its own to the one database. `hears` false: no notice of the others
+ * reaches it.
+ */
 async function startNode({ hears = true, syncFrequencyMs = NEVER_MS } = {}): Promise<PluginService> {
   const common = { clock: systemClock, logger: silentLogger };
   const store = await openStore({ databaseUrl, dataDir, synchronous: 'NORMAL', ...common });

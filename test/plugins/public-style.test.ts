@@ -1,4 +1,7 @@
-/** Plugins as they are published for new-api's contract load as they are, and under the canonical names as well. */
+/**
+ * Plugins as they are published for new-api's contract load as they are, and under the canonical
+ * names as well.
+ */
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import type { DriverContext, ProtocolContext, RouteContext, TaskQueryContext, TaskView } from '../../contracts/v1.d.ts';
@@ -38,7 +41,9 @@ const published = (name: string): string =>
 const VIDEO = published('signed-video');
 const MUSIC = published('batch-music');
 
-/** The same plugin under the canonical names, with the modes that a bare name leaves to its hooks. */
+/**
+ * The same plugin under the canonical names, with the modes that a bare name leaves to its hooks.
+ */
 const canonical = (source: string): string =>
   source
     .replace(

@@ -109,7 +109,8 @@ describe('the difference of two versions', () => {
   ])('of sources of a mebibyte that differ %s comes quickly, as one replaced by the other', async (_name, lines) => {
     const long = (sign: string) => `\n${lines(sign).join('\n')}`;
     const key = await uploadAll(version('1.0.0', {}, long('a')), version('2.0.0', {}, long('b')));
-    // Milliseconds of the processor between two turns of the event loop: what others take of the machine is not counted.
+    // Milliseconds of the processor between two turns of the event loop: what others take of the
+    // machine is not counted.
     let longest = 0;
     let before = process.cpuUsage();
     const pulse = setInterval(() => {

@@ -4,7 +4,10 @@ import { hook, MEBIBYTE, plugin, residentBytes, resultOf, startSandbox } from '.
 const DEADLINE_MS = 400;
 const MAX_RESIDENT_BYTES = 400 * MEBIBYTE;
 
-/** Each is the body of a hook. Whether it is stopped, fails or ends by itself is its own affair; it must end. */
+/**
+ * Each is the body of a hook. Whether it is stopped, fails or ends by itself is its own affair; it
+ * must end.
+ */
 const attacks: Record<string, string> = {
   'endless loop': 'while (true) {}',
   'loop that catches everything': 'for (;;) { try { for (;;) {} } catch {} }',
@@ -82,7 +85,10 @@ describe('every attack ends within the deadline and 0.5 s, and hurts nobody', ()
   const sandbox = startSandbox({ callTimeoutMs: DEADLINE_MS });
   afterAll(() => sandbox.close());
 
-  /** Two calls that ran at the same time ran in two processes. One that a busy machine did not let end in time says nothing. */
+  /**
+   * Two calls that ran at the same time ran in two processes. One that a busy machine did not let
+   * end in time says nothing.
+   */
   async function bothProcessesUp(): Promise<void> {
     for (let tries = 0; tries < 50; tries++) {
       const ran = await Promise.all([attacker, bystander].map((module) => sandbox.call(module, hook('busy', [40]))));

@@ -2,7 +2,10 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { Sandbox } from '../../src/sandbox/index.ts';
 import { failureOf, hook, plugin, resultOf, startSandbox } from './start-sandbox.ts';
 
-/** Calls of a quick plugin that wait for a process are sent to it together: to their callers that must make no difference. */
+/**
+ * Calls of a quick plugin that wait for a process are sent to it together: to their callers that
+ * must make no difference.
+ */
 const source = `
   let seen = 0;
   export function id(x) { return x }

@@ -105,7 +105,8 @@ describe('processes that die', () => {
     let served = 0;
     const killer = (async () => {
       for (let kills = 0; kills < 5; kills++) {
-        // Until the calls of the killed process have been served: one that is killed twice is given up, and rightly.
+        // Until the calls of the killed process have been served: one that is killed twice is given
+        // up, and rightly.
         const enough = served + 2 * LANES;
         while (served < enough) await Bun.sleep(1);
         const [pid] = childrenOf(process.pid).reverse();
@@ -270,7 +271,10 @@ describe('memory stays flat', () => {
 });
 
 describe('fair shares', () => {
-  /** Until so many processes answer: as many calls of different plugins and users were under way at one moment. */
+  /**
+   * Until so many processes answer: as many calls of different plugins and users were under way at
+   * one moment.
+   */
   async function bringUp(sandbox: Sandbox, count: number): Promise<void> {
     const isOverlapping = (spans: number[][]) =>
       Math.max(...spans.map(([from = 0]) => from)) < Math.min(...spans.map(([, to = 0]) => to));
@@ -297,7 +301,8 @@ describe('fair shares', () => {
     };
     const greedy = Array.from({ length: 24 }, () => call('user:1'));
     await Promise.all(Array.from({ length: 6 }, () => call('user:2')));
-    // Six calls of the other were made while greedy, who came first, made about as many and what had begun before.
+    // Six calls of the other were made while greedy, who came first, made about as many and what
+    // had begun before.
     expect(order.filter((owner) => owner === 'user:1').length).toBeLessThan(15);
     await Promise.all(greedy);
   });

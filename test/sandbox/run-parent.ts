@@ -1,4 +1,7 @@
-/** A parent to be killed: starts a sandbox, optionally a call that never ends, and prints the children's pids. */
+/**
+ * A parent to be killed: starts a sandbox, optionally a call that never ends, and prints the
+ * children's pids.
+ */
 import { childrenOf, hook, plugin, resultOf, startSandbox } from './start-sandbox.ts';
 
 const sandbox = startSandbox({ callTimeoutMs: 60_000 });

@@ -1,4 +1,7 @@
-/** The executable under the worst inputs of its parsers: what its own histogram says of the event loop. */
+/**
+ * The executable under the worst inputs of its parsers: what its own histogram says of the event
+ * loop.
+ */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { MAX_SOURCE_BYTES } from '../../src/plugins/source/check-source.ts';
 import { type Administrator, ask, type Gateway, setUp, startGateway, until } from '../support/gateway.ts';

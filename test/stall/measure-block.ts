@@ -1,9 +1,10 @@
 /**
  * The stall suite: no text from outside may hold the event loop for more than `MAX_BLOCK_MS`.
  *
- * To add a parser, add a row to a file in `test/stall/cases/`: its name, its limit as its own module exports it, worst inputs
- * of a given size, and the call. The suite tries every input at the limit, beyond it, and cut and mixed by fast-check, and
- * measures the longest time for which the loop is held. See `stall.serial.test.ts`.
+ * To add a parser, add a row to a file in `test/stall/cases/`: its name, its limit as its own
+ * module exports it, worst inputs of a given size, and the call. The suite tries every input at the
+ * limit, beyond it, and cut and mixed by fast-check, and measures the longest time for which the
+ * loop is held. See `stall.serial.test.ts`.
  */
 export type StallCase<Input = unknown> = {
   name: string;
@@ -14,8 +15,8 @@ export type StallCase<Input = unknown> = {
   /** The parser; what it throws counts as its answer. */
   call: (input: Input) => unknown;
   /**
-   * What the parser answers to a longer input than `limit`: proof that the limit is the one that holds. Left out where something
-   * else cuts the input off, which `limitedBy` names.
+   * What the parser answers to a longer input than `limit`: proof that the limit is the one that
+   * holds. Left out where something else cuts the input off, which `limitedBy` names.
    */
   refuses?: (answer: unknown) => boolean;
   limitedBy?: string;
@@ -36,8 +37,8 @@ const ATTEMPTS = 5;
 const HOPELESS_MS = 1000;
 
 /**
- * The longest time in milliseconds for which `call` held the thread, in processor time of this thread: what others do meanwhile does not count. Of
- * several attempts the best.
+ * The longest time in milliseconds for which `call` held the thread, in processor time of this
+ * thread: what others do meanwhile does not count. Of several attempts the best.
  */
 export async function longestBlock(call: () => unknown): Promise<number> {
   let best = await measure(call);

@@ -1,4 +1,7 @@
-/** A program of its own for the tests: serves a data directory, writing without end; prints each key once it is durable. */
+/**
+ * A program of its own for the tests: serves a data directory, writing without end; prints each key
+ * once it is durable.
+ */
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { openStore } from '../../src/store/index.ts';
 

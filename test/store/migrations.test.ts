@@ -17,7 +17,10 @@ const { setUp } = places;
 
 const versions = migrations.map(({ name }) => name);
 
-/** What any change of the layout changes: SQLite's counter, or the rows of PostgreSQL's catalogue with who wrote them. */
+/**
+ * What any change of the layout changes: SQLite's counter, or the rows of PostgreSQL's catalogue
+ * with who wrote them.
+ */
 const layoutMark = (raw: Raw, { databaseUrl }: Setup): Promise<Record<string, unknown>[]> =>
   raw.rows(
     databaseUrl

@@ -27,7 +27,9 @@ export function createConcurrencyLimit() {
   };
 }
 
-/** The layout of the first `upTo` migrations with `extra` done to it, as an older program left it. */
+/**
+ * The layout of the first `upTo` migrations with `extra` done to it, as an older program left it.
+ */
 export async function anOldDatabase({ databaseUrl, dataDir }: Setup, upTo: number, extra: string[]): Promise<void> {
   const dialect = databaseUrl ? 'postgres' : 'sqlite';
   const applied = migrations.slice(0, upTo);

@@ -284,7 +284,8 @@ test('a node that dies in its exclusive work holds up nobody, and one whose conn
   goOn.resolve('ended');
   expect(await cutOff).toBe('ended');
 
-  // The server ends the session that holds the lock while the work runs: the work ends all the same.
+  // The server ends the session that holds the lock while the work runs: the work ends all the
+  // same.
   const admin = new SQL({ url, max: 1 });
   const survivor = other.exclusively('clean-up', async () => {
     expect(await admin.unsafe(`select pg_terminate_backend(pid) from (${HELD}) as held`)).toHaveLength(1);
@@ -300,7 +301,8 @@ test('a connection that falls silent keeps no exclusive work waiting', async () 
   const url = new URL(await testDatabaseUrl());
   const proxy = await startHoldingProxy({ host: url.hostname, port: Number(url.port || 5432) });
   url.port = new URL(proxy.url).port;
-  // A time limit is over once a question is held back, and not before: a busy machine is no silent connection.
+  // A time limit is over once a question is held back, and not before: a busy machine is no silent
+  // connection.
   const impatient = {
     ...systemClock,
     async sleep(_ms: number, signal?: AbortSignal) {

@@ -21,7 +21,10 @@ type Query = [
   found?: unknown[],
 ];
 
-/** Claims must walk the small indexes of unfinished tasks, or polling slows down with every task that has ended. */
+/**
+ * Claims must walk the small indexes of unfinished tasks, or polling slows down with every task
+ * that has ended.
+ */
 const claim = { owner: 'o', limit: 10, leaseForMs: 1 };
 const claims: Query[] = [
   [
@@ -43,7 +46,10 @@ const claims: Query[] = [
   ['latestWithData', ({ tasks }) => tasks.latestWithData('rare', 20), 'tasks', 'tasks_answers'],
 ];
 
-/** Nearly all notices have been delivered; what is pending or under way has small indexes of its own. */
+/**
+ * Nearly all notices have been delivered; what is pending or under way has small indexes of its
+ * own.
+ */
 const notice = { eventId: 'e', taskId: 't', userId: 1, apiKeyId: 1, url: '', host: '', payload: {}, createdAt: 1 };
 const webhooks: Query[] = [
   [
@@ -77,7 +83,9 @@ const webhooks: Query[] = [
   ['depth', ({ webhooks }) => webhooks.depth(), 'webhook_outbox', 'webhook_outbox_due'],
 ];
 
-/** The home page must not read all that was ever used, nor the wide rows of tasks that have ended. */
+/**
+ * The home page must not read all that was ever used, nor the wide rows of tasks that have ended.
+ */
 const figures: Query[] = [
   ['addUpDays', ({ figures }) => figures.addUpDays(29_000, 100), 'usage_logs', 'usage_logs_created'],
   [
@@ -110,7 +118,9 @@ const fillUsage = [
 
 const CLAIMS = 'external_identity_claims';
 
-/** Clean-up and counting come by the hour and at each login; they must not read all that is alive. */
+/**
+ * Clean-up and counting come by the hour and at each login; they must not read all that is alive.
+ */
 const accounts: Query[] = [
   [
     'deleteExpired',

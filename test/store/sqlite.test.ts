@@ -90,7 +90,8 @@ test('killed in the middle of writing: whatever was answered is there, whole, an
 
 test('a disk without room: works are refused with advice, nothing of them stays, reading goes on, and room heals it', async () => {
   const dataDir = newFolder();
-  // A file may grow to 2 MiB (1024-byte blocks); the signal that a longer one brings is ignored, so that writing fails instead.
+  // A file may grow to 2 MiB (1024-byte blocks); the signal that a longer one brings is ignored, so
+  // that writing fails instead.
   const limited = `trap '' XFSZ; ulimit -S -f 2048; exec "$@"`;
   const { child, lines } = run(['bash', '-c', limited, 'bash', ...writeUntilFull(dataDir)]);
   const events = () =>

@@ -1,6 +1,7 @@
 /**
- * A program of its own for the tests: writes rows until the disk refuses, then goes on trying until it can again. Prints one JSON
- * line per event: `wrote` when rows are durable, `refused` with what the callers got, `recovered`, `done`.
+ * A program of its own for the tests: writes rows until the disk refuses, then goes on trying until
+ * it can again. Prints one JSON line per event: `wrote` when rows are durable, `refused` with what
+ * the callers got, `recovered`, `done`.
  */
 import { AppError, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { openStore } from '../../src/store/index.ts';
@@ -16,7 +17,9 @@ const store = await openStore({
 });
 
 let next = 0;
-/** Ten works at once, which share commits; the keys that were durable and what the others were told. */
+/**
+ * Ten works at once, which share commits; the keys that were durable and what the others were told.
+ */
 async function writeTen(): Promise<{ keys: string[]; errors: unknown[] }> {
   const names = Array.from({ length: 10 }, () => `key-${next++}`);
   const results = await Promise.allSettled(

@@ -1,4 +1,7 @@
-/** The gateway's database behind its back: what an administrator could not do over HTTP, or cannot yet. */
+/**
+ * The gateway's database behind its back: what an administrator could not do over HTTP, or cannot
+ * yet.
+ */
 import { Database } from 'bun:sqlite';
 import { join } from 'node:path';
 import { SQL } from 'bun';

@@ -1,10 +1,16 @@
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { findChromium } from './find-program.ts';
 
-/** A name for 127.0.0.1 that is no secure context, as a gateway on a local network without TLS is none. */
+/**
+ * A name for 127.0.0.1 that is no secure context, as a gateway on a local network without TLS is
+ * none.
+ */
 export const insecureHost = 'gateway.test';
 
-/** Chromium without a window, with a profile of its own that ends with it. Throws when there is no Chromium. */
+/**
+ * Chromium without a window, with a profile of its own that ends with it. Throws when there is no
+ * Chromium.
+ */
 export function launchBrowser(): Promise<Browser> {
   const executablePath = findChromium();
   if (executablePath === null)
@@ -26,7 +32,10 @@ export function launchBrowser(): Promise<Browser> {
   });
 }
 
-/** How long one wait on a page may take: much longer than a busy machine needs, shorter than a test's own limit. */
+/**
+ * How long one wait on a page may take: much longer than a busy machine needs, shorter than a
+ * test's own limit.
+ */
 const patienceMs = 60_000;
 
 /** What must not happen on any page, collected while a test uses it. */
@@ -54,7 +63,10 @@ export async function openProfile(browser: Browser, options: BrowserContextOptio
   return context;
 }
 
-/** What a page tells in passing goes by itself, perhaps while nobody looks: it is kept in `told` until the page is left. */
+/**
+ * What a page tells in passing goes by itself, perhaps while nobody looks: it is kept in `told`
+ * until the page is left.
+ */
 function keepTold(): void {
   const live = '[role="alert"], [role="status"], [aria-live]';
   const told: string[] = [];

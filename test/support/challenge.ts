@@ -1,4 +1,7 @@
-/** The verifier of a challenge on a loopback port: it knows which tokens are good and takes each once, as Turnstile does. */
+/**
+ * The verifier of a challenge on a loopback port: it knows which tokens are good and takes each
+ * once, as Turnstile does.
+ */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 
 export type Asked = { method: string; contentType: string; secret: string; response: string; remoteip: string };

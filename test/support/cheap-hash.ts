@@ -1,6 +1,7 @@
 /**
- * A password's hash of the gateway's kind whose verification costs next to nothing: a hash tells what it costs. For users that tests
- * write into the database; what is compared in time takes the gateway's own hashes.
+ * A password's hash of the gateway's kind whose verification costs next to nothing: a hash tells
+ * what it costs. For users that tests write into the database; what is compared in time takes the
+ * gateway's own hashes.
  */
 export const cheapHash = (password: string): string =>
   Bun.password.hashSync(password, { algorithm: 'argon2id', memoryCost: 8, timeCost: 1 });

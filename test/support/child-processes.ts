@@ -1,6 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** The ids of a process's children, of which those that have a word in their command line. Linux. */
+/**
+ * The ids of a process's children, of which those that have a word in their command line. Linux.
+ */
 export function childrenOf(pid: number, word = ''): number[] {
   return readdirSync(`/proc/${pid}/task`)
     .flatMap((thread) => childrenOfThread(pid, thread))

@@ -1,4 +1,7 @@
-/** A gateway that looks lived in: channels, users, keys, prices, finished, failed and running tasks, a second version of a plugin. */
+/**
+ * A gateway that looks lived in: channels, users, keys, prices, finished, failed and running tasks,
+ * a second version of a plugin.
+ */
 import { type Administrator, ask, type Gateway, until, type VendorProcess } from './gateway.ts';
 
 export type Filled = {

@@ -1,7 +1,10 @@
 import { accessSync, constants, readdirSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-/** The first of `names` that is executable on the path or in one of `extraFolders`; null when there is none. */
+/**
+ * The first of `names` that is executable on the path or in one of `extraFolders`; null when there
+ * is none.
+ */
 export function findProgram(names: readonly string[], extraFolders: readonly string[] = []): string | null {
   const folders = [...(process.env.PATH ?? '').split(delimiter), ...extraFolders];
   for (const name of names) {
@@ -18,7 +21,10 @@ export function findProgram(names: readonly string[], extraFolders: readonly str
   return null;
 }
 
-/** Debian and Ubuntu keep PostgreSQL's server programs out of the path, one folder a version; the newest comes first. */
+/**
+ * Debian and Ubuntu keep PostgreSQL's server programs out of the path, one folder a version; the
+ * newest comes first.
+ */
 export function postgresFolders(): string[] {
   const base = '/usr/lib/postgresql';
   try {
@@ -30,7 +36,10 @@ export function postgresFolders(): string[] {
   }
 }
 
-/** The Chromium of `CHROMIUM_PATH`, or one that is installed, best the one that has no window and so a third less work; null when there is none. */
+/**
+ * The Chromium of `CHROMIUM_PATH`, or one that is installed, best the one that has no window and so
+ * a third less work; null when there is none.
+ */
 export function findChromium(): string | null {
   const names = [
     ...['chromium-headless-shell', 'chrome-headless-shell', 'chromium', 'chromium-browser'],

@@ -3,13 +3,17 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Below those that systems give to whoever does not choose: from 32768 on Linux, from 49152 elsewhere. */
+/**
+ * Below those that systems give to whoever does not choose: from 32768 on Linux, from 49152
+ * elsewhere.
+ */
 const LOWEST = 20_000;
 const HIGHEST = 31_999;
 
 /**
- * A loopback port that stays free until it is used, and between two uses: no system gives it away by itself, and no other process of the tests takes it
- * as long as this one lives. Servers that need not know their port beforehand listen on 0 instead.
+ * A loopback port that stays free until it is used, and between two uses: no system gives it away
+ * by itself, and no other process of the tests takes it as long as this one lives. Servers that
+ * need not know their port beforehand listen on 0 instead.
  */
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < 1000; tries += 1) {
@@ -24,7 +28,10 @@ process.on('exit', () => {
   for (const file of reservations) rmSync(file, { force: true });
 });
 
-/** A file that only one process can make says whose the port is; that of a process that has ended counts for nothing. */
+/**
+ * A file that only one process can make says whose the port is; that of a process that has ended
+ * counts for nothing.
+ */
 function reserve(port: number): boolean {
   const file = join(tmpdir(), `taskgate-port-${port}`);
   try {

@@ -8,9 +8,10 @@ import { proofHeader } from './security-proof.ts';
 export const BINARY = process.env.TASKGATE_BINARY ?? new URL('../../dist/taskgate', import.meta.url).pathname;
 
 /**
- * Waits until `check` gives something other than undefined or false; the last look is one that began after `ms`, however long this process was
- * held up. It asks more seldom the longer it lasts: what takes long is not asked for all the time by those who wait, and is noticed a tenth
- * later at most.
+ * Waits until `check` gives something other than undefined or false; the last look is one that
+ * began after `ms`, however long this process was held up. It asks more seldom the longer it lasts:
+ * what takes long is not asked for all the time by those who wait, and is noticed a tenth later at
+ * most.
  */
 export async function until<T>(
   what: string,
@@ -83,7 +84,10 @@ export async function runCommand(gateway: Gateway, argv: readonly string[], stdi
   return { code, out, err };
 }
 
-/** Secrets that PostgreSQL nodes need; fixed so that a restarted node reads what its predecessor sealed. */
+/**
+ * Secrets that PostgreSQL nodes need; fixed so that a restarted node reads what its predecessor
+ * sealed.
+ */
 const SECRETS = {
   SESSION_SECRET: 'session-secret-of-the-tests-0123456789',
   CRYPTO_SECRET: 'crypto-secret-of-the-tests-0123456789',
@@ -133,7 +137,10 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     child.kill('SIGKILL');
     throw new Error(`${error instanceof Error ? error.message : error}\n${out}\n${log}`);
   }
-  /** Its end, with all that it has said read; a process that it leaves behind may hold the pipes open. */
+  /**
+   * Its end, with all that it has said read; a process that it leaves behind may hold the pipes
+   * open.
+   */
   const ended = async (): Promise<number> => {
     const code = await child.exited;
     await Promise.race([read, Bun.sleep(2000)]);
@@ -201,7 +208,10 @@ export class Administrator {
     readonly token: string,
   ) {}
 
-  /** A panel request that must succeed; gives `data`. Confirms with the password where the settings ask for it, once. */
+  /**
+   * A panel request that must succeed; gives `data`. Confirms with the password where the settings
+   * ask for it, once.
+   */
   async call<T = Record<string, unknown>>(method: string, path: string, body?: unknown): Promise<T> {
     const send = (headers: Record<string, string> = {}) =>
       ask(`${this.url}${path}`, { method, token: this.token, headers, ...(body === undefined ? {} : { body }) });
@@ -266,7 +276,9 @@ export type VendorProcess = {
   stop(): Promise<void>;
 };
 
-/** The built-in demo vendor as a process of its own, so that its count survives the gateway's death. */
+/**
+ * The built-in demo vendor as a process of its own, so that its count survives the gateway's death.
+ */
 export async function startVendor(): Promise<VendorProcess> {
   const port = await freePort();
   const child = Bun.spawn([BINARY, 'demo-vendor', '--port', String(port)], {

@@ -8,7 +8,10 @@ const WAIT_MS = 60_000;
 type Command = { line: string; prints: string };
 type Block = { terminal: 'first' | 'second'; running: boolean; commands: Command[]; says: string };
 
-/** `console` is the first terminal, `console second` the other; the last command of `console running` goes on. Without `$` it is what appears. */
+/**
+ * `console` is the first terminal, `console second` the other; the last command of `console
+ * running` goes on. Without `$` it is what appears.
+ */
 export function readBlocks(guide: string): Block[] {
   return [...guide.matchAll(/^```console( \w+)?\n([\s\S]*?)^```$/gm)].map(([, kind, text = '']) => {
     const commands: { line: string; prints: string }[] = [];

@@ -1,18 +1,25 @@
 /**
- * A TCP proxy in front of a vendor that can stop the conversation at an exact point: before a byte of the request is passed on,
- * or after the vendor's answer has arrived and before a byte of it is passed back.
+ * A TCP proxy in front of a vendor that can stop the conversation at an exact point: before a byte
+ * of the request is passed on, or after the vendor's answer has arrived and before a byte of it is
+ * passed back.
  */
 import { connect, createServer, type Socket } from 'node:net';
 
 export type HoldingProxy = {
   url: string;
-  /** From now on: `pass` everything, `hold_requests` (the vendor sees nothing) or `hold_answers` (the client sees nothing). */
+  /**
+   * From now on: `pass` everything, `hold_requests` (the vendor sees nothing) or `hold_answers`
+   * (the client sees nothing).
+   */
   mode: 'pass' | 'hold_requests' | 'hold_answers';
   /** Only conversations whose first request line contains this are held. */
   match: string;
   /** Conversations held so far. */
   held(): number;
-  /** Passes on what is held, or of it the last conversation alone, and everything that comes after it. */
+  /**
+   * Passes on what is held, or of it the last conversation alone, and everything that comes after
+   * it.
+   */
   release(which?: 'all' | 'last'): void;
   /** Cuts all connections. */
   cut(): void;
@@ -21,10 +28,16 @@ export type HoldingProxy = {
 
 export async function startHoldingProxy(target: { host: string; port: number }): Promise<HoldingProxy> {
   const sockets = new Set<Socket>();
-  /** What to do to pass on what is held, by its connection to the client: the last one was held last. */
+  /**
+   * What to do to pass on what is held, by its connection to the client: the last one was held
+   * last.
+   */
   const releases = new Map<Socket, (() => void)[]>();
   let held = 0;
-  /** How often all was released: what had to be held before that is not held any more, also when it comes later. */
+  /**
+   * How often all was released: what had to be held before that is not held any more, also when it
+   * comes later.
+   */
   let releasedAll = 0;
   const hold = (client: Socket, passOn: () => void): void => {
     const before = releases.get(client);

@@ -1,6 +1,7 @@
 /**
- * Providers of identities on loopback, each below a path of its own: OpenID Connect with real keys, GitHub, Discord, LinuxDO, and plain
- * OAuth 2.0. They check what they are sent as the real ones do, PKCE and redirect address too.
+ * Providers of identities on loopback, each below a path of its own: OpenID Connect with real keys,
+ * GitHub, Discord, LinuxDO, and plain OAuth 2.0. They check what they are sent as the real ones do,
+ * PKCE and redirect address too.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { exportJWK, exportSPKI, generateKeyPair, SignJWT, UnsecuredJWT } from 'jose';

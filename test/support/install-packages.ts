@@ -7,8 +7,9 @@ export function canInstallPackages(): boolean {
 }
 
 /**
- * Installs distribution packages with apt-get, output to stderr. Of each entry the first name that the distribution knows
- * is taken. Says false when apt-get failed. Services that come with the packages are not started: tests start their own.
+ * Installs distribution packages with apt-get, output to stderr. Of each entry the first name that
+ * the distribution knows is taken. Says false when apt-get failed. Services that come with the
+ * packages are not started: tests start their own.
  */
 export async function installPackages(wanted: readonly (readonly string[])[]): Promise<boolean> {
   const policy = '/usr/sbin/policy-rc.d';

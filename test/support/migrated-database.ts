@@ -3,10 +3,16 @@ import { migrations } from '../../migrations/index.ts';
 import { sha256Hex, silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { createDatabase, databaseOf } from './postgres.ts';
 
-/** The URL of a new database with all tables and no rows: half the work of migrating an empty one. Rejects as `testDatabaseUrl`. */
+/**
+ * The URL of a new database with all tables and no rows: half the work of migrating an empty one.
+ * Rejects as `testDatabaseUrl`.
+ */
 export const migratedDatabaseUrl = (): Promise<string> => createDatabase(migratedTemplate);
 
-/** The server's database of these migrations, which the others are copies of: made once, by the first process that asks. */
+/**
+ * The server's database of these migrations, which the others are copies of: made once, by the
+ * first process that asks.
+ */
 async function migratedTemplate(admin: SQL, server: URL): Promise<string> {
   const name = `taskgate_template_${sha256Hex(JSON.stringify(migrations)).slice(0, 16)}`;
   const exists = async () => (await admin`select 1 from pg_database where datname = ${name}`).length > 0;

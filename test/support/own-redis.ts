@@ -6,7 +6,10 @@ import { findProgram } from './find-program.ts';
 import { freePort } from './free-port.ts';
 import { until } from './until.ts';
 
-/** A Redis or Valkey server of one test alone, which may be killed, started again on the same port and data, and held still. */
+/**
+ * A Redis or Valkey server of one test alone, which may be killed, started again on the same port
+ * and data, and held still.
+ */
 export type OwnRedis = {
   url: string;
   /** A connection of the test's own to look at what is stored. */

@@ -1,6 +1,7 @@
 /**
- * A fresh PostgreSQL database for each caller, in the server that `TEST_DATABASE_URL` names or else in one that is started once a
- * process on a free loopback port, with its data in a temporary folder.
+ * A fresh PostgreSQL database for each caller, in the server that `TEST_DATABASE_URL` names or else
+ * in one that is started once a process on a free loopback port, with its data in a temporary
+ * folder.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync } from 'node:fs';
@@ -13,12 +14,15 @@ import { freePort } from './free-port.ts';
 let server: Promise<string> | undefined;
 let counter = 0;
 
-/** The URL of a new, empty database. Rejects, saying what to install, where no server can be had. */
+/**
+ * The URL of a new, empty database. Rejects, saying what to install, where no server can be had.
+ */
 export const testDatabaseUrl = (): Promise<string> => createDatabase(async () => 'template1');
 
 /**
- * The URL of a new copy of the database that `findTemplate` names. Its files are copied, with what the server remembers of its tables: of a
- * copy by the log each first connection would find that out for itself, and a pool opens all of its connections at once.
+ * The URL of a new copy of the database that `findTemplate` names. Its files are copied, with what
+ * the server remembers of its tables: of a copy by the log each first connection would find that
+ * out for itself, and a pool opens all of its connections at once.
  */
 export async function createDatabase(findTemplate: (admin: SQL, server: URL) => Promise<string>): Promise<string> {
   server ??= process.env.TEST_DATABASE_URL ? Promise.resolve(process.env.TEST_DATABASE_URL) : startServer();
@@ -44,8 +48,8 @@ export function databaseOf(server: URL, name: string): string {
 }
 
 /**
- * Keeps the server of a test process: when that process ends, however it ends, its end of the pipe closes, and the server and
- * its data go. A test runner tells nobody of its end.
+ * Keeps the server of a test process: when that process ends, however it ends, its end of the pipe
+ * closes, and the server and its data go. A test runner tells nobody of its end.
  */
 const KEEPER = 'folder=$1; shift; "$@" & cat > /dev/null; kill -QUIT $!; wait; rm -rf "$folder"';
 

@@ -29,8 +29,9 @@ const needs: readonly Need[] = [
 ];
 
 /**
- * Gives the tests a real PostgreSQL, a real Redis or Valkey and a Chromium: each from its variable when that is set, else
- * found on the machine, else installed (Debian and Ubuntu, as root). Throws and says what to install when one cannot be had.
+ * Gives the tests a real PostgreSQL, a real Redis or Valkey and a Chromium: each from its variable
+ * when that is set, else found on the machine, else installed (Debian and Ubuntu, as root). Throws
+ * and says what to install when one cannot be had.
  */
 export async function provideServices(environment: NodeJS.ProcessEnv): Promise<ProvidedServices> {
   const open = needs.filter((need) => !environment[need.variable]);

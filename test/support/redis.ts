@@ -9,8 +9,9 @@ import { until } from './until.ts';
 export type TestRedis = { url: string; stop(): Promise<void> };
 
 /**
- * The server of `TEST_REDIS_URL` (its keys are shared with other tests: use random ones), or one started for the caller on a free
- * loopback port. Throws, saying what to install, when there is neither.
+ * The server of `TEST_REDIS_URL` (its keys are shared with other tests: use random ones), or one
+ * started for the caller on a free loopback port. Throws, saying what to install, when there is
+ * neither.
  */
 export async function startRedis(): Promise<TestRedis> {
   const given = process.env.TEST_REDIS_URL;

@@ -1,4 +1,7 @@
-/** An OpenAI-like vendor on a socket: keeps what it is sent, and plays what the request's `play` says. */
+/**
+ * An OpenAI-like vendor on a socket: keeps what it is sent, and plays what the request's `play`
+ * says.
+ */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 
 export type VendorRequest = {

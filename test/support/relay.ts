@@ -1,7 +1,10 @@
 import { createServer, connect as openSocket, type Socket } from 'node:net';
 import { freePort } from './free-port.ts';
 
-/** A way to a server that a test can cut and mend, as if the server had been killed and started again. */
+/**
+ * A way to a server that a test can cut and mend, as if the server had been killed and started
+ * again.
+ */
 export type Relay = { url: string; cut(): Promise<void>; mend(): Promise<void>; stop(): Promise<void> };
 
 const DEFAULT_PORTS: Record<string, number> = { 'redis:': 6379, 'postgres:': 5432, 'postgresql:': 5432 };

@@ -1,6 +1,6 @@
 /**
- * What the types of OpenAI's client (openai 6, `resources/responses/responses.d.ts`) demand of responses and of the events of a stream,
- * checked on values. Each fault names its place.
+ * What the types of OpenAI's client (openai 6, `resources/responses/responses.d.ts`) demand of
+ * responses and of the events of a stream, checked on values. Each fault names its place.
  */
 type Check = (value: unknown, at: string) => string[];
 

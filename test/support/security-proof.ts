@@ -1,4 +1,7 @@
-/** Security Proofs as people make them with their password; accounts with a second factor or a passkey need another way. */
+/**
+ * Security Proofs as people make them with their password; accounts with a second factor or a
+ * passkey need another way.
+ */
 
 type ProofRequest = { url: string; token: string; scope?: string; password: string };
 

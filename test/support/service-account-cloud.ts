@@ -1,4 +1,6 @@
-/** A cloud whose API takes tokens alone: its token server, its jobs, and a plugin that drives it. */
+/**
+ * A cloud whose API takes tokens alone: its token server, its jobs, and a plugin that drives it.
+ */
 import { generateKeyPairSync } from 'node:crypto';
 import { jwtVerify } from 'jose';
 

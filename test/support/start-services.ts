@@ -5,13 +5,16 @@ import { SQL } from 'bun';
 import { findProgram } from './find-program.ts';
 import { freePort } from './free-port.ts';
 
-/** A server of a test run: its URL, its end together with all its data, and a restart that keeps address and data. */
+/**
+ * A server of a test run: its URL, its end together with all its data, and a restart that keeps
+ * address and data.
+ */
 export type StartedService = { url: string; stop(): Promise<void>; restart(): Promise<void> };
 
 /**
- * PostgreSQL on a free loopback port with data in a temporary folder. As root the server runs as the system user
- * `postgres`, since it refuses to be root. Durability is off: the data dies with the run. Throws what the server said
- * when it does not start.
+ * PostgreSQL on a free loopback port with data in a temporary folder. As root the server runs as
+ * the system user `postgres`, since it refuses to be root. Durability is off: the data dies with
+ * the run. Throws what the server said when it does not start.
  */
 export async function startPostgres(binFolder: string): Promise<StartedService> {
   const owner = process.getuid?.() === 0 ? 'postgres' : null;
@@ -58,7 +61,10 @@ export async function startPostgres(binFolder: string): Promise<StartedService> 
   });
 }
 
-/** Redis or Valkey on a free loopback port, nothing written to disk. Throws what the server said when it does not start. */
+/**
+ * Redis or Valkey on a free loopback port, nothing written to disk. Throws what the server said
+ * when it does not start.
+ */
 export async function startRedis(program: string): Promise<StartedService> {
   const folder = temporaryFolder('taskgate-redis-', null);
   const port = await freePort();

@@ -1,4 +1,7 @@
-/** What Telegram's login widget hands over, signed as Telegram does (https://core.telegram.org/widgets/login). */
+/**
+ * What Telegram's login widget hands over, signed as Telegram does
+ * (https://core.telegram.org/widgets/login).
+ */
 import { createHash, createHmac } from 'node:crypto';
 
 export const BOT = { name: 'taskgate_test_bot', token: '7000000001:AAE-real-form-of-a-bot-token-01234567' };

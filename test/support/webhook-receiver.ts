@@ -1,4 +1,7 @@
-/** A client's receiver of webhooks on a loopback port, and verification as its owner would write it, with nothing of the product's. */
+/**
+ * A client's receiver of webhooks on a loopback port, and verification as its owner would write it,
+ * with nothing of the product's.
+ */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -55,7 +58,10 @@ export async function startReceiver(port = 0, address = '127.0.0.1'): Promise<Re
   };
 }
 
-/** How many of a message's signatures this secret verifies, by the text of the Standard Webhooks specification. */
+/**
+ * How many of a message's signatures this secret verifies, by the text of the Standard Webhooks
+ * specification.
+ */
 export function verified({ headers, body }: Received, secret: string): number {
   const key = Buffer.from(secret.replace('whsec_', ''), 'base64');
   const content = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`;

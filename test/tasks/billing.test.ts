@@ -1,4 +1,7 @@
-/** What tasks cost, from the vendor's answers to the ledger: usage hooks, late answers, and many at once. */
+/**
+ * What tasks cost, from the vendor's answers to the ledger: usage hooks, late answers, and many at
+ * once.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +16,10 @@ const sandbox = startSandbox();
 afterAll(() => sandbox.close());
 const source = readFileSync(join(import.meta.dir, '../fixtures/usage-probe.js'), 'utf8');
 
-/** What the vendor answers: to the submission, then to each poll, the last again and again. Sent as text: its quantities are not the request's. */
+/**
+ * What the vendor answers: to the submission, then to each poll, the last again and again. Sent as
+ * text: its quantities are not the request's.
+ */
 type Script = { submit?: JsonObject; polls?: JsonObject[] };
 
 /** A vendor that answers by the script in the request, and waits where a gate says so. */

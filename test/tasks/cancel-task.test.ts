@@ -29,7 +29,10 @@ const describeCancelling = (opened: () => OpenedStore) => {
     expect(await store.ledger.imbalances(10)).toEqual({ users: [], tasks: [] });
   });
 
-  /** A submission with its reservation, under a lease that lives for `leaseForMs`; nobody is behind it. */
+  /**
+   * A submission with its reservation, under a lease that lives for `leaseForMs`; nobody is behind
+   * it.
+   */
   async function open(leaseForMs: number) {
     const { user } = await addCaller(store);
     const task = newTask({ userId: user.id, quota: PRICE, leaseOwner: 'a dead node', leaseForMs });

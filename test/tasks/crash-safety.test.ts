@@ -53,7 +53,8 @@ const describeCrashes = (opened: () => OpenedStore) => {
   test('a vendor that takes longer than a claim holds is waited for, not asked again and again', async () => {
     const pollLeaseMs = 300;
     let renewals = 0;
-    // In the database a claim holds for a minute, so that it is the renewals that are seen here and not the pace of the machine.
+    // In the database a claim holds for a minute, so that it is the renewals that are seen here and
+    // not the pace of the machine.
     const patient: Store['tasks'] = {
       ...store.tasks,
       claimDue: (claim) => store.tasks.claimDue({ ...claim, leaseForMs: 60_000 }),
@@ -167,7 +168,9 @@ const describeCrashes = (opened: () => OpenedStore) => {
   });
 
   describe('an answer of the database that is lost', () => {
-    /** Over this store the commit number `lost` of a submission happens, but its answer never comes. */
+    /**
+     * Over this store the commit number `lost` of a submission happens, but its answer never comes.
+     */
     const losing = (lost: number): Store => {
       let commits = 0;
       return {

@@ -94,7 +94,8 @@ const describeEngine = (opened: () => OpenedStore) => {
     });
 
     test('a valid answer resets the count of failures', async () => {
-      // Four failures, then success: with a limit of five the task lives only if nothing else was counted.
+      // Four failures, then success: with a limit of five the task lives only if nothing else was
+      // counted.
       const { sent } = await submit('a [500=4] [duration=0.3]');
       expect((await ended(store, (await sent).taskId)).status).toBe('SUCCESS');
     });
@@ -252,7 +253,8 @@ const describeEngine = (opened: () => OpenedStore) => {
     test('a claim that was lost to another node writes nothing and bills nothing', async () => {
       const { sent, balance } = await submit('a [duration=60]');
       const { taskId } = await sent;
-      // Another node claims the task at the moment it is due; the engine's own claim, if any, is then an older one.
+      // Another node claims the task at the moment it is due; the engine's own claim, if any, is
+      // then an older one.
       const rival = await opened().openAnother();
       let claimed: TaskRecord | undefined;
       while (!claimed) {

@@ -1,4 +1,7 @@
-/** The task engine with everything real below it: store, sandbox, outbound HTTP, and the demo vendor on a socket. */
+/**
+ * The task engine with everything real below it: store, sandbox, outbound HTTP, and the demo vendor
+ * on a socket.
+ */
 import { setDefaultTimeout } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

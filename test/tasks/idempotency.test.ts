@@ -1,4 +1,6 @@
-/** Idempotency-Key: a client repeats a submission, whatever came between, and never buys it twice. */
+/**
+ * Idempotency-Key: a client repeats a submission, whatever came between, and never buys it twice.
+ */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { AppError, sha256Hex } from '../../src/kernel/index.ts';
 import type { Repositories, Store } from '../../src/store/ports/index.ts';

@@ -1,4 +1,7 @@
-/** File placeholders in JSON bodies: every rule of the contract's table, and what goes out on the wire. */
+/**
+ * File placeholders in JSON bodies: every rule of the contract's table, and what goes out on the
+ * wire.
+ */
 import { describe, expect, test } from 'bun:test';
 import type { Json } from '../../src/kernel/index.ts';
 import type { RequestFile } from '../../src/tasks/types.ts';

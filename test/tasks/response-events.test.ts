@@ -1,4 +1,7 @@
-/** The events of a stream and the objects in them, without a gateway: what comes of what a plugin renders, step by step. */
+/**
+ * The events of a stream and the objects in them, without a gateway: what comes of what a plugin
+ * renders, step by step.
+ */
 import { describe, expect, test } from 'bun:test';
 import type { RenderedEvent, RenderedFinal } from '../../src/plugins/index.ts';
 import type { TaskRecord, TaskStatus } from '../../src/store/ports/index.ts';

@@ -1,6 +1,7 @@
 /**
- * Responses with everything real below them, on both databases. Two nodes: clients are on the one that does not poll, so that all they
- * see of a task's progress comes from the other one by way of the database.
+ * Responses with everything real below them, on both databases. Two nodes: clients are on the one
+ * that does not poll, so that all they see of a task's progress comes from the other one by way of
+ * the database.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';

@@ -1,4 +1,7 @@
-/** A client's files on their way to the vendor: as parts, inside JSON, and once more to the next channel. */
+/**
+ * A client's files on their way to the vendor: as parts, inside JSON, and once more to the next
+ * channel.
+ */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
 import { createServer, type Server } from 'node:http';

@@ -1,4 +1,7 @@
-/** What a plugin reports of a task beside its status: times, action, and the result of a submission that was answered at once. */
+/**
+ * What a plugin reports of a task beside its status: times, action, and the result of a submission
+ * that was answered at once.
+ */
 import { afterAll, describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

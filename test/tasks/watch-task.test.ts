@@ -27,7 +27,10 @@ afterAll(async () => {
   await rm(dataDir, { recursive: true, force: true });
 });
 
-/** Watchers over a store whose looks are counted and can be made to fail, and a clock whose sleepers are counted. */
+/**
+ * Watchers over a store whose looks are counted and can be made to fail, and a clock whose sleepers
+ * are counted.
+ */
 function startWatchers(tickMs: number, tickJitterMs = 0) {
   const counts = { looks: 0, sleepers: 0, mostSleepers: 0, broken: false, sleeps: [] as number[] };
   const counting: Store = {

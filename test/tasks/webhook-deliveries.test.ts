@@ -1,4 +1,7 @@
-/** The worker that delivers notices: what counts as delivered, when it tries again, whom it never calls, and who waits for whom. */
+/**
+ * The worker that delivers notices: what counts as delivered, when it tries again, whom it never
+ * calls, and who waits for whom.
+ */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -176,7 +176,9 @@ describe('the vendor may have seen the request', () => {
 });
 
 describe('stale keep-alive socket', () => {
-  /** Answers the first request of each connection in `alive` and drops the connection at the next. */
+  /**
+   * Answers the first request of each connection in `alive` and drops the connection at the next.
+   */
   const dropSecond = ({ socket, nth }: Exchange) => {
     if (nth === 0) socket.write(reply('ok'));
     else socket.resetAndDestroy();

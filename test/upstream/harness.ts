@@ -27,7 +27,10 @@ export type RawServer = {
   stop(): Promise<void>;
 };
 
-/** A TCP (or TLS) server that hands every complete request to `answer`, which writes what it likes, well-formed or not. */
+/**
+ * A TCP (or TLS) server that hands every complete request to `answer`, which writes what it likes,
+ * well-formed or not.
+ */
 export async function startRawServer(
   answer: (exchange: Exchange) => void | Promise<void>,
   options: { secure?: boolean; host?: string; onConnection?: (socket: net.Socket) => void } = {},

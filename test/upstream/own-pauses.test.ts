@@ -1,4 +1,7 @@
-/** What a pause of the gateway itself, held still by a busy machine, does to requests that are under way: nothing. */
+/**
+ * What a pause of the gateway itself, held still by a busy machine, does to requests that are under
+ * way: nothing.
+ */
 import { afterEach, expect, test } from 'bun:test';
 import type { Upstream } from '../../src/upstream/index.ts';
 import { get, type RawServer, reply, startRawServer, testUpstream, until } from './harness.ts';

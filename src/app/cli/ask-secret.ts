@@ -1,7 +1,10 @@
 import type { ReadStream } from 'node:tty';
 import { readKeys } from './read-keys.ts';
 
-/** Asks at the terminal for something that must not be seen: nothing is echoed. `undefined` without a terminal, or on Ctrl-C. */
+/**
+ * Asks at the terminal for something that must not be seen: nothing is echoed. `undefined` without
+ * a terminal, or on Ctrl-C.
+ */
 export function askSecret(prompt: string): Promise<string | undefined> {
   const input: ReadStream = process.stdin;
   if (!input.isTTY) return Promise.resolve(undefined);

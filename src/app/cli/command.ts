@@ -26,7 +26,10 @@ export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 /** A module of `cli/` that does the work of one command; loaded when the command is given. */
 export type CommandModule = { run(input: CommandInput): Promise<ExitCode> };
 
-/** The command was used wrongly: exit 2. `message` says what and how; `command` is its name once that is known. */
+/**
+ * The command was used wrongly: exit 2. `message` says what and how; `command` is its name once
+ * that is known.
+ */
 export class UsageError extends Error {
   readonly command: string | undefined;
 

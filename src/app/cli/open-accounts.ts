@@ -13,12 +13,18 @@ import { createSettingsService } from '../options/settings-service.ts';
 import { CommandError, type CommandInput } from './command.ts';
 import { readSettings } from './read-settings.ts';
 
-/** What a command has done to an account: `user.password_reset` of `user:1`, with what was done besides. */
+/**
+ * What a command has done to an account: `user.password_reset` of `user:1`, with what was done
+ * besides.
+ */
 export type AccountChange = { action: string; userId: number; detail: JsonObject };
 
 export type Accounts = {
   auth: Auth;
-  /** Enters a done change into the audit trail. The change stands if that fails; standard error says so. */
+  /**
+   * Enters a done change into the audit trail. The change stands if that fails; standard error says
+   * so.
+   */
   audit(change: AccountChange): Promise<void>;
   options: SettingsService;
 };
@@ -26,7 +32,10 @@ export type Accounts = {
 /** So long a command waits for the mail that tells an owner what it did. */
 const MAIL_MS = 10_000;
 
-/** Runs `work` with the auth room on the configured database, beside a running gateway or without one; migrates it first. */
+/**
+ * Runs `work` with the auth room on the configured database, beside a running gateway or without
+ * one; migrates it first.
+ */
 export async function withAccounts<T>(input: CommandInput, work: (accounts: Accounts) => Promise<T>): Promise<T> {
   const { config } = readSettings(input);
   const dataDir = config.databaseUrl === '' ? prepareDataDir(config.dataDir).path : config.dataDir;
@@ -50,7 +59,8 @@ export async function withAccounts<T>(input: CommandInput, work: (accounts: Acco
       store,
       counters: createMemoryCounters(),
       successLists: createMemorySuccessLists(systemClock),
-      // What a command changes moves the user's auth version, which running nodes read from the database at every request.
+      // What a command changes moves the user's auth version, which running nodes read from the
+      // database at every request.
       sessionCache: createNoSessionCache(),
       clock: systemClock,
       logger: silentLogger,
@@ -80,7 +90,8 @@ async function enterAudit(
   { io }: CommandInput,
   { action, userId, detail }: AccountChange,
 ): Promise<void> {
-  // Whoever holds the data directory or the database's password acted; the gateway knows no name for him.
+  // Whoever holds the data directory or the database's password acted; the gateway knows no name
+  // for him.
   const actor = { userId: null, username: '', authMethod: 'cli', ip: '' };
   try {
     await store.logs.addAudit({ ...actor, action, target: `user:${userId}`, detail, createdAt: systemClock.unix() });

@@ -6,7 +6,9 @@ export type ParsedCommand =
   | { kind: 'help'; spec: CommandSpec | undefined }
   | { kind: 'run'; spec: CommandSpec; input: Omit<CommandInput, 'io'> };
 
-/** Finds the command and its options. Throws `UsageError` with what is wrong and how it should be. */
+/**
+ * Finds the command and its options. Throws `UsageError` with what is wrong and how it should be.
+ */
 export function parseCommand(argv: readonly string[]): ParsedCommand {
   const [first] = argv;
   if (first === undefined) throw new UsageError('no command given');

@@ -3,15 +3,19 @@ const ERASE = new Set(['\b', '\u007f']);
 /** Enter, and Ctrl-D as at the end of any input. */
 const END = new Set(['\r', '\n', '\u0004']);
 const ESCAPE = '\u001b';
-/** What follows an escape: a control sequence up to its final byte (ECMA-48, 5.4), a function key, or one character with Alt. */
+/**
+ * What follows an escape: a control sequence up to its final byte (ECMA-48, 5.4), a function key,
+ * or one character with Alt.
+ */
 const SEQUENCE = /^(?:\[[0-?]*[ -/]*[@-~]|O\P{Cc}|[^[O\p{Cc}])/u;
 /** A sequence that has only begun. */
 const BEGUN = /^(?:\[[0-?]*[ -/]*|O)?$/u;
 const CONTROL = /\p{Cc}/u;
 
 /**
- * One line from a terminal in raw mode, by its chunks: the text once the line has ended, `undefined` as text when it was cancelled. Arrow keys and
- * other control characters are no part of it.
+ * One line from a terminal in raw mode, by its chunks: the text once the line has ended,
+ * `undefined` as text when it was cancelled. Arrow keys and other control characters are no part of
+ * it.
  */
 export function readKeys(): (chunk: Uint8Array) => { text: string | undefined } | undefined {
   const decoder = new TextDecoder();
@@ -36,7 +40,10 @@ export function readKeys(): (chunk: Uint8Array) => { text: string | undefined } 
   };
 }
 
-/** The sequence at the beginning of a text, the escape alone where it begins none; `undefined` while more of it has to come. */
+/**
+ * The sequence at the beginning of a text, the escape alone where it begins none; `undefined` while
+ * more of it has to come.
+ */
 function readEscape(text: string): string | undefined {
   const after = text.slice(ESCAPE.length);
   return BEGUN.test(after) ? undefined : ESCAPE + (SEQUENCE.exec(after)?.[0] ?? '');

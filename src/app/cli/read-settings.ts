@@ -9,8 +9,8 @@ const FLAGS: readonly (readonly [flag: string, variable: VariableName])[] = [
 ];
 
 /**
- * The configuration with the command's flags above it. Throws `UsageError` for a wrong flag, else `CommandError` that lists every
- * fault.
+ * The configuration with the command's flags above it. Throws `UsageError` for a wrong flag, else
+ * `CommandError` that lists every fault.
  */
 export function readSettings(input: CommandInput): { config: Config; warnings: string[] } {
   const overrides: ConfigOverrides = {};

@@ -6,8 +6,9 @@ import { sandboxCommand, sandboxLimits } from '../config/sandbox-settings.ts';
 import { CommandError } from './command.ts';
 
 /**
- * Runs `work` with a sandbox of one process under the default limits: an author's machine needs no configuration. Only suspension is off: whoever
- * runs a plugin that hangs a sixth time wants to see the sixth result.
+ * Runs `work` with a sandbox of one process under the default limits: an author's machine needs no
+ * configuration. Only suspension is off: whoever runs a plugin that hangs a sixth time wants to see
+ * the sixth result.
  */
 export async function withSandbox<T>(work: (sandbox: Sandbox, limits: SandboxLimits) => Promise<T>): Promise<T> {
   const defaults = readConfig({});

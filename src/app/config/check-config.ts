@@ -2,8 +2,8 @@ import ipaddr from 'ipaddr.js';
 import type { Config } from './config-variables.ts';
 
 /**
- * Rules between variables, and combinations that work but deserve a word. `set` holds the environment names that were given,
- * rightly or not.
+ * Rules between variables, and combinations that work but deserve a word. `set` holds the
+ * environment names that were given, rightly or not.
  */
 export function checkConfig(
   config: Config,
@@ -70,7 +70,10 @@ export function checkConfig(
   return { config: { ...config, sessionIssuanceWindow: retentionSeconds }, faults, warnings };
 }
 
-/** True for an address that only this machine reaches. A name other than localhost counts as reachable. */
+/**
+ * True for an address that only this machine reaches. A name other than localhost counts as
+ * reachable.
+ */
 export function isLoopback(host: string): boolean {
   if (host.toLowerCase() === 'localhost') return true;
   return ipaddr.isValid(host) && ipaddr.process(host).range() === 'loopback';

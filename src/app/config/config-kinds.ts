@@ -3,7 +3,10 @@ import { isAbsolute } from 'node:path';
 import ipaddr from 'ipaddr.js';
 import { err, ok, type Result } from '../../kernel/index.ts';
 
-/** How the text of one variable becomes a value. `parse` fails with a hint for this very text, or with an empty string. */
+/**
+ * How the text of one variable becomes a value. `parse` fails with a hint for this very text, or
+ * with an empty string.
+ */
 export type ValueKind<T> = {
   /** Short name for the tables: `integer`, `boolean`, … */
   type: string;
@@ -138,7 +141,10 @@ export const folder: ValueKind<string> = {
   },
 };
 
-/** Scheme, host and port as they may be written, without what a URL parser forgives: escapes, blanks, an empty port. */
+/**
+ * Scheme, host and port as they may be written, without what a URL parser forgives: escapes,
+ * blanks, an empty port.
+ */
 const PLAIN_ORIGIN = /^https:\/\/(?:\[[0-9a-f:.]+\]|[^\s/?#\\@%:[\]]+)(?::\d+)?$/i;
 
 /** Exact HTTPS origins: wildcards, domain suffixes, paths, queries and user info are refused. */
@@ -165,7 +171,10 @@ export const httpsOrigins: ValueKind<readonly string[]> = {
   },
 };
 
-/** Loopback and the common private ranges: where proxies stand. A public host is never believed unless it is named. */
+/**
+ * Loopback and the common private ranges: where proxies stand. A public host is never believed
+ * unless it is named.
+ */
 export const DEFAULT_TRUSTED_PROXIES: readonly string[] = [
   '127.0.0.0/8',
   '::1/128',
@@ -178,8 +187,9 @@ export const DEFAULT_TRUSTED_PROXIES: readonly string[] = [
 const LOOPBACK: readonly string[] = ['127.0.0.0/8', '::1/128'];
 
 /**
- * Proxies that are believed where an address decides: those that were listed, or loopback alone where none were. The default list
- * itself says that the variable is unset; one that is written out is another array.
+ * Proxies that are believed where an address decides: those that were listed, or loopback alone
+ * where none were. The default list itself says that the variable is unset; one that is written out
+ * is another array.
  */
 export const decidingProxies = (trusted: readonly string[]): readonly string[] =>
   trusted === DEFAULT_TRUSTED_PROXIES ? LOOPBACK : trusted;
@@ -209,13 +219,17 @@ export const proxyList: ValueKind<readonly string[]> = {
 /** An address or CIDR as a canonical CIDR; undefined for anything else. */
 export function readRange(text: string): string | undefined {
   const cidr = text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`;
-  // Short, octal and hexadecimal IPv4 forms are legal to the parser and mean something else than they seem to ("10/8").
+  // Short, octal and hexadecimal IPv4 forms are legal to the parser and mean something else than
+  // they seem to ("10/8").
   const [address = ''] = cidr.split('/');
   const plain = address.includes(':') ? !address.includes('%') : ipaddr.IPv4.isValidFourPartDecimal(address);
   return plain && ipaddr.isValidCIDR(cidr) ? canonicalCidr(cidr) : undefined;
 }
 
-/** One spelling for each range; IPv4 in IPv6 form becomes IPv4, as a peer's address does before it is compared. */
+/**
+ * One spelling for each range; IPv4 in IPv6 form becomes IPv4, as a peer's address does before it
+ * is compared.
+ */
 function canonicalCidr(cidr: string): string {
   const [address, bits] = ipaddr.parseCIDR(cidr);
   const mapped = address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() && bits >= 96;

@@ -11,8 +11,8 @@ export type ConfigReading =
   | { ok: false; faults: string[] };
 
 /**
- * Reads and checks the whole configuration and finds all faults at once. A variable that is empty or only white space counts
- * as unset. Pure: `environment` is the caller's.
+ * Reads and checks the whole configuration and finds all faults at once. A variable that is empty
+ * or only white space counts as unset. Pure: `environment` is the caller's.
  */
 export function readConfig(
   environment: Readonly<Record<string, string | undefined>>,

@@ -7,7 +7,10 @@ const groups = Object.keys(CONFIG_GROUPS) as ConfigGroup[];
 
 const defaultOf = (variable: Variable<unknown>): string => variable.defaultText ?? String(variable.default);
 
-/** Every variable with doc, allowed values and default, for `serve --help`. Lines of at most 100 columns. */
+/**
+ * Every variable with doc, allowed values and default, for `serve --help`. Lines of at most 100
+ * columns.
+ */
 export function describeConfig(): string {
   const lines: string[] = [];
   for (const group of groups) {

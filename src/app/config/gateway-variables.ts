@@ -16,7 +16,10 @@ import {
 } from './config-kinds.ts';
 import { variable } from './define-variable.ts';
 
-/** Listener, storage, secrets, sessions and limits. Names, defaults and fallbacks of the sessions are as in new-api. */
+/**
+ * Listener, storage, secrets, sessions and limits. Names, defaults and fallbacks of the sessions
+ * are as in new-api.
+ */
 export const GATEWAY_VARIABLES = {
   host: variable({
     env: 'HOST',

@@ -18,8 +18,9 @@ export type Secrets = {
 export const SECRETS_FILE = 'secrets.json';
 
 /**
- * The secrets of the configuration; on SQLite those that are unset come from `secrets.json` in the data directory, made once with
- * mode 0600 by whichever process comes first. Throws `CommandError` when the file cannot be made or read.
+ * The secrets of the configuration; on SQLite those that are unset come from `secrets.json` in the
+ * data directory, made once with mode 0600 by whichever process comes first. Throws `CommandError`
+ * when the file cannot be made or read.
  */
 export function loadSecrets(
   config: Pick<Config, 'sessionSecret' | 'sessionSecretPrevious' | 'cryptoSecret' | 'cryptoSecretPrevious'>,
@@ -76,7 +77,10 @@ function read(path: string): Omit<Kept, 'created'> | undefined {
   return { session, crypto, warnings: open ? [`${path} can be read by other users: chmod 600 ${path}`] : [] };
 }
 
-/** True when this process made the file; false when another was first. The file appears whole or not at all. */
+/**
+ * True when this process made the file; false when another was first. The file appears whole or not
+ * at all.
+ */
 function make(path: string): boolean {
   const draft = `${path}.${randomToken(6)}`;
   const descriptor = openSync(draft, 'wx', 0o600);
@@ -99,8 +103,8 @@ function make(path: string): boolean {
 }
 
 /**
- * What a node publishes of its secrets: a keyed digest of each, current and former, by which two nodes see that they share one
- * and nobody sees which.
+ * What a node publishes of its secrets: a keyed digest of each, current and former, by which two
+ * nodes see that they share one and nobody sees which.
  */
 export function fingerprintSecrets(secrets: Pick<Secrets, 'session' | 'crypto'>): string[] {
   const print = (kind: string) => (secret: string) =>

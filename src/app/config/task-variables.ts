@@ -3,7 +3,9 @@ import { boolean, folder, integer } from './config-kinds.ts';
 import { variable } from './define-variable.ts';
 import { webhookReceivers } from './webhook-receivers.ts';
 
-/** Tasks, artifacts and the sandbox. The sandbox's defaults are the limits of the plugin contract. */
+/**
+ * Tasks, artifacts and the sandbox. The sandbox's defaults are the limits of the plugin contract.
+ */
 export const TASK_VARIABLES = {
   updateTask: variable({
     env: 'UPDATE_TASK',

@@ -6,7 +6,10 @@ import { readRange, type ValueKind } from './config-kinds.ts';
 /** Labels of letters, digits and hyphens, of any script. */
 const NAME = /^(?=.{1,253}$)[\p{L}\p{N}](?:[\p{L}\p{N}.-]*[\p{L}\p{N}])?$/u;
 
-/** Hosts that may be called back where others may not: names as a URL holds them, and canonical CIDRs. */
+/**
+ * Hosts that may be called back where others may not: names as a URL holds them, and canonical
+ * CIDRs.
+ */
 export const webhookReceivers: ValueKind<AllowedReceivers> = {
   type: 'host list',
   allowed:

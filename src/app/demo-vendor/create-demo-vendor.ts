@@ -8,11 +8,17 @@ export const DEMO_VENDOR_PORT = 4010;
 
 export type DemoVendorOptions = {
   clock: Clock;
-  /** The only bearer key that is accepted. Without it any key is, except those that begin with `invalid`. */
+  /**
+   * The only bearer key that is accepted. Without it any key is, except those that begin with
+   * `invalid`.
+   */
   key?: string;
   /** How long a job takes that says nothing of it. */
   durationMs?: number;
-  /** Requests a second, of all keys together; beyond it 429 with `Retry-After`. Without it there is no limit. */
+  /**
+   * Requests a second, of all keys together; beyond it 429 with `Retry-After`. Without it there is
+   * no limit.
+   */
   requestsPerSecond?: number;
   maxJobs?: number;
 };
@@ -40,9 +46,10 @@ const garbage = () => new Response('<html><body>It works!</body></html>', { head
 const noSuchJob = () => failed(404, 'not_found', 'There is no such job.');
 
 /**
- * An asynchronous video API, all in memory: `POST /v1/jobs` (JSON or multipart), `GET /v1/jobs/:id`, `GET /v1/jobs?ids=a,b`,
- * `GET|HEAD /v1/jobs/:id/content`, and `GET /stats[?reference_id=]`, which counts what arrived and needs no key. How a job goes
- * can be told in its prompt: see `Script`.
+ * An asynchronous video API, all in memory: `POST /v1/jobs` (JSON or multipart), `GET
+ * /v1/jobs/:id`, `GET /v1/jobs?ids=a,b`, `GET|HEAD /v1/jobs/:id/content`, and `GET
+ * /stats[?reference_id=]`, which counts what arrived and needs no key. How a job goes can be told
+ * in its prompt: see `Script`.
  */
 export function createDemoVendor(options: DemoVendorOptions): DemoVendor {
   const { clock, requestsPerSecond = Number.POSITIVE_INFINITY, maxJobs = DEFAULT_MAX_JOBS } = options;

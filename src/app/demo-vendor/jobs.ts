@@ -36,7 +36,10 @@ export interface Jobs {
   progressOf(job: Job): { status: JobStatus; progress: number };
 }
 
-/** Keeps at most `maxJobs` jobs; the oldest finished ones make room. `prefix` keeps the ids of two runs apart. */
+/**
+ * Keeps at most `maxJobs` jobs; the oldest finished ones make room. `prefix` keeps the ids of two
+ * runs apart.
+ */
 export function createJobs(
   clock: Clock,
   { prefix, maxJobs, durationMs }: { prefix: string; maxJobs: number; durationMs: number },

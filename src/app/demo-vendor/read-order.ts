@@ -6,7 +6,10 @@ const RESOLUTIONS = new Set(['480p', '720p', '1080p']);
 const MAX_SECONDS = 60;
 const MAX_KEPT_PROMPT = 200;
 
-/** An order from a JSON body or a form with an optional file `image`; the reason, in words for its sender, when it is none. */
+/**
+ * An order from a JSON body or a form with an optional file `image`; the reason, in words for its
+ * sender, when it is none.
+ */
 export async function readOrder(request: Request): Promise<Result<Order, string>> {
   const multipart = request.headers.get('content-type')?.startsWith('multipart/form-data') ?? false;
   let fields: Record<string, unknown>;

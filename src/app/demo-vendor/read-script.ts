@@ -1,7 +1,10 @@
 /** How often a fault shows before things go well again. */
 type Times = number;
 
-/** What a job was told to do. All of it can stand in the prompt, `a cat [fail] [duration=2]`, or in the field `script`. */
+/**
+ * What a job was told to do. All of it can stand in the prompt, `a cat [fail] [duration=2]`, or in
+ * the field `script`.
+ */
 export type Script = {
   /** `fail`: ends as failed. */
   fail: boolean;
@@ -19,7 +22,10 @@ export type Script = {
   rateLimited: Times;
   broken: Times;
   garbage: Times;
-  /** `submit=429`, `400`, `500`: no job is made. `submit=garbage`: it is, but the answer cannot be read. */
+  /**
+   * `submit=429`, `400`, `500`: no job is made. `submit=garbage`: it is, but the answer cannot be
+   * read.
+   */
   submit: '429' | '400' | '500' | 'garbage' | undefined;
   /** `batch=404`: a batch with this job is answered 404 as a whole. */
   poisonsBatch: boolean;

@@ -1,13 +1,19 @@
 import { escapeHiddenCharacters, escapeHiddenInJson, isObject, parseJson } from '../../kernel/index.ts';
 
-/** Top-level fields that pino-pretty writes as they are, in front of the line. Others it writes as JSON. */
+/**
+ * Top-level fields that pino-pretty writes as they are, in front of the line. Others it writes as
+ * JSON.
+ */
 const PREFIX = new Set(['level', 'time', 'msg', 'name', 'pid', 'hostname', 'caller']);
-/** A line of a stack begins so; other line breaks in it belong to a message, which anybody may have written. */
+/**
+ * A line of a stack begins so; other line breaks in it belong to a message, which anybody may have
+ * written.
+ */
 const FRAME = /\n(?= {4}at |caused by: )/;
 
 /**
- * The fields of a JSON log line as pino-pretty may write them for people: no name and no value begins a line of its own, or
- * tells the terminal anything.
+ * The fields of a JSON log line as pino-pretty may write them for people: no name and no value
+ * begins a line of its own, or tells the terminal anything.
  */
 export function escapeFields(line: string): object {
   const fields = parseJson(line);

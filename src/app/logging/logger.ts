@@ -8,17 +8,22 @@ export type LogOptions = {
   /** Lines for people instead of one JSON object a line. */
   pretty: boolean;
   colors: boolean;
-  /** Where lines go; standard error without it, since standard output belongs to the command's own answer. */
+  /**
+   * Where lines go; standard error without it, since standard output belongs to the command's own
+   * answer.
+   */
   destination?: DestinationStream;
 };
 
 /**
- * The kernel's logger on pino. Lines are written synchronously: nothing is lost when the process ends, and no transport thread
- * has to be found on disk, which a compiled binary could not do. JSON lines are `{level, time, …fields, msg}`, times in ISO form.
+ * The kernel's logger on pino. Lines are written synchronously: nothing is lost when the process
+ * ends, and no transport thread has to be found on disk, which a compiled binary could not do. JSON
+ * lines are `{level, time, …fields, msg}`, times in ISO form.
  */
 export async function createLogger(options: LogOptions): Promise<Logger> {
   const lines = options.destination ?? openStandardError();
-  // What a terminal acts on, or what changes the order in which a line is read, is written as an escape.
+  // What a terminal acts on, or what changes the order in which a line is read, is written as an
+  // escape.
   const plain = { write: (line: string) => lines.write(escapeHiddenInJson(line)) };
   return wrap(
     pino(
@@ -36,7 +41,10 @@ export async function createLogger(options: LogOptions): Promise<Logger> {
 /** Lines kept while standard error takes none, in bytes; what comes on top is dropped. */
 const MAX_UNWRITTEN_BYTES = 1024 * 1024;
 
-/** A full disk or a closed pipe under the log is no fault of whoever has something to say: the lines wait, and go out with the next. */
+/**
+ * A full disk or a closed pipe under the log is no fault of whoever has something to say: the lines
+ * wait, and go out with the next.
+ */
 function openStandardError(): DestinationStream {
   const lines = pino.destination({ fd: 2, sync: true, maxLength: MAX_UNWRITTEN_BYTES });
   lines.on('error', () => {});

@@ -1,6 +1,6 @@
 /**
- * Last defence of the log: whatever a room hands over, credentials are gone before a line is written. Services still keep them
- * out of their fields; this catches what slipped through.
+ * Last defence of the log: whatever a room hands over, credentials are gone before a line is
+ * written. Services still keep them out of their fields; this catches what slipped through.
  */
 
 const REDACTED = '[redacted]';
@@ -12,11 +12,13 @@ const SECRET_NAME =
 const isSecretName = (name: string): boolean => SECRET_NAME.test(name.toLowerCase().replace(/[-_]/g, ''));
 
 /**
- * Each pattern keeps its first group: the name or scheme in front of the credential. None may start a scan without end at every
- * place of a run, which costs the square of a text's length: callers choose these texts.
+ * Each pattern keeps its first group: the name or scheme in front of the credential. None may start
+ * a scan without end at every place of a run, which costs the square of a text's length: callers
+ * choose these texts.
  */
 const SECRET_TEXT: readonly RegExp[] = [
-  // Query and fragment parameters that carry a credential: `access` of artifact links, `token` of the set-up link.
+  // Query and fragment parameters that carry a credential: `access` of artifact links, `token` of
+  // the set-up link.
   /((?:^|[?&#;\s])(?:access|[a-z_]*token|code|key|signature|password|secret)=)[^&#\s"'<>]+/gi,
   /\b((?:Bearer|Basic)\s+)[A-Za-z0-9._~+/=-]+/gi,
   // The flow token that Telegram's return carries in its path, whatever is asked of it.
@@ -40,7 +42,10 @@ export function redactText(text: string): string {
 /** Deeper structures are cut: a log line is no dump. */
 const MAX_DEPTH = 6;
 
-/** A copy of log fields that is plain JSON, without credentials. Errors become `{type, message, code, stack, cause}`. */
+/**
+ * A copy of log fields that is plain JSON, without credentials. Errors become `{type, message,
+ * code, stack, cause}`.
+ */
 export function redactFields(fields: object): Record<string, unknown> {
   return walk(fields, 0) as Record<string, unknown>;
 }

@@ -18,9 +18,10 @@ export type NodePresence = {
 };
 
 /**
- * Enters this process into the list of nodes and keeps it there. On PostgreSQL it refuses (`CommandError`) when a live node shares
- * neither the current nor a former secret of a kind: the two could not read what the other writes. A SQLite database has one
- * process, and what stands there is the row of one that has ended.
+ * Enters this process into the list of nodes and keeps it there. On PostgreSQL it refuses
+ * (`CommandError`) when a live node shares neither the current nor a former secret of a kind: the
+ * two could not read what the other writes. A SQLite database has one process, and what stands
+ * there is the row of one that has ended.
  */
 export async function announceNode(options: {
   store: Store;

@@ -17,8 +17,8 @@ export type LedgerCheck = {
 };
 
 /**
- * The latest check of this node, undefined before the first. Whoever asks begins a new one where the latest is six hours old; nobody waits
- * for it.
+ * The latest check of this node, undefined before the first. Whoever asks begins a new one where
+ * the latest is six hours old; nobody waits for it.
  */
 export function createLedgerCheck({ store, clock, logger }: { store: Store; clock: Clock; logger: Logger }) {
   let latest: LedgerCheck | undefined;

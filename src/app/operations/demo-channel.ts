@@ -5,7 +5,10 @@ import type { ChannelRecord, Store } from '../../store/ports/index.ts';
 import { createDemoVendor, type DemoVendor } from '../demo-vendor/index.ts';
 
 const PLUGIN = 'demo';
-/** The setting with the address that the built-in vendor gave its channel, sealed, so that nobody marks another channel by hand. */
+/**
+ * The setting with the address that the built-in vendor gave its channel, sealed, so that nobody
+ * marks another channel by hand.
+ */
 const MARK = 'built_in_demo_vendor';
 
 export type DemoChannel = {
@@ -20,8 +23,9 @@ export type DemoChannel = {
 };
 
 /**
- * A channel of the demo plugin whose vendor is part of this process: it listens on loopback alone, takes the channel's own key and no other, and
- * lives as long as the channel does, or until somebody gives the channel another address. What it has made is in memory and gone with the
+ * A channel of the demo plugin whose vendor is part of this process: it listens on loopback alone,
+ * takes the channel's own key and no other, and lives as long as the channel does, or until
+ * somebody gives the channel another address. What it has made is in memory and gone with the
  * process. Jobs of one process are unknown to another, so that this is for a gateway of one node.
  */
 export function createDemoChannel(deps: {
@@ -58,7 +62,9 @@ export function createDemoChannel(deps: {
     vendor = undefined;
   }
 
-  /** At this address, or, where something else has its port by now, at another. Gives the address. */
+  /**
+   * At this address, or, where something else has its port by now, at another. Gives the address.
+   */
   async function serve(key: string, address: string): Promise<string> {
     if (vendor?.url === address) {
       vendor.changeKey(key);

@@ -9,8 +9,9 @@ import { refuseStrangers } from './announce-node.ts';
 import { requireUsableDataDir } from './prepare-data-dir.ts';
 
 /**
- * The migrations that a start would run, and what would stop it, a sentence each. Makes and changes nothing. Whether the port is
- * free is not looked at: before an upgrade the former program still has it.
+ * The migrations that a start would run, and what would stop it, a sentence each. Makes and changes
+ * nothing. Whether the port is free is not looked at: before an upgrade the former program still
+ * has it.
  */
 export async function findStartProblems(config: Config): Promise<{ migrations: string[]; problems: string[] }> {
   const problems: string[] = [];

@@ -27,7 +27,10 @@ export type AttentionDeps = {
   tasks: Tasks;
   offeredModels: () => OfferedModel[];
   ledger: () => LedgerCheck | undefined;
-  /** Links lead nowhere useful while no option names the gateway's address: a sentence that says what to set. */
+  /**
+   * Links lead nowhere useful while no option names the gateway's address: a sentence that says
+   * what to set.
+   */
   missingAddress: () => string | undefined;
   /** Unsafe settings in force, each as a sentence. */
   risks: () => string[];

@@ -2,7 +2,10 @@ import type { OfferedModel } from '../../billing/index.ts';
 import { type Channels, mapModel, RELAY_TYPE } from '../../channels/index.ts';
 import type { Generation, LoadedPlugin } from '../../plugins/index.ts';
 
-/** Every model that a plugin has or a channel lists, with who serves it: what prices are compared with. */
+/**
+ * Every model that a plugin has or a channel lists, with who serves it: what prices are compared
+ * with.
+ */
 export function listOfferedModels(
   plugins: { current(): Generation },
   channels: Pick<Channels, 'known'>,

@@ -21,8 +21,8 @@ const PROBE_BYTES = 64 * 1024;
 const LOW_SPACE_BYTES = 100 * 1024 * 1024;
 
 /**
- * Makes the data directory (mode 0700) if it is absent and proves that it can be written, by writing. Throws `CommandError` that
- * names the folder, the reason and the way out.
+ * Makes the data directory (mode 0700) if it is absent and proves that it can be written, by
+ * writing. Throws `CommandError` that names the folder, the reason and the way out.
  */
 export function prepareDataDir(path: string): { path: string; created: boolean; warnings: string[] } {
   const folder = resolve(path);
@@ -97,7 +97,8 @@ export function describeFolder(folder: string): string[] {
   const warnings: string[] = [];
   const others = process.platform === 'win32' ? 0 : statSync(folder).mode & 0o077;
   if (others !== 0) {
-    // It holds secrets and the database, and who may pass through it reads whatever file in it is open to them.
+    // It holds secrets and the database, and who may pass through it reads whatever file in it is
+    // open to them.
     const may = (others & 0o022) !== 0 ? 'written' : 'read';
     warnings.push(`the data directory ${folder} can be ${may} by other users: chmod 700 ${folder}`);
   }

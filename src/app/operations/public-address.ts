@@ -9,7 +9,10 @@ export const withoutSlash = (address: string): string => trimTrailing(address, '
 export type NodeAddress = {
   /** The first of `SESSION_COOKIE_TRUSTED_URL`; empty where there is none. */
   trustedOrigin: string;
-  /** Where a browser on this machine finds the listener, without a trailing slash; empty until it is open. */
+  /**
+   * Where a browser on this machine finds the listener, without a trailing slash; empty until it is
+   * open.
+   */
   listening: string;
   /** Only this machine reaches the listener. */
   isLoopback: boolean;
@@ -21,24 +24,34 @@ export const configuredNode = ({ cookieTrustedUrls, host }: Config): Omit<NodeAd
   isLoopback: isLoopback(host),
 });
 
-/** Where a browser on this machine finds a listener; passkeys and cookies want `localhost` where loopback or every address is meant. */
+/**
+ * Where a browser on this machine finds a listener; passkeys and cookies want `localhost` where
+ * loopback or every address is meant.
+ */
 export function listeningAddress({ host, tlsCert }: Config, port: number): string {
   const isHere = ['127.0.0.1', '::1', '0.0.0.0', '::', 'localhost'].includes(host);
   const name = host.includes(':') ? `[${host}]` : host;
   return `${tlsCert === '' ? 'http' : 'https'}://${isHere ? 'localhost' : name}:${port}`;
 }
 
-/** Where people reach the panel as it is configured: `ServerAddress`, else the first trusted origin, else empty. */
+/**
+ * Where people reach the panel as it is configured: `ServerAddress`, else the first trusted origin,
+ * else empty.
+ */
 export const configuredAddress = (options: OptionValues, { trustedOrigin }: NodeAddress): string =>
   withoutSlash(options.text('ServerAddress')) || trustedOrigin;
 
-/** Where people reach the panel: as it is configured, else where a browser on this machine finds the listener. */
+/**
+ * Where people reach the panel: as it is configured, else where a browser on this machine finds the
+ * listener.
+ */
 export const serverAddress = (options: OptionValues, node: NodeAddress): string =>
   configuredAddress(options, node) || node.listening;
 
 /**
- * Where vendors and clients fetch artifacts: `TaskPublicAddress`, else the panel's configured address. The listener's own
- * counts on loopback only: a link to `localhost` leads people on other machines astray. Undefined: no link can be made.
+ * Where vendors and clients fetch artifacts: `TaskPublicAddress`, else the panel's configured
+ * address. The listener's own counts on loopback only: a link to `localhost` leads people on other
+ * machines astray. Undefined: no link can be made.
  */
 export const taskPublicAddress = (options: OptionValues, node: NodeAddress): string | undefined =>
   withoutSlash(options.text('TaskPublicAddress')) ||
@@ -46,7 +59,10 @@ export const taskPublicAddress = (options: OptionValues, node: NodeAddress): str
   (node.isLoopback && node.listening) ||
   undefined;
 
-/** Says what links are like while nothing names the gateway's address; undefined when something does. */
+/**
+ * Says what links are like while nothing names the gateway's address; undefined when something
+ * does.
+ */
 export function describeMissingAddress(options: OptionValues, node: NodeAddress): string | undefined {
   if (configuredAddress(options, node) !== '') return undefined;
   const remedy = 'set ServerAddress to the address at which people reach the gateway';

@@ -18,7 +18,9 @@ export function measurePolls(registry: Registry): (latenessMs: number) => void {
   return (latenessMs) => lateness.observe(latenessMs / 1000);
 }
 
-/** Adds the sizes of the caches in memory to `/metrics`; gives the function that takes each cache. */
+/**
+ * Adds the sizes of the caches in memory to `/metrics`; gives the function that takes each cache.
+ */
 export function measureCaches(registry: Registry): WatchCache {
   const caches = new Map<string, () => number>();
   new Gauge({
@@ -44,7 +46,10 @@ export function countSignIns(registry: Registry): (sample: { method: string; out
   return (sample) => signIns.inc(sample);
 }
 
-/** Adds the figures of polling and of the sandbox to `/metrics`; they are read whenever somebody asks. */
+/**
+ * Adds the figures of polling and of the sandbox to `/metrics`; they are read whenever somebody
+ * asks.
+ */
 export function registerMetrics(
   registry: Registry,
   rooms: { tasks: Tasks; sandbox: Sandbox; disks: Pick<DiskWatch, 'states'> },

@@ -5,7 +5,10 @@ import type { Clock, Logger } from '../../kernel/index.ts';
 const FIRST_RUN_MS = 1000;
 const HOUR_MS = 3_600_000;
 
-/** Runs the clean-up soon after the start and then hourly, beside everything else. `stop` waits for the batch under way. */
+/**
+ * Runs the clean-up soon after the start and then hourly, beside everything else. `stop` waits for
+ * the batch under way.
+ */
 export function startCleanUp(deps: { cleanUp: CleanUp; clock: Clock; logger: Logger }): { stop(): Promise<void> } {
   const { cleanUp, clock, logger } = deps;
   const stopping = new AbortController();

@@ -21,9 +21,9 @@ export type DiskState = DiskPlace & DiskReading;
 export type DiskWatch = ReturnType<typeof createDiskWatch>;
 
 /**
- * Looks every five seconds whether the folders that the gateway writes to can be written, and how much is free. A folder counts
- * from the first time that it could be written: a node on PostgreSQL may have none. `databaseFault`: why the database's own latest
- * write failed, in a sentence.
+ * Looks every five seconds whether the folders that the gateway writes to can be written, and how
+ * much is free. A folder counts from the first time that it could be written: a node on PostgreSQL
+ * may have none. `databaseFault`: why the database's own latest write failed, in a sentence.
  */
 export function createDiskWatch(deps: {
   places: readonly DiskPlace[];

@@ -17,9 +17,9 @@ const NAMES_PEOPLE: Partial<Record<OptionKey, string>> = {
 };
 
 /**
- * What each secret was entered for. The secret itself is sent there, or the access token that it buys, or (a discovery
- * document) it is read there where both are sent. For a mail server, the way in which TLS is used counts as well: over
- * another one the password may travel in clear.
+ * What each secret was entered for. The secret itself is sent there, or the access token that it
+ * buys, or (a discovery document) it is read there where both are sent. For a mail server, the way
+ * in which TLS is used counts as well: over another one the password may travel in clear.
  */
 const ENTERED_FOR: readonly { secret: KeyOf<'secret'>; options: readonly [OptionKey, ...OptionKey[]] }[] = [
   {
@@ -35,8 +35,8 @@ const ENTERED_FOR: readonly { secret: KeyOf<'secret'>; options: readonly [Option
 ];
 
 /**
- * Stored secrets that a change would send to where nobody entered them for. Taking the address away counts too: otherwise
- * the next change could name another one.
+ * Stored secrets that a change would send to where nobody entered them for. Taking the address away
+ * counts too: otherwise the next change could name another one.
  */
 export function refuseForeignSecrets(
   before: OptionSnapshot,
@@ -57,7 +57,10 @@ export function refuseForeignSecrets(
   });
 }
 
-/** The provider whose identities could come to belong to other people, for each option that would bring that about. */
+/**
+ * The provider whose identities could come to belong to other people, for each option that would
+ * bring that about.
+ */
 export const otherPeople = (
   before: OptionSnapshot,
   after: OptionSnapshot,

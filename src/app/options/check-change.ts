@@ -7,8 +7,9 @@ import { FEATURES, type Feature, missingFor } from './requirements.ts';
 export type Refusal = { key: OptionKey; message: string; rule?: OptionFault['rule'] };
 
 /**
- * What a change would break among the options: something switched on without what it needs, and something taken away that is needed.
- * What was broken before is no reason to refuse a change of something else. `changed` is not empty.
+ * What a change would break among the options: something switched on without what it needs, and
+ * something taken away that is needed. What was broken before is no reason to refuse a change of
+ * something else. `changed` is not empty.
  */
 export function checkChange(
   before: OptionSnapshot,

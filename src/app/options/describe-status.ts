@@ -3,8 +3,9 @@ import type { PublicSettings } from '../../http/index.ts';
 import type { OptionValues } from './read-options.ts';
 
 /**
- * What anybody may know of the options. `auth` are the settings that follow from them: there a broken provider is none.
- * `address` is the gateway's own as it is configured, empty where it is not.
+ * What anybody may know of the options. `auth` are the settings that follow from them: there a
+ * broken provider is none. `address` is the gateway's own as it is configured, empty where it is
+ * not.
  */
 export function describeStatus(options: OptionValues, auth: AuthSettings, address: string): PublicSettings {
   const { providers, passkeys } = auth;

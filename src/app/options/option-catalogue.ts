@@ -62,7 +62,10 @@ export type ChoiceOf<Key extends KeyOf<'choice'>> =
 
 export const OPTION_KEYS = Object.keys(OPTION_CATALOGUE) as OptionKey[];
 
-/** Options of former versions, each with what to use instead. Rows of theirs in a database are passed over. */
+/**
+ * Options of former versions, each with what to use instead. Rows of theirs in a database are
+ * passed over.
+ */
 const REMOVED = new Map([
   ['SelfUseModeEnabled', 'It had no effect. billing.unpriced says who may use models without a price.'],
   ['DemoSiteEnabled', 'It had no effect. Leave it out.'],

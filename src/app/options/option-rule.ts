@@ -1,13 +1,21 @@
 import { isIP } from 'node:net';
 import type { OptionProof } from '../../http/index.ts';
 
-/** What a value is; all are stored and sent as texts. A list is its entries with commas between them. */
+/**
+ * What a value is; all are stored and sent as texts. A list is its entries with commas between
+ * them.
+ */
 export type OptionType = 'text' | 'url' | 'choice' | 'boolean' | 'integer' | 'list' | 'json' | 'secret';
 
-/** `min` and `max` of an integer; characters of a text, entries of a list; a text of several lines. */
+/**
+ * `min` and `max` of an integer; characters of a text, entries of a list; a text of several lines.
+ */
 export type OptionBounds = { min?: number; max?: number; max_length?: number; max_items?: number; multiline?: true };
 
-/** An entry of the catalogue. Each says which proof it takes: there is no default that a new one could fall under. */
+/**
+ * An entry of the catalogue. Each says which proof it takes: there is no default that a new one
+ * could fall under.
+ */
 export type OptionRule<Type extends OptionType = OptionType, Choice extends string = string> = OptionKind<
   Type,
   Choice
@@ -22,7 +30,10 @@ export type OptionKind<Type extends OptionType = OptionType, Choice extends stri
   readonly choices?: readonly Choice[];
   /** What a form can hold the value to before it is sent. */
   readonly bounds?: OptionBounds;
-  /** `undefined` for a value that is allowed, else what it must be: it completes "The value of … must be". */
+  /**
+   * `undefined` for a value that is allowed, else what it must be: it completes "The value of …
+   * must be".
+   */
   check(value: string): string | undefined;
 };
 
@@ -110,7 +121,10 @@ export const list = (
   },
 });
 
-/** The entries of a list; nothing between two commas is an entry of its own, and refused by every rule. */
+/**
+ * The entries of a list; nothing between two commas is an entry of its own, and refused by every
+ * rule.
+ */
 export const splitList = (value: string): string[] =>
   value === '' ? [] : value.split(',').map((entry) => entry.trim());
 

@@ -15,7 +15,10 @@ export type OptionTestDeps = {
   upstream: Upstream;
   /** Where people reach the panel, without a trailing slash. */
   serverAddress: () => string;
-  /** Sends a test mail now; `undefined` while mail is not set up. Rejects with `auth.validation_failed` when `to` is no address. */
+  /**
+   * Sends a test mail now; `undefined` while mail is not set up. Rejects with
+   * `auth.validation_failed` when `to` is no address.
+   */
   tryMail(to: string, language: string): Promise<MailStep[] | undefined>;
 };
 

@@ -3,8 +3,8 @@ import { type ChoiceOf, isOptionKey, type KeyOf, type OptionKey, ruleOf } from '
 import { splitList } from './option-rule.ts';
 
 /**
- * What the options say: the stored value where there is one and it is allowed (an older database may hold others), else the
- * catalogue's default.
+ * What the options say: the stored value where there is one and it is allowed (an older database
+ * may hold others), else the catalogue's default.
  */
 export type OptionValues = {
   text(key: KeyOf<'text' | 'url'>): string;

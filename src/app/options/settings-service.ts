@@ -17,7 +17,10 @@ import { type OptionSnapshot, type OptionValues, readOptions } from './read-opti
 /** Stands for a secret that is set; sent back it changes nothing. */
 const MASK = '***';
 
-/** Written first by every change: on PostgreSQL the next one waits for its row, and then sees what this one has written. */
+/**
+ * Written first by every change: on PostgreSQL the next one waits for its row, and then sees what
+ * this one has written.
+ */
 const TURN = 'options.changed_at';
 
 /** Characters of a value in the audit trail. */
@@ -48,7 +51,8 @@ export function createSettingsService(deps: SettingsServiceDeps): SettingsServic
     const stored = await tx.options.all();
     const before = readOptions(stored, secretBox);
     const isSecret = (key: OptionKey) => ruleOf(key).type === 'secret';
-    // A secret given anew is written even when it is the same: whoever may not see it learns nothing from that.
+    // A secret given anew is written even when it is the same: whoever may not see it learns
+    // nothing from that.
     const writes = changes
       .filter(({ key, value }) => (isSecret(key) ? value !== MASK : value !== before.raw(key)))
       .map(({ key, value }) => ({ key, value: isSecret(key) && value !== '' ? secretBox.seal(value) : value }));

@@ -22,8 +22,9 @@ type RecorderOptions = {
 };
 
 /**
- * Appends real hook calls to a fixture as cases, one after the other; the file is made if it is absent, with the time as its `unixNow`, so that
- * results that hang on the clock can be expected. Throws `CommandError` when the file is no fixture.
+ * Appends real hook calls to a fixture as cases, one after the other; the file is made if it is
+ * absent, with the time as its `unixNow`, so that results that hang on the clock can be expected.
+ * Throws `CommandError` when the file is no fixture.
  */
 export function createRecorder({ path, sandbox, channelKey, clock, say }: RecorderOptions): Recorder {
   if (existsSync(path)) readExisting(path);

@@ -11,7 +11,10 @@ import { type Gateway, startGateway } from '../start-gateway.ts';
 type DevOptions = {
   source: string;
   port: number;
-  /** Where the instance keeps its data between runs; undefined: in a temporary folder that goes with it. */
+  /**
+   * Where the instance keeps its data between runs; undefined: in a temporary folder that goes with
+   * it.
+   */
   dataDir: string | undefined;
   /** The vendor's address and the key of the channel. */
   vendor: { baseUrl: string; key: string };
@@ -25,7 +28,10 @@ export type DevInstance = {
   manifest: Manifest;
   root: { username: string; password: string };
   apiKey: string;
-  /** Serves a new source, with the channel bound to it; or gives its faults, and what served goes on. */
+  /**
+   * Serves a new source, with the channel bound to it; or gives its faults, and what served goes
+   * on.
+   */
   reload(source: string): Promise<Manifest | PluginFault[]>;
   stop(): Promise<void>;
 };
@@ -39,8 +45,9 @@ const CHANNEL = 'plugin-dev';
 const VENDOR_CHANNEL_TYPE = 61;
 
 /**
- * Starts a whole gateway for one plugin: on loopback, with a root account, an API key, and a channel that is bound to the plugin. It takes nothing
- * from the environment, which may be that of another gateway. Throws `CommandError`, with the faults of a source that cannot serve.
+ * Starts a whole gateway for one plugin: on loopback, with a root account, an API key, and a
+ * channel that is bound to the plugin. It takes nothing from the environment, which may be that of
+ * another gateway. Throws `CommandError`, with the faults of a source that cannot serve.
  */
 export async function startDevInstance(options: DevOptions): Promise<DevInstance> {
   const { dataDir, clock, logger, vendor, onHookCall } = options;
@@ -101,7 +108,10 @@ function devConfig(dataDir: string, port: number) {
   return reading.config;
 }
 
-/** Throws `CommandError` for a folder that is somebody else's: nothing here may touch a gateway that serves people. */
+/**
+ * Throws `CommandError` for a folder that is somebody else's: nothing here may touch a gateway that
+ * serves people.
+ */
 function readAccounts(folder: string): Accounts | undefined {
   const file = join(folder, ACCOUNTS_FILE);
   if (existsSync(file)) {
@@ -138,7 +148,10 @@ async function createAccounts({ rooms }: Gateway, folder: string): Promise<Accou
   return accounts;
 }
 
-/** Gives what brings the channel in line with a manifest: it is made at the first and follows key and models of the others. */
+/**
+ * Gives what brings the channel in line with a manifest: it is made at the first and follows key
+ * and models of the others.
+ */
 async function openChannel({ rooms }: Gateway, { baseUrl, key }: DevOptions['vendor']) {
   const { channels } = rooms;
   const { items } = await channels.list({ page: 1, pageSize: 100 });

@@ -20,7 +20,10 @@ import { createListAccounts, type ListAccounts } from './list-accounts.ts';
 import { createResetFactors, type ResetFactors } from './reset-factors.ts';
 import { createWithLockedAccounts } from './with-locked-accounts.ts';
 
-/** What administrators do to accounts. Who may do what to whom is `requireRank`'s to say, for every one of these. */
+/**
+ * What administrators do to accounts. Who may do what to whom is `requireRank`'s to say, for every
+ * one of these.
+ */
 export interface Administration extends ListAccounts {
   create(principal: PanelPrincipal, account: NewAccount): Promise<AccountView>;
   edit(principal: PanelPrincipal, userId: number, edit: AccountEdit): Promise<AccountEdited>;

@@ -10,7 +10,9 @@ export type QuotaChange = {
   mode: 'add' | 'subtract' | 'override';
   /** Quota; 500,000 = 1 USD. */
   value: number;
-  /** A request with a key that was seen before from this operator for this account changes nothing. */
+  /**
+   * A request with a key that was seen before from this operator for this account changes nothing.
+   */
   idempotencyKey?: string | undefined;
 };
 
@@ -29,8 +31,9 @@ export function requireBalance(value: number, param: string): number {
 }
 
 /**
- * Moves an account's balance by a ledger line of its own, below zero too: reservations at the same time come before or after it, and the
- * balance stays the sum of the lines. Rejects with `auth.validation_failed`, `auth.quota_key_reused` for a key of another change, and as
+ * Moves an account's balance by a ledger line of its own, below zero too: reservations at the same
+ * time come before or after it, and the balance stays the sum of the lines. Rejects with
+ * `auth.validation_failed`, `auth.quota_key_reused` for a key of another change, and as
  * `WithLockedAccounts` does.
  */
 export function createChangeQuota({ administer, clock }: { administer: WithLockedAccounts; clock: Clock }) {

@@ -7,7 +7,10 @@ import type { WithLockedAccounts } from './with-locked-accounts.ts';
 
 export type StatusOrRoleAction = 'enable' | 'disable' | 'promote' | 'demote';
 
-/** `changed` is false for an account that is what it was to become: nothing has happened to it, nor to its sessions. */
+/**
+ * `changed` is false for an account that is what it was to become: nothing has happened to it, nor
+ * to its sessions.
+ */
 export type StatusOrRoleChanged = { user: AccountView; changed: boolean };
 
 const CHANGES: Record<
@@ -21,8 +24,8 @@ const CHANGES: Record<
 };
 
 /**
- * Enables, disables, promotes to administrator or demotes to user: a change of status or role moves `auth_version` and ends every
- * session of the account. Rejects as `WithLockedAccounts` does.
+ * Enables, disables, promotes to administrator or demotes to user: a change of status or role moves
+ * `auth_version` and ends every session of the account. Rejects as `WithLockedAccounts` does.
  */
 export function createChangeStatusOrRole({ administer, logger }: { administer: WithLockedAccounts; logger: Logger }) {
   return async (

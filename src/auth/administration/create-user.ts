@@ -31,8 +31,9 @@ export type NewAccount = {
 };
 
 /**
- * Makes an account. Rejects with `auth.insufficient_privilege` for a role that is not the caller's to give, `auth.validation_failed`,
- * `auth.name_taken`, `auth.identity_taken` for an address, `auth.changed_meanwhile`.
+ * Makes an account. Rejects with `auth.insufficient_privilege` for a role that is not the caller's
+ * to give, `auth.validation_failed`, `auth.name_taken`, `auth.identity_taken` for an address,
+ * `auth.changed_meanwhile`.
  */
 export function createCreateUser(deps: {
   store: Store;

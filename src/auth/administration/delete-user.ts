@@ -10,7 +10,10 @@ import type { WithLockedAccounts } from './with-locked-accounts.ts';
 /** What is left, and the name that it had. */
 export type UserDeleted = { user: AccountView; username: string };
 
-/** Deletes an account as `eraseAccount` says and ends its sessions. Rejects as `WithLockedAccounts` does. */
+/**
+ * Deletes an account as `eraseAccount` says and ends its sessions. Rejects as `WithLockedAccounts`
+ * does.
+ */
 export function createDeleteUser(deps: { administer: WithLockedAccounts; clock: Clock; logger: Logger }) {
   const { administer, clock, logger } = deps;
   return async (principal: PanelPrincipal, userId: number): Promise<UserDeleted> => {

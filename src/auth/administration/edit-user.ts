@@ -23,12 +23,15 @@ export type AccountEdit = {
   remark?: string | undefined;
 };
 
-/** `before` and `after` name the fields that are another now; of a password only that it was set. */
+/**
+ * `before` and `after` name the fields that are another now; of a password only that it was set.
+ */
 export type AccountEdited = { user: AccountView; before: JsonObject; after: JsonObject };
 
 /**
- * Changes the given fields of an account, all or none. A new password moves `auth_version` and ends every session; nothing else does.
- * Rejects with `auth.validation_failed`, `auth.name_taken`, `auth.identity_taken` for an address, and as `WithLockedAccounts` does.
+ * Changes the given fields of an account, all or none. A new password moves `auth_version` and ends
+ * every session; nothing else does. Rejects with `auth.validation_failed`, `auth.name_taken`,
+ * `auth.identity_taken` for an address, and as `WithLockedAccounts` does.
  */
 export function createEditUser(deps: {
   store: Store;

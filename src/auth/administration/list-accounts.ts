@@ -11,7 +11,10 @@ import { requireRank } from './rank-rules.ts';
 export interface ListAccounts {
   /** Everybody's, root's too: names, roles and balances. */
   list(filter: UserFilter, page: Page): Promise<Paged<AccountView>>;
-  /** Rejects with `auth.user_not_found`, or with `auth.insufficient_privilege` for a peer or somebody above. */
+  /**
+   * Rejects with `auth.user_not_found`, or with `auth.insufficient_privilege` for a peer or
+   * somebody above.
+   */
   find(principal: PanelPrincipal, userId: number): Promise<AccountDetail>;
 }
 

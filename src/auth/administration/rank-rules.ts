@@ -18,12 +18,16 @@ type Person = Pick<UserRecord, 'id' | 'role'>;
 
 const ROOT_ALONE: readonly AdminAction[] = ['promote', 'demote'];
 const NEVER_TO_ROOT: readonly AdminAction[] = ['disable', 'promote', 'demote', 'delete'];
-/** What one may do to oneself here. Root's balance is among it, since nobody stands above him who could do it. */
+/**
+ * What one may do to oneself here. Root's balance is among it, since nobody stands above him who
+ * could do it.
+ */
 const TO_ONESELF: readonly AdminAction[] = ['view', 'change_quota'];
 
 /**
- * Who may do what to whom: an administrator to users alone, never to a peer or to root; root to everybody, but root stays what he is.
- * Rejects with `auth.insufficient_privilege`, `auth.root_protected`, or `auth.own_account` for what one does in one's own settings.
+ * Who may do what to whom: an administrator to users alone, never to a peer or to root; root to
+ * everybody, but root stays what he is. Rejects with `auth.insufficient_privilege`,
+ * `auth.root_protected`, or `auth.own_account` for what one does in one's own settings.
  */
 export function requireRank(operator: Person, target: Person, action: AdminAction): void {
   const isOneself = operator.id === target.id;
@@ -38,7 +42,10 @@ export function requireRank(operator: Person, target: Person, action: AdminActio
   if (isOneself && !TO_ONESELF.includes(action)) throw authErrors.own_account();
 }
 
-/** Nobody makes an account of his own rank or above: root makes administrators and users, an administrator makes users. */
+/**
+ * Nobody makes an account of his own rank or above: root makes administrators and users, an
+ * administrator makes users.
+ */
 export function requireGrantableRole(operator: Person, role: Role): void {
   if (operator.role < ROLE.admin || role >= operator.role) throw authErrors.insufficient_privilege();
 }

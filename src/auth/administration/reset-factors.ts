@@ -9,8 +9,9 @@ import { setEmail } from '../users/own-email.ts';
 import type { WithLockedAccounts } from './with-locked-accounts.ts';
 
 /**
- * Takes from another's account something that signs in or confirms. Without two-factor or passkeys it is another account to protect, so
- * `auth_version` moves and every session ends; a personal access token and a binding move nothing. All reject as `WithLockedAccounts` does.
+ * Takes from another's account something that signs in or confirms. Without two-factor or passkeys
+ * it is another account to protect, so `auth_version` moves and every session ends; a personal
+ * access token and a binding move nothing. All reject as `WithLockedAccounts` does.
  */
 export interface ResetFactors {
   /** Backup codes too. Rejects with `auth.two_factor_off` where there is none. */
@@ -20,8 +21,8 @@ export interface ResetFactors {
   /** Nothing happens where there is none. */
   personalToken(principal: PanelPrincipal, userId: number): Promise<void>;
   /**
-   * Frees the identity of one provider, or the mail address (`email`). Gives what it was; rejects with `auth.binding_not_found` where
-   * there is none.
+   * Frees the identity of one provider, or the mail address (`email`). Gives what it was; rejects
+   * with `auth.binding_not_found` where there is none.
    */
   binding(principal: PanelPrincipal, userId: number, provider: string): Promise<{ subject: string }>;
 }

@@ -10,17 +10,21 @@ type Intent = {
   action: AdminAction;
   /** The `revoked_reason` of the user's sessions, where the work may end them. */
   endsSessions?: string;
-  /** What is to be done before the accounts are held: rows that others take hold of before those of users. */
+  /**
+   * What is to be done before the accounts are held: rows that others take hold of before those of
+   * users.
+   */
   first?: (tx: Repositories) => Promise<unknown>;
 };
 
 /**
- * Does something to another's account in one transaction that holds both accounts as they are: who may do it is judged again in there,
- * so that nothing gets through of somebody who was demoted or disabled meanwhile, or against somebody who was promoted. `endSessions`
- * ends all sessions of the account with the transaction.
+ * Does something to another's account in one transaction that holds both accounts as they are: who
+ * may do it is judged again in there, so that nothing gets through of somebody who was demoted or
+ * disabled meanwhile, or against somebody who was promoted. `endSessions` ends all sessions of the
+ * account with the transaction.
  *
- * Rejects with `auth.user_not_found`, as `requireRank` does, with `auth.changed_meanwhile` when the operator is not who he was when he
- * asked, and as `work` does; then nothing has happened.
+ * Rejects with `auth.user_not_found`, as `requireRank` does, with `auth.changed_meanwhile` when the
+ * operator is not who he was when he asked, and as `work` does; then nothing has happened.
  */
 export type WithLockedAccounts = <T>(
   principal: PanelPrincipal,

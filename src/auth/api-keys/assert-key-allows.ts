@@ -4,8 +4,9 @@ import { authErrors } from '../errors.ts';
 import type { DecidingIp } from '../types.ts';
 
 /**
- * Rejects with `auth.api_key_ip_not_allowed` or `auth.api_key_model_not_allowed` what the key's own lists leave out; an empty list
- * allows everything. `model` is the name that the client sent; left out where a request names none.
+ * Rejects with `auth.api_key_ip_not_allowed` or `auth.api_key_model_not_allowed` what the key's own
+ * lists leave out; an empty list allows everything. `model` is the name that the client sent; left
+ * out where a request names none.
  */
 export function assertKeyAllows({ key, model, ip }: { key: ApiKeyRecord; model?: string; ip: DecidingIp }): void {
   if (key.allowIps.length > 0 && !key.allowIps.some((range) => contains(range, ip))) {

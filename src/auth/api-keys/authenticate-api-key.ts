@@ -8,11 +8,14 @@ import { assertKeyAllows } from './assert-key-allows.ts';
 import { apiKeyState } from './describe-api-key.ts';
 
 export type ApiKeyUse = {
-  /** Where the request comes from, checked against the key's list of addresses; left out where that is not known. */
+  /**
+   * Where the request comes from, checked against the key's list of addresses; left out where that
+   * is not known.
+   */
   ip?: DecidingIp;
   /**
-   * `submit` (the default) for what costs money. `read` lets a key through whose budget is used up: the last task that it paid
-   * for must still be readable.
+   * `submit` (the default) for what costs money. `read` lets a key through whose budget is used up:
+   * the last task that it paid for must still be readable.
    */
   purpose?: 'submit' | 'read';
 };
@@ -24,9 +27,10 @@ const KEY = /^sk-[A-Za-z0-9]{48}$/;
 const TOUCH_EVERY_SECONDS = 60;
 
 /**
- * Who speaks on an API-key route. The store is read every time, so that a key or user that is disabled is refused at once.
- * Rejects with `auth.api_key_missing`, `_invalid`, `_disabled`, `_expired`, `_exhausted`, `_user_disabled` or
- * `_ip_not_allowed`. Panel credentials have no place here: they are no API keys and are refused as such.
+ * Who speaks on an API-key route. The store is read every time, so that a key or user that is
+ * disabled is refused at once. Rejects with `auth.api_key_missing`, `_invalid`, `_disabled`,
+ * `_expired`, `_exhausted`, `_user_disabled` or `_ip_not_allowed`. Panel credentials have no place
+ * here: they are no API keys and are refused as such.
  */
 export function createAuthenticateApiKey(deps: { store: Store; clock: Clock; logger: Logger }): AuthenticateApiKey {
   const { store, clock, logger } = deps;

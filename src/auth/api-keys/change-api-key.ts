@@ -6,7 +6,9 @@ import type { PanelPrincipal } from '../types.ts';
 import { type ApiKeyView, describeApiKey } from './describe-api-key.ts';
 import { type ApiKeyFields, validateApiKeyFields } from './validate-api-key.ts';
 
-/** Changes the given fields of one of the caller's own keys; `auth.api_key_not_found` for any other. */
+/**
+ * Changes the given fields of one of the caller's own keys; `auth.api_key_not_found` for any other.
+ */
 export function createUpdateApiKey(deps: { store: Store; clock: Clock; secretBox: SecretBox; config: AuthConfig }) {
   const { store, clock, secretBox, config } = deps;
   return async (principal: PanelPrincipal, id: number, fields: ApiKeyFields): Promise<ApiKeyView> => {
@@ -29,7 +31,10 @@ export function createUpdateApiKey(deps: { store: Store; clock: Clock; secretBox
   }
 }
 
-/** Deletes one of the caller's own keys; its next use is refused. `auth.api_key_not_found` for any other. */
+/**
+ * Deletes one of the caller's own keys; its next use is refused. `auth.api_key_not_found` for any
+ * other.
+ */
 export function createDeleteApiKey({ store }: { store: Store }) {
   return async (principal: PanelPrincipal, id: number): Promise<void> => {
     if (!(await store.apiKeys.delete(id, principal.user.id))) throw authErrors.api_key_not_found();

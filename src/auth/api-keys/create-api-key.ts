@@ -7,7 +7,10 @@ import { type ApiKeyView, describeApiKey } from './describe-api-key.ts';
 import { newWebhookSecret } from './rotate-webhook-secret.ts';
 import { type ApiKeyFields, validateApiKeyFields } from './validate-api-key.ts';
 
-/** In clear text, in this answer and never again: the key, and with a `webhook_url` the secret that signs its notices (null without). */
+/**
+ * In clear text, in this answer and never again: the key, and with a `webhook_url` the secret that
+ * signs its notices (null without).
+ */
 export type CreatedApiKey = ApiKeyView & { key: string; new_webhook_secret: string | null };
 
 /** `sk-` and 48 letters and digits, 285 random bits. */
@@ -15,7 +18,10 @@ const KEY_LENGTH = 48;
 /** `sk-` and eight characters stay readable; 238 bits stay secret. */
 const PREFIX_LENGTH = 11;
 
-/** Makes an API key of the caller's own. Without a budget (`quota`) it must be said to be unlimited, or it can pay nothing. */
+/**
+ * Makes an API key of the caller's own. Without a budget (`quota`) it must be said to be unlimited,
+ * or it can pay nothing.
+ */
 export function createCreateApiKey(deps: { store: Store; clock: Clock; secretBox: SecretBox; config: AuthConfig }) {
   const { store, clock, secretBox, config } = deps;
   return async (principal: PanelPrincipal, fields: Omit<ApiKeyFields, 'status'>): Promise<CreatedApiKey> => {

@@ -19,7 +19,10 @@ export type ApiKeyView = {
   expires_at: number;
   group: string | null;
   webhook_url: string | null;
-  /** Whether notices can be signed. `unreadable`: CRYPTO_SECRET was changed; a new secret has to be made. */
+  /**
+   * Whether notices can be signed. `unreadable`: CRYPTO_SECRET was changed; a new secret has to be
+   * made.
+   */
   webhook_secret: 'none' | 'ready' | 'unreadable';
   /** Until then (Unix seconds) the secret before the present one signs along; 0: there was none. */
   webhook_former_until: number;

@@ -4,7 +4,9 @@ import type { AuthConfig } from '../config.ts';
 import { authErrors, invalidField } from '../errors.ts';
 import { rejectHiddenCharacters } from '../users/reject-hidden-characters.ts';
 
-/** The fields of `POST /api/token`, all optional but the name; `PUT` takes any of them and `status`. */
+/**
+ * The fields of `POST /api/token`, all optional but the name; `PUT` takes any of them and `status`.
+ */
 export type ApiKeyFields = {
   name?: string;
   unlimited_quota?: boolean;
@@ -37,8 +39,9 @@ const QUOTA_MAX = 500_000 * 1_000_000_000;
 const TIME_MAX = 253_402_300_799;
 
 /**
- * The given fields as the store takes them. `formerName`: the name that is stored, which may stay. Rejects with `auth.validation_failed`, or with `auth.api_key_group_not_allowed` when
- * someone who is no administrator names a group other than his own: a group decides what a task costs.
+ * The given fields as the store takes them. `formerName`: the name that is stored, which may stay.
+ * Rejects with `auth.validation_failed`, or with `auth.api_key_group_not_allowed` when someone who
+ * is no administrator names a group other than his own: a group decides what a task costs.
  */
 export function validateApiKeyFields(
   fields: ApiKeyFields,

@@ -2,7 +2,10 @@ import type { Clock, Logger } from '../../kernel/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 
 export type CleanUpConfig = {
-  /** `USER_SESSION_ISSUANCE_WINDOW_SECONDS`, already clamped to the retention: sessions created in it still count for issuance. */
+  /**
+   * `USER_SESSION_ISSUANCE_WINDOW_SECONDS`, already clamped to the retention: sessions created in
+   * it still count for issuance.
+   */
   sessionIssuanceWindowSeconds: number;
   /** `USER_SESSION_REVOKED_RETENTION_DAYS` */
   revokedRetentionDays: number;
@@ -10,20 +13,27 @@ export type CleanUpConfig = {
   hourlyAlertThreshold: number;
 };
 
-/** Rows of another room that serve no end any more; `deleteBatch` deletes about `limit` of them and gives how many. */
+/**
+ * Rows of another room that serve no end any more; `deleteBatch` deletes about `limit` of them and
+ * gives how many.
+ */
 type CleanUpStep = { step: string; deleteBatch: (limit: number) => Promise<number> };
 
 export interface CleanUp {
   /**
-   * Deletes sessions and flows that serve no end any more, unless another node is doing so now. A step that fails is logged and the
-   * others run; an aborted `signal` ends it after the batch under way. Rejects only when the database cannot say whose turn it is.
+   * Deletes sessions and flows that serve no end any more, unless another node is doing so now. A
+   * step that fails is logged and the others run; an aborted `signal` ends it after the batch under
+   * way. Rejects only when the database cannot say whose turn it is.
    */
   run(signal?: AbortSignal): Promise<void>;
 }
 
 const SECONDS_PER_HOUR = 3600;
 const SECONDS_PER_DAY = 86_400;
-/** How long a flow is kept after its end: a late replay is still recognised, a question about it can be answered. */
+/**
+ * How long a flow is kept after its end: a late replay is still recognised, a question about it can
+ * be answered.
+ */
 const FLOW_RETENTION_SECONDS = SECONDS_PER_DAY;
 /** Rows a statement: small enough that requests in between do not notice. */
 const BATCH = 500;

@@ -6,22 +6,29 @@ import { authErrors } from '../errors.ts';
 /** What a begin step hands to the client. */
 export type FlowTicket = { flow_token: string /** Unix seconds */; expires_at: number };
 
-/** What a flow is bound to, besides its purpose. A flow that is bound to a session is of no use in another. */
+/**
+ * What a flow is bound to, besides its purpose. A flow that is bound to a session is of no use in
+ * another.
+ */
 export type FlowBinding = { provider?: string; intent?: string; userId?: number; sessionId?: string };
 
 /**
- * Temporary authentication flows. The client holds a random token, the database only its digest. Every method works in the caller's
- * transaction, so that using a flow up and what it was for happen together or not at all.
+ * Temporary authentication flows. The client holds a random token, the database only its digest.
+ * Every method works in the caller's transaction, so that using a flow up and what it was for
+ * happen together or not at all.
  */
 export interface Flows {
   begin(tx: Repositories, purpose: TicketPurpose, binding: FlowBinding, payload: JsonObject): Promise<FlowTicket>;
   /** The flow, still unused. Rejects with `auth.flow_invalid` like `consume`. */
   find(tx: Repositories, token: string, purpose: TicketPurpose, binding: FlowBinding): Promise<FlowRecord>;
-  /** Uses the flow up. Rejects with `auth.flow_invalid` when it is unknown, expired, used, or bound to something else. */
+  /**
+   * Uses the flow up. Rejects with `auth.flow_invalid` when it is unknown, expired, used, or bound
+   * to something else.
+   */
   consume(tx: Repositories, token: string, purpose: TicketPurpose, binding: FlowBinding): Promise<FlowRecord>;
   /**
-   * Registers a signed assertion that was presented, until it can no longer be valid. Rejects with `auth.assertion_replayed` when
-   * it was presented before.
+   * Registers a signed assertion that was presented, until it can no longer be valid. Rejects with
+   * `auth.assertion_replayed` when it was presented before.
    */
   claimAssertion(tx: Repositories, assertion: { provider: string; text: string; expiresAt: number }): Promise<void>;
 }
@@ -43,7 +50,10 @@ const TOKEN_BYTES = 32;
 const TOKEN = /^[A-Za-z0-9_-]{43}$/;
 
 export function createFlows(keys: PurposeKeys, clock: Clock): Flows {
-  /** The first answer that `look` gives for the digests of `token`, under the current secret and then older ones. */
+  /**
+   * The first answer that `look` gives for the digests of `token`, under the current secret and
+   * then older ones.
+   */
   async function lookUp(token: string, look: (hash: string) => Promise<FlowRecord | undefined>): Promise<FlowRecord> {
     if (TOKEN.test(token)) {
       for (const key of keys) {
@@ -53,8 +63,9 @@ export function createFlows(keys: PurposeKeys, clock: Clock): Flows {
     }
     throw authErrors.flow_invalid();
   }
-  // A binding that is left out means a flow without it: an anonymous flow never passes for one of a session, nor the reverse. Only
-  // whoever proved a first factor, or comes back from Telegram, presents a flow whose user or session he does not name again.
+  // A binding that is left out means a flow without it: an anonymous flow never passes for one of a
+  // session, nor the reverse. Only whoever proved a first factor, or comes back from Telegram,
+  // presents a flow whose user or session he does not name again.
   const matching = (purpose: TicketPurpose, { provider, intent, userId, sessionId }: FlowBinding): FlowMatch => ({
     purpose,
     provider: provider ?? '',
@@ -88,7 +99,8 @@ export function createFlows(keys: PurposeKeys, clock: Clock): Flows {
       lookUp(token, (hash) => tx.flows.consume(hash, matching(purpose, binding), clock.unix())),
     async claimAssertion(tx, { provider, text, expiresAt }) {
       const now = clock.unix();
-      // Under every secret: while SESSION_SECRET is rotated, another node may know the older one alone.
+      // Under every secret: while SESSION_SECRET is rotated, another node may know the older one
+      // alone.
       for (const key of keys) {
         const claimed = await tx.flows.insert({
           tokenHash: hmacSha256Hex(key, `assertion:${provider}:${text}`),

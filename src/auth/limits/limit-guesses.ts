@@ -9,13 +9,17 @@ import { createQueueLimit } from './limit-password-hashing.ts';
 const PER_ACCOUNT = { limit: 5, windowSeconds: 15 * 60 };
 const PER_ADDRESS = { limit: 50, windowSeconds: 60 * 60 };
 
-/** Attempts of the whole node at once; below the limit of one account, so that honest ones at the same time do not meet it. */
+/**
+ * Attempts of the whole node at once; below the limit of one account, so that honest ones at the
+ * same time do not meet it.
+ */
 const ATTEMPTS_AT_ONCE = 4;
 
 /**
- * Runs one attempt to prove something that could be guessed (a password, a code). `attempt` gives a value, or `undefined`
- * when the proof was wrong. Rejects with `auth.too_many_attempts` when the address has used up its failures for this account
- * or altogether: other addresses are never locked out. The same for accounts that do not exist, so that it tells nothing.
+ * Runs one attempt to prove something that could be guessed (a password, a code). `attempt` gives a
+ * value, or `undefined` when the proof was wrong. Rejects with `auth.too_many_attempts` when the
+ * address has used up its failures for this account or altogether: other addresses are never locked
+ * out. The same for accounts that do not exist, so that it tells nothing.
  */
 export type GuessLimit = <T>(
   account: string,
@@ -24,8 +28,8 @@ export type GuessLimit = <T>(
 ) => Promise<T | undefined>;
 
 /**
- * An address, or the browser that holds a live session of the account (its id): that one has a count of its own, so that nobody who
- * shares its address holds it up.
+ * An address, or the browser that holds a live session of the account (its id): that one has a
+ * count of its own, so that nobody who shares its address holds it up.
  */
 export type Guesser = DecidingIp | { sid: string };
 
@@ -55,7 +59,8 @@ export function createFailureLimit(counters: Counters): FailureLimit {
 
   return (holds, attempt) =>
     gate(async () => {
-      // Counted before the attempt and given back after a right one: many attempts at the same time cannot all pass at zero.
+      // Counted before the attempt and given back after a right one: many attempts at the same time
+      // cannot all pass at zero.
       const counts = await Promise.all(holds.map((hold) => counters.add(hold.key, 1, hold.windowSeconds)));
       const giveBack = () => Promise.all(holds.map((hold) => counters.add(hold.key, -1, hold.windowSeconds)));
 

@@ -5,14 +5,16 @@ import { authErrors } from '../errors.ts';
 import { countRequest } from './limit-requests.ts';
 
 /**
- * Before a user submits a task: rejects with `auth.rate_limited` and the seconds to wait when he has had his successes or his
- * requests of the window. Gives what is to be called once the answer is a success. `group` is that of the key.
+ * Before a user submits a task: rejects with `auth.rate_limited` and the seconds to wait when he
+ * has had his successes or his requests of the window. Gives what is to be called once the answer
+ * is a success. `group` is that of the key.
  */
 export type ModelRequestLimit = (userId: number, group: string) => Promise<() => Promise<void>>;
 
 /**
- * Successes are held in an approximate sliding window: requests under way at the same time all pass until the first has succeeded.
- * All requests together, failures included, are held in a fixed window. The numbers are asked for anew with every request.
+ * Successes are held in an approximate sliding window: requests under way at the same time all pass
+ * until the first has succeeded. All requests together, failures included, are held in a fixed
+ * window. The numbers are asked for anew with every request.
  */
 export function createModelRequestLimit(deps: {
   counters: Counters;
@@ -30,7 +32,8 @@ export function createModelRequestLimit(deps: {
     const list = String(userId);
     const last = await successLists.at(list, success - 1);
     const wait = last === undefined ? 0 : last / 1000 + windowSeconds - clock.nowMs() / 1000;
-    // A time that an older node has written may lie hours ahead; its list is gone after one window all the same.
+    // A time that an older node has written may lie hours ahead; its list is gone after one window
+    // all the same.
     if (wait > 0) throw authErrors.rate_limited({ retryAfterSeconds: Math.min(wait, windowSeconds) });
 
     if (total > 0) await countRequest(counters, `model-requests:${userId}`, { limit: total, windowSeconds });

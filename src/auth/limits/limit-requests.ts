@@ -6,7 +6,10 @@ import { addressKey } from './address-key.ts';
 /** `limit` requests per `windowSeconds`. */
 type Window = { limit: number; windowSeconds: number };
 
-/** Counts one request of an address; rejects with `auth.rate_limited` and the seconds to wait once the window is full. */
+/**
+ * Counts one request of an address; rejects with `auth.rate_limited` and the seconds to wait once
+ * the window is full.
+ */
 export type RequestLimit = (ip: DecidingIp) => Promise<void>;
 
 /** The same for a user, wherever he asks from; what has another `scope` is counted apart. */
@@ -21,7 +24,9 @@ export function createUserLimit(counters: Counters, window: Window): UserLimit {
   return (userId, scope) => countRequest(counters, `critical-user:${userId}:${scope}`, window);
 }
 
-/** Counts one request under `key`; rejects with `auth.rate_limited` once the fixed window is full. */
+/**
+ * Counts one request under `key`; rejects with `auth.rate_limited` once the fixed window is full.
+ */
 export async function countRequest(counters: Counters, key: string, { limit, windowSeconds }: Window): Promise<void> {
   const { count, resetsInSeconds } = await counters.add(key, 1, windowSeconds);
   if (count > limit) throw authErrors.rate_limited({ retryAfterSeconds: resetsInSeconds });

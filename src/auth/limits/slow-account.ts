@@ -18,13 +18,20 @@ export type Counted<T> = {
 };
 
 /**
- * Slows the password answers of an account down that many addresses together guess at; it never locks it. What counts is the name as
- * it was typed, so that an account that does not exist answers alike.
+ * Slows the password answers of an account down that many addresses together guess at; it never
+ * locks it. What counts is the name as it was typed, so that an account that does not exist answers
+ * alike.
  */
 export interface AccountSlowdown {
-  /** Runs an attempt and counts it as a failure unless it gives a value. Rejects as the attempt, which then does not count. */
+  /**
+   * Runs an attempt and counts it as a failure unless it gives a value. Rejects as the attempt,
+   * which then does not count.
+   */
   count<T>(account: string, attempt: () => Promise<T | undefined>): Promise<Counted<T>>;
-  /** Waits; holds no thread. Rejects with `auth.unavailable` or `auth.too_many_attempts` when too many wait already. */
+  /**
+   * Waits; holds no thread. Rejects with `auth.unavailable` or `auth.too_many_attempts` when too
+   * many wait already.
+   */
   hold(seconds: number, ip: DecidingIp): Promise<void>;
 }
 
@@ -38,7 +45,8 @@ export function createAccountSlowdown({ counters, clock, watchCache }: Deps): Ac
   return {
     async count(account, attempt) {
       const key = `guess-everywhere:${sha256Hex(account)}`;
-      // Counted before the attempt, so that attempts at the same time see each other, and given back after a right one.
+      // Counted before the attempt, so that attempts at the same time see each other, and given
+      // back after a right one.
       const { count } = await counters.add(key, 1, FREE.windowSeconds);
       const giveBack = () => counters.add(key, -1, FREE.windowSeconds);
       const outcome = await attempt().catch(async (error) => {

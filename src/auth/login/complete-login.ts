@@ -20,21 +20,25 @@ type Proven = Pick<UserRecord, 'id' | 'authVersion'>;
 
 export type ProvenLogin = {
   /**
-   * The user as the login proved it: he must still be enabled and at this version. A function finds or makes him in the login's
-   * transaction.
+   * The user as the login proved it: he must still be enabled and at this version. A function finds
+   * or makes him in the login's transaction.
    */
   proven: Proven | ((tx: Repositories) => Promise<Proven>);
   method: LoginMethod;
   origin: RequestOrigin;
   /** The proof was of two factors already, so that an enabled two-factor is not asked for. */
   twoFactors: boolean;
-  /** What belongs to this login and must happen with it or not at all, before anything else: a flow that is used up. */
+  /**
+   * What belongs to this login and must happen with it or not at all, before anything else: a flow
+   * that is used up.
+   */
   within?: (tx: Repositories) => Promise<void>;
 };
 
 /**
- * The one end of every login method: a new session, or the second-factor step where the user has one. One transaction, so that a
- * login that meets a limit of issuance leaves its flow and its code unused. Rejects as `issueSession` and `within` do.
+ * The one end of every login method: a new session, or the second-factor step where the user has
+ * one. One transaction, so that a login that meets a limit of issuance leaves its flow and its code
+ * unused. Rejects as `issueSession` and `within` do.
  */
 export type CompleteLogin = (login: ProvenLogin) => Promise<LoginResult>;
 

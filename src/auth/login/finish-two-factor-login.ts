@@ -10,10 +10,11 @@ import type { CompleteLogin, LoginResult } from './complete-login.ts';
 export type TwoFactorLogin = { flowToken: string; code: string; origin: RequestOrigin };
 
 /**
- * The second step of a login. The flow outlives a wrong code and dies when it is used; flow, code and session go together, so that
- * a limit of issuance leaves both unused. Rejects with `auth.flow_invalid`, `auth.session_revoked` when the user was disabled,
- * deleted or changed in what matters for security since the first step (no code is looked at), as `ConsumeCode` does, or with a
- * limit of session issuance.
+ * The second step of a login. The flow outlives a wrong code and dies when it is used; flow, code
+ * and session go together, so that a limit of issuance leaves both unused. Rejects with
+ * `auth.flow_invalid`, `auth.session_revoked` when the user was disabled, deleted or changed in
+ * what matters for security since the first step (no code is looked at), as `ConsumeCode` does, or
+ * with a limit of session issuance.
  */
 export function createFinishTwoFactorLogin(deps: {
   store: Store;

@@ -7,8 +7,9 @@ import type { DecidingIp } from '../types.ts';
 const MAX_ROWS = 500;
 
 /**
- * Whether no other session of the account that is still stored, open or ended, has both the address key and the user agent's family of
- * this one. The first sign-in of an account is on no new device. `user` is as they were before this sign-in.
+ * Whether no other session of the account that is still stored, open or ended, has both the address
+ * key and the user agent's family of this one. The first sign-in of an account is on no new device.
+ * `user` is as they were before this sign-in.
  */
 export async function isNewDevice(
   tx: Repositories,

@@ -17,27 +17,29 @@ import type { Outbox } from './outbox.ts';
 import { pickLanguage } from './pick-language.ts';
 
 /**
- * The mail address of a signed-in user. Each rejects with `auth.session_required` for a personal access token. Both changes take a
- * Security Proof: the address opens the account by a mailed link. An account with nothing to prove oneself by, one of a provider alone,
- * goes without.
+ * The mail address of a signed-in user. Each rejects with `auth.session_required` for a personal
+ * access token. Both changes take a Security Proof: the address opens the account by a mailed link.
+ * An account with nothing to prove oneself by, one of a provider alone, goes without.
  */
 export interface ChangeAddress {
   /**
-   * Mails a code to the address that is to be his. Another account's address gets one too: only whoever reads that mailbox learns more.
-   * Rejects with `auth.method_disabled` while no mail can be sent, `auth.validation_failed`, `auth.rate_limited`.
+   * Mails a code to the address that is to be his. Another account's address gets one too: only
+   * whoever reads that mailbox learns more. Rejects with `auth.method_disabled` while no mail can
+   * be sent, `auth.validation_failed`, `auth.rate_limited`.
    */
   sendCode(principal: PanelPrincipal, request: { email: string; origin: RequestOrigin }): Promise<void>;
   /**
-   * Gives him the address in place of the one before, which is told; sessions go on. Rejects with what is wrong with the proof of the
-   * scope `account.email`, then `auth.code_invalid`, and only after a right code with `auth.identity_taken` or `auth.changed_meanwhile`.
+   * Gives him the address in place of the one before, which is told; sessions go on. Rejects with
+   * what is wrong with the proof of the scope `account.email`, then `auth.code_invalid`, and only
+   * after a right code with `auth.identity_taken` or `auth.changed_meanwhile`.
    */
   bind(
     principal: PanelPrincipal,
     request: { email: string; code: string; proof: string | undefined },
   ): Promise<{ email: string }>;
   /**
-   * Takes the address off the account, and tells it. Rejects with what is wrong with the proof, `auth.binding_not_found`,
-   * `auth.last_way_in`, `auth.changed_meanwhile`.
+   * Takes the address off the account, and tells it. Rejects with what is wrong with the proof,
+   * `auth.binding_not_found`, `auth.last_way_in`, `auth.changed_meanwhile`.
    */
   unbind(principal: PanelPrincipal, request: { proof: string | undefined }): Promise<void>;
 }
@@ -114,8 +116,9 @@ export function createChangeAddress(deps: {
 }
 
 /**
- * The user's row, held, so that two changes of one address follow each other. An address opens the account by a mailed link: whoever
- * was let in before a password or a factor changed gives it none afterwards.
+ * The user's row, held, so that two changes of one address follow each other. An address opens the
+ * account by a mailed link: whoever was let in before a password or a factor changed gives it none
+ * afterwards.
  */
 async function holdUnchanged(tx: Repositories, { id, authVersion }: UserRecord): Promise<UserRecord> {
   const [held] = await tx.users.hold([id]);

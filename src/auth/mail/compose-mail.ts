@@ -4,7 +4,10 @@ import type { MailLanguage } from './pick-language.ts';
 /** A mail without sender and recipient. */
 export type ComposedMail = { subject: string; text: string; html: string };
 
-/** The mail in one language, as text and as simple HTML without pictures, scripts or anything from elsewhere. */
+/**
+ * The mail in one language, as text and as simple HTML without pictures, scripts or anything from
+ * elsewhere.
+ */
 export function composeMail(
   content: MailContent,
   language: MailLanguage,

@@ -4,8 +4,9 @@ import { invalidField } from '../errors.ts';
 /** As long as the subject of an identity. */
 export const MAX_ADDRESS = 128;
 /**
- * RFC 5321 4.1.2 without quoted local parts, RFC 1035 2.3.1 for the labels of the domain. ASCII only: two spellings of one mailbox must not
- * look different to the database, nor two mailboxes alike to people.
+ * RFC 5321 4.1.2 without quoted local parts, RFC 1035 2.3.1 for the labels of the domain. ASCII
+ * only: two spellings of one mailbox must not look different to the database, nor two mailboxes
+ * alike to people.
  */
 const ADDRESS =
   /^[a-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*@(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
@@ -14,7 +15,9 @@ const MAX_LOCAL_PART = 64;
 /** The provider under which mail addresses are identities. */
 export const MAIL_PROVIDER = 'email';
 
-/** A mail address as it is compared and kept: trimmed, in lower case. `undefined` when it is none. */
+/**
+ * A mail address as it is compared and kept: trimmed, in lower case. `undefined` when it is none.
+ */
 export function readMailAddress(text: string): string | undefined {
   const address = text.trim().toLowerCase();
   const fits = address.length <= MAX_ADDRESS && address.indexOf('@') <= MAX_LOCAL_PART;
@@ -28,7 +31,10 @@ export function requireMailAddress(text: string): string {
   return address;
 }
 
-/** Rejects with `auth.validation_failed` what the administrator's rules for new addresses do not take. */
+/**
+ * Rejects with `auth.validation_failed` what the administrator's rules for new addresses do not
+ * take.
+ */
 export function assertAddressAllowed(address: string, { domains, refuseAliases }: AuthSettings['emails']): void {
   const at = address.lastIndexOf('@');
   if (domains !== undefined && !domains.includes(address.slice(at + 1))) {

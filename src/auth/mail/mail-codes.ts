@@ -4,30 +4,37 @@ import type { PurposeKeys } from '../derive-keys.ts';
 import { authErrors } from '../errors.ts';
 
 /**
- * `email_verify` (a new account) and `email_bind` are codes that a person types; `password_reset` is the token of a link.
+ * `email_verify` (a new account) and `email_bind` are codes that a person types; `password_reset`
+ * is the token of a link.
  */
 export type MailCodePurpose = 'email_verify' | 'email_bind' | 'password_reset';
 
-/** Whom a code is for. `userId` 0: nobody yet. Codes for another user or address are other codes. */
+/**
+ * Whom a code is for. `userId` 0: nobody yet. Codes for another user or address are other codes.
+ */
 export type CodeHolder = { purpose: MailCodePurpose; address: string; userId: number };
 
 /** A code that was right and is still unused. */
 export type RightCode = {
   readonly flow: FlowRecord;
-  /** Uses it up in the transaction of what it is for; of many callers one passes. Rejects as `check`. */
+  /**
+   * Uses it up in the transaction of what it is for; of many callers one passes. Rejects as
+   * `check`.
+   */
   take(tx: Repositories): Promise<void>;
 };
 
 /**
- * Codes and links that prove a mail address. One is alive for each holder; a new one takes the place of the former. The database keeps
- * digests only, which tell neither address nor code.
+ * Codes and links that prove a mail address. One is alive for each holder; a new one takes the
+ * place of the former. The database keeps digests only, which tell neither address nor code.
  */
 export interface MailCodes {
   /** Makes a code, in place of the one before, and gives it. */
   issue(tx: Repositories, holder: CodeHolder, payload?: JsonObject): Promise<string>;
   /**
-   * Rejects with `auth.code_invalid`, for a link with `auth.flow_invalid`: wrong, expired, used, or tried too often. Each call
-   * counts a try of a code, and commits it, before anything is looked at.
+   * Rejects with `auth.code_invalid`, for a link with `auth.flow_invalid`: wrong, expired, used, or
+   * tried too often. Each call counts a try of a code, and commits it, before anything is looked
+   * at.
    */
   check(holder: CodeHolder, code: string): Promise<RightCode>;
 }
@@ -37,7 +44,9 @@ export const MAIL_CODE_MINUTES = 10;
 /** Digits of a code: with five tries one guess in twenty million is right. */
 const DIGITS = 8;
 const MAX_TRIES = 5;
-/** 256 bits, which need no count of tries: counting would only let strangers use up somebody's link. */
+/**
+ * 256 bits, which need no count of tries: counting would only let strangers use up somebody's link.
+ */
 const LINK_BYTES = 32;
 
 export function createMailCodes(deps: { store: Store; clock: Clock; keys: PurposeKeys }): MailCodes {

@@ -11,15 +11,18 @@ import { pickLanguage } from './pick-language.ts';
 export type OwnerNotice = {
   about: NoticeSubject;
   by?: NoticeActor;
-  /** Of the request, when the owner did it. The place of an administrator is nobody else's business. */
+  /**
+   * Of the request, when the owner did it. The place of an administrator is nobody else's business.
+   */
   origin?: RequestOrigin | undefined;
   /** Of an identity. */
   provider?: string;
 };
 
 /**
- * Mails the owner of an account what happened to it, to the address in `user`: for a changed address the former one. Call it once
- * the change is committed. Nothing happens without mail settings or an address. It never rejects and waits for no mail server.
+ * Mails the owner of an account what happened to it, to the address in `user`: for a changed
+ * address the former one. Call it once the change is committed. Nothing happens without mail
+ * settings or an address. It never rejects and waits for no mail server.
  */
 export type NotifyOwner = (
   user: Pick<UserRecord, 'id' | 'username' | 'email' | 'language'>,
@@ -27,7 +30,10 @@ export type NotifyOwner = (
 ) => Promise<void>;
 
 const WINDOW_SECONDS = 60 * 60;
-/** Notices an hour and user. New devices have a count of their own: whoever signs in often must not hide a change by it. */
+/**
+ * Notices an hour and user. New devices have a count of their own: whoever signs in often must not
+ * hide a change by it.
+ */
 const NEW_DEVICES = 5;
 const CHANGES = 20;
 

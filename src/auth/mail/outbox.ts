@@ -6,15 +6,21 @@ import { composeMail } from './compose-mail.ts';
 import type { MailContent } from './mail-texts.ts';
 import type { MailLanguage } from './pick-language.ts';
 
-/** A mail to one person. It is never written down: codes and links live in memory until they are sent. */
+/**
+ * A mail to one person. It is never written down: codes and links live in memory until they are
+ * sent.
+ */
 export type OutgoingMail = { to: string; language: MailLanguage; content: MailContent };
 
 /**
- * Mails on their way. They leave after the answer to the request that caused them: whether one was sent shows in no status, no body
- * and no time.
+ * Mails on their way. They leave after the answer to the request that caused them: whether one was
+ * sent shows in no status, no body and no time.
  */
 export interface Outbox {
-  /** Takes a mail; never waits, never fails. Without mail settings, and while it stops, nothing is sent. */
+  /**
+   * Takes a mail; never waits, never fails. Without mail settings, and while it stops, nothing is
+   * sent.
+   */
   post(letter: OutgoingMail): void;
   /** Sends one now and tells step by step what happened. `undefined` without mail settings. */
   sendNow(letter: OutgoingMail): Promise<MailStep[] | undefined>;
@@ -24,11 +30,17 @@ export interface Outbox {
 
 /** Conversations with the mail server at once. */
 const AT_ONCE = 4;
-/** More than a node ever has waiting while the server works: beyond it mails are dropped instead of filling the memory. */
+/**
+ * More than a node ever has waiting while the server works: beyond it mails are dropped instead of
+ * filling the memory.
+ */
 const MAX_WAITING = 1000;
 /** Before the second and the third try. */
 const PAUSES_MS = [2000, 10_000];
-/** Before the first try, between half of it and one and a half: the work of sending must not show in the next answers' times. */
+/**
+ * Before the first try, between half of it and one and a half: the work of sending must not show in
+ * the next answers' times.
+ */
 const SPREAD_MS = 200;
 
 export function createOutbox(deps: {
@@ -62,7 +74,8 @@ export function createOutbox(deps: {
       if (!failure) return;
       const pause = PAUSES_MS[tries - 1];
       if (failure.permanent || pause === undefined || stopping.signal.aborted) {
-        // Of the mail only why it was sent: no address, no code, nothing of what the server said about them.
+        // Of the mail only why it was sent: no address, no code, nothing of what the server said
+        // about them.
         const { step, reply } = failure;
         logger.error({ mail: letter.content.kind, tries, step, reply }, 'a mail could not be sent and was dropped');
         return;

@@ -4,7 +4,10 @@ export type MailLanguage = 'en' | 'zh';
 /** Entries of an `Accept-Language` that are looked at. */
 const MAX_TAGS = 10;
 
-/** The user's own language, else the first of the browser's that we have (in its order, weights left aside), else English. */
+/**
+ * The user's own language, else the first of the browser's that we have (in its order, weights left
+ * aside), else English.
+ */
 export function pickLanguage(acceptLanguage: string | undefined, own?: string): MailLanguage {
   const tags = (acceptLanguage ?? '').split(',', MAX_TAGS);
   for (const tag of own ? [own, ...tags] : tags) {

@@ -4,8 +4,9 @@ import type { Outbox } from './outbox.ts';
 import { pickLanguage } from './pick-language.ts';
 
 /**
- * Sends a test mail at once and tells every step in plain sentences without credentials; `undefined` while mail is not set up.
- * Rejects with `auth.validation_failed` when `to` is no address.
+ * Sends a test mail at once and tells every step in plain sentences without credentials;
+ * `undefined` while mail is not set up. Rejects with `auth.validation_failed` when `to` is no
+ * address.
  */
 export type TryMail = (to: string, language: string) => Promise<MailStep[] | undefined>;
 

@@ -18,7 +18,10 @@ const OPERATORS = [
 type Operator = (typeof OPERATORS)[number];
 
 type Condition = { field: string; op: Operator; value: unknown };
-/** Whom a provider's rules admit, by what it says about them. Without conditions and groups: everybody. */
+/**
+ * Whom a provider's rules admit, by what it says about them. Without conditions and groups:
+ * everybody.
+ */
 export type AccessPolicy = { logic: 'and' | 'or'; conditions: Condition[]; groups: AccessPolicy[] };
 
 const MAX_DEPTH = 5;
@@ -67,7 +70,10 @@ function readCondition(value: unknown): Result<Condition, string> {
 
 export type Verdict = { admitted: true } | { admitted: false; condition: Condition | undefined };
 
-/** Whether the policy admits whom `profile` describes, and if not, the first condition that does not hold. */
+/**
+ * Whether the policy admits whom `profile` describes, and if not, the first condition that does not
+ * hold.
+ */
 export function judge(policy: AccessPolicy, profile: Record<string, unknown>): Verdict {
   const verdicts = [
     ...policy.conditions.map(
@@ -141,8 +147,9 @@ const MAX_MESSAGE = 512;
 const MAX_SHOWN = 100;
 
 /**
- * The administrator's words for a refusal. `{{provider}}`, `{{field}}`, `{{op}}`, `{{required}}` and `{{current}}` tell of the condition
- * that did not hold, `{{current.a.b}}` of the profile, `{{required.a.b}}` of the condition on that field.
+ * The administrator's words for a refusal. `{{provider}}`, `{{field}}`, `{{op}}`, `{{required}}`
+ * and `{{current}}` tell of the condition that did not hold, `{{current.a.b}}` of the profile,
+ * `{{required.a.b}}` of the condition on that field.
  */
 export function describeRefusal(
   template: string,

@@ -30,8 +30,9 @@ const VERIFIER_BYTES = 32;
 const NONCE_BYTES = 32;
 
 /**
- * The first step at a provider. Rejects with `auth.method_disabled`, `auth.provider_failed`, and for a binding with
- * `auth.unauthorized`, `auth.session_required`, or `auth.identity_taken` for who has one of this provider.
+ * The first step at a provider. Rejects with `auth.method_disabled`, `auth.provider_failed`, and
+ * for a binding with `auth.unauthorized`, `auth.session_required`, or `auth.identity_taken` for who
+ * has one of this provider.
  */
 export function createBeginOAuth(deps: {
   store: Store;

@@ -24,8 +24,9 @@ export interface Bindings {
   /** By provider. */
   list(principal: PanelPrincipal): Promise<BindingView[]>;
   /**
-   * Lets go of the identity at a provider and gives its subject; no session ends for it. Rejects with `auth.session_required`,
-   * `auth.binding_not_found`, or `auth.last_way_in` when the account could not be signed in to any more.
+   * Lets go of the identity at a provider and gives its subject; no session ends for it. Rejects
+   * with `auth.session_required`, `auth.binding_not_found`, or `auth.last_way_in` when the account
+   * could not be signed in to any more.
    */
   unbind(principal: PanelPrincipal, provider: string): Promise<string>;
 }
@@ -70,7 +71,8 @@ export function createBindings(deps: {
     async unbind(principal, provider) {
       const { user, sid } = requireSession(principal);
       const subject = await store.transaction(async (tx) => {
-        // Of two who let go of their last two ways in at once, the second sees what the first has left.
+        // Of two who let go of their last two ways in at once, the second sees what the first has
+        // left.
         const [holder] = await tx.users.hold([user.id]);
         const bound = (await tx.identities.list(user.id)).find((identity) => identity.provider === provider);
         if (!holder || !bound || provider === MAIL_PROVIDER) throw authErrors.binding_not_found();

@@ -1,7 +1,10 @@
 import { authErrors, invalidField } from '../errors.ts';
 import type { ProviderFields } from './validate-provider.ts';
 
-/** Where people are asked for, and what names them: with another value an identity may be another person's. */
+/**
+ * Where people are asked for, and what names them: with another value an identity may be another
+ * person's.
+ */
 const NAMES_PEOPLE = [
   'well_known',
   'authorization_endpoint',
@@ -11,8 +14,8 @@ const NAMES_PEOPLE = [
 ] as const satisfies (keyof ProviderFields)[];
 
 /**
- * Rejects with `auth.provider_in_use` a change by which the `identities` of a provider might come to belong to the people of another
- * one; `force` says that they do not.
+ * Rejects with `auth.provider_in_use` a change by which the `identities` of a provider might come
+ * to belong to the people of another one; `force` says that they do not.
  */
 export function refuseOtherPeople(
   before: ProviderFields,
@@ -28,12 +31,16 @@ export function refuseOtherPeople(
   });
 }
 
-/** Where the secret or the access token that it buys is sent, and the document that names what is not written down. */
+/**
+ * Where the secret or the access token that it buys is sent, and the document that names what is
+ * not written down.
+ */
 const ENTERED_FOR = ['token_endpoint', 'user_info_endpoint', 'well_known'] as const satisfies (keyof ProviderFields)[];
 
 /**
- * Rejects with `auth.validation_failed` when the stored secret, or what it buys, would be sent to an address for which
- * nobody entered it. Another path counts too: on a host of many it may belong to somebody else.
+ * Rejects with `auth.validation_failed` when the stored secret, or what it buys, would be sent to
+ * an address for which nobody entered it. Another path counts too: on a host of many it may belong
+ * to somebody else.
  */
 export function refuseForeignSecret(before: ProviderFields, after: ProviderFields): void {
   const field = ENTERED_FOR.find((name) => canonical(before[name]) !== canonical(after[name]));

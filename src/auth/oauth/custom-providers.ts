@@ -43,16 +43,20 @@ export type DiscoveredProvider = {
   scopes_supported: string[];
 };
 
-/** The providers that root added. Each but `list` and `listPublic` may reject with `auth.provider_not_found` or `auth.validation_failed`. */
+/**
+ * The providers that root added. Each but `list` and `listPublic` may reject with
+ * `auth.provider_not_found` or `auth.validation_failed`.
+ */
 export interface CustomProviders {
   list(): Promise<ProviderView[]>;
   get(id: number): Promise<ProviderView>;
   /** Rejects with `auth.provider_exists` for a slug that is taken. */
   create(fields: Change & { slug: string }): Promise<ProviderView>;
   /**
-   * `after` is the provider from now on. The slug stays: identities are kept under it. Rejects with `auth.provider_in_use` when they could
-   * come to belong to other people (unless it is forced), with `auth.validation_failed` naming `client_secret` when that one would go to
-   * another address, and with `auth.last_way_in` when root could not sign in any more.
+   * `after` is the provider from now on. The slug stays: identities are kept under it. Rejects with
+   * `auth.provider_in_use` when they could come to belong to other people (unless it is forced),
+   * with `auth.validation_failed` naming `client_secret` when that one would go to another address,
+   * and with `auth.last_way_in` when root could not sign in any more.
    */
   update(id: number, change: Change & { force?: boolean }): Promise<{ before: ProviderView; after: ProviderView }>;
   /** Rejects with `auth.provider_in_use` while somebody is bound to it. */
@@ -115,7 +119,8 @@ export function createCustomProviders(deps: {
     async update(id, { client_secret: secret, force = false, ...change }) {
       const sealed = sealGiven(secret);
       const { before, after } = await store.transaction(async (tx) => {
-        // Two changes at once follow each other, so that neither writes back what the other has changed.
+        // Two changes at once follow each other, so that neither writes back what the other has
+        // changed.
         const before = await tx.providers.hold(id);
         if (!before) throw authErrors.provider_not_found();
         const former = toFields(before);

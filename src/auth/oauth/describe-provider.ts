@@ -6,7 +6,10 @@ export type ProviderView = ProviderFields & {
   id: number;
   slug: string;
   client_secret: '' | typeof SECRET_MASK;
-  /** No `CRYPTO_SECRET` opens the stored secret: it must be entered again, and until then nobody comes in through this provider. */
+  /**
+   * No `CRYPTO_SECRET` opens the stored secret: it must be entered again, and until then nobody
+   * comes in through this provider.
+   */
   secret_unreadable: boolean;
   /** Unix seconds. */
   created_at: number;

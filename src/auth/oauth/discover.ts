@@ -3,7 +3,10 @@ import type { CallProvider } from '../../upstream/index.ts';
 import { providerFailed } from './identity-provider.ts';
 import { requestOrFail } from './oauth-requests.ts';
 
-/** What is used of a discovery document (OpenID Connect Discovery 3, RFC 8414 2). Absent endpoints are empty. */
+/**
+ * What is used of a discovery document (OpenID Connect Discovery 3, RFC 8414 2). Absent endpoints
+ * are empty.
+ */
 export type ProviderMetadata = {
   issuer: string;
   authorizationEndpoint: string;
@@ -19,8 +22,8 @@ export type ProviderMetadata = {
 };
 
 /**
- * Works with the document at an address, which is kept for an hour. Work that fails makes the next one read it again: what the document
- * says may be what has changed.
+ * Works with the document at an address, which is kept for an hour. Work that fails makes the next
+ * one read it again: what the document says may be what has changed.
  */
 export type UseMetadata = <T>(
   wellKnown: string,
@@ -99,7 +102,10 @@ const isAddress = (value: unknown): value is string =>
 const OIDC_SUFFIX = '/.well-known/openid-configuration';
 const OAUTH_PREFIX = '/.well-known/oauth-authorization-server';
 
-/** The address of an issuer's document says who the issuer is; at an address of another form at least the origin must be his. */
+/**
+ * The address of an issuer's document says who the issuer is; at an address of another form at
+ * least the origin must be his.
+ */
 function mayIssue(wellKnown: URL, issuer: URL): boolean {
   if (issuer.origin !== wellKnown.origin) return false;
   const { pathname } = wellKnown;
@@ -116,8 +122,9 @@ const readTexts = (value: unknown): string[] | undefined =>
   Array.isArray(value) ? value.filter((entry) => typeof entry === 'string') : undefined;
 
 /**
- * Mix-up defence (RFC 9207 2.4): an answer of another issuer, or of none where the provider always names itself, is refused with
- * `auth.provider_failed`. The redirect address is each provider's own besides.
+ * Mix-up defence (RFC 9207 2.4): an answer of another issuer, or of none where the provider always
+ * names itself, is refused with `auth.provider_failed`. The redirect address is each provider's own
+ * besides.
  */
 export function checkIssuer({ issuer, sendsIssuer }: ProviderMetadata, iss: string | undefined): void {
   if (iss === undefined ? sendsIssuer : iss !== issuer) {

@@ -13,9 +13,10 @@ import type { ExternalIdentity } from './identity-provider.ts';
 export type IdentifiedPerson = { provider: string; identity: ExternalIdentity; affCode: string };
 
 /**
- * Completes a login for the owner of an identity, or for a new account that claims it in the login's own transaction. An account is
- * found by the identity alone, never by an address. Rejects with `auth.user_disabled`, and with `auth.registration_disabled` where
- * nobody owns it and new accounts are not made.
+ * Completes a login for the owner of an identity, or for a new account that claims it in the
+ * login's own transaction. An account is found by the identity alone, never by an address. Rejects
+ * with `auth.user_disabled`, and with `auth.registration_disabled` where nobody owns it and new
+ * accounts are not made.
  */
 export type FindOrCreateUser = (
   person: IdentifiedPerson,
@@ -25,7 +26,10 @@ export type FindOrCreateUser = (
 /** A login, and the account where it was made for it. */
 export type OwnerLogin = { login: LoginResult; made: Registered | undefined };
 
-/** So often somebody else may take the identity, the name or the address between our look and our claim. */
+/**
+ * So often somebody else may take the identity, the name or the address between our look and our
+ * claim.
+ */
 const ATTEMPTS = 4;
 const TAKEN_MEANWHILE = ['auth.identity_taken', 'auth.name_taken'];
 /** Names tried after the provider's own. */
@@ -88,7 +92,10 @@ export function createFindOrCreateUser(deps: {
   };
 }
 
-/** The provider's own name of the person, if it is allowed and free, else one made of the provider's. */
+/**
+ * The provider's own name of the person, if it is allowed and free, else one made of the
+ * provider's.
+ */
 async function findFreeName(tx: Repositories, provider: string, wanted: string): Promise<string> {
   const numbered = Array.from({ length: NAMES }, () => `${provider}_${randomBelow(NUMBERS)}`);
   for (const name of isUsername(wanted) ? [wanted, ...numbered] : numbered) {

@@ -12,8 +12,8 @@ import { linuxdoProvider } from './providers/linuxdo.ts';
 import { oidcProvider } from './providers/oidc.ts';
 
 /**
- * The provider of this name as it is configured at this moment; nothing is asked of it yet. Rejects with `auth.method_disabled` for one
- * that is off, lacks what it needs, or does not exist.
+ * The provider of this name as it is configured at this moment; nothing is asked of it yet. Rejects
+ * with `auth.method_disabled` for one that is off, lacks what it needs, or does not exist.
  */
 export type FindProvider = (slug: string) => Promise<IdentityProvider>;
 

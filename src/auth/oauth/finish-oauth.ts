@@ -29,10 +29,11 @@ export type OAuthResult =
   | { action: 'bind'; principal: SessionPrincipal; subject: string };
 
 /**
- * The second step. A flow that began in a session ends in that session alone, by the same user; one that began in none makes a login.
- * It is used up with what it is for, once the provider has said who it is, or by an error that the provider reports. Rejects with
- * `auth.flow_invalid`, `auth.method_disabled`, `auth.provider_failed`, `auth.access_denied`; a login also as `FindOrCreateUser` and with
- * a limit of session issuance; a binding also as `BindIdentity`.
+ * The second step. A flow that began in a session ends in that session alone, by the same user; one
+ * that began in none makes a login. It is used up with what it is for, once the provider has said
+ * who it is, or by an error that the provider reports. Rejects with `auth.flow_invalid`,
+ * `auth.method_disabled`, `auth.provider_failed`, `auth.access_denied`; a login also as
+ * `FindOrCreateUser` and with a limit of session issuance; a binding also as `BindIdentity`.
  */
 export function createFinishOAuth(deps: {
   store: Store;
@@ -104,7 +105,10 @@ export function createFinishOAuth(deps: {
   }
 }
 
-/** RFC 6749 4.1.2.1. The description is somebody else's text: one short line of it, and never more than text. */
+/**
+ * RFC 6749 4.1.2.1. The description is somebody else's text: one short line of it, and never more
+ * than text.
+ */
 function reportedError({ error = '', errorDescription = '' }: OAuthReturn) {
   const description = sanitizeMessage(errorDescription, 200);
   if (error === 'access_denied') {

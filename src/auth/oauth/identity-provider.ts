@@ -33,8 +33,9 @@ export type ExternalIdentity = {
 };
 
 /**
- * A provider that is switched on, as it is configured now. Both methods reject with `auth.provider_failed` for whatever the provider
- * or its configuration does wrong, and `identify` with `auth.access_denied` for a person whom the rules do not admit.
+ * A provider that is switched on, as it is configured now. Both methods reject with
+ * `auth.provider_failed` for whatever the provider or its configuration does wrong, and `identify`
+ * with `auth.access_denied` for a person whom the rules do not admit.
  */
 export type IdentityProvider = {
   /** Its name in paths and in identities. */
@@ -45,7 +46,10 @@ export type IdentityProvider = {
   identify(answer: CodeAnswer): Promise<ExternalIdentity>;
 };
 
-/** Begins a conversation with a provider; `configured` are the addresses that an administrator wrote down. */
+/**
+ * Begins a conversation with a provider; `configured` are the addresses that an administrator wrote
+ * down.
+ */
 export type OpenProvider = (configured: readonly string[]) => CallProvider;
 
 /** The provider did not do its part. `message` goes to the caller: no address, no credential. */
@@ -57,7 +61,9 @@ const MAX_SUBJECT = 128;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const CONTROL = /[\u0000-\u001f\u007f]/;
 
-/** A provider's id of a person as text. Rejects with `auth.provider_failed` for what can be none. */
+/**
+ * A provider's id of a person as text. Rejects with `auth.provider_failed` for what can be none.
+ */
 export function readSubject(value: unknown): string {
   const subject = typeof value === 'number' && Number.isSafeInteger(value) ? String(value) : value;
   if (typeof subject !== 'string' || subject.trim() === '' || subject.length > MAX_SUBJECT || CONTROL.test(subject)) {

@@ -4,10 +4,15 @@ import { type CodeAnswer, type CodeRequest, providerFailed } from './identity-pr
 
 export type OAuthClient = { clientId: string; clientSecret: string };
 
-/** How the client proves itself at the token endpoint: fields of a form, fields of a JSON object, or Basic authentication. */
+/**
+ * How the client proves itself at the token endpoint: fields of a form, fields of a JSON object, or
+ * Basic authentication.
+ */
 export type ClientProof = 'form' | 'json' | 'basic';
 
-/** The authorization request of the code flow with PKCE. `extra` are the provider's own parameters. */
+/**
+ * The authorization request of the code flow with PKCE. `extra` are the provider's own parameters.
+ */
 export function authorizationUrl(
   endpoint: string,
   { clientId, scopes, request, extra = {} }: AuthorizationRequest,
@@ -34,7 +39,10 @@ type AuthorizationRequest = {
   extra?: Record<string, string>;
 };
 
-/** Swaps a code for an access token. The answer may be JSON or a form. Rejects with `auth.provider_failed`. */
+/**
+ * Swaps a code for an access token. The answer may be JSON or a form. Rejects with
+ * `auth.provider_failed`.
+ */
 export async function exchangeCode(
   ask: CallProvider,
   {
@@ -69,7 +77,9 @@ export async function exchangeCode(
   return accessToken;
 }
 
-/** The JSON object that a provider tells the bearer of a token. Rejects with `auth.provider_failed`. */
+/**
+ * The JSON object that a provider tells the bearer of a token. Rejects with `auth.provider_failed`.
+ */
 export async function readProfile(
   ask: CallProvider,
   url: string,

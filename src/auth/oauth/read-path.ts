@@ -1,6 +1,9 @@
 import { isObject } from '../../kernel/index.ts';
 
-/** The value at a dotted path (`data.user.id`, `emails.0.value`); `undefined` where there is none. A name may hold dots itself. */
+/**
+ * The value at a dotted path (`data.user.id`, `emails.0.value`); `undefined` where there is none. A
+ * name may hold dots itself.
+ */
 export function readPath(value: unknown, path: string): unknown {
   if (isObject(value) && Object.hasOwn(value, path)) return value[path];
   let current = value;

@@ -4,10 +4,16 @@ import { discover, type ProviderMetadata } from './discover.ts';
 import { basic } from './oauth-requests.ts';
 import { configuredAddresses, type OidcSettings, withOwnEndpoints } from './providers/oidc.ts';
 
-/** What was tried, in order; only the last one may have failed. `message` is a sentence without any secret. */
+/**
+ * What was tried, in order; only the last one may have failed. `message` is a sentence without any
+ * secret.
+ */
 export type OidcStep = { name: 'discovery' | 'keys' | 'client'; ok: boolean; message: string };
 
-/** Reads what the provider says of itself, fetches its keys, and asks for tokens for a code that it never gave. */
+/**
+ * Reads what the provider says of itself, fetches its keys, and asks for tokens for a code that it
+ * never gave.
+ */
 export async function tryOidc(upstream: Upstream, settings: OidcSettings, redirectUri: string): Promise<OidcStep[]> {
   const ask = openProvider(upstream, configuredAddresses(settings));
   const found = await readMetadata(ask, settings);
@@ -42,7 +48,10 @@ async function tryKeys(ask: CallProvider, { jwksUri }: ProviderMetadata): Promis
   return { name: 'keys', ok: true, message: `Keys for signatures: ${count}.` };
 }
 
-/** A wrong code is refused after the client has been recognised, and with another code of error (RFC 6749 5.2). */
+/**
+ * A wrong code is refused after the client has been recognised, and with another code of error (RFC
+ * 6749 5.2).
+ */
 async function tryClient(
   ask: CallProvider,
   { clientId, clientSecret }: OidcSettings,

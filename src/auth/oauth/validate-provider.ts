@@ -43,7 +43,10 @@ export const DEFAULT_FIELDS: ProviderFields = {
   access_denied_message: '',
 };
 
-/** Lengths as in new-api; `oauth:` and the slug are a session's login method, which has 32 characters. */
+/**
+ * Lengths as in new-api; `oauth:` and the slug are a session's login method, which has 32
+ * characters.
+ */
 const LONGEST = {
   name: 64,
   icon: 128,
@@ -77,7 +80,10 @@ export function validateSlug(slug: string): string {
   return slug;
 }
 
-/** Rejects with `auth.validation_failed` what could not work. The fields come back trimmed. `former`: those that are stored. */
+/**
+ * Rejects with `auth.validation_failed` what could not work. The fields come back trimmed.
+ * `former`: those that are stored.
+ */
 export function validateProvider(fields: ProviderFields, former?: { name: string }): ProviderFields {
   const provider = { ...fields };
   for (const [field, longest] of Object.entries(LONGEST) as [keyof typeof LONGEST, number][]) {

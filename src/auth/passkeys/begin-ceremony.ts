@@ -2,15 +2,17 @@ import { type Clock, type JsonObject, randomToken } from '../../kernel/index.ts'
 import type { Store } from '../../store/ports/index.ts';
 import type { FlowBinding, Flows, FlowTicket, TicketPurpose } from '../flows/flows.ts';
 
-/** What a begin step answers: `options` as `navigator.credentials` takes them, in their JSON form. */
+/**
+ * What a begin step answers: `options` as `navigator.credentials` takes them, in their JSON form.
+ */
 export type Ceremony<Options> = FlowTicket & { options: { publicKey: Options } };
 
 /** 256 bits; WebAuthn asks for 128. */
 const CHALLENGE_BYTES = 32;
 
 /**
- * Opens a flow that holds a new challenge in base64url, `payload.challenge`, and has options made for it. The browser's dialog and the
- * flow end at the same time.
+ * Opens a flow that holds a new challenge in base64url, `payload.challenge`, and has options made
+ * for it. The browser's dialog and the flow end at the same time.
  */
 export async function beginCeremony<Options>(
   { store, flows, clock }: { store: Store; flows: Flows; clock: Clock },

@@ -8,13 +8,17 @@ export type AssertedPasskey = {
   passkey: PasskeyRecord;
   /** The authenticator also recognised the person, by PIN or body, not the touch alone. */
   userVerified: boolean;
-  /** Notes the use with its counter. False when the passkey was used or deleted since it was read: the assertion is then void. */
+  /**
+   * Notes the use with its counter. False when the passkey was used or deleted since it was read:
+   * the assertion is then void.
+   */
   noteUse(tx: Repositories): Promise<boolean>;
 };
 
 /**
- * The passkey that signed `challenge`, or why there is none. The reason is for the log: a caller is never told. `needsHandle`: the
- * credential must name its user, as one that is found without a user name has to.
+ * The passkey that signed `challenge`, or why there is none. The reason is for the log: a caller is
+ * never told. `needsHandle`: the credential must name its user, as one that is found without a user
+ * name has to.
  */
 export type CheckAssertion = (
   party: RelyingParty,
@@ -48,7 +52,8 @@ export function createCheckAssertion(deps: { store: Store; clock: Clock; logger:
         expectedOrigin: [...party.origins],
         expectedRPID: party.id,
         requireUserVerification: party.userVerification === 'required',
-        // The library would judge the counter before the signature, and anybody could raise the alarm below: it is told none.
+        // The library would judge the counter before the signature, and anybody could raise the
+        // alarm below: it is told none.
         credential: { id: passkey.credentialId, publicKey: isoBase64URL.toBuffer(passkey.publicKey), counter: 0 },
       });
       if (!verified) return err('wrong signature');

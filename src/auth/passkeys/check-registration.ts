@@ -18,8 +18,8 @@ export async function checkRegistration(
   const webAuthn = await loadWebAuthn();
   const { isoBase64URL, isoCBOR } = webAuthn;
 
-  // No attestation is asked for, and what comes without being asked is dropped unread: to judge it would mean to fetch the addresses that
-  // its certificates name.
+  // No attestation is asked for, and what comes without being asked is dropped unread: to judge it
+  // would mean to fetch the addresses that its certificates name.
   const withoutAttestation = (attestationObject: string): string => {
     const authData = webAuthn.decodeAttestationObject(isoBase64URL.toBuffer(attestationObject)).get('authData');
     const none = new Map<string, string | Uint8Array | Map<string, string>>([['fmt', 'none']]);
@@ -57,6 +57,8 @@ export async function checkRegistration(
   }
 }
 
-/** The ways to reach an authenticator that WebAuthn knows; a text that a client made up is not kept. */
+/**
+ * The ways to reach an authenticator that WebAuthn knows; a text that a client made up is not kept.
+ */
 const isTransport = (value: string): boolean =>
   ['ble', 'cable', 'hybrid', 'internal', 'nfc', 'smart-card', 'usb'].includes(value);

@@ -16,11 +16,16 @@ import { describeCredential } from './describe-passkey.ts';
 import { loadWebAuthn } from './load-webauthn.ts';
 import { requireRelyingParty } from './relying-party.ts';
 
-/** A Security Proof by one of the caller's own passkeys. Both steps reject with `auth.session_required` or `auth.method_disabled`. */
+/**
+ * A Security Proof by one of the caller's own passkeys. Both steps reject with
+ * `auth.session_required` or `auth.method_disabled`.
+ */
 export interface ConfirmWithPasskey {
   /** Rejects with `auth.passkey_not_found` when the caller has none that can be used here. */
   begin(principal: PanelPrincipal, scope: ProofScope): Promise<Ceremony<PublicKeyCredentialRequestOptionsJSON>>;
-  /** Rejects with `auth.flow_invalid`, or with `auth.passkey_invalid`, which leaves the flow unused. */
+  /**
+   * Rejects with `auth.flow_invalid`, or with `auth.passkey_invalid`, which leaves the flow unused.
+   */
   finish(principal: PanelPrincipal, confirmation: Confirmation): Promise<ProofBundle>;
 }
 

@@ -1,6 +1,6 @@
 /**
- * What `credential.toJSON()` gives in a browser, as far as it is read here; binary values are base64url. `id` must have been checked to
- * be nothing else: it goes into queries.
+ * What `credential.toJSON()` gives in a browser, as far as it is read here; binary values are
+ * base64url. `id` must have been checked to be nothing else: it goes into queries.
  */
 type Credential<Response> = { id: string; rawId: string; type: 'public-key'; response: Response };
 

@@ -16,12 +16,16 @@ import { requireRelyingParty } from './relying-party.ts';
 
 export type PasskeyLogin = { flowToken: string; credential: AssertionCredential; origin: RequestOrigin };
 
-/** Login without a user name: the authenticator says who it is. Both steps reject with `auth.method_disabled`. */
+/**
+ * Login without a user name: the authenticator says who it is. Both steps reject with
+ * `auth.method_disabled`.
+ */
 export interface LogInWithPasskey {
   begin(): Promise<Ceremony<PublicKeyCredentialRequestOptionsJSON>>;
   /**
-   * Rejects with `auth.flow_invalid`; alike with `auth.invalid_credentials` for every credential that signs nobody in, whatever the
-   * reason; and with a limit of session issuance. The flow is used up by a login alone.
+   * Rejects with `auth.flow_invalid`; alike with `auth.invalid_credentials` for every credential
+   * that signs nobody in, whatever the reason; and with a limit of session issuance. The flow is
+   * used up by a login alone.
    */
   finish(login: PasskeyLogin): Promise<LoginResult>;
 }

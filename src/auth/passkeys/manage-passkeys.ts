@@ -16,16 +16,20 @@ export type PasskeyRename = { passkey: PasskeyView; previousName: string };
 /** `bundle` is the answer's body; `passkeys` are those that are gone. */
 export type PasskeyDeletion = { bundle: RotationBundle; passkeys: PasskeyView[] };
 
-/** What an owner may do with his passkeys, also while nobody can sign in with one because passkeys are switched off. */
+/**
+ * What an owner may do with his passkeys, also while nobody can sign in with one because passkeys
+ * are switched off.
+ */
 export interface ManagePasskeys {
   /** The oldest first. */
   list(principal: PanelPrincipal): Promise<PasskeyView[]>;
   /** Rejects with `auth.validation_failed` or `auth.passkey_not_found`. */
   rename(principal: PanelPrincipal, id: number, name: string): Promise<PasskeyRename>;
   /**
-   * Deletes one passkey, or all when no `id` is given, as a change of security. Rejects with `auth.session_required`, what is wrong with
-   * the proof of the scope `passkey.delete`, `auth.passkey_not_found`, `auth.changed_meanwhile`, or `auth.last_way_in` when the account could
-   * not be signed in to any more.
+   * Deletes one passkey, or all when no `id` is given, as a change of security. Rejects with
+   * `auth.session_required`, what is wrong with the proof of the scope `passkey.delete`,
+   * `auth.passkey_not_found`, `auth.changed_meanwhile`, or `auth.last_way_in` when the account
+   * could not be signed in to any more.
    */
   delete(principal: PanelPrincipal, deletion: { id?: number; proof: string | undefined }): Promise<PasskeyDeletion>;
 }

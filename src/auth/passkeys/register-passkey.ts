@@ -30,9 +30,10 @@ export type PasskeyRegistration = {
 export type RegisteredPasskey = { bundle: RotationBundle; passkey: PasskeyView };
 
 /**
- * A new passkey for the caller's own account, as a change of security. Both steps reject with `auth.session_required`,
- * `auth.method_disabled`, `auth.passkey_limit`, and with what is wrong with the proof of the scope `passkey.register` where one is
- * needed: when two-factor is on or a usable passkey is there. The first passkey without two-factor needs none.
+ * A new passkey for the caller's own account, as a change of security. Both steps reject with
+ * `auth.session_required`, `auth.method_disabled`, `auth.passkey_limit`, and with what is wrong
+ * with the proof of the scope `passkey.register` where one is needed: when two-factor is on or a
+ * usable passkey is there. The first passkey without two-factor needs none.
  */
 export interface RegisterPasskey {
   begin(
@@ -40,8 +41,9 @@ export interface RegisterPasskey {
     proof: string | undefined,
   ): Promise<Ceremony<PublicKeyCredentialCreationOptionsJSON>>;
   /**
-   * Also rejects with `auth.validation_failed`, `auth.flow_invalid`, `auth.passkey_invalid`, `auth.passkey_taken` and
-   * `auth.changed_meanwhile`. Whatever it rejects with, the flow stays as it was.
+   * Also rejects with `auth.validation_failed`, `auth.flow_invalid`, `auth.passkey_invalid`,
+   * `auth.passkey_taken` and `auth.changed_meanwhile`. Whatever it rejects with, the flow stays as
+   * it was.
    */
   finish(principal: PanelPrincipal, registration: PasskeyRegistration): Promise<RegisteredPasskey>;
 }
@@ -114,7 +116,8 @@ export function createRegisterPasskey(deps: {
         reason: 'passkey_registered',
         async write(tx) {
           await flows.consume(tx, flowToken, 'passkey_register', binding);
-          // Before the count, since it holds off every other change of the account until this one is through.
+          // Before the count, since it holds off every other change of the account until this one
+          // is through.
           if (!(await tx.users.moveAuthVersion(user.id, user.authVersion))) return false;
           const others = await tx.passkeys.list(user.id);
           if (others.length >= MAX_PASSKEYS) throw tooMany();

@@ -3,21 +3,26 @@ import { type AppError, err, ok, type Result } from '../../kernel/index.ts';
 import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
 
-/** For whom passkeys are made and used now, and how. Comes from settings alone, never from a request's headers. */
+/**
+ * For whom passkeys are made and used now, and how. Comes from settings alone, never from a
+ * request's headers.
+ */
 export type RelyingParty = {
   /** A domain. */
   id: string;
   /** What passkey dialogs show. */
   name: string;
-  /** Where the panel's pages may come from; at least one, each with `id` as its host or above it. */
+  /**
+   * Where the panel's pages may come from; at least one, each with `id` as its host or above it.
+   */
   origins: readonly string[];
   userVerification: AuthSettings['passkeys']['userVerification'];
   attachment: AuthSettings['passkeys']['attachment'];
 };
 
 /**
- * The id under which passkeys are made and used now: the setting, else the host of the panel's address. Empty while there is no readable
- * address: no passkey belongs to it.
+ * The id under which passkeys are made and used now: the setting, else the host of the panel's
+ * address. Empty while there is no readable address: no passkey belongs to it.
  */
 export function relyingPartyId({ passkeys, serverAddress }: AuthSettings): string {
   if (passkeys.rpId !== '') return passkeys.rpId;
@@ -25,8 +30,9 @@ export function relyingPartyId({ passkeys, serverAddress }: AuthSettings): strin
 }
 
 /**
- * The relying party of every ceremony. Rejects with `auth.method_disabled` when passkeys are switched off, or when no browser would
- * take part under the present settings; the message then says which to change.
+ * The relying party of every ceremony. Rejects with `auth.method_disabled` when passkeys are
+ * switched off, or when no browser would take part under the present settings; the message then
+ * says which to change.
  */
 export function requireRelyingParty(settings: AuthSettings): RelyingParty {
   const found = findRelyingParty(settings);
@@ -68,7 +74,10 @@ export function findRelyingParty(settings: AuthSettings): Result<RelyingParty, A
 
 const unusable = (message: string) => err(authErrors.method_disabled({ message }));
 
-/** Whether pages of `host` may use passkeys of `id`. A single label covers nothing below it, as browsers have it: `com` is nobody's. */
+/**
+ * Whether pages of `host` may use passkeys of `id`. A single label covers nothing below it, as
+ * browsers have it: `com` is nobody's.
+ */
 const covers = (id: string, host: string): boolean => host === id || (id.includes('.') && host.endsWith(`.${id}`));
 
 /** Browsers have passkeys in secure contexts only: https, or http on the machine itself. */

@@ -11,10 +11,12 @@ import type { PasswordHashes } from './password-hashes.ts';
 export type PasswordChange = { currentPassword: string; newPassword: string; origin: RequestOrigin };
 
 /**
- * Changes the caller's own password, as a change of security: every other session ends, the current one goes on.
+ * Changes the caller's own password, as a change of security: every other session ends, the current
+ * one goes on.
  *
- * Rejects with `auth.session_required`, `auth.validation_failed`, `auth.password_invalid` (never a 401: the session is fine),
- * `auth.too_many_attempts`, or `auth.changed_meanwhile` when user or session moved at the same time.
+ * Rejects with `auth.session_required`, `auth.validation_failed`, `auth.password_invalid` (never a
+ * 401: the session is fine), `auth.too_many_attempts`, or `auth.changed_meanwhile` when user or
+ * session moved at the same time.
  */
 export function createChangePassword(deps: {
   passwords: PasswordHashes;

@@ -6,8 +6,9 @@ import type { RequestOrigin } from '../types.ts';
 import type { PasswordHashes } from './password-hashes.ts';
 
 /**
- * Passes when a signed-in user knows his password. Rejects with `auth.password_invalid` naming the field `param` (never a 401: the
- * session is fine), or `auth.too_many_attempts`; all that asks for it inside a session shares one count.
+ * Passes when a signed-in user knows his password. Rejects with `auth.password_invalid` naming the
+ * field `param` (never a 401: the session is fine), or `auth.too_many_attempts`; all that asks for
+ * it inside a session shares one count.
  */
 export async function confirmPassword(
   { passwords, limitGuesses, signIns }: { passwords: PasswordHashes; limitGuesses: GuessLimit; signIns: SignIns },

@@ -15,15 +15,20 @@ export type LoginRequest = {
   username: string;
   password: string;
   origin: RequestOrigin;
-  /** The refresh cookie's value, where the request carried one: the browser of somebody who is signed in is not slowed down. */
+  /**
+   * The refresh cookie's value, where the request carried one: the browser of somebody who is
+   * signed in is not slowed down.
+   */
   refreshToken?: string | undefined;
 };
 
 /**
- * Password login. Rejects with `auth.invalid_credentials` alike, in body and in time, for an unknown user, a wrong password, a
- * disabled user and an account without a password; with `auth.too_many_attempts`; with a limit of session issuance; as
- * `AccountSlowdown` does when too many answers wait; with `auth.method_disabled` while nobody signs in with a password. No challenge stands before it: guesses are limited, and a verifier
- * that is away must not lock anybody out.
+ * Password login. Rejects with `auth.invalid_credentials` alike, in body and in time, for an
+ * unknown user, a wrong password, a disabled user and an account without a password; with
+ * `auth.too_many_attempts`; with a limit of session issuance; as `AccountSlowdown` does when too
+ * many answers wait; with `auth.method_disabled` while nobody signs in with a password. No
+ * challenge stands before it: guesses are limited, and a verifier that is away must not lock
+ * anybody out.
  */
 export function createLogIn(deps: {
   store: Store;
@@ -49,7 +54,8 @@ export function createLogIn(deps: {
     if (login === '') throw invalidField('username', 'a user name or an e-mail address is required.');
     if (password === '') throw invalidField('password', 'a password is required.');
 
-    // Counted by what was typed, not by the account found: a shared count of name and address would tell that both are one's.
+    // Counted by what was typed, not by the account found: a shared count of name and address would
+    // tell that both are one's.
     return signIns.watch({ method: 'password', origin, login }, () => logIn(login, { password, origin, refreshToken }));
   };
 
@@ -72,5 +78,8 @@ export function createLogIn(deps: {
   }
 }
 
-/** At least as coarse as the database's own folding, which takes a dotted capital I for an i: another spelling is no further guess. */
+/**
+ * At least as coarse as the database's own folding, which takes a dotted capital I for an i:
+ * another spelling is no further guess.
+ */
 const foldSpelling = (login: string): string => login.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();

@@ -6,18 +6,25 @@ export interface PasswordHashes {
   /** argon2id in PHC form. */
   hash(password: string): Promise<string>;
   /**
-   * Whether `password` is that of `owner`. Without an owner, or one without a password, it does the same work and says false, so
-   * that the time of the answer does not tell which it was. The same for a stored hash that is none, which is logged.
+   * Whether `password` is that of `owner`. Without an owner, or one without a password, it does the
+   * same work and says false, so that the time of the answer does not tell which it was. The same
+   * for a stored hash that is none, which is logged.
    */
   verify(password: string, owner: PasswordOwner | undefined): Promise<boolean>;
 }
 
 type PasswordOwner = Pick<UserRecord, 'id' | 'passwordHash'>;
 
-/** OWASP Password Storage: argon2id with 19 MiB, two passes, one lane. About 40 ms on the machine of the benchmarks. */
+/**
+ * OWASP Password Storage: argon2id with 19 MiB, two passes, one lane. About 40 ms on the machine of
+ * the benchmarks.
+ */
 const ARGON2ID = { algorithm: 'argon2id', memoryCost: 19_456, timeCost: 2 } as const;
 
-/** Bun hashes off the event loop; the bound keeps a wave of logins from taking all memory (19 MiB each) and all cores. */
+/**
+ * Bun hashes off the event loop; the bound keeps a wave of logins from taking all memory (19 MiB
+ * each) and all cores.
+ */
 const AT_ONCE = 4;
 
 /** The hash of a random password that nobody kept, made with the parameters above. */

@@ -30,14 +30,16 @@ export type MailedResetDone = { userId: number; username: string };
 
 export interface ResetByMail {
   /**
-   * Mails a link to the owner of an address. Answers alike, in body and in time, whether there is one: the same statements run.
-   * Rejects with `auth.method_disabled` while no mail can be sent, `auth.validation_failed`, `auth.challenge_failed`.
+   * Mails a link to the owner of an address. Answers alike, in body and in time, whether there is
+   * one: the same statements run. Rejects with `auth.method_disabled` while no mail can be sent,
+   * `auth.validation_failed`, `auth.challenge_failed`.
    */
   request(request: CodeRequest): Promise<void>;
   /**
-   * Sets the password that the user has typed; every session ends, `auth_version` moves, a second factor stays and is asked for at the
-   * next sign-in. The link is used up with it, once. Rejects with `auth.flow_invalid`, for an unknown address as for a wrong
-   * token, `auth.validation_failed` (the link stays), `auth.changed_meanwhile`.
+   * Sets the password that the user has typed; every session ends, `auth_version` moves, a second
+   * factor stays and is asked for at the next sign-in. The link is used up with it, once. Rejects
+   * with `auth.flow_invalid`, for an unknown address as for a wrong token, `auth.validation_failed`
+   * (the link stays), `auth.changed_meanwhile`.
    */
   finish(reset: MailedReset): Promise<MailedResetDone>;
 }
@@ -74,7 +76,8 @@ export function createResetByMail(deps: {
       if (!(await allowLetter('reset', address))) return;
 
       const user = await findOwner(address);
-      // Made for an unknown address too, of nobody and told to nobody: what is written takes its time.
+      // Made for an unknown address too, of nobody and told to nobody: what is written takes its
+      // time.
       const token = await mailCodes.issue(store, holder(address), {
         user_id: user?.id ?? 0,
         auth_version: user?.authVersion ?? 0,
@@ -92,8 +95,9 @@ export function createResetByMail(deps: {
       const address = readMailAddress(email);
       if (address === undefined) throw authErrors.flow_invalid();
       const link = await mailCodes.check(holder(address), token);
-      // Since the link was sent the address may have gone to another account, or off this one; or the account has changed in what
-      // matters for security, and whoever did that made old links worthless.
+      // Since the link was sent the address may have gone to another account, or off this one; or
+      // the account has changed in what matters for security, and whoever did that made old links
+      // worthless.
       const user = await findOwner(address);
       const { user_id, auth_version } = link.flow.payload;
       if (!user || user.id !== user_id || user.authVersion !== auth_version) throw authErrors.flow_invalid();

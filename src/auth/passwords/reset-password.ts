@@ -10,8 +10,9 @@ export type PasswordReset = {
   username: string;
   password: string;
   /**
-   * Also takes away everything else that signs in, confirms or gets mail for the account: two-factor, backup codes, passkeys, the personal
-   * access token, bound identities, the mail address. Whoever broke in may have left his own.
+   * Also takes away everything else that signs in, confirms or gets mail for the account:
+   * two-factor, backup codes, passkeys, the personal access token, bound identities, the mail
+   * address. Whoever broke in may have left his own.
    */
   resetFactors: boolean;
 };
@@ -20,9 +21,10 @@ export type PasswordReset = {
 export type PasswordResetDone = { userId: number; username: string; isRoot: boolean; twoFactor: boolean };
 
 /**
- * Sets a user's password without the old one (the command line's way out): `auth_version` moves and every session ends, all in one
- * transaction with the reset of factors. Without that, factors and the personal access token stay: whoever only forgot the password
- * keeps what works. Rejects with `auth.user_not_found`, `auth.validation_failed`, or `auth.changed_meanwhile`.
+ * Sets a user's password without the old one (the command line's way out): `auth_version` moves and
+ * every session ends, all in one transaction with the reset of factors. Without that, factors and
+ * the personal access token stay: whoever only forgot the password keeps what works. Rejects with
+ * `auth.user_not_found`, `auth.validation_failed`, or `auth.changed_meanwhile`.
  */
 export function createResetPassword(deps: {
   store: Store;

@@ -7,8 +7,9 @@ import { USER_ENABLED } from '../sessions/check-session.ts';
 const LONGEST = 512;
 
 /**
- * The user of a personal access token, of this layout or an earlier one, where it could be any text. The store is read every time,
- * so that a token that was replaced is refused at once. Rejects with `auth.unauthorized` or `auth.user_disabled`.
+ * The user of a personal access token, of this layout or an earlier one, where it could be any
+ * text. The store is read every time, so that a token that was replaced is refused at once. Rejects
+ * with `auth.unauthorized` or `auth.user_disabled`.
  */
 export function createAuthenticatePersonalToken({ store }: { store: Store }): (token: string) => Promise<UserRecord> {
   return async (token) => {

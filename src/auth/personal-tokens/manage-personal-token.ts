@@ -6,15 +6,23 @@ import { requireSession } from '../require-session.ts';
 import { isLive, isStillTrusted } from '../sessions/check-session.ts';
 import type { PanelPrincipal } from '../types.ts';
 
-/** A personal access token as its owner sees it. Both are empty for a token of an earlier layout. */
+/**
+ * A personal access token as its owner sees it. Both are empty for a token of an earlier layout.
+ */
 export type PersonalTokenView = { prefix: string /** Unix seconds */; created_at: number };
 
 /** `token` is the clear text: in this answer and never again. */
 export type CreatedPersonalToken = PersonalTokenView & { token: string };
 
-/** A user has at most one personal access token. It outlives changes of password and factors, and ends with the account. */
+/**
+ * A user has at most one personal access token. It outlives changes of password and factors, and
+ * ends with the account.
+ */
 export interface PersonalTokens {
-  /** Makes a token in place of the former one, which is refused from now on. Rejects with `auth.session_required` or `auth.session_revoked`. */
+  /**
+   * Makes a token in place of the former one, which is refused from now on. Rejects with
+   * `auth.session_required` or `auth.session_revoked`.
+   */
   create(principal: PanelPrincipal): Promise<CreatedPersonalToken>;
   /** Takes it away; nothing happens where there is none. Rejects with `auth.session_required`. */
   revoke(principal: PanelPrincipal): Promise<void>;
@@ -36,8 +44,9 @@ export function createPersonalTokens(deps: { store: Store; clock: Clock; notifyO
       const token = `${SCHEME}${randomAlnum(TOKEN_LENGTH)}`;
       const kept = { prefix: token.slice(0, PREFIX_LENGTH), createdAt: clock.unix() };
       await store.transaction(async (tx) => {
-        // The token outlives the session, so both are looked at again. The user is held: a reset or deletion at the same time has happened
-        // before and shows, or comes after and takes the token away.
+        // The token outlives the session, so both are looked at again. The user is held: a reset or
+        // deletion at the same time has happened before and shows, or comes after and takes the
+        // token away.
         const [present] = await tx.users.hold([user.id]);
         const session = await tx.sessions.bySid(sid);
         const holds =

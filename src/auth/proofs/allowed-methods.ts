@@ -9,23 +9,28 @@ import type { ProofScope } from './security-proofs.ts';
 export type ProofMethod = '2fa' | 'passkey' | 'password';
 
 /**
- * The ways in which this user may prove that it is they: the strongest that the account has, so that a password which somebody
- * read never stands in for a second factor. A passkey counts while it can be used here: browsers take part in ceremonies under
- * the present settings, and it was made for the present relying party.
+ * The ways in which this user may prove that it is they: the strongest that the account has, so
+ * that a password which somebody read never stands in for a second factor. A passkey counts while
+ * it can be used here: browsers take part in ceremonies under the present settings, and it was made
+ * for the present relying party.
  */
 export type AllowedProofMethods = (principal: PanelPrincipal, scope: ProofScope) => Promise<readonly ProofMethod[]>;
 
 /**
- * What takes an account over for good, or others with it: the settings of all, and a new password through another mail address.
- * A session alone adds a first factor, so somebody with a stolen session could prove themselves by their own: for these scopes
- * a factor counts a day after it was added, and until then the factors that were there before, else the password.
+ * What takes an account over for good, or others with it: the settings of all, and a new password
+ * through another mail address. A session alone adds a first factor, so somebody with a stolen
+ * session could prove themselves by their own: for these scopes a factor counts a day after it was
+ * added, and until then the factors that were there before, else the password.
  */
 const TAKE_OVER_SCOPES: readonly ProofScope[] = ['settings.security', 'account.email'];
 const NEW_FACTOR_SECONDS = 24 * 60 * 60;
 
 type FactorUse = { user: UserRecord; scope: ProofScope; addedAt: number; now: number };
 
-/** Whether a factor that was added at `addedAt` proves its owner. Accounts without a password have nothing else, so it does. */
+/**
+ * Whether a factor that was added at `addedAt` proves its owner. Accounts without a password have
+ * nothing else, so it does.
+ */
 export const isOldEnough = ({ user, scope, addedAt, now }: FactorUse): boolean =>
   !TAKE_OVER_SCOPES.includes(scope) || user.passwordHash === null || addedAt <= now - NEW_FACTOR_SECONDS;
 
@@ -49,8 +54,9 @@ export function createAllowedProofMethods(deps: {
 }
 
 /**
- * Whether an account must prove itself for `scope`: always, except that the first passkey is let in beside a password alone, and that an
- * account with nothing to prove itself by (one of a provider alone) gets an address.
+ * Whether an account must prove itself for `scope`: always, except that the first passkey is let in
+ * beside a password alone, and that an account with nothing to prove itself by (one of a provider
+ * alone) gets an address.
  */
 export function needsProof(scope: ProofScope, allowed: readonly ProofMethod[]): boolean {
   if (scope === 'passkey.register') return allowed.includes('2fa') || allowed.includes('passkey');

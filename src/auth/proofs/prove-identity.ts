@@ -23,8 +23,9 @@ export type ProofRequest = {
 };
 
 /**
- * A Security Proof for a code or a password. Rejects with `auth.session_required` and `security_proof.method_mismatch` before
- * anything is looked at, `auth.validation_failed`, `auth.password_invalid`, `auth.too_many_attempts`, or as `ConsumeCode` does.
+ * A Security Proof for a code or a password. Rejects with `auth.session_required` and
+ * `security_proof.method_mismatch` before anything is looked at, `auth.validation_failed`,
+ * `auth.password_invalid`, `auth.too_many_attempts`, or as `ConsumeCode` does.
  */
 export function createProveIdentity(deps: {
   store: Store;

@@ -20,12 +20,16 @@ export type ProofScope = (typeof PROOF_SCOPES)[number];
 export type ProofBundle = { proof_token: string; expires_at: number; method: ProofMethod; scope: ProofScope };
 
 export interface SecurityProofs {
-  /** A proof for one scope, bound to the user, the session and both versions; valid for five minutes. */
+  /**
+   * A proof for one scope, bound to the user, the session and both versions; valid for five
+   * minutes.
+   */
   issue(principal: SessionPrincipal, method: ProofMethod, scope: ProofScope): Promise<ProofBundle>;
   /**
-   * Passes when `proof` (the `X-Security-Proof` header) was made in this very session for `scope` in a way that the account allows
-   * now. Rejects with `auth.session_required` for a caller without a session, else `security_proof.required`, `.expired`, `.invalid`,
-   * `.method_mismatch`, `.scope_mismatch`, in this order.
+   * Passes when `proof` (the `X-Security-Proof` header) was made in this very session for `scope`
+   * in a way that the account allows now. Rejects with `auth.session_required` for a caller without
+   * a session, else `security_proof.required`, `.expired`, `.invalid`, `.method_mismatch`,
+   * `.scope_mismatch`, in this order.
    */
   require(principal: PanelPrincipal, proof: string | undefined, scope: ProofScope): Promise<void>;
 }

@@ -7,7 +7,9 @@ import type { PanelPrincipal } from '../types.ts';
 const LENGTH = 8;
 const MAX_TRIES = 5;
 
-/** The caller's affiliate code, made when he first asks for it. Rejects with `auth.user_not_found`. */
+/**
+ * The caller's affiliate code, made when he first asks for it. Rejects with `auth.user_not_found`.
+ */
 export function createAffiliateCode({ store }: { store: Store }): (principal: PanelPrincipal) => Promise<string> {
   return async ({ user }) => {
     for (let tries = 0; tries < MAX_TRIES; tries += 1) {

@@ -20,9 +20,9 @@ export type NewAccount = {
 };
 
 /**
- * Makes a user with his address and the quota that he and whoever brought him get, in the caller's transaction. One address or
- * identity brings quota once: not again after its account was deleted. Rejects with `auth.name_taken` and `auth.identity_taken`;
- * both must undo the transaction.
+ * Makes a user with his address and the quota that he and whoever brought him get, in the caller's
+ * transaction. One address or identity brings quota once: not again after its account was deleted.
+ * Rejects with `auth.name_taken` and `auth.identity_taken`; both must undo the transaction.
  */
 export type CreateAccount = (tx: Repositories, account: NewAccount) => Promise<UserRecord>;
 

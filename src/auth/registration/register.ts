@@ -14,7 +14,10 @@ import type { VerifyCaptcha } from './verify-captcha.ts';
 export type Registration = {
   username: string;
   password: string;
-  /** Needed with its code where addresses are confirmed, left aside otherwise: an address that nobody confirmed is nobody's. */
+  /**
+   * Needed with its code where addresses are confirmed, left aside otherwise: an address that
+   * nobody confirmed is nobody's.
+   */
   email?: string;
   verificationCode?: string;
   affCode?: string;
@@ -26,10 +29,12 @@ export type Registration = {
 export type Registered = { userId: number; username: string };
 
 /**
- * Makes an account with a password; no session. The code, the account, its address and its quota are one transaction.
+ * Makes an account with a password; no session. The code, the account, its address and its quota
+ * are one transaction.
  *
- * Rejects with `auth.registration_disabled`, `auth.validation_failed`, `auth.challenge_failed`, `auth.code_invalid`,
- * `auth.name_taken`; with `auth.identity_taken` only after a right code for the address.
+ * Rejects with `auth.registration_disabled`, `auth.validation_failed`, `auth.challenge_failed`,
+ * `auth.code_invalid`, `auth.name_taken`; with `auth.identity_taken` only after a right code for
+ * the address.
  */
 export function createRegister(deps: {
   store: Store;

@@ -18,11 +18,12 @@ export type CodeRequest = {
 };
 
 /**
- * Mails a code that confirms the address of a new account. Answers alike, in body and in time, for a free and for a taken address:
- * the same statements run, and only whoever reads the mailbox learns that there is an account.
+ * Mails a code that confirms the address of a new account. Answers alike, in body and in time, for
+ * a free and for a taken address: the same statements run, and only whoever reads the mailbox
+ * learns that there is an account.
  *
- * Rejects with `auth.registration_disabled`, `auth.method_disabled` (addresses are not confirmed here), `auth.validation_failed`,
- * `auth.challenge_failed`, `auth.rate_limited`.
+ * Rejects with `auth.registration_disabled`, `auth.method_disabled` (addresses are not confirmed
+ * here), `auth.validation_failed`, `auth.challenge_failed`, `auth.rate_limited`.
  */
 export function createSendVerification(deps: {
   store: Store;

@@ -4,9 +4,9 @@ import type { AuthSettings } from '../config.ts';
 import { authErrors } from '../errors.ts';
 
 /**
- * Asks Turnstile whether a person solved the challenge of this page. Passes at once while none is asked for. Rejects with
- * `auth.challenge_failed` without a token, for a wrong or used one, and when the verifier cannot be asked or its secret key cannot be read:
- * trouble there opens nothing.
+ * Asks Turnstile whether a person solved the challenge of this page. Passes at once while none is
+ * asked for. Rejects with `auth.challenge_failed` without a token, for a wrong or used one, and
+ * when the verifier cannot be asked or its secret key cannot be read: trouble there opens nothing.
  */
 export type VerifyCaptcha = (answer: { token: string | undefined; ip: string }) => Promise<void>;
 

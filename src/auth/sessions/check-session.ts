@@ -10,7 +10,10 @@ export const isLive = (session: SessionRecord, now: number): boolean =>
 export const isIdle = (session: SessionRecord, idleSeconds: number, now: number): boolean =>
   idleSeconds > 0 && now - session.lastActiveAt >= idleSeconds;
 
-/** The user alone: there, enabled, and unchanged in what matters for security since the session was issued. */
+/**
+ * The user alone: there, enabled, and unchanged in what matters for security since the session was
+ * issued.
+ */
 export const isStillTrusted = (
   user: UserRecord | undefined,
   session: Pick<SessionRecord, 'userId' | 'userAuthVersion'>,

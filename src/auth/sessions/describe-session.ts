@@ -3,7 +3,9 @@ import type { AccessTokens } from '../tokens/access-tokens.ts';
 import type { PanelUser } from '../users/describe-user.ts';
 import { loadPanelUser } from '../users/load-factors.ts';
 
-/** `session` in what every login and refresh answers, whatever the method. Times are Unix seconds. */
+/**
+ * `session` in what every login and refresh answers, whatever the method. Times are Unix seconds.
+ */
 export type SessionView = {
   sid: string;
   current: boolean;
@@ -26,7 +28,10 @@ export type RotationBundle = {
 /** `data` of the unified login result. */
 export type LoginBundle = RotationBundle & { user: PanelUser };
 
-/** What login and refresh hand to the HTTP room: `bundle` goes into the body, the refresh token into the cookie alone. */
+/**
+ * What login and refresh hand to the HTTP room: `bundle` goes into the body, the refresh token into
+ * the cookie alone.
+ */
 export type SignedIn = {
   kind: 'session';
   bundle: LoginBundle;

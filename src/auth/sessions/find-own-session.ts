@@ -5,8 +5,8 @@ import { isIdle, isLive, isStillTrusted } from './check-session.ts';
 import { parseRefreshToken, type RefreshToken, type RefreshTokens } from './refresh-tokens.ts';
 
 /**
- * The id of the live session that a browser's refresh token belongs to, if it is one of the account that is called `login`. The token
- * is compared in constant time and not rotated.
+ * The id of the live session that a browser's refresh token belongs to, if it is one of the account
+ * that is called `login`. The token is compared in constant time and not rotated.
  */
 export type FindOwnSession = (refreshToken: string | undefined, login: string) => Promise<string | undefined>;
 
@@ -29,7 +29,10 @@ export function createFindOwnSession(deps: {
   };
 }
 
-/** Whether a token is the session's own, or the one before it in the seconds in which that still gives its successor. */
+/**
+ * Whether a token is the session's own, or the one before it in the seconds in which that still
+ * gives its successor.
+ */
 export function holdsSession(
   refreshTokens: RefreshTokens,
   { session, token, now }: { session: SessionRecord; token: RefreshToken; now: number },

@@ -18,11 +18,13 @@ const USER_AGENT_BYTES = 512;
 const SECONDS_PER_DAY = 86_400;
 
 /**
- * Writes a new session in the caller's transaction, after both limits: whatever else belongs to the login (consuming a flow,
- * say) commits with it or not at all. `proven` is the user as the login proved it.
+ * Writes a new session in the caller's transaction, after both limits: whatever else belongs to the
+ * login (consuming a flow, say) commits with it or not at all. `proven` is the user as the login
+ * proved it.
  *
- * Rejects with `auth.session_revoked` when the user was disabled or its `auth_version` moved since, `auth.session_limit` or
- * `auth.session_issuance_limit` at a limit. A count that fails rejects too: nothing is issued uncounted.
+ * Rejects with `auth.session_revoked` when the user was disabled or its `auth_version` moved since,
+ * `auth.session_limit` or `auth.session_issuance_limit` at a limit. A count that fails rejects too:
+ * nothing is issued uncounted.
  */
 export async function issueSession(
   { clock, config, refreshTokens }: { clock: Clock; config: AuthConfig; refreshTokens: RefreshTokens },
@@ -71,7 +73,8 @@ export const clipOrigin = (origin: RequestOrigin): Pick<SessionRecord, 'ip' | 'a
 });
 
 function clipBytes(text: string, max: number): string {
-  // NUL is text to SQLite and an error to PostgreSQL; it has no place in an address or a user agent.
+  // NUL is text to SQLite and an error to PostgreSQL; it has no place in an address or a user
+  // agent.
   const bytes = Buffer.from(text.replaceAll('\0', ''));
   if (bytes.length <= max) return bytes.toString();
   // A cut through a character leaves a replacement character at the end.

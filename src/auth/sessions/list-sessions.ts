@@ -7,7 +7,10 @@ import { describeSession, type SessionView } from './describe-session.ts';
 /** As in new-api. */
 export const LISTED_SESSIONS = 100;
 
-/** The user's live sessions of the present auth version: the current one first, then the latest active; at most 100. */
+/**
+ * The user's live sessions of the present auth version: the current one first, then the latest
+ * active; at most 100.
+ */
 export function createListSessions(deps: {
   store: Store;
   clock: Clock;

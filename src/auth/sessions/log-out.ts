@@ -26,8 +26,9 @@ export type LogoutResult = {
 };
 
 /**
- * Ends the session of the access token, or else of the cookie (as in new-api). Idempotent: a session that has ended already
- * is fine. Rejects with `auth.session_mismatch` when the session that the client names is neither; then nothing is changed.
+ * Ends the session of the access token, or else of the cookie (as in new-api). Idempotent: a
+ * session that has ended already is fine. Rejects with `auth.session_mismatch` when the session
+ * that the client names is neither; then nothing is changed.
  */
 export function createLogOut(deps: {
   store: Store;
@@ -64,7 +65,8 @@ export function createLogOut(deps: {
 
     if (cookie) {
       const session = await store.sessions.bySid(cookie.sid);
-      // Any other secret is answered alike and ends nothing: knowing a session's id is not enough to sign it out.
+      // Any other secret is answered alike and ends nothing: knowing a session's id is not enough
+      // to sign it out.
       const holds = session && holdsSession(refreshTokens, { session, token: cookie, now: clock.unix() });
       if (holds) await end(session, origin);
     }

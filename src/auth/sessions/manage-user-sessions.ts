@@ -9,13 +9,17 @@ import { LISTED_SESSIONS } from './list-sessions.ts';
 import type { SessionGate } from './session-gate.ts';
 
 /**
- * Anybody's sessions, for root; that the caller is root is for his role to say, before. His own count among them, the current one too.
- * Every operation rejects with `auth.session_required` for a caller without a session, and `auth.user_not_found`.
+ * Anybody's sessions, for root; that the caller is root is for his role to say, before. His own
+ * count among them, the current one too. Every operation rejects with `auth.session_required` for a
+ * caller without a session, and `auth.user_not_found`.
  */
 export interface UserSessionManagement {
   /** A user's live sessions of his present auth version, the latest active first; at most 100. */
   list(principal: PanelPrincipal, userId: number): Promise<SessionView[]>;
-  /** Ends one. Rejects with `auth.session_not_found` when it is not this user's, has ended or never was. */
+  /**
+   * Ends one. Rejects with `auth.session_not_found` when it is not this user's, has ended or never
+   * was.
+   */
   revoke(principal: PanelPrincipal, userId: number, sid: string): Promise<{ revoked_sid: string; current: boolean }>;
   /** Ends all, those of older auth versions too, which no list shows. */
   revokeAll(principal: PanelPrincipal, userId: number): Promise<{ revoked_count: number }>;

@@ -1,6 +1,6 @@
 /**
- * The browser and the system that a user agent names, both from closed sets: the text is the client's own and stands in mails. Empty
- * for what is no browser that we know.
+ * The browser and the system that a user agent names, both from closed sets: the text is the
+ * client's own and stands in mails. Empty for what is no browser that we know.
  */
 export function nameDevice(userAgent: string): string {
   const browser = BROWSERS.find(([mark]) => userAgent.includes(mark))?.[1];
@@ -8,7 +8,10 @@ export function nameDevice(userAgent: string): string {
   return browser && system ? `${browser} (${system})` : '';
 }
 
-/** Whether two user agents are of one family: browser and system, or for other programs the name before the version. */
+/**
+ * Whether two user agents are of one family: browser and system, or for other programs the name
+ * before the version.
+ */
 export const isSameFamily = (one: string, other: string): boolean => familyOf(one) === familyOf(other);
 
 const familyOf = (userAgent: string): string => nameDevice(userAgent) || (userAgent.split('/')[0] ?? '');

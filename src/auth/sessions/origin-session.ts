@@ -11,8 +11,9 @@ export const rememberSession = ({ user, sessionVersion }: SessionPrincipal): Jso
 });
 
 /**
- * Looks again, when a flow ends, at the user and the session in which it began, and gives them. Rejects with `auth.user_not_found`,
- * `auth.user_disabled`, or `auth.session_revoked` when the session has ended or it or its user changed in what matters for security.
+ * Looks again, when a flow ends, at the user and the session in which it began, and gives them.
+ * Rejects with `auth.user_not_found`, `auth.user_disabled`, or `auth.session_revoked` when the
+ * session has ended or it or its user changed in what matters for security.
  */
 export async function recheckSession(
   tx: Repositories,

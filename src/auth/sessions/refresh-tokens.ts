@@ -10,11 +10,15 @@ export interface RefreshTokens {
   create(): RefreshToken & { hash: string };
   /** Which generation of the session `secret` is. */
   generation(session: SessionRecord, secret: string): 'current' | 'previous' | 'unknown';
-  /** The token that follows. The same input gives the same successor on every node, so that concurrent refreshes agree. */
+  /**
+   * The token that follows. The same input gives the same successor on every node, so that
+   * concurrent refreshes agree.
+   */
   successor(token: RefreshToken): RefreshToken & { hash: string };
   /**
-   * The successor that the session really took, for a token that was rotated before: under the current secret or, while
-   * `SESSION_SECRET` is being rotated, under an older one. `undefined` when none of them leads to the session's token.
+   * The successor that the session really took, for a token that was rotated before: under the
+   * current secret or, while `SESSION_SECRET` is being rotated, under an older one. `undefined`
+   * when none of them leads to the session's token.
    */
   takenSuccessor(session: SessionRecord, token: RefreshToken): RefreshToken | undefined;
 }

@@ -9,8 +9,9 @@ import type { SessionGate } from './session-gate.ts';
 type Deps = { store: Store; clock: Clock; sessions: SessionGate };
 
 /**
- * Ends one of the user's own sessions, the current one included. Rejects with `auth.session_id_required` for a blank id and
- * `auth.session_not_found` for one that is not his, has ended or never was: the three look alike.
+ * Ends one of the user's own sessions, the current one included. Rejects with
+ * `auth.session_id_required` for a blank id and `auth.session_not_found` for one that is not his,
+ * has ended or never was: the three look alike.
  */
 export function createRevokeSession({ store, clock, sessions }: Deps) {
   return async (principal: PanelPrincipal, sid: string): Promise<{ revoked_sid: string; current: boolean }> => {
@@ -23,7 +24,10 @@ export function createRevokeSession({ store, clock, sessions }: Deps) {
   };
 }
 
-/** Ends all of the user's sessions but the current one, those of older auth versions too, which no list shows. */
+/**
+ * Ends all of the user's sessions but the current one, those of older auth versions too, which no
+ * list shows.
+ */
 export function createRevokeOtherSessions({ store, sessions }: Pick<Deps, 'store' | 'sessions'>) {
   return async (principal: PanelPrincipal): Promise<{ revoked_count: number }> => {
     const { user, sid } = requireSession(principal);

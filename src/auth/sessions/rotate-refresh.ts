@@ -19,18 +19,25 @@ export type RefreshRequest = {
   origin: RequestOrigin;
 };
 
-/** Seconds in which a rotated token still gives its successor: a lost answer, a second tab (as in new-api). */
+/**
+ * Seconds in which a rotated token still gives its successor: a lost answer, a second tab (as in
+ * new-api).
+ */
 const REPLAY_WINDOW_SECONDS = 30;
-/** A lost race is decided by the second reading; the third is for a token that was rotated twice meanwhile. */
+/**
+ * A lost race is decided by the second reading; the third is for a token that was rotated twice
+ * meanwhile.
+ */
 const ATTEMPTS = 3;
 
 /**
- * Swaps the refresh token for its successor and gives a new access token. Concurrent uses of one token make one rotation and
- * all get the same successor.
+ * Swaps the refresh token for its successor and gives a new access token. Concurrent uses of one
+ * token make one rotation and all get the same successor.
  *
- * Rejects with `auth.unauthorized` (missing, malformed, unknown or older token; the session is untouched),
- * `auth.session_mismatch` (nothing was looked at or changed), `auth.session_revoked` (the session has ended, or ends now because
- * its user changed, it was idle for too long or a used token came back after the window), `auth.refresh_race` (nothing changed, try again). After the
+ * Rejects with `auth.unauthorized` (missing, malformed, unknown or older token; the session is
+ * untouched), `auth.session_mismatch` (nothing was looked at or changed), `auth.session_revoked`
+ * (the session has ended, or ends now because its user changed, it was idle for too long or a used
+ * token came back after the window), `auth.refresh_race` (nothing changed, try again). After the
  * first and the third the cookies are to be cleared.
  */
 export function createRotateRefresh(deps: {
@@ -57,7 +64,10 @@ export function createRotateRefresh(deps: {
     throw authErrors.session_revoked();
   }
 
-  /** The token to hand out and the session as stored with it; `undefined` when another rotation came in between. */
+  /**
+   * The token to hand out and the session as stored with it; `undefined` when another rotation came
+   * in between.
+   */
   async function rotate(
     session: SessionRecord,
     token: RefreshToken,
@@ -86,7 +96,8 @@ export function createRotateRefresh(deps: {
     if (isIdle(session, config.sessionIdleSeconds, clock.unix())) return revoke(session, 'idle');
     const user = await store.users.byId(session.userId);
     if (!isStillTrusted(user, session)) {
-      // The user's own change may have been committed between the two readings, and this session may be the one that goes on.
+      // The user's own change may have been committed between the two readings, and this session
+      // may be the one that goes on.
       const again = await store.sessions.bySid(session.sid);
       if (again?.version !== session.version) return undefined;
       return revoke(session, 'user_security_changed');

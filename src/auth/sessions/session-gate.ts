@@ -16,17 +16,21 @@ import { isLive, isStillTrusted } from './check-session.ts';
 export type SessionsEnding = { userId: number; exceptSid: string | null; reason: string };
 
 /**
- * The one place that lets sessions in and ends them, with the database and the cache in agreement. A session is never ended past
- * it: nodes that share a cache would go on believing in it for up to SYNC_FREQUENCY.
+ * The one place that lets sessions in and ends them, with the database and the cache in agreement.
+ * A session is never ended past it: nodes that share a cache would go on believing in it for up to
+ * SYNC_FREQUENCY.
  */
 export interface SessionGate {
-  /** The user as he is now, if he and the session still are what the token says; else `undefined`. */
+  /**
+   * The user as he is now, if he and the session still are what the token says; else `undefined`.
+   */
   check(claims: TokenSubject): Promise<UserRecord | undefined>;
   /** Ends one session. False when it was not active. */
   end(session: EndingSession, reason: string): Promise<boolean>;
   /**
-   * Ends all of a user's sessions but one, as a part of `change`: that calls `end` once inside its transaction (or with the store
-   * itself) and gets the number of sessions ended. Gives what `change` gives and rejects as it does; then nothing has ended.
+   * Ends all of a user's sessions but one, as a part of `change`: that calls `end` once inside its
+   * transaction (or with the store itself) and gets the number of sessions ended. Gives what
+   * `change` gives and rejects as it does; then nothing has ended.
    */
   endAll<T>(ending: SessionsEnding, change: (end: (tx: Repositories) => Promise<number>) => Promise<T>): Promise<T>;
 }
@@ -45,8 +49,8 @@ export function createSessionGate(deps: {
   const { store, sessionCache: cache, clock, logger, config } = deps;
 
   /**
-   * The session behind a token, from the cache if what it holds fits the token in full. Whatever else it holds is no verdict: the
-   * token may be newer than the entry.
+   * The session behind a token, from the cache if what it holds fits the token in full. Whatever
+   * else it holds is no verdict: the token may be newer than the entry.
    */
   async function find(claims: TokenSubject): Promise<CachedSession | undefined> {
     const reading = await cache.get(claims.sid);
@@ -69,9 +73,10 @@ export function createSessionGate(deps: {
 
   return {
     async check(claims) {
-      // The user is read from the database whatever the cache says, so that a disabled user, a moved auth version and a changed role
-      // are seen at once on every node. A session that went on with new versions needs no publication for the same reason: its old
-      // token fails here, its new one does not fit the old entry.
+      // The user is read from the database whatever the cache says, so that a disabled user, a
+      // moved auth version and a changed role are seen at once on every node. A session that went
+      // on with new versions needs no publication for the same reason: its old token fails here,
+      // its new one does not fit the old entry.
       const [session, user] = await Promise.all([find(claims), store.users.byId(claims.userId)]);
       const holds =
         session !== undefined &&

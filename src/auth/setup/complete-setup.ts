@@ -7,11 +7,15 @@ export interface Setup {
   /** Whether a root account is still to be made. */
   needed(): Promise<boolean>;
   /**
-   * Makes the one-time token of this start and forgets an earlier one; the caller prints `/setup#token=…`. `undefined` when a
-   * root account exists. Only the token's digest stays, in memory.
+   * Makes the one-time token of this start and forgets an earlier one; the caller prints
+   * `/setup#token=…`. `undefined` when a root account exists. Only the token's digest stays, in
+   * memory.
    */
   openLink(): Promise<string | undefined>;
-  /** Makes the root account; no session. Rejects with `auth.setup_token_invalid`, or as creating a root does. */
+  /**
+   * Makes the root account; no session. Rejects with `auth.setup_token_invalid`, or as creating a
+   * root does.
+   */
   complete(request: { token: string } & NewRoot): Promise<CreatedRoot>;
 }
 
@@ -28,7 +32,8 @@ export function createSetup(deps: { store: Store; createRoot: (root: NewRoot) =>
       return token;
     },
     async complete({ token, ...root }) {
-      // Without a link there is either a root account already or nobody whom the terminal told the token.
+      // Without a link there is either a root account already or nobody whom the terminal told the
+      // token.
       if (tokenDigest === undefined || !constantTimeEqual(sha256Hex(token), tokenDigest)) {
         if (await hasRoot(store)) throw authErrors.setup_done();
         throw authErrors.setup_token_invalid();

@@ -8,7 +8,10 @@ import { validateNewPassword, validateUsername } from '../users/validate-account
 export type NewRoot = { username: string; password: string };
 export type CreatedRoot = { userId: number; username: string };
 
-/** Written once, by whoever makes the first root: the row that concurrent set-ups on any node race for. */
+/**
+ * Written once, by whoever makes the first root: the row that concurrent set-ups on any node race
+ * for.
+ */
 const SETUP_OPTION = 'setup.completed_at';
 /** As in new-api; 500,000 = 1 USD. */
 const ROOT_QUOTA = 100_000_000;
@@ -17,8 +20,9 @@ const ROOT_QUOTA = 100_000_000;
 export const hasRoot = async (store: Store): Promise<boolean> => (await store.users.countByRole(ROLE.root)) > 0;
 
 /**
- * Makes the first root account with its quota as a ledger grant. Exactly one of any number of concurrent calls, on any node,
- * succeeds. Rejects with `auth.setup_done`, `auth.name_taken` or `auth.validation_failed`.
+ * Makes the first root account with its quota as a ledger grant. Exactly one of any number of
+ * concurrent calls, on any node, succeeds. Rejects with `auth.setup_done`, `auth.name_taken` or
+ * `auth.validation_failed`.
  */
 export function createCreateRoot(deps: {
   store: Store;
@@ -35,7 +39,8 @@ export function createCreateRoot(deps: {
 
     const now = clock.unix();
     const user = await store.transaction(async (tx) => {
-      // The losers wait for the winner's row here; then it is there, or the winner failed and the next one takes its place.
+      // The losers wait for the winner's row here; then it is there, or the winner failed and the
+      // next one takes its place.
       if (!(await tx.options.putIfAbsent(SETUP_OPTION, String(now)))) throw authErrors.setup_done();
       if ((await tx.users.countByRole(ROLE.root)) > 0) throw authErrors.setup_done();
       const created = await tx.users.insert({

@@ -12,7 +12,10 @@ type Action =
   | 'auth.refresh_reuse'
   | 'auth.logout';
 
-/** A try to sign in, or to confirm something inside a session. What is learned about it while it runs is put into it. */
+/**
+ * A try to sign in, or to confirm something inside a session. What is learned about it while it
+ * runs is put into it.
+ */
 export type SignInAttempt = {
   /** `password`, `2fa`, `passkey`, `oauth:<provider>`, `telegram`, `wechat`. */
   method: string;
@@ -27,10 +30,16 @@ export type SignInAttempt = {
   confirms?: true;
 };
 
-/** For the metrics: both come from closed sets, but for the slugs of providers, which stand as `oauth`. */
+/**
+ * For the metrics: both come from closed sets, but for the slugs of providers, which stand as
+ * `oauth`.
+ */
 export type SignInSample = { method: string; outcome: string };
 
-/** Enters sign-ins into the audit log and counts them. Trouble with the log is logged and changes no answer. */
+/**
+ * Enters sign-ins into the audit log and counts them. Trouble with the log is logged and changes no
+ * answer.
+ */
 export interface SignIns {
   /** Runs an attempt and records how it failed; gives and rejects what it does. */
   watch<T>(attempt: SignInAttempt, work: (attempt: SignInAttempt) => Promise<T>): Promise<T>;
@@ -53,12 +62,18 @@ const WINDOW_SECONDS = 60 * 60;
  */
 const EACH_OF_ACCOUNT = 20;
 const EACH_OF_ALL = 500;
-/** Seconds in which a lock has one row for an account and address; without an account, for the address. */
+/**
+ * Seconds in which a lock has one row for an account and address; without an account, for the
+ * address.
+ */
 const LOCK_SECONDS = 15 * 60;
 
 const LOCKS = ['auth.too_many_attempts', 'auth.code_locked'];
 const WRONG_CONFIRMATIONS = ['auth.code_invalid', 'auth.password_invalid', 'auth.passkey_invalid'];
-/** What says nothing about whoever tries: a form that is wrong or old, a method that is off, trouble of ours or of a provider. */
+/**
+ * What says nothing about whoever tries: a form that is wrong or old, a method that is off, trouble
+ * of ours or of a provider.
+ */
 const NO_FAILURES = [
   ...['auth.validation_failed', 'auth.method_disabled', 'auth.flow_invalid', 'auth.unavailable', 'auth.rate_limited'],
   ...['auth.provider_failed', 'auth.changed_meanwhile', 'auth.provider_not_found'],
@@ -73,7 +88,8 @@ export function createSignIns(deps: {
   onSignIn?: (sample: SignInSample) => void;
 }): SignIns {
   const { store, counters, clock, logger, config } = deps;
-  // Of the lasting secret: a name has one digest, however often sessions are ended by a new SESSION_SECRET.
+  // Of the lasting secret: a name has one digest, however often sessions are ended by a new
+  // SESSION_SECRET.
   const nameKey = deriveKey(config.cryptoSecrets[0], 'sign-in-name.v1');
   /** One failure passes several watches, from the code's check to the sign-in's end. */
   const recorded = new WeakSet<object>();

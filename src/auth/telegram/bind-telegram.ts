@@ -10,14 +10,22 @@ import { type BindIdentity, requireUnbound } from '../users/bind-identity.ts';
 import { readAssertion } from './read-assertion.ts';
 import { requireTelegram, TELEGRAM } from './telegram.ts';
 
-/** Binding a Telegram account. Both steps reject with `auth.method_disabled`, and with `auth.identity_taken` for who has one already. */
+/**
+ * Binding a Telegram account. Both steps reject with `auth.method_disabled`, and with
+ * `auth.identity_taken` for who has one already.
+ */
 export interface BindTelegram {
-  /** Rejects with `auth.session_required` as well. The widget comes back with the token in five minutes. */
+  /**
+   * Rejects with `auth.session_required` as well. The widget comes back with the token in five
+   * minutes.
+   */
   begin(principal: PanelPrincipal): Promise<FlowTicket>;
   /**
-   * The widget's return, in which nobody is signed in: user and session are those of the flow, and are looked at again. Gives them,
-   * with the identity. Rejects with `auth.invalid_credentials` for what is no fresh assertion of our bot, before anything is looked
-   * up; with `auth.flow_invalid` and `auth.assertion_replayed`; as `BindIdentity` does. A refusal leaves flow and assertion unused.
+   * The widget's return, in which nobody is signed in: user and session are those of the flow, and
+   * are looked at again. Gives them, with the identity. Rejects with `auth.invalid_credentials` for
+   * what is no fresh assertion of our bot, before anything is looked up; with `auth.flow_invalid`
+   * and `auth.assertion_replayed`; as `BindIdentity` does. A refusal leaves flow and assertion
+   * unused.
    */
   finish(
     flowToken: string,

@@ -17,8 +17,9 @@ export type TelegramLogin = {
 };
 
 /**
- * Login with what Telegram's widget signed. It makes no account. Rejects with `auth.method_disabled`; with `auth.invalid_credentials`
- * alike for everything that is no fresh assertion of our bot; with `auth.identity_unbound`, `auth.user_disabled`,
+ * Login with what Telegram's widget signed. It makes no account. Rejects with
+ * `auth.method_disabled`; with `auth.invalid_credentials` alike for everything that is no fresh
+ * assertion of our bot; with `auth.identity_unbound`, `auth.user_disabled`,
  * `auth.assertion_replayed`; with a limit of session issuance, which leaves the assertion unused.
  */
 export function createLogInWithTelegram(deps: {

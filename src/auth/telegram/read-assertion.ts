@@ -1,6 +1,9 @@
 import { constantTimeEqual, err, hmacSha256Hex, ok, type Result, sha256Hex } from '../../kernel/index.ts';
 
-/** What Telegram's login widget says about a person, with a signature that only Telegram and the bot's owner can make. */
+/**
+ * What Telegram's login widget says about a person, with a signature that only Telegram and the
+ * bot's owner can make.
+ */
 export type TelegramAssertion = {
   /** Telegram's id of the person, in decimal digits. */
   subject: string;
@@ -10,7 +13,10 @@ export type TelegramAssertion = {
   expiresAt: number;
 };
 
-/** As in new-api: an assertion is taken for five minutes, and from a clock that is at most two ahead of this one. */
+/**
+ * As in new-api: an assertion is taken for five minutes, and from a clock that is at most two ahead
+ * of this one.
+ */
 const MAX_AGE_SECONDS = 300;
 const MAX_AHEAD_SECONDS = 120;
 
@@ -23,8 +29,9 @@ const AUTH_DATE = /^\d{1,12}$/;
 const HASH = /^[0-9a-f]{64}$/;
 
 /**
- * Reads the parameters that the widget hands over and checks signature and age (https://core.telegram.org/widgets/login). `now` in
- * Unix seconds. An error says for the log why it is none.
+ * Reads the parameters that the widget hands over and checks signature and age
+ * (https://core.telegram.org/widgets/login). `now` in Unix seconds. An error says for the log why
+ * it is none.
  */
 export function readAssertion(
   query: URLSearchParams,
@@ -51,7 +58,10 @@ export function readAssertion(
   return ok({ subject: id, text, expiresAt: authDate + MAX_AGE_SECONDS });
 }
 
-/** The parameters by name; `undefined` when one is repeated or could make two sets of parameters have one signed text. */
+/**
+ * The parameters by name; `undefined` when one is repeated or could make two sets of parameters
+ * have one signed text.
+ */
 function readFields(query: URLSearchParams): Map<string, string> | undefined {
   const fields = new Map<string, string>();
   let characters = 0;

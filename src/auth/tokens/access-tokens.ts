@@ -4,15 +4,21 @@ import { authErrors } from '../errors.ts';
 import { createPanelJwt, LEEWAY_SECONDS, type TokenClaims, type TokenSubject } from './panel-jwt.ts';
 import { createVerifiedTokenCache } from './verified-token-cache.ts';
 
-/** What an access token says. It names versions only: role, status and group are read from the store at every request. */
+/**
+ * What an access token says. It names versions only: role, status and group are read from the store
+ * at every request.
+ */
 export type AccessClaims = Omit<TokenClaims, 'extra'>;
 
 export interface AccessTokens {
-  /** A new token and the Unix second at which it ends: 15 minutes from now, never later than `notAfter`. */
+  /**
+   * A new token and the Unix second at which it ends: 15 minutes from now, never later than
+   * `notAfter`.
+   */
   sign(subject: TokenSubject, notAfter: number): Promise<{ token: string; expiresAt: number }>;
   /**
-   * The claims of a valid token. Rejects with `auth.token_expired` for one that was valid once, `auth.unauthorized` for
-   * everything else. Says nothing about the session behind it.
+   * The claims of a valid token. Rejects with `auth.token_expired` for one that was valid once,
+   * `auth.unauthorized` for everything else. Says nothing about the session behind it.
    */
   verify(token: string): Promise<AccessClaims>;
 }

@@ -30,8 +30,8 @@ export interface PanelJwt {
 }
 
 /**
- * True for a JWT that claims to be one of ours, valid or not. Such a string is judged as a JWT alone and never looked up as a
- * personal access token or an API key.
+ * True for a JWT that claims to be one of ours, valid or not. Such a string is judged as a JWT
+ * alone and never looked up as a personal access token or an API key.
  */
 export function claimsToBeOurs(credential: string): boolean {
   try {
@@ -43,7 +43,9 @@ export function claimsToBeOurs(credential: string): boolean {
   }
 }
 
-/** Signs and verifies one kind of token: HS256 and nothing else, whatever the token's header says. */
+/**
+ * Signs and verifies one kind of token: HS256 and nothing else, whatever the token's header says.
+ */
 export function createPanelJwt(use: TokenUse, keys: PurposeKeys, clock: Clock): PanelJwt {
   async function verifyWith(key: Uint8Array, token: string): Promise<TokenVerdict | undefined> {
     try {

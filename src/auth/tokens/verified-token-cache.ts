@@ -2,8 +2,9 @@ import { sha256Hex } from '../../kernel/index.ts';
 import type { AccessClaims } from './access-tokens.ts';
 
 /**
- * Remembers tokens whose signature was verified, by digest, so that the signature is checked once a token and not once a
- * request (about 0.13 ms). At most `capacity` of them: the least recently used goes first. Expiry stays the caller's check.
+ * Remembers tokens whose signature was verified, by digest, so that the signature is checked once a
+ * token and not once a request (about 0.13 ms). At most `capacity` of them: the least recently used
+ * goes first. Expiry stays the caller's check.
  */
 export function createVerifiedTokenCache(capacity: number): {
   get(token: string): AccessClaims | undefined;
@@ -16,7 +17,8 @@ export function createVerifiedTokenCache(capacity: number): {
       const digest = sha256Hex(token);
       const claims = byDigest.get(digest);
       if (claims) {
-        // A Map keeps the order of insertion: to the end with it, so that the first is always the least recently used.
+        // A Map keeps the order of insertion: to the end with it, so that the first is always the
+        // least recently used.
         byDigest.delete(digest);
         byDigest.set(digest, claims);
       }

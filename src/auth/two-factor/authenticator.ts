@@ -10,9 +10,15 @@ export interface Authenticator {
   create(): { secret: string; secretSealed: string };
   /** The `otpauth:` address by which an app takes the secret over, usually from a QR code. */
   address(secret: string, username: string): string;
-  /** The secret of a set-up. Rejects with `auth.two_factor_unreadable` when no current or previous CRYPTO_SECRET opens it. */
+  /**
+   * The secret of a set-up. Rejects with `auth.two_factor_unreadable` when no current or previous
+   * CRYPTO_SECRET opens it.
+   */
   open(factor: TwoFactorRecord): string;
-  /** The time step whose code `digits` are, at most one step from now; `undefined` when they are wrong. */
+  /**
+   * The time step whose code `digits` are, at most one step from now; `undefined` when they are
+   * wrong.
+   */
   stepOf(secret: string, digits: string): number | undefined;
 }
 

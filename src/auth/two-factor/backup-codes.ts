@@ -7,7 +7,10 @@ export interface BackupCodes {
   create(): string[];
   /** What is stored of new codes. */
   digests(userId: number, codes: readonly string[]): string[];
-  /** What could be stored of `code` (as `readCode` gives it): one digest a secret, the current one first. */
+  /**
+   * What could be stored of `code` (as `readCode` gives it): one digest a secret, the current one
+   * first.
+   */
   candidates(userId: number, code: string): string[];
 }
 
@@ -18,7 +21,8 @@ const ALPHABET = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
 
 export function createBackupCodes({ cryptoSecrets }: Pick<AuthConfig, 'cryptoSecrets'>): BackupCodes {
   const keys = cryptoSecrets.map((secret) => deriveKey(secret, 'backup-code.v1'));
-  // The user belongs to the digest, so that a row that was copied to another account opens nothing there.
+  // The user belongs to the digest, so that a row that was copied to another account opens nothing
+  // there.
   const candidates = (userId: number, code: string) => keys.map((key) => hmacSha256Hex(key, `${userId}:${code}`));
 
   return {

@@ -20,11 +20,13 @@ export type CodeAttempt = {
 export type UseCode = (tx: Repositories) => Promise<void>;
 
 /**
- * The one check of second-factor codes. `work` runs its transaction and calls `use` in it: the code is used up with what it was for
- * or not at all, and works once however many try it at the same time.
+ * The one check of second-factor codes. `work` runs its transaction and calls `use` in it: the code
+ * is used up with what it was for or not at all, and works once however many try it at the same
+ * time.
  *
- * Rejects with `auth.code_invalid` (wrong, used, of a kind or form that is not taken), `auth.code_locked` after too many wrong
- * ones, `auth.too_many_attempts`, `auth.two_factor_off`, `auth.two_factor_unreadable`, and as `work` does.
+ * Rejects with `auth.code_invalid` (wrong, used, of a kind or form that is not taken),
+ * `auth.code_locked` after too many wrong ones, `auth.too_many_attempts`, `auth.two_factor_off`,
+ * `auth.two_factor_unreadable`, and as `work` does.
  */
 export type ConsumeCode = <T>(attempt: CodeAttempt, work: (use: UseCode) => Promise<T>) => Promise<T>;
 
@@ -56,7 +58,10 @@ export function createConsumeCode(deps: {
     throw authErrors.code_locked({ retryAfterSeconds: 1 });
   }
 
-  /** What uses the code up, telling whether it was there to be used; `undefined` for a wrong code of an app. */
+  /**
+   * What uses the code up, telling whether it was there to be used; `undefined` for a wrong code of
+   * an app.
+   */
   function findUse({ kind, text }: TypedCode, userId: number, secret: string) {
     if (kind === 'backup') {
       return async (tx: Repositories) => {

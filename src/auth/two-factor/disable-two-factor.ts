@@ -7,8 +7,9 @@ import type { ConsumeCode } from './consume-code.ts';
 export type ConfirmedByCode = { code: string; origin: RequestOrigin };
 
 /**
- * Takes the second factor and its backup codes away, as a change of security; any code of either kind confirms it. Rejects with
- * `auth.session_required` before the code is looked at, then as `ConsumeCode` and `ChangeSecurity` do.
+ * Takes the second factor and its backup codes away, as a change of security; any code of either
+ * kind confirms it. Rejects with `auth.session_required` before the code is looked at, then as
+ * `ConsumeCode` and `ChangeSecurity` do.
  */
 export function createDisableTwoFactor(deps: {
   consumeCode: ConsumeCode;

@@ -9,8 +9,9 @@ import type { Authenticator } from './authenticator.ts';
 import { readCode } from './read-code.ts';
 
 /**
- * Confirms a set-up with a code of the app, as a change of security. No failure is counted: whoever sees the set-up has its secret.
- * Rejects with `auth.session_required`, `auth.two_factor_not_begun`, `auth.two_factor_enabled`, `auth.code_invalid`,
+ * Confirms a set-up with a code of the app, as a change of security. No failure is counted: whoever
+ * sees the set-up has its secret. Rejects with `auth.session_required`,
+ * `auth.two_factor_not_begun`, `auth.two_factor_enabled`, `auth.code_invalid`,
  * `auth.two_factor_unreadable`, or `auth.changed_meanwhile`.
  */
 export function createEnableTwoFactor(deps: {

@@ -1,7 +1,10 @@
 /** What a person typed, as it is compared: without spaces and hyphens, in capitals. */
 export type TypedCode = { kind: 'app' | 'backup'; text: string };
 
-/** Six digits are a code of an authenticator app, eight letters or digits a backup code; everything else is neither. */
+/**
+ * Six digits are a code of an authenticator app, eight letters or digits a backup code; everything
+ * else is neither.
+ */
 export function readCode(typed: string): TypedCode | undefined {
   const text = typed.replace(/[\s-]/g, '').toUpperCase();
   if (/^\d{6}$/.test(text)) return { kind: 'app', text };

@@ -10,9 +10,10 @@ import type { ConfirmedByCode } from './disable-two-factor.ts';
 export type NewBackupCodes = RotationBundle & { backup_codes: string[] };
 
 /**
- * Puts new backup codes in place of all old ones, as a change of security; a code of the app confirms it, since a found sheet of backup
- * codes must not make another. Rejects with `auth.session_required` before the code is looked at, then as `ConsumeCode` and
- * `ChangeSecurity` do.
+ * Puts new backup codes in place of all old ones, as a change of security; a code of the app
+ * confirms it, since a found sheet of backup codes must not make another. Rejects with
+ * `auth.session_required` before the code is looked at, then as `ConsumeCode` and `ChangeSecurity`
+ * do.
  */
 export function createReplaceBackupCodes(deps: {
   clock: Clock;

@@ -16,8 +16,9 @@ export type TwoFactorSetup = {
 };
 
 /**
- * Begins a set-up, in place of one that was not confirmed; nothing is asked for until it is enabled, and the backup codes are worth
- * nothing before. Rejects with `auth.session_required` or `auth.two_factor_enabled`.
+ * Begins a set-up, in place of one that was not confirmed; nothing is asked for until it is
+ * enabled, and the backup codes are worth nothing before. Rejects with `auth.session_required` or
+ * `auth.two_factor_enabled`.
  */
 export function createSetUpTwoFactor(deps: {
   store: Store;

@@ -19,9 +19,9 @@ export type IdentityBinding = {
 };
 
 /**
- * Gives an identity to the user in whose session a flow began, in one transaction with the flow: a refusal leaves it unused. Gives the
- * session. Rejects with `auth.identity_taken` when it is another's or the user has one of this provider; as `recheckSession`, `consume`
- * and `within` do.
+ * Gives an identity to the user in whose session a flow began, in one transaction with the flow: a
+ * refusal leaves it unused. Gives the session. Rejects with `auth.identity_taken` when it is
+ * another's or the user has one of this provider; as `recheckSession`, `consume` and `within` do.
  */
 export type BindIdentity = (binding: IdentityBinding) => Promise<SessionPrincipal>;
 
@@ -39,7 +39,8 @@ export function createBindIdentity(deps: {
     const principal = await store.transaction(async (tx) => {
       const flow = await consume(tx);
       const had = await hasIdentity(tx, flow.userId, provider);
-      // The claim holds the user's row, so that what is read of him afterwards stays true until it is committed.
+      // The claim holds the user's row, so that what is read of him afterwards stays true until it
+      // is committed.
       const verdict = await tx.identities.claim({ provider, subject, userId: flow.userId, createdAt: now });
       const session = await recheckSession(tx, flow, { now, idleSeconds: config.sessionIdleSeconds });
       if (had || verdict === 'user_has_one') throw boundAlready();
@@ -53,7 +54,10 @@ export function createBindIdentity(deps: {
   };
 }
 
-/** Before a binding begins, so that nobody goes to a provider in vain. Rejects with `auth.identity_taken`. */
+/**
+ * Before a binding begins, so that nobody goes to a provider in vain. Rejects with
+ * `auth.identity_taken`.
+ */
 export async function requireUnbound(store: Store, userId: number, provider: string): Promise<void> {
   if (await hasIdentity(store, userId, provider)) throw boundAlready();
 }

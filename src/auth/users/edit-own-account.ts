@@ -23,14 +23,21 @@ export type ProfileEdited = { user: PanelUser; before: JsonObject; after: JsonOb
 
 /** What people do with their own account besides their password and factors. */
 export interface OwnAccount {
-  /** Rejects with `auth.validation_failed`, `auth.name_taken`, or `auth.session_required` for a new user name. */
+  /**
+   * Rejects with `auth.validation_failed`, `auth.name_taken`, or `auth.session_required` for a new
+   * user name.
+   */
   edit(principal: PanelPrincipal, edit: ProfileEdit): Promise<ProfileEdited>;
   /**
-   * Deletes the account as `eraseAccount` says and ends its sessions. Rejects with `auth.session_required`, `auth.root_protected`, what
-   * is wrong with the proof of the scope `account.delete`, or `auth.changed_meanwhile`.
+   * Deletes the account as `eraseAccount` says and ends its sessions. Rejects with
+   * `auth.session_required`, `auth.root_protected`, what is wrong with the proof of the scope
+   * `account.delete`, or `auth.changed_meanwhile`.
    */
   delete(principal: PanelPrincipal, proof: string | undefined): Promise<void>;
-  /** Ends every artifact link of one's own that was given out until now. Rejects with `auth.session_required`. */
+  /**
+   * Ends every artifact link of one's own that was given out until now. Rejects with
+   * `auth.session_required`.
+   */
   revokeLinks(principal: PanelPrincipal): Promise<void>;
 }
 

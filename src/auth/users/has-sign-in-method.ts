@@ -19,8 +19,9 @@ export async function canRootSignIn(tx: Repositories, settingsIn: SettingsIn): P
 }
 
 /**
- * The enabled root accounts, held before anything else is looked at: of two changes that together would shut root out, an option here and
- * a provider or a passkey there, the second sees what the first has left.
+ * The enabled root accounts, held before anything else is looked at: of two changes that together
+ * would shut root out, an option here and a provider or a passkey there, the second sees what the
+ * first has left.
  */
 async function holdRoots(tx: Repositories): Promise<UserRecord[]> {
   const { items } = await tx.users.search({ role: ROLE.root, status: ENABLED }, ROOTS);
@@ -39,8 +40,8 @@ async function someHasOtherWayIn(
 }
 
 /**
- * Whether a user, whom the caller holds, can sign in with what the account has besides a mail address: a password, a passkey, an
- * identity of a provider.
+ * Whether a user, whom the caller holds, can sign in with what the account has besides a mail
+ * address: a password, a passkey, an identity of a provider.
  */
 export const hasSignInMethod = async (
   tx: Repositories,

@@ -2,7 +2,10 @@ import type { Repositories, UserRecord } from '../../store/ports/index.ts';
 import { MAIL_PROVIDER } from '../mail/mail-address.ts';
 import { describeUser, type PanelUser, type UserFactors } from './describe-user.ts';
 
-/** What a user has besides a password. Only an enabled second factor counts, not one that is being set up. */
+/**
+ * What a user has besides a password. Only an enabled second factor counts, not one that is being
+ * set up.
+ */
 export async function loadFactors(store: Repositories, userId: number): Promise<UserFactors> {
   const [twoFactor, passkeys, identities] = await Promise.all([
     store.twoFactor.byUser(userId),

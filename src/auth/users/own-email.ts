@@ -3,8 +3,9 @@ import { authErrors } from '../errors.ts';
 import { MAIL_PROVIDER } from '../mail/mail-address.ts';
 
 /**
- * Gives an account this address (in lower case) in place of the one it has, or takes that away (`null`), in the caller's transaction:
- * whose it is and what is shown go together. Rejects with `auth.identity_taken` when the address is another's.
+ * Gives an account this address (in lower case) in place of the one it has, or takes that away
+ * (`null`), in the caller's transaction: whose it is and what is shown go together. Rejects with
+ * `auth.identity_taken` when the address is another's.
  */
 export async function setEmail(
   tx: Repositories,

@@ -4,7 +4,10 @@ import { authErrors } from '../errors.ts';
 import { requireSession } from '../require-session.ts';
 import type { PanelPrincipal } from '../types.ts';
 
-/** Ends every artifact link of one's own that was given out until now. Rejects with `auth.session_required`. */
+/**
+ * Ends every artifact link of one's own that was given out until now. Rejects with
+ * `auth.session_required`.
+ */
 export const createRevokeOwnLinks =
   ({ store }: { store: Store }) =>
   async (principal: PanelPrincipal): Promise<void> => {

@@ -18,8 +18,9 @@ export function validateUsername(value: string): string {
 }
 
 /**
- * Rejects a new password with `auth.validation_failed` unless it has 8 to 128 characters, any characters, spaces too, and is not
- * what an attacker tries first: the user name, one repeated character, one of the most used passwords (ASVS 6.2.4).
+ * Rejects a new password with `auth.validation_failed` unless it has 8 to 128 characters, any
+ * characters, spaces too, and is not what an attacker tries first: the user name, one repeated
+ * character, one of the most used passwords (ASVS 6.2.4).
  */
 export async function validateNewPassword(password: string, username: string): Promise<void> {
   // As it is hashed, so that a character counts as one however a keyboard composes it.

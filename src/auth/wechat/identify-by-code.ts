@@ -24,13 +24,17 @@ export type WeChatCode = {
   /** In which flow it is given, and from where. */
   flowToken: string;
   ip: DecidingIp;
-  /** Uses the flow up: too many wrong codes were given in it, from wherever. What it rejects with is the answer. */
+  /**
+   * Uses the flow up: too many wrong codes were given in it, from wherever. What it rejects with is
+   * the answer.
+   */
   endFlow: () => Promise<unknown>;
 };
 
 /**
- * Asks the WeChat server whose code it is; gives the person's id there. Rejects with `auth.code_invalid` for a code of nobody;
- * `auth.too_many_attempts`; `auth.provider_failed` when the server does not answer as it should within five seconds.
+ * Asks the WeChat server whose code it is; gives the person's id there. Rejects with
+ * `auth.code_invalid` for a code of nobody; `auth.too_many_attempts`; `auth.provider_failed` when
+ * the server does not answer as it should within five seconds.
  */
 export type IdentifyByCode = (server: WeChatServer, code: WeChatCode) => Promise<string>;
 
@@ -38,7 +42,10 @@ export type IdentifyByCode = (server: WeChatServer, code: WeChatCode) => Promise
 const PATIENCE_MS = 5000;
 /** Wrong codes of a flow, which lives for ten minutes. */
 const PER_FLOW = { limit: 5, windowSeconds: 600 };
-/** Wrong codes of everybody: many addresses together find one of the few codes that are alive no sooner than in a day or so. */
+/**
+ * Wrong codes of everybody: many addresses together find one of the few codes that are alive no
+ * sooner than in a day or so.
+ */
 const OF_ALL = { key: 'wechat-codes', limit: 60, windowSeconds: 60 };
 /** Codes are a few digits; what is of another kind is not sent on. */
 const CODE = /^[A-Za-z0-9_-]{1,64}$/;

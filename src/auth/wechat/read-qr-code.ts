@@ -6,9 +6,10 @@ import { authErrors } from '../errors.ts';
 export type Picture = { bytes: Uint8Array; mimeType: string };
 
 /**
- * The QR code of the official account, fetched from where an administrator said it is: the panel's pages ask no other site. Everybody may ask,
- * so it is fetched at most once in ten minutes, once in thirty seconds after trouble. Rejects with `auth.method_disabled` while WeChat is off
- * or has no picture; `auth.provider_failed` when no picture came.
+ * The QR code of the official account, fetched from where an administrator said it is: the panel's
+ * pages ask no other site. Everybody may ask, so it is fetched at most once in ten minutes, once in
+ * thirty seconds after trouble. Rejects with `auth.method_disabled` while WeChat is off or has no
+ * picture; `auth.provider_failed` when no picture came.
  */
 export type ReadQrCode = () => Promise<Picture>;
 
@@ -61,7 +62,10 @@ export function createReadQrCode(deps: { upstream: Upstream; settings: () => Aut
   };
 }
 
-/** By its first bytes, whatever it calls itself: what is shown on this origin is a picture and nothing else. */
+/**
+ * By its first bytes, whatever it calls itself: what is shown on this origin is a picture and
+ * nothing else.
+ */
 function checkPicture(bytes: Uint8Array): string | undefined {
   const head = Buffer.from(bytes.subarray(0, 12)).toString('latin1');
   if (head.startsWith('\x89PNG\r\n\x1a\n')) return 'image/png';

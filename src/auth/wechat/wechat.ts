@@ -13,9 +13,9 @@ import { type IdentifyByCode, requireWeChat, WECHAT } from './identify-by-code.t
 export type WeChatAnswer = { code: string; flowToken: string; origin: RequestOrigin };
 
 /**
- * Sign-in and binding by a code of the WeChat official account. Both have a flow, so that a code serves only whoever began. Every step
- * rejects with `auth.method_disabled`, and the second ones with `auth.flow_invalid` and as `IdentifyByCode`; they leave the flow unused
- * unless they succeed.
+ * Sign-in and binding by a code of the WeChat official account. Both have a flow, so that a code
+ * serves only whoever began. Every step rejects with `auth.method_disabled`, and the second ones
+ * with `auth.flow_invalid` and as `IdentifyByCode`; they leave the flow unused unless they succeed.
  */
 export interface WeChat {
   beginLogin(): Promise<FlowTicket>;

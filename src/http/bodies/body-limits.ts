@@ -5,8 +5,9 @@ const KIB = 1024;
 const MIB = 1024 * KIB;
 
 /**
- * Bounds of one kind of body. `maxBytes` counts what is left after files have been taken out. `maxWireBytes` is there where files may stand in
- * the JSON as Base64, and counts the JSON as it is sent.
+ * Bounds of one kind of body. `maxBytes` counts what is left after files have been taken out.
+ * `maxWireBytes` is there where files may stand in the JSON as Base64, and counts the JSON as it is
+ * sent.
  */
 export type BodyLimit = JsonBounds & { maxWireBytes?: number };
 
@@ -24,7 +25,10 @@ export const BODY_LIMITS = {
   arguments: json(MIB),
   /** A request for a plugin within a panel body. */
   request: withFiles(json(MIB)),
-  /** A module of 1 MiB, of which JSON may escape every second byte and more, and an icon of 512 KiB in Base64. */
+  /**
+   * A module of 1 MiB, of which JSON may escape every second byte and more, and an icon of 512 KiB
+   * in Base64.
+   */
   source: json(4 * MIB),
   /** A client's request to a plugin: JSON or a form. */
   submission: withFiles(json(MIB)),
@@ -47,7 +51,9 @@ const MULTIPART_OVERHEAD = MIB;
 
 export const multipartBytes = (maxFileBytes: number): number => MAX_FILES_TOTAL * maxFileBytes + MULTIPART_OVERHEAD;
 
-/** Refuses by `Content-Length`, before anything else is done for the request. @throws http.too_large */
+/**
+ * Refuses by `Content-Length`, before anything else is done for the request. @throws http.too_large
+ */
 export function assertDeclaredSize({ headers }: Request, name: BodyLimitName, maxFileBytes: number): void {
   const limit: BodyLimit = BODY_LIMITS[name];
   const takesForms = name === 'submission' || name === 'relay';

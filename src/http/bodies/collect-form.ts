@@ -117,7 +117,8 @@ function checkValueSize(name: string, bytes: number): void {
 /** The fields of an urlencoded body. @throws http.bad_body, http.too_large */
 export function readUrlencoded(bytes: Uint8Array): Record<string, string[]> {
   const text = decodeUtf8(bytes);
-  // Counted first: millions of empty fields fit into a body, and reading them would hold the gateway for seconds.
+  // Counted first: millions of empty fields fit into a body, and reading them would hold the
+  // gateway for seconds.
   let separators = 0;
   for (let at = text.indexOf('&'); at !== -1; at = text.indexOf('&', at + 1)) {
     separators += 1;
@@ -125,7 +126,8 @@ export function readUrlencoded(bytes: Uint8Array): Record<string, string[]> {
   }
   const fields = new Map<string, string[]>();
   let count = 0;
-  // The separator in front keeps a `?` that the body begins with, which would be taken for that of an address.
+  // The separator in front keeps a `?` that the body begins with, which would be taken for that of
+  // an address.
   for (const [name, value] of new URLSearchParams(`&${text}`)) {
     count += 1;
     if (count > MAX_FIELDS) throw tooMany(MAX_FIELDS, 'fields');

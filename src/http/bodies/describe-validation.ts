@@ -21,11 +21,17 @@ type Schema = {
 
 type Fault = { field: string; rule: 'unknown_field' | 'required' | 'wrong_value'; message: string };
 
-/** Faults reported at once; a body of nothing but wrong fields must not make an answer of its own size. */
+/**
+ * Faults reported at once; a body of nothing but wrong fields must not make an answer of its own
+ * size.
+ */
 const MAX_FAULTS = 20;
 const MAX_NAME = 100;
 
-/** The framework's verdict as `http.validation_failed`: each fault names the field, the rule and what to do. */
+/**
+ * The framework's verdict as `http.validation_failed`: each fault names the field, the rule and
+ * what to do.
+ */
 export function describeValidation(error: ValidationError): AppError {
   const faults = new Map<string, Fault>();
   for (const entry of error.all) {

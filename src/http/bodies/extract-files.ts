@@ -19,7 +19,10 @@ KINDS[BACKSLASH] = ESCAPE;
 const LINE_ENDS = new Set([...'nr'].map((char) => char.charCodeAt(0)));
 
 export type FileExtractor = {
-  /** The next bytes of the JSON text. @throws http.too_large, http.upload_storage, http.uploads_limited */
+  /**
+   * The next bytes of the JSON text. @throws http.too_large, http.upload_storage,
+   * http.uploads_limited
+   */
   take(bytes: Uint8Array): Promise<void>;
   /** What is left of the text, with a token in the place of each file. Throws like `take`. */
   end(): Promise<{ rest: Uint8Array; files: ExtractedFiles }>;
@@ -31,8 +34,9 @@ type Limits = { uploads: Uploads; maxFileBytes: number; limit: BodyLimit };
 type Run = { start: number; lineEnds: number };
 
 /**
- * Takes long Base64 out of JSON text while it arrives, with or without the beginning of a data URL before it, which stays. The bytes go where the
- * files of forms go, all of them into one; a token of the Base64 alphabet that nobody can guess stands for each. What is stored is the text as it
+ * Takes long Base64 out of JSON text while it arrives, with or without the beginning of a data URL
+ * before it, which stays. The bytes go where the files of forms go, all of them into one; a token
+ * of the Base64 alphabet that nobody can guess stands for each. What is stored is the text as it
  * stands between the quotes of JSON, so that it can be put back as it is.
  */
 export function createFileExtractor({ uploads, maxFileBytes, limit }: Limits): FileExtractor {

@@ -15,8 +15,8 @@ const SUFFIX = '.part';
 export type Upload = {
   size: number;
   /**
-   * Its bytes, or those of a part of it, as often as they are asked for; throws when the disk cannot give them. A chunk is good until the next is
-   * asked for.
+   * Its bytes, or those of a part of it, as often as they are asked for; throws when the disk
+   * cannot give them. A chunk is good until the next is asked for.
    */
   stream(part?: { start: number; end: number }): AsyncIterable<Uint8Array>;
 };
@@ -42,9 +42,10 @@ export type UploadFolder = {
 type Settings = { folder: string; room: UploadBudget; logger: Logger };
 
 /**
- * Where clients' files wait for the vendor: `folder`, made here if it is absent and emptied of what an earlier process left. On a system that lets
- * open files lose their names they have none, so that nobody can find them and the system itself removes them when the process dies; gateways
- * that share a folder therefore cannot take each other's files away.
+ * Where clients' files wait for the vendor: `folder`, made here if it is absent and emptied of what
+ * an earlier process left. On a system that lets open files lose their names they have none, so
+ * that nobody can find them and the system itself removes them when the process dies; gateways that
+ * share a folder therefore cannot take each other's files away.
  */
 export function openUploads({ folder, room, logger }: Settings): UploadFolder {
   try {
@@ -52,7 +53,8 @@ export function openUploads({ folder, room, logger }: Settings): UploadFolder {
     for (const name of fs.readdirSync(folder))
       if (name.endsWith(SUFFIX)) fs.rmSync(join(folder, name), { force: true });
   } catch (error) {
-    // A gateway on PostgreSQL need not have a disk to write on; small files and all other requests go on without one.
+    // A gateway on PostgreSQL need not have a disk to write on; small files and all other requests
+    // go on without one.
     logger.warn({ err: error, folder }, `files of clients above ${KEPT_BYTES} bytes cannot be stored and are refused`);
   }
   return {
@@ -73,9 +75,13 @@ export function openUploads({ folder, room, logger }: Settings): UploadFolder {
   };
 }
 
-/** `take` is asked before bytes go to the disk and throws where there is no room; `give` hears that none are there any more. */
+/**
+ * `take` is asked before bytes go to the disk and throws where there is no room; `give` hears that
+ * none are there any more.
+ */
 function createWriter(folder: string, take: (bytes: number) => void, give: () => void): UploadWriter {
-  // One piece of memory for the whole file: thousands of short-lived ones would wait for the garbage collector as a heap of their own.
+  // One piece of memory for the whole file: thousands of short-lived ones would wait for the
+  // garbage collector as a heap of their own.
   let memory: Uint8Array | undefined;
   let filled = 0;
   let size = 0;
@@ -132,7 +138,8 @@ type TemporaryFile = {
   remove(): Promise<void>;
 };
 
-// By descriptors: a forgotten one is a leak, while a forgotten FileHandle ends the process when it is collected.
+// By descriptors: a forgotten one is a leak, while a forgotten FileHandle ends the process when it
+// is collected.
 const openFile = promisify(fs.open);
 const readAt = promisify(fs.read);
 const writeSome = promisify(fs.write);
@@ -152,7 +159,10 @@ async function createFile(folder: string): Promise<TemporaryFile> {
   );
   let isClosed = false;
   const reading = new Set<Promise<unknown>>();
-  /** A vendor that answers early may still be sent the file: the system gives the number of a closed one to the next, which is somebody else's. */
+  /**
+   * A vendor that answers early may still be sent the file: the system gives the number of a closed
+   * one to the next, which is somebody else's.
+   */
   async function readOpen(memory: Uint8Array, length: number, at: number): Promise<number> {
     if (isClosed) throw new Error('the file of the request is gone');
     const read = readAt(descriptor, memory, 0, length, at);

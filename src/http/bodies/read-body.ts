@@ -1,10 +1,16 @@
 import { httpErrors } from '../errors.ts';
 import { tooLarge } from './body-limits.ts';
 
-/** How slowly a body may come: at least so many bytes in each window, and all of it within `totalMs`. */
+/**
+ * How slowly a body may come: at least so many bytes in each window, and all of it within
+ * `totalMs`.
+ */
 type BodyPace = { windowMs: number; leastBytes: number; totalMs: number };
 
-/** 35 kbit/s, and no more than an hour: who drips on purpose, so that a place stays taken, is told from a slow line. */
+/**
+ * 35 kbit/s, and no more than an hour: who drips on purpose, so that a place stays taken, is told
+ * from a slow line.
+ */
 const BODY_PACE: BodyPace = { windowMs: 60_000, leastBytes: 256 * 1024, totalMs: 3_600_000 };
 
 /** The media type without parameters, in lower case; empty when there is none. */
@@ -21,8 +27,8 @@ function assertDeclaredLength(request: Request, cap: number): void {
 }
 
 /**
- * The whole body, at most `cap` bytes: the declared length is checked first and the bytes are counted while they arrive, so that a
- * chunked body is held to the cap too.
+ * The whole body, at most `cap` bytes: the declared length is checked first and the bytes are
+ * counted while they arrive, so that a chunked body is held to the cap too.
  * @throws what `streamBody` throws
  */
 export async function readBody(request: Request, cap: number, pace?: BodyPace): Promise<Uint8Array<ArrayBuffer>> {
@@ -42,8 +48,10 @@ export async function readBody(request: Request, cap: number, pace?: BodyPace): 
 }
 
 /**
- * The body's chunks as they arrive and are asked for, at most `cap` bytes. Whoever stops early lets go of the rest.
- * @throws http.too_large, http.unsupported_media (a compressed body), http.bad_body (the connection broke), http.body_too_slow
+ * The body's chunks as they arrive and are asked for, at most `cap` bytes. Whoever stops early lets
+ * go of the rest.
+ * @throws http.too_large, http.unsupported_media (a compressed body), http.bad_body (the connection
+ * broke), http.body_too_slow
  */
 export async function* streamBody(
   request: Request,

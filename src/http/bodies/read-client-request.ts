@@ -13,9 +13,10 @@ type TakenBody = Pick<ClientRequest, 'body' | 'bodySha256' | 'release'> & { coun
 const { submission: SUBMISSION, relay: RELAY } = BODY_LIMITS;
 
 /**
- * The request as the task engine takes it, with its body read under the cap of its kind. Its files stay until `release`, which whoever called
- * this calls in the end, whatever came of the request.
- * @throws http.too_large, http.unsupported_media, http.bad_json, http.bad_body, http.body_too_slow, http.upload_storage, http.uploads_limited
+ * The request as the task engine takes it, with its body read under the cap of its kind. Its files
+ * stay until `release`, which whoever called this calls in the end, whatever came of the request.
+ * @throws http.too_large, http.unsupported_media, http.bad_json, http.bad_body, http.body_too_slow,
+ * http.upload_storage, http.uploads_limited
  */
 export async function readClientRequest(
   request: Request,
@@ -26,7 +27,10 @@ export async function readClientRequest(
   return { ...describeRequest(request, params), ...body };
 }
 
-/** The same where the relay may take the request, which has wider bounds. `assertForPlugin` throws where the body is too large for a plugin. */
+/**
+ * The same where the relay may take the request, which has wider bounds. `assertForPlugin` throws
+ * where the body is too large for a plugin.
+ */
 export async function readRelayableRequest(
   request: Request,
   limits: FormLimits,
@@ -107,7 +111,8 @@ async function* hashing(
   for await (const chunk of chunks) {
     hash.update(chunk);
     yield chunk;
-    // Up to a mebibyte each: given back at once, since the garbage collector lets dozens of them pile up.
+    // Up to a mebibyte each: given back at once, since the garbage collector lets dozens of them
+    // pile up.
     if (chunk.buffer instanceof ArrayBuffer && chunk.buffer.byteLength === chunk.byteLength) chunk.buffer.transfer(0);
   }
 }

@@ -25,9 +25,10 @@ export type JsonBody = {
 };
 
 /**
- * Reads and counts a JSON body, and parses it once it is known to be within `limit`. `storage`: files in Base64 are taken out of a body that is too
- * large for plugins.
- * @throws http.too_large, http.bad_json, what `streamBody` throws, http.upload_storage, http.uploads_limited; nothing is left behind then
+ * Reads and counts a JSON body, and parses it once it is known to be within `limit`. `storage`:
+ * files in Base64 are taken out of a body that is too large for plugins.
+ * @throws http.too_large, http.bad_json, what `streamBody` throws, http.upload_storage,
+ * http.uploads_limited; nothing is left behind then
  */
 export async function readJsonBody(request: Request, limit: BodyLimit, storage?: FileStorage): Promise<JsonBody> {
   const maxBytes = limit.maxWireBytes ?? limit.maxBytes;

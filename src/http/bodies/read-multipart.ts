@@ -9,8 +9,10 @@ const SLICE_BYTES = 64 * 1024;
 const MAX_BOUNDARY = 200;
 
 /**
- * Takes a multipart body apart while it arrives, at the pace at which its files can be stored. When it throws, nothing is left behind.
- * @throws http.bad_body, http.too_large, http.unsupported_media, http.upload_storage, http.uploads_limited, and what reading `body` throws
+ * Takes a multipart body apart while it arrives, at the pace at which its files can be stored. When
+ * it throws, nothing is left behind.
+ * @throws http.bad_body, http.too_large, http.unsupported_media, http.upload_storage,
+ * http.uploads_limited, and what reading `body` throws
  */
 export async function readMultipart(
   body: AsyncIterable<Uint8Array>,
@@ -45,7 +47,10 @@ export async function readMultipart(
     });
   });
 
-  /** Hands on what was found so far, in its order. The last part may go on; one with another behind it is complete. */
+  /**
+   * Hands on what was found so far, in its order. The last part may go on; one with another behind
+   * it is complete.
+   */
   async function drain(isEnd: boolean): Promise<void> {
     if (fault !== undefined) throw fault;
     for (let part = open[0]; part; part = open[0]) {
@@ -81,7 +86,10 @@ const readFrom = (stream: Dicer.PartStream) => stream.read() as Uint8Array | nul
 const brokenForm = (cause?: unknown) =>
   httpErrors.bad_body({ message: 'The form could not be read: its parts are broken.', cause });
 
-/** One boundary and no other: with two, this reader and one before it could each believe a different one. */
+/**
+ * One boundary and no other: with two, this reader and one before it could each believe a different
+ * one.
+ */
 function boundaryOf(contentType: string): string {
   const [, given, ...others] = contentType.split(/boundary=/i);
   const boundary = /^"?([^";]+)/.exec(given ?? '')?.[1]?.trim();

@@ -65,7 +65,10 @@ function only(lines: Readonly<Record<string, readonly string[]>>, name: string):
   return value;
 }
 
-/** Each parameter once: with two of a name, this reader and the vendor's could each believe a different one. */
+/**
+ * Each parameter once: with two of a name, this reader and the vendor's could each believe a
+ * different one.
+ */
 function readParameters(disposition: string): Map<string, string> {
   const fault = () => broken('A part of the form has no readable Content-Disposition of type form-data.');
   const parameters = new Map<string, string>();
@@ -83,7 +86,10 @@ function readParameters(disposition: string): Map<string, string> {
   return parameters;
 }
 
-/** Browsers and fetch escape quotes and line breaks by percent (WHATWG form encoding), mail programs by backslash. */
+/**
+ * Browsers and fetch escape quotes and line breaks by percent (WHATWG form encoding), mail programs
+ * by backslash.
+ */
 function decodeQuoted(bytes: string): string {
   const text = decodeUtf8(Buffer.from(bytes, 'latin1'));
   return text

@@ -4,7 +4,10 @@ import { httpErrors } from '../errors.ts';
 type UploadBudgetLimits = { nodeBytes: number; userBytes: number };
 
 export type UploadBudget = {
-  /** `userId` null: nobody's in particular. @throws http.uploads_limited, http.upload_storage, and takes nothing then */
+  /**
+   * `userId` null: nobody's in particular. @throws http.uploads_limited, http.upload_storage, and
+   * takes nothing then
+   */
   take(userId: number | null, bytes: number): void;
   give(userId: number | null, bytes: number): void;
 };
@@ -12,7 +15,9 @@ export type UploadBudget = {
 const USER_RETRY_SECONDS = 5;
 const NODE_RETRY_SECONDS = 60;
 
-/** Shares the disk among users: nobody's files fill it, neither one's own nor those of all together. */
+/**
+ * Shares the disk among users: nobody's files fill it, neither one's own nor those of all together.
+ */
 export function createUploadBudget({ nodeBytes, userBytes }: UploadBudgetLimits): UploadBudget {
   let taken = 0;
   const takenBy = new Map<number, number>();

@@ -112,7 +112,10 @@ export function describeApi(app: AnyElysia, version: string): OpenApiDocument {
   };
 }
 
-/** Bodies are read by a parser of our own, of which the generator does not know that it takes JSON and nothing else. */
+/**
+ * Bodies are read by a parser of our own, of which the generator does not know that it takes JSON
+ * and nothing else.
+ */
 function describeBodies(app: AnyElysia, paths: OpenApiDocument['paths']): void {
   for (const { method, path, hooks } of app.routes) {
     const operation = paths[path.replaceAll(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()];
@@ -121,7 +124,10 @@ function describeBodies(app: AnyElysia, paths: OpenApiDocument['paths']): void {
   }
 }
 
-/** OpenAPI knows one path of a shape: `/v1/tasks/{pluginKey}` and `/v1/tasks/{taskId}` become one, with the first's names. */
+/**
+ * OpenAPI knows one path of a shape: `/v1/tasks/{pluginKey}` and `/v1/tasks/{taskId}` become one,
+ * with the first's names.
+ */
 function mergeShapes(paths: OpenApiDocument['paths']): OpenApiDocument['paths'] {
   const merged: OpenApiDocument['paths'] = {};
   const firstOfShape = new Map<string, string>();
@@ -212,7 +218,10 @@ const failure = (description: string, properties: object) => ({
   content: { 'application/json': { schema: { type: 'object', properties } } },
 });
 
-/** `document` gives the description of the whole application, which is complete only after this route has joined it. */
+/**
+ * `document` gives the description of the whole application, which is complete only after this
+ * route has joined it.
+ */
 export function openApiRoutes(kit: Kit, document: () => OpenApiDocument) {
   let described: OpenApiDocument | undefined;
   const describe = () => {

@@ -2,7 +2,10 @@ import { Elysia } from 'elysia';
 import type { Clock, Logger } from '../../kernel/index.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
 
-/** Each rejects while its part cannot do its work. A database that is not migrated keeps the listener closed. */
+/**
+ * Each rejects while its part cannot do its work. A database that is not migrated keeps the
+ * listener closed.
+ */
 export type ReadinessChecks = Record<string, () => Promise<void>>;
 
 /** Thrown by a check: its message is for everybody who asks `/readyz`, so it names no path. */
@@ -13,7 +16,10 @@ const CHECK_TIMEOUT_MS = 2_000;
 
 type Checked = { name: string; verdict: 'ok' | 'failed'; reason?: string };
 
-/** `/livez`: the process answers. `/readyz`: its parts do; 503, the part's name and where it is known the reason while one does not. */
+/**
+ * `/livez`: the process answers. `/readyz`: its parts do; 503, the part's name and where it is
+ * known the reason while one does not.
+ */
 export function createHealth(deps: { kit: Kit; checks: ReadinessChecks; clock: Clock; logger: Logger }) {
   const { clock, logger } = deps;
 

@@ -6,7 +6,10 @@ import { isLoopback } from '../pipeline/client-ip.ts';
 import { hasLoopbackHost } from '../pipeline/guard-host.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
 
-/** Headers that proxies and browsers add: what has one of them is no program of this machine, whatever the peer's address says. */
+/**
+ * Headers that proxies and browsers add: what has one of them is no program of this machine,
+ * whatever the peer's address says.
+ */
 const FORWARDED =
   /^(?:forwarded|x-forwarded.*|x-real-ip|x-(?:original-)?client-ip|x-cluster-client-ip|true-client-ip|cf-.*|fastly-client-ip|via|origin|sec-fetch-site)$/;
 
@@ -15,7 +18,9 @@ const isForwarding = (name: string): boolean => FORWARDED.test(name);
 /** Seconds. */
 const DURATION_BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
-/** The gateway's metrics; other rooms' figures are registered in `registry` by the composition root. */
+/**
+ * The gateway's metrics; other rooms' figures are registered in `registry` by the composition root.
+ */
 export function createMetrics() {
   const registry = new Registry();
   registerProcessMetrics(registry);
@@ -71,8 +76,9 @@ const knownMethod = (method: string): string =>
   ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].includes(method) ? method : 'other';
 
 /**
- * With METRICS_TOKEN set, the bearer must be it. Without one, only a program of this machine may ask, under a loopback name: a page
- * whose own name was given this machine's address (DNS rebinding) is none.
+ * With METRICS_TOKEN set, the bearer must be it. Without one, only a program of this machine may
+ * ask, under a loopback name: a page whose own name was given this machine's address (DNS
+ * rebinding) is none.
  * @throws http.metrics_forbidden
  */
 export function createMetricsGuard(token: string) {

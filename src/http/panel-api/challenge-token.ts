@@ -1,6 +1,9 @@
 import { t } from 'elysia';
 
-/** The answer to the challenge of the page, where one is set up: a field of the body. Its length is the verifier's own limit. */
+/**
+ * The answer to the challenge of the page, where one is set up: a field of the body. Its length is
+ * the verifier's own limit.
+ */
 export const challengeField = {
   turnstile: t.Optional(t.String({ maxLength: 2048, description: 'Token of the challenge, where one is set up.' })),
 };

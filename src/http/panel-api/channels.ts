@@ -68,7 +68,10 @@ export function channelRoutes(
   const requireKeyProof = (panel: PanelPrincipal, proof: string | undefined) =>
     auth.proofs.require(panel, proof, 'channel.key.read');
 
-  /** Whoever may read a key may also send it elsewhere. A proof that comes along and is not good is refused, not overlooked. */
+  /**
+   * Whoever may read a key may also send it elsewhere. A proof that comes along and is not good is
+   * refused, not overlooked.
+   */
   async function mayMoveKey(panel: PanelPrincipal, proof: string | undefined): Promise<boolean> {
     if (proof === undefined || !isRoot(panel)) return false;
     await requireKeyProof(panel, proof);
@@ -236,7 +239,10 @@ function given<T extends object>(fields: T): Given<T> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Given<T>;
 }
 
-/** What has ended within a day; times are 0 where there was none. A channel made a moment ago is not known yet. */
+/**
+ * What has ended within a day; times are 0 where there was none. A channel made a moment ago is not
+ * known yet.
+ */
 const describeHealth = (health?: ChannelHealth) => ({
   state: health?.state ?? ('idle' as const),
   succeeded: health?.succeeded ?? 0,
@@ -245,7 +251,9 @@ const describeHealth = (health?: ChannelHealth) => ({
   last_success_at: health?.lastSuccessAt ?? 0,
   last_failure_at: health?.lastFailureAt ?? 0,
   last_failed_task: health?.lastFailedTask ?? '',
-  /** Of a submission that failed, as in the answer to it; empty where the vendor failed the task. */
+  /**
+   * Of a submission that failed, as in the answer to it; empty where the vendor failed the task.
+   */
   last_failure_code: health?.lastFailureCode ? panelCode(health.lastFailureCode) : '',
   last_failure_reason: health?.lastFailureReason ?? '',
 });

@@ -7,8 +7,9 @@ import { describeUsage, type RecordsSource } from './records.ts';
 const MAX_ROWS = 1000;
 
 /**
- * What the holder of an API key may learn of it, with the key alone: its budget and what it has paid for. Paths and fields are those
- * of the public reference implementation (new-api), of which one client looks at `success` and another at `code`.
+ * What the holder of an API key may learn of it, with the key alone: its budget and what it has
+ * paid for. Paths and fields are those of the public reference implementation (new-api), of which
+ * one client looks at `success` and another at `code`.
  */
 export function keyUsageRoutes(kit: Kit, { records }: { records: Pick<RecordsSource, 'listUsage'> }) {
   return new Elysia({ normalize: false, tags: ['API keys'] })
@@ -37,7 +38,9 @@ export function keyUsageRoutes(kit: Kit, { records }: { records: Pick<RecordsSou
 
 const answer = <T>(message: string, data: T) => ({ success: true, code: true, message, data });
 
-/** Quota is an integer, 500,000 of it one US dollar. The budget of an unlimited key says nothing. */
+/**
+ * Quota is an integer, 500,000 of it one US dollar. The budget of an unlimited key says nothing.
+ */
 const describeBudget = (key: ApiPrincipal['key']) => ({
   object: 'token_usage',
   name: key.name,

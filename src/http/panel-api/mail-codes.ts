@@ -11,7 +11,10 @@ const forAddress: ProofNeed = {
   when: 'where the account has a password, a passkey or two-factor',
 };
 
-/** What is done with codes and links that were mailed: a new password, and the address of a signed-in user. */
+/**
+ * What is done with codes and links that were mailed: a new password, and the address of a
+ * signed-in user.
+ */
 export function mailCodeRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: RecordAudit }) {
   return new Elysia({ normalize: false, tags: ['Mail'] })
     .use(kit)

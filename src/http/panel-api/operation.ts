@@ -14,8 +14,8 @@ export type PublicProvider = {
 };
 
 /**
- * What the options say to everybody. A way in is true while it is switched on and has all that it needs; ids and names are empty
- * otherwise.
+ * What the options say to everybody. A way in is true while it is switched on and has all that it
+ * needs; ids and names are empty otherwise.
  */
 export type PublicSettings = {
   system_name: string;

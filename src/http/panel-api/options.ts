@@ -56,8 +56,8 @@ export type SettingsService = {
   /** The proof that a change of these options takes: of all that they take, the strictest. */
   proofFor(keys: readonly string[]): OptionProof;
   /**
-   * All of the changes or none. `views` are the named options, `changed` those that are another now. `force`: whoever is bound at a provider
-   * stays so although its address changes.
+   * All of the changes or none. `views` are the named options, `changed` those that are another
+   * now. `force`: whoever is bound at a provider stays so although its address changes.
    */
   change(
     changes: readonly { key: string; value: string }[],
@@ -67,7 +67,10 @@ export type SettingsService = {
 
 /** What came of a trial, step by step; each message is a sentence without any secret. */
 export type OptionTestResult = { ok: boolean; steps: { name: string; ok: boolean; message: string }[] };
-/** Tries what the options describe; never rejects for what the other side does. `to` and `language` are those of a test mail. */
+/**
+ * Tries what the options describe; never rejects for what the other side does. `to` and `language`
+ * are those of a test mail.
+ */
 export type OptionTest = (input: { to: string | undefined; language: string }) => Promise<OptionTestResult>;
 
 export type OptionTests = Record<Static<typeof Trial>, OptionTest>;

@@ -14,7 +14,9 @@ const base64url = (maxLength: number) => t.String({ minLength: 1, maxLength, pat
 const credentialId = base64url(1364);
 const clientDataJSON = base64url(8192);
 
-/** `credential.toJSON()` of a browser. It may hold more than is read here, and browsers add to it. */
+/**
+ * `credential.toJSON()` of a browser. It may hold more than is read here, and browsers add to it.
+ */
 const credential = <R extends Parameters<typeof t.Object>[0]>(response: R) =>
   t.Object(
     {

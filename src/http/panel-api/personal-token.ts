@@ -3,7 +3,10 @@ import type { Auth } from '../../auth/index.ts';
 import { type Kit, ok } from '../pipeline/route-kit.ts';
 import type { RecordAudit } from './record-audit.ts';
 
-/** The caller's own personal access token: a credential for scripts that may do what his role allows. */
+/**
+ * The caller's own personal access token: a credential for scripts that may do what his role
+ * allows.
+ */
 export function personalTokenRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: RecordAudit }) {
   return new Elysia({ normalize: false, tags: ['Account'] })
     .use(kit)

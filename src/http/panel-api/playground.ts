@@ -27,7 +27,10 @@ type PlaygroundDeps = {
   heartbeatMs: number;
 };
 
-/** Tasks of a signed-in user's own making, without an API key: what can be asked for, at what price, and how it goes. */
+/**
+ * Tasks of a signed-in user's own making, without an API key: what can be asked for, at what price,
+ * and how it goes.
+ */
 export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs, watchAccess }: PlaygroundDeps) {
   const { readDetail } = createTaskReader(tasks);
   const mannerOf = (request: Request, files?: RequestOptions['files']): RequestOptions => ({

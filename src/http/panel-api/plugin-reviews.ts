@@ -9,7 +9,10 @@ const version = (description: string) => t.String({ minLength: 1, maxLength: 200
 
 type ReviewDeps = { plugins: PluginService; billing: Billing };
 
-/** What an administrator looks at before a version serves. Nothing here writes, and no vendor is asked. */
+/**
+ * What an administrator looks at before a version serves. Nothing here writes, and no vendor is
+ * asked.
+ */
 export function pluginReviewRoutes(kit: Kit, { plugins, billing }: ReviewDeps) {
   return new Elysia({ normalize: false, tags: ['Plugins'] })
     .use(kit)

@@ -54,7 +54,10 @@ export function createTaskReader(tasks: Tasks) {
   return { reach, readDetail };
 }
 
-/** The vendor's answer, the plugin's state, the vendor's task id and the lease are private and stay inside. */
+/**
+ * The vendor's answer, the plugin's state, the vendor's task id and the lease are private and stay
+ * inside.
+ */
 export const describeTask = (task: Task, forAdmin: boolean) => ({
   ...taskObject(task),
   input: task.properties.input,

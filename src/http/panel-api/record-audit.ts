@@ -24,14 +24,17 @@ export type AuditEntry = {
 
 export type Account = { userId: number; username: string };
 
-/** A signed-in user, the account that the set-up link made, one that has registered itself, or the owner of a mailed link. */
+/**
+ * A signed-in user, the account that the set-up link made, one that has registered itself, or the
+ * owner of a mailed link.
+ */
 export type Actor = { panel: PanelPrincipal } | { setup: Account } | { registered: Account } | { mailedLink: Account };
 
 export type RecordAudit = (who: Actor & { origin: RequestOrigin }, entry: AuditEntry) => Promise<void>;
 
 /**
- * Writes who did what, by which credential and from where. The write itself has happened by then: a row that cannot be stored goes to
- * the log in full and does not turn a done change into a failure.
+ * Writes who did what, by which credential and from where. The write itself has happened by then: a
+ * row that cannot be stored goes to the log in full and does not turn a done change into a failure.
  */
 export function createRecordAudit(deps: {
   addAudit: (row: AuditRow) => Promise<void>;

@@ -105,7 +105,10 @@ function readAuditFilter(query: { [Field in keyof typeof auditQuery]?: string })
   };
 }
 
-/** Everybody's for an administrator who has not asked for his own. An empty text asks for nothing. @throws http.validation_failed */
+/**
+ * Everybody's for an administrator who has not asked for his own. An empty text asks for nothing.
+ * @throws http.validation_failed
+ */
 function readUsageFilter(
   panel: PanelPrincipal,
   { scope, api_key: apiKey, model, since, until }: Partial<Record<keyof typeof usageQuery, string>>,
@@ -122,7 +125,10 @@ function readUsageFilter(
 /** As billing has written it, with the reason of a refund. */
 type UsageBill = BillExplanation & { reason?: string };
 
-/** Which price it was may tell the vendor's name of the model, and is for administrators, as the channel is. */
+/**
+ * Which price it was may tell the vendor's name of the model, and is for administrators, as the
+ * channel is.
+ */
 export const describeUsage = ({ detail: { price = null, ...bill }, ...row }: UsageRow, forAdmin: boolean) => ({
   id: row.id,
   user_id: row.userId,

@@ -10,7 +10,10 @@ export const proofScope = t.Union([
   t.Literal('settings.security'),
 ]);
 
-/** For what a route takes a Security Proof, and when it does if not always; the interface's description says so. */
+/**
+ * For what a route takes a Security Proof, and when it does if not always; the interface's
+ * description says so.
+ */
 export type ProofNeed = { scope: Static<typeof proofScope>; when?: string };
 
 /** The proof that came with a request. */

@@ -5,7 +5,9 @@ import { type Kit, ok, strictObject } from '../pipeline/route-kit.ts';
 import { createLoginResponse } from './login-response.ts';
 import type { SessionCookies } from './session-cookies.ts';
 
-/** Verdicts after which the cookies are worth nothing; trouble, limits and mismatches clear nothing. */
+/**
+ * Verdicts after which the cookies are worth nothing; trouble, limits and mismatches clear nothing.
+ */
 const ENDS_COOKIES = ['auth.unauthorized', 'auth.session_revoked'];
 
 const credentials = strictObject({

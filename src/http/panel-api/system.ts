@@ -1,7 +1,9 @@
 import { Elysia } from 'elysia';
 import { type Kit, ok } from '../pipeline/route-kit.ts';
 
-/** The gateway as its administrator sees it. Times are Unix seconds; what is of one node says so. */
+/**
+ * The gateway as its administrator sees it. Times are Unix seconds; what is of one node says so.
+ */
 export type SystemView = {
   nodes: {
     id: string;

@@ -9,9 +9,9 @@ type CookieJar = Record<string, Cookie<unknown>>;
 const digest = (flowToken: string): string => createHash('sha256').update(flowToken).digest('base64url');
 
 /**
- * Ties a Telegram binding to the browser that began it. The widget's return carries no session, and its address can be handed to
- * somebody else, whose Telegram account would be bound to the account of whoever began (bind CSRF). `Lax`, for that return is a
- * navigation from another site.
+ * Ties a Telegram binding to the browser that began it. The widget's return carries no session, and
+ * its address can be handed to somebody else, whose Telegram account would be bound to the account
+ * of whoever began (bind CSRF). `Lax`, for that return is a navigation from another site.
  */
 export function createTelegramBindCookie(config: { secure: boolean; path: string }) {
   const name = config.secure ? '__Secure-svc_telegram_bind' : 'svc_telegram_bind';
@@ -21,7 +21,10 @@ export function createTelegramBindCookie(config: { secure: boolean; path: string
   }
 
   return {
-    /** Both times in whole Unix seconds; the cookie lives as long as the flow, at least a second. A later binding takes its place. */
+    /**
+     * Both times in whole Unix seconds; the cookie lives as long as the flow, at least a second. A
+     * later binding takes its place.
+     */
     write(jar: CookieJar, flowToken: string, expiresAt: number, now: number): void {
       put(jar, digest(flowToken), Math.max(1, expiresAt - now));
     },

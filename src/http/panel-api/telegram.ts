@@ -13,7 +13,10 @@ const BIND_PATH = '/api/oauth/telegram/bind';
 /** The panel's page on which the widget's return ends; it tells the page that opened it. */
 const LANDING_PATH = '/oauth/telegram';
 
-/** What the landing page hears of a refusal, as in new-api; everything else is an internal error to it. */
+/**
+ * What the landing page hears of a refusal, as in new-api; everything else is an internal error to
+ * it.
+ */
 const BIND_CODES: Record<string, string> = {
   'auth.method_disabled': 'TELEGRAM_BIND_DISABLED',
   'auth.invalid_credentials': 'TELEGRAM_BIND_INVALID_REQUEST',

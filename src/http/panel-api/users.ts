@@ -14,7 +14,10 @@ const line = t.String({ maxLength: 500 });
 const remark = t.String({ maxLength: 2000, description: 'At most 255 characters; administrators alone see it.' });
 const id = whole({ minimum: 1 });
 
-/** What administrators do with accounts. Who may do what to whom is the auth room's to say, at the moment of the change. */
+/**
+ * What administrators do with accounts. Who may do what to whom is the auth room's to say, at the
+ * moment of the change.
+ */
 export function userRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: RecordAudit }) {
   const { administration } = auth;
   type Who = { panel: PanelPrincipal; origin: RequestOrigin };

@@ -6,7 +6,10 @@ import { type Kit, ok, strictObject } from '../pipeline/route-kit.ts';
 import { paged, pageQuery, readPage } from './paging.ts';
 import type { RecordAudit } from './record-audit.ts';
 
-/** Notices of a task to its owner's receiver: what was sent, what came of it, and sending it again. For the owner and administrators. */
+/**
+ * Notices of a task to its owner's receiver: what was sent, what came of it, and sending it again.
+ * For the owner and administrators.
+ */
 export function webhookRoutes(kit: Kit, { tasks, audit }: { tasks: Tasks; audit: RecordAudit }) {
   /** The user whose tasks may be touched; null for all. */
   const reach = (panel: PanelPrincipal): number | null => (isAdmin(panel) ? null : panel.user.id);

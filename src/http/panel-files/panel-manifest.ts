@@ -1,12 +1,21 @@
-/** The shape of the generated `build/panel/manifest.gen.ts`: the panel's built files as the server serves them. */
+/**
+ * The shape of the generated `build/panel/manifest.gen.ts`: the panel's built files as the server
+ * serves them.
+ */
 
-/** Stands in `indexHtml` where the response's nonce goes: `<meta name="csp-nonce" content="__CSP_NONCE__">`. */
+/**
+ * Stands in `indexHtml` where the response's nonce goes: `<meta name="csp-nonce"
+ * content="__CSP_NONCE__">`.
+ */
 export const NONCE_PLACEHOLDER = '__CSP_NONCE__';
 
 export type PanelFile = {
   /** The path under which browsers ask for it, for instance `/assets/main-4f2a91c0.js`. */
   readonly path: string;
-  /** The bytes as `Bun.file` opens them: what `import … with { type: 'file' }` gives, in the binary too. */
+  /**
+   * The bytes as `Bun.file` opens them: what `import … with { type: 'file' }` gives, in the binary
+   * too.
+   */
   readonly file: string;
   /** The same bytes precompressed, where that made them smaller. */
   readonly encodings: { readonly br?: string; readonly gzip?: string };

@@ -11,8 +11,9 @@ const TELEGRAM_SCRIPT = 'https://telegram.org';
 const TELEGRAM_FRAME = 'https://oauth.telegram.org';
 
 /**
- * No inline script ever runs; Mantine writes style tags, which carry the nonce. `blob:` is for pictures that are fetched with a
- * token. Nothing is loaded from elsewhere but those parts, and no other page may frame this one.
+ * No inline script ever runs; Mantine writes style tags, which carry the nonce. `blob:` is for
+ * pictures that are fetched with a token. Nothing is loaded from elsewhere but those parts, and no
+ * other page may frame this one.
  */
 function contentSecurityPolicy(nonce: string, { turnstile, telegram }: ForeignParts): string {
   const scripts = [...(turnstile ? [TURNSTILE] : []), ...(telegram ? [TELEGRAM_SCRIPT] : [])];
@@ -36,8 +37,8 @@ function contentSecurityPolicy(nonce: string, { turnstile, telegram }: ForeignPa
 const A_YEAR = 'public, max-age=31536000, immutable';
 
 /**
- * Serves the panel: its files under their own names, and the page for every other address that a browser navigates to.
- * `undefined` for what is neither.
+ * Serves the panel: its files under their own names, and the page for every other address that a
+ * browser navigates to. `undefined` for what is neither.
  */
 export function createPanelServer(manifest: PanelManifest, foreignParts: () => ForeignParts) {
   const files = new Map(manifest.files.map((file) => [file.path, file]));

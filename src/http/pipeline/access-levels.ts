@@ -5,7 +5,8 @@
  * - `session`: a live browser session; a personal access token is not enough.
  * - `admin`, `root`: as `user`, with at least that role.
  * - `apiKey`: an API key; CORS is open.
- * - `apiKeyOrCapability`: an API key, or a signed address (`access` in the query) that the controller itself verifies; CORS is open.
+ * - `apiKeyOrCapability`: an API key, or a signed address (`access` in the query) that the
+ *   controller itself verifies; CORS is open.
  * - `refreshCookie`: the refresh cookie, checked by the controller, behind the origin guard.
  * - `operator`: whoever may read the metrics.
  */

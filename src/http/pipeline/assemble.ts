@@ -21,7 +21,10 @@ export type HttpConfig = {
   trustedOrigins: readonly string[];
   /** TRUSTED_PROXIES as addresses and CIDRs; empty: no proxy is believed. */
   trustedProxies: readonly string[];
-  /** Those believed where an address decides: the same, or loopback alone while TRUSTED_PROXIES is unset. */
+  /**
+   * Those believed where an address decides: the same, or loopback alone while TRUSTED_PROXIES is
+   * unset.
+   */
   decidingProxies: readonly string[];
   /** The listener itself speaks TLS. */
   tls: boolean;
@@ -60,7 +63,8 @@ export function assemble<App extends AnyElysia>(
   const scopes = createRequestScopes();
   const app = build(createKit(scopes, foundation.files));
   const routes = indexRoutes(app);
-  // Around the controllers, not among them: their types are the panel's typed client, their errors are answered here.
+  // Around the controllers, not among them: their types are the panel's typed client, their errors
+  // are answered here.
   const guarded = new Elysia({ normalize: false })
     .onError({ as: 'global' }, ({ request, error, code }) => answerError(scopes, request, error, code))
     .use(app);

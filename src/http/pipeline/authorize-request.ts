@@ -4,7 +4,9 @@ import type { AccessLevel } from './access-levels.ts';
 import { guardOrigin, type OriginGuardConfig } from './guard-origin.ts';
 import type { RequestScope } from './request-scope.ts';
 
-/** What the front door asks of the auth room. The argument is the `Authorization` header as sent. */
+/**
+ * What the front door asks of the auth room. The argument is the `Authorization` header as sent.
+ */
 export type Authenticators = {
   authenticatePanel(authorization: string | undefined): Promise<PanelPrincipal>;
   authenticateApiKey(
@@ -20,8 +22,8 @@ export const isAdmin = (panel: PanelPrincipal): boolean => panel.user.role >= AD
 export const isRoot = (panel: PanelPrincipal): boolean => panel.user.role >= ROOT;
 
 /**
- * Lets a request through to a route of `level` or throws; puts the principal into the scope. A new level that is not handled
- * here does not compile.
+ * Lets a request through to a route of `level` or throws; puts the principal into the scope. A new
+ * level that is not handled here does not compile.
  */
 export async function authorizeRequest(
   deps: { auth: Authenticators; originGuard: OriginGuardConfig; guardMetrics: (request: Request) => void },
@@ -56,7 +58,8 @@ export async function authorizeRequest(
       scope.api = await deps.auth.authenticateApiKey(authorization, use);
       return;
     case 'apiKeyOrCapability':
-      // A signed address decides alone, whatever key comes along; the controller verifies it before anything is read.
+      // A signed address decides alone, whatever key comes along; the controller verifies it before
+      // anything is read.
       if (!new URL(request.url).searchParams.has('access'))
         scope.api = await deps.auth.authenticateApiKey(authorization, use);
       return;

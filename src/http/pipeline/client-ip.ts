@@ -10,13 +10,17 @@ const UNLISTED_SECONDS = 3600;
 export type ClientAddresses = {
   /** Both addresses of a request, by the address of its peer and its `X-Forwarded-For`. */
   read(peer: string, forwardedFor: string | null): Pick<RequestOrigin, 'ip' | 'decidingIp'>;
-  /** A peer that forwards for others and is believed for what is shown alone: to limits, all its clients are one. */
+  /**
+   * A peer that forwards for others and is believed for what is shown alone: to limits, all its
+   * clients are one.
+   */
   unlistedProxy(): string | undefined;
 };
 
 /**
- * `trustedProxies` are believed for the address that is shown, `decidingProxies` for the one that decides. They differ while
- * `TRUSTED_PROXIES` is unset: any host of a private network could otherwise choose the address by which it is limited.
+ * `trustedProxies` are believed for the address that is shown, `decidingProxies` for the one that
+ * decides. They differ while `TRUSTED_PROXIES` is unset: any host of a private network could
+ * otherwise choose the address by which it is limited.
  */
 export function createClientAddresses(deps: {
   trustedProxies: readonly string[];
@@ -45,8 +49,9 @@ export function createClientIp(trustedProxies: readonly string[]) {
   const trusts = createTrust(trustedProxies);
 
   /**
-   * The client's address: the peer's own unless the peer is a trusted proxy; then the first untrusted address of the chain, read
-   * from the right. What is no address ends the reading, since nothing to its left can be believed.
+   * The client's address: the peer's own unless the peer is a trusted proxy; then the first
+   * untrusted address of the chain, read from the right. What is no address ends the reading, since
+   * nothing to its left can be believed.
    */
   return function clientIp(peer: string, forwardedFor: string | null): string {
     let client = parseAddress(peer);

@@ -3,7 +3,10 @@ import type { Logger } from '../../kernel/index.ts';
 import { httpErrors } from '../errors.ts';
 
 export type HostGuardConfig = {
-  /** Names under which the panel is known, in lower case and without port; `localhost` and addresses need no name. */
+  /**
+   * Names under which the panel is known, in lower case and without port; `localhost` and addresses
+   * need no name.
+   */
   names: () => readonly string[];
   /** Where the listener listens. */
   port: () => number;
@@ -13,8 +16,9 @@ export type HostGuardConfig = {
 const LOGGED_NAMES = 10;
 
 /**
- * For a listener that only this machine reaches. A page of another site can give its own name this machine's address (DNS
- * rebinding), and its scripts then read what the panel answers; but their requests carry the page's name as `Host`.
+ * For a listener that only this machine reaches. A page of another site can give its own name this
+ * machine's address (DNS rebinding), and its scripts then read what the panel answers; but their
+ * requests carry the page's name as `Host`.
  * @throws http.host_forbidden
  */
 export function createHostGuard({ names, port }: HostGuardConfig, logger: Logger) {
@@ -36,8 +40,9 @@ export function createHostGuard({ names, port }: HostGuardConfig, logger: Logger
   };
 
   /**
-   * Browsers send `Sec-Fetch-Site` only where TLS reaches them, no script can set it, and nobody has a certificate for the name of
-   * somebody else's page. So a proxy that ends TLS is in between. A page that came here directly names this listener's port.
+   * Browsers send `Sec-Fetch-Site` only where TLS reaches them, no script can set it, and nobody
+   * has a certificate for the name of somebody else's page. So a proxy that ends TLS is in between.
+   * A page that came here directly names this listener's port.
    */
   function comesThroughTls(headers: Headers, host: Host): boolean {
     const origin = headers.get('origin');
@@ -58,7 +63,10 @@ function readHost(request: Request): Host | undefined {
   return { hostname: hostname.endsWith('.') ? hostname.slice(0, -1) : hostname, port: port || '80' };
 }
 
-/** No name of a page: browsers keep `localhost` and names below it for this machine, and an address is not looked up. */
+/**
+ * No name of a page: browsers keep `localhost` and names below it for this machine, and an address
+ * is not looked up.
+ */
 const isLocal = (hostname: string): boolean =>
   hostname === 'localhost' || hostname.endsWith('.localhost') || isIP(hostname.replace(/^\[|\]$/g, '')) !== 0;
 

@@ -13,7 +13,10 @@ import type { RequestScope, RequestScopes } from './request-scope.ts';
 import { preflightResponse, putHeaders, REPLAYED } from './response-headers.ts';
 import type { DeclaredRoute, RouteIndex } from './route-index.ts';
 
-/** What the listener knows of a connection. `keepOpen` takes off its limit of idle time and gives a function that puts it back. */
+/**
+ * What the listener knows of a connection. `keepOpen` takes off its limit of idle time and gives a
+ * function that puts it back.
+ */
 export type Peer = { address: string; keepOpen: () => () => void };
 
 export type RequestPipeline = {
@@ -44,7 +47,10 @@ export type RequestLimits = {
   critical(ip: DecidingIp): Promise<void>;
   /** All routes of one scope together, per user. */
   user(userId: number, scope: UserLimitScope): Promise<void>;
-  /** All routes that say `modelRequest` together, per user; gives what is to be called after an answer below 400. */
+  /**
+   * All routes that say `modelRequest` together, per user; gives what is to be called after an
+   * answer below 400.
+   */
   modelRequests(userId: number, group: string): Promise<() => Promise<void>>;
 };
 
@@ -60,7 +66,10 @@ const NOWHERE: DeclaredRoute = {
   modelRequest: false,
 };
 
-/** Where a request leads. `native`: to a plugin's own route. `isOpen`: pages of other sites may call the path by another of its `methods`. */
+/**
+ * Where a request leads. `native`: to a plugin's own route. `isOpen`: pages of other sites may call
+ * the path by another of its `methods`.
+ */
 type RouteResolution = {
   native?: NativeService;
   route?: DeclaredRoute | undefined;
@@ -70,13 +79,14 @@ type RouteResolution = {
 };
 
 /**
- * The one way in. Finds the route, decides who may pass, hands over to the controllers, and gives every answer its request id, its
- * security headers and its log line. Never rejects.
+ * The one way in. Finds the route, decides who may pass, hands over to the controllers, and gives
+ * every answer its request id, its security headers and its log line. Never rejects.
  */
 export function createRequestHandler(door: RequestPipeline): (request: Request, peer: Peer) => Promise<Response> {
   return async (request, peer) => {
     const started = door.clock.monotonicMs();
-    // A broken `Host` leaves no address; it is refused below, like every other request with its id and a log line.
+    // A broken `Host` leaves no address; it is refused below, like every other request with its id
+    // and a log line.
     const address = URL.canParse(request.url) ? new URL(request.url) : undefined;
     const path = address?.pathname ?? '';
     const requestId = readRequestId(request.headers) ?? newUuid();
@@ -136,7 +146,8 @@ export function createRequestHandler(door: RequestPipeline): (request: Request, 
     log.info(
       {
         method: request.method,
-        // Of a plugin's route the pattern: tasks of clients stand in the path, and what else a vendor's clients put there.
+        // Of a plugin's route the pattern: tasks of clients stand in the path, and what else a
+        // vendor's clients put there.
         path: native ? native.route.pattern : hideTokens(path, route),
         status: response.status,
         ms: Math.round(milliseconds * 10) / 10,
@@ -194,7 +205,8 @@ export function createRequestHandler(door: RequestPipeline): (request: Request, 
       door.scopes.put(request, scope);
       return door.app.fetch(request);
     }
-    // HEAD runs the handler of GET: the framework's own HEAD would give the length of an empty body for that of the resource.
+    // HEAD runs the handler of GET: the framework's own HEAD would give the length of an empty body
+    // for that of the resource.
     const get = new Request(request.url, { method: 'GET', headers: request.headers, signal: request.signal });
     door.scopes.put(get, scope);
     return withoutBody(await door.app.fetch(get));
@@ -245,7 +257,10 @@ function hideTokens(path: string, route: DeclaredRoute | undefined): string {
     .join('/');
 }
 
-/** The panel's own and the operator's addresses answer in the panel's envelope, everything that vendors' clients call in OpenAI's. */
+/**
+ * The panel's own and the operator's addresses answer in the panel's envelope, everything that
+ * vendors' clients call in OpenAI's.
+ */
 export const envelopeOf = (path: string) =>
   isBelow(path, '/api') || path === '/livez' || path === '/readyz' || path === '/metrics' ? 'panel' : 'openai';
 
@@ -259,7 +274,9 @@ function findRoute(routes: RouteIndex, method: string, path: string) {
   return { route, methods, isOpen: !route && match.methods.some(isOpen) };
 }
 
-/** OPTIONS is answered for API-key routes; any other method that the path does not take is refused. */
+/**
+ * OPTIONS is answered for API-key routes; any other method that the path does not take is refused.
+ */
 function answerOtherMethod(request: Request, methods: readonly string[], open: boolean): Response {
   if (request.method !== 'OPTIONS' || !open) throw httpErrors.method_not_allowed();
   const response = preflightResponse(request, methods);
@@ -268,8 +285,9 @@ function answerOtherMethod(request: Request, methods: readonly string[], open: b
 }
 
 /**
- * The framework looks for a path from the twelfth character of an address on: behind a host of three letters or fewer (`http://tg/`) it
- * would read another path than the one that is let in. No controller reads the host from the address.
+ * The framework looks for a path from the twelfth character of an address on: behind a host of
+ * three letters or fewer (`http://tg/`) it would read another path than the one that is let in. No
+ * controller reads the host from the address.
  */
 const withLongHost = (request: Request, { host, pathname, search }: URL): Request =>
   host.length > 3 ? request : new Request(`http://gateway.local${pathname}${search}`, request);

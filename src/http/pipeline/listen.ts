@@ -13,14 +13,18 @@ export type Listening = {
   port: number;
   /** `http://127.0.0.1:3000` */
   url: string;
-  /** Takes no more connections and resolves when the requests in flight are answered, or after `drainMs`, when they are cut. */
+  /**
+   * Takes no more connections and resolves when the requests in flight are answered, or after
+   * `drainMs`, when they are cut.
+   */
   stop(drainMs: number): Promise<void>;
 };
 
 /**
- * Seconds without a byte in either direction until a connection is closed: long enough for a stalled download to recover, short enough
- * that idle connections do not pile up. Handlers that wait longer take it off with `keepOpen`, until their answer is there: clients keep connections for
- * their next request, and one that is never closed would stay for ever once its client is gone.
+ * Seconds without a byte in either direction until a connection is closed: long enough for a
+ * stalled download to recover, short enough that idle connections do not pile up. Handlers that
+ * wait longer take it off with `keepOpen`, until their answer is there: clients keep connections
+ * for their next request, and one that is never closed would stay for ever once its client is gone.
  */
 const IDLE_SECONDS = 120;
 
@@ -31,12 +35,14 @@ export function listen(handle: (request: Request, peer: Peer) => Promise<Respons
     hostname: options.host,
     port: options.port,
     idleTimeout: idleSeconds,
-    // The caps are the readers' (`readBody`), which answer in the gateway's own words; what nobody reads is not buffered.
+    // The caps are the readers' (`readBody`), which answer in the gateway's own words; what nobody
+    // reads is not buffered.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     ...(options.tls ? { tls: { cert: Bun.file(options.tls.certFile), key: Bun.file(options.tls.keyFile) } } : {}),
     // Nothing reaches this but a fault of the listener itself; its own page would show the stack.
     development: false,
-    // Outside development the runtime would share the port with another gateway instead of refusing it.
+    // Outside development the runtime would share the port with another gateway instead of refusing
+    // it.
     reusePort: false,
     error: () => new Response(null, { status: 500 }),
     fetch: async (request, bunServer) => {

@@ -9,7 +9,10 @@ export type RequestScope = {
   readonly origin: RequestOrigin;
   /** Its lines carry the request id. */
   readonly log: Logger;
-  /** Takes the idle timeout off this connection: for answers that stream or wait for minutes. Who streams events calls what it gives at their end. */
+  /**
+   * Takes the idle timeout off this connection: for answers that stream or wait for minutes. Who
+   * streams events calls what it gives at their end.
+   */
   readonly keepOpen: () => () => void;
   readonly route: DeclaredRoute;
   /** The client asked with HEAD; its handler runs under GET and need not open a body. */

@@ -6,7 +6,10 @@ const EXPOSED =
 /** Says that an answer is that of an earlier request with the same Idempotency-Key. */
 export const REPLAYED = 'idempotent-replayed';
 const PREFLIGHT_SECONDS = 7200;
-/** SDKs send headers of their own (`x-stainless-…`): any well-formed list is granted, since no cookie ever goes along. */
+/**
+ * SDKs send headers of their own (`x-stainless-…`): any well-formed list is granted, since no
+ * cookie ever goes along.
+ */
 const HEADER_LIST = /^[A-Za-z0-9\-_, ]{1,2000}$/;
 
 export type AnswerHeaders = {

@@ -54,7 +54,10 @@ type BodySchema = {
 const isClosed = ({ additionalProperties, items }: BodySchema): boolean =>
   items ? isClosed(items) : additionalProperties === false;
 
-/** The path of a list, map or text in a body whose size nothing bounds: sizes are checked before what they hold is. */
+/**
+ * The path of a list, map or text in a body whose size nothing bounds: sizes are checked before
+ * what they hold is.
+ */
 function findUnbounded(schema: BodySchema, path: string): string | undefined {
   const { type, properties = {}, patternProperties, items, anyOf = [] } = schema;
   if (type === 'string' && schema.maxLength === undefined && schema.const === undefined) return path;
@@ -75,7 +78,8 @@ function findUnbounded(schema: BodySchema, path: string): string | undefined {
 
 /**
  * Reads every route of the application with the access that it declares.
- * @throws Error naming the route that declares none, or whose body schema would let unknown fields or endless lists pass: silence means closed.
+ * @throws Error naming the route that declares none, or whose body schema would let unknown fields
+ * or endless lists pass: silence means closed.
  */
 export function indexRoutes(app: AnyElysia): RouteIndex {
   const routes = app.routes.map(({ method, path, hooks }): DeclaredRoute => {

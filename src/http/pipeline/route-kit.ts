@@ -13,11 +13,14 @@ import type { RequestScope, RequestScopes } from './request-scope.ts';
 export type FileBudget = { uploads: UploadFolder; maxFileBytes: number };
 
 /**
- * What every controller begins with: `new Elysia().use(kit)`. It gives each handler `requestId`, `origin`, `log`, `keepOpen`, `headersOnly`,
- * `files` (what was taken out of a panel body, where the route lets it), and by the access that the route declares (`{ user: true }`, `{ apiKey: true }`, …) `panel` or `api`, fully typed.
+ * What every controller begins with: `new Elysia().use(kit)`. It gives each handler `requestId`,
+ * `origin`, `log`, `keepOpen`, `headersOnly`, `files` (what was taken out of a panel body, where
+ * the route lets it), and by the access that the route declares (`{ user: true }`, `{ apiKey: true
+ * }`, …) `panel` or `api`, fully typed.
  *
- * Authentication itself happens at the front door, before a body is read; here a route only says what it needs. Panel routes
- * get their JSON parsed under a cap and checked against `body`; API-key routes get the request unread.
+ * Authentication itself happens at the front door, before a body is read; here a route only says
+ * what it needs. Panel routes get their JSON parsed under a cap and checked against `body`; API-key
+ * routes get the request unread.
  */
 export function createKit(scopes: RequestScopes, room: FileBudget) {
   const panelOf = (request: Request): { panel: PanelPrincipal } => {
@@ -36,7 +39,8 @@ export function createKit(scopes: RequestScopes, room: FileBudget) {
   return new Elysia({ name: 'kit', normalize: false })
     .derive({ as: 'global' }, ({ request, route }) => {
       const { requestId, origin, log, keepOpen, headersOnly, body, route: entered } = scopes.of(request);
-      // Two readings of one address must not let a caller in by one route and serve him another (a `#` in the request line does).
+      // Two readings of one address must not let a caller in by one route and serve him another (a
+      // `#` in the request line does).
       if (route !== entered.pattern) throw httpErrors.not_found();
       const files = body?.extracted && { extracted: body.extracted, bodySha256: body.sha256 };
       return { requestId, origin, log, keepOpen, headersOnly, files };
@@ -58,13 +62,18 @@ export function createKit(scopes: RequestScopes, room: FileBudget) {
       refreshCookie: { parse, detail: access('refreshCookie') },
       /** Counted by the Critical limiter per address, besides its access. */
       critical: { detail: { 'x-limit': 'critical' } as object },
-      /** Counted by a Critical limiter of the signed-in user's own, besides the one per address; each scope counts apart. */
+      /**
+       * Counted by a Critical limiter of the signed-in user's own, besides the one per address;
+       * each scope counts apart.
+       */
       perUser: (scope: UserLimitScope) => ({ detail: { 'x-limit-per-user': scope } as object }),
       /** Which bounds the body has, where it needs more than `usual`. */
       bodyLimit: (name: BodyLimitName) => ({ detail: { 'x-body-limit': name } as object }),
       /** Takes a Security Proof in a header; the handler reads and checks it. */
       proof: (need: ProofNeed) => ({ detail: { 'x-security-proof': need } as object }),
-      /** Counted by the user's limit of model requests, on every route by which a task is submitted. */
+      /**
+       * Counted by the user's limit of model requests, on every route by which a task is submitted.
+       */
       modelRequest: { detail: { 'x-limit-model-requests': true } as object },
       operator: { parse: leaveUnread, detail: access('operator') },
       apiKey: { parse: leaveUnread, detail: access('apiKey'), resolve: ({ request }) => apiOf(request) },

@@ -1,22 +1,31 @@
 /**
- * How a vendor's bytes go out on our own origin. `link` and `key`: an artifact, fetched by its link or with an API key.
- * `api`: the answer of a relayed call.
+ * How a vendor's bytes go out on our own origin. `link` and `key`: an artifact, fetched by its link
+ * or with an API key. `api`: the answer of a relayed call.
  */
 export type ContentUse = 'link' | 'key' | 'api';
 
-/** Pictures and sounds may be shown in place; a page, script or drawing of a vendor's is only ever saved. */
+/**
+ * Pictures and sounds may be shown in place; a page, script or drawing of a vendor's is only ever
+ * saved.
+ */
 const INLINE = /^(?:video|audio|image)\/(?!.*(?:svg|xml))/;
 const API_TYPES: ReadonlySet<string> = new Set(['application/json', 'text/event-stream', 'text/plain']);
 const DOWNLOAD = 'application/octet-stream';
 
 const MAX_TYPE = 256;
 const ESSENCE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/;
-/** Values without quotes: what stands in quotes could hold a comma, at which others split the header. */
+/**
+ * Values without quotes: what stands in quotes could hold a comma, at which others split the
+ * header.
+ */
 const PARAMETER = /^[a-z0-9-]{1,40}=[a-z0-9!#$&^_.+-]{1,100}$/i;
 const QUOTED_PARAMETER = /^[a-z0-9-]{1,40}="[a-z0-9 !#$&^_.+-]{0,100}"$/i;
 const FILE_NAME = /;[ \t]?filename="?([A-Za-z0-9][A-Za-z0-9._ -]{0,150})"?(?:;|$)/i;
 
-/** A header that is not exactly one media type is none: readers could differ in which part of it counts. */
+/**
+ * A header that is not exactly one media type is none: readers could differ in which part of it
+ * counts.
+ */
 function readMediaType(header: string | undefined): { essence: string; parameters: string[] } | undefined {
   if (header === undefined || header.length > MAX_TYPE) return undefined;
   const [first = '', ...rest] = header.split(';').map((part) => part.trim());
@@ -31,7 +40,10 @@ function allows(use: ContentUse, essence: string): boolean {
   return API_TYPES.has(essence) || /^application\/[^/]+\+json$/.test(essence);
 }
 
-/** The vendor's headers with ours put over them: what a browser may do with the bytes is for us to say. */
+/**
+ * The vendor's headers with ours put over them: what a browser may do with the bytes is for us to
+ * say.
+ */
 export function contentHeaders(vendor: Record<string, string>, use: ContentUse): Headers {
   const headers = new Headers(vendor);
   const type = readMediaType(vendor['content-type']);

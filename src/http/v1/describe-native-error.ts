@@ -11,8 +11,9 @@ const CODES: Record<number, string> = {
 };
 
 /**
- * A failure as plugins present it in their vendor's words: a code by the status, as in new-api. What went wrong inside the gateway or at the
- * vendor stays here. `retryable`: a repeat may succeed and buys nothing twice.
+ * A failure as plugins present it in their vendor's words: a code by the status, as in new-api.
+ * What went wrong inside the gateway or at the vendor stays here. `retryable`: a repeat may succeed
+ * and buys nothing twice.
  */
 export function describeNativeError(error: AppError, requestId: string): NativeError {
   const httpStatus = statusOf(error);

@@ -1,13 +1,15 @@
 import type { AccessWatch } from '../../auth/index.ts';
 import { accessEnded } from './send-events.ts';
 
-/** The last of a vendor's stream: an empty line first, for what of an event has been sent already. */
+/**
+ * The last of a vendor's stream: an empty line first, for what of an event has been sent already.
+ */
 const LAST = `\n\nevent: error\ndata: ${JSON.stringify({ ...accessEnded().error, type: 'error' })}\n\n`;
 
 /**
- * A vendor's stream of events, which ends with an error event when its client may not go on, whether
- * the client reads or not. A race of each read against the end would keep every chunk in memory:
- * a promise that waits as long as the stream holds whatever was raced against it.
+ * A vendor's stream of events, which ends with an error event when its client may not go on,
+ * whether the client reads or not. A race of each read against the end would keep every chunk in
+ * memory: a promise that waits as long as the stream holds whatever was raced against it.
  */
 export function endWithAccess(body: ReadableStream<Uint8Array>, access: AccessWatch): ReadableStream<Uint8Array> {
   const { signal } = access;

@@ -16,13 +16,18 @@ export type NativeService = {
   route: DeclaredRoute;
   methods: readonly string[];
   answer(request: Request, scope: RequestScope): Promise<Response>;
-  /** The answer to a failure of this request, in the vendor's words where the plugin has some. Never rejects. */
+  /**
+   * The answer to a failure of this request, in the vendor's words where the plugin has some. Never
+   * rejects.
+   */
   presentError(error: AppError, request: Request, scope: RequestScope): Promise<Response>;
   /** Called once the request is answered. */
   release(): void;
 };
 
-/** Undefined: no serving plugin has this path. Without a `route` it has, but takes other `methods`. */
+/**
+ * Undefined: no serving plugin has this path. Without a `route` it has, but takes other `methods`.
+ */
 export type FindNative = (
   request: Request,
   path: string,
@@ -34,14 +39,14 @@ type NativeDeps = V1Deps & {
 };
 
 /**
- * Callers without a valid key whose refusals plugins may put into words at the same time. More get the gateway's own, so that nobody keeps
- * plugins busy without a key.
+ * Callers without a valid key whose refusals plugins may put into words at the same time. More get
+ * the gateway's own, so that nobody keeps plugins busy without a key.
  */
 const MAX_STRANGERS = 2;
 
 /**
- * The routes that serving plugins declare. No other router reads their address: the path that was matched is the one that is served, by the
- * plugins that served at that moment.
+ * The routes that serving plugins declare. No other router reads their address: the path that was
+ * matched is the one that is served, by the plugins that served at that moment.
  */
 export function createNativeRoutes(deps: NativeDeps): FindNative {
   let strangers = 0;

@@ -14,7 +14,9 @@ type Kind = Parameters<Tasks['relay']['takes']>[0];
 type Creation = { request: Request; api: ApiPrincipal; requestId: string; access?: AccessWatch };
 type Asked = { request: Request; api: ApiPrincipal; keepOpen: () => void; watchAccess?: Auth['watchAccess'] };
 
-/** A creation that is the relay's, answered by the vendor; undefined: it is a plugin's, or nobody's. */
+/**
+ * A creation that is the relay's, answered by the vendor; undefined: it is a plugin's, or nobody's.
+ */
 export async function createRelayed(
   tasks: Tasks,
   kind: Kind,
@@ -35,7 +37,8 @@ export async function forwardRelayed(
   id: string,
   call: Pick<RelayCall, 'operation' | 'headersOnly'>,
 ): Promise<Response> {
-  // A download is never still for long, and the place of a client who does not read it is given to others.
+  // A download is never still for long, and the place of a client who does not read it is given to
+  // others.
   if (call.operation !== 'content') keepOpen();
   const { query } = readAddress(request);
   const headers = Object.fromEntries(request.headers);
@@ -68,7 +71,8 @@ function relayedResponse(answer: RelayAnswer, use: ContentUse, access?: AccessWa
   if (isEvents) {
     // Nothing in between may gather the events (nginx does unless told).
     response.headers.set('x-accel-buffering', 'no');
-    // It may be silent for as long as the vendor thinks, and its connection has no limit of idle time that could end it later.
+    // It may be silent for as long as the vendor thinks, and its connection has no limit of idle
+    // time that could end it later.
     response.headers.set('connection', 'close');
   }
   if (answer.replayed) response.headers.set(REPLAYED, 'true');

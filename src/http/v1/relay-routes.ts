@@ -3,7 +3,10 @@ import type { Kit } from '../pipeline/route-kit.ts';
 import { forwardRelayed } from './relay-response.ts';
 import type { V1Deps } from './task-routes.ts';
 
-/** What OpenAI's API can do with an object that plugins' tasks cannot: only objects that a relay channel's vendor made have it. */
+/**
+ * What OpenAI's API can do with an object that plugins' tasks cannot: only objects that a relay
+ * channel's vendor made have it.
+ */
 export function relayRoutes(kit: Kit, { tasks }: V1Deps) {
   return new Elysia({ name: 'v1-relay' })
     .use(kit)

@@ -21,7 +21,10 @@ const REQUEST = {
   },
 };
 
-/** OpenAI's responses API over plugins that claim `proto_responses`, and over the relay for other models. */
+/**
+ * OpenAI's responses API over plugins that claim `proto_responses`, and over the relay for other
+ * models.
+ */
 export function responseRoutes(kit: Kit, deps: V1Deps) {
   const { tasks, watchAccess } = deps;
   return new Elysia({ name: 'v1-responses', tags: ['Responses'] })
@@ -95,7 +98,10 @@ export function responseRoutes(kit: Kit, deps: V1Deps) {
     );
 }
 
-/** The events of a response, and the error that takes the place of the next one when its client may not go on. */
+/**
+ * The events of a response, and the error that takes the place of the next one when its client may
+ * not go on.
+ */
 function frameEvents(events: AsyncIterable<{ type: string; sequence_number: number }>) {
   let sequence = 0;
   async function* framed(): AsyncGenerator<ServerEvent, void, undefined> {

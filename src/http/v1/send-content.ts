@@ -34,8 +34,8 @@ export type ContentScope = {
 };
 
 /**
- * An artifact for whoever has its link, else what `byKey` answers the owner of an API key. A link decides alone: with one that is
- * not valid, a key that comes along opens nothing.
+ * An artifact for whoever has its link, else what `byKey` answers the owner of an API key. A link
+ * decides alone: with one that is not valid, a key that comes along opens nothing.
  */
 export async function sendContent(
   { request, api, origin, requestId, headersOnly }: ContentScope,
@@ -56,7 +56,10 @@ export async function sendContent(
 /** How long a client may take for one chunk: as long as the listener lets connections idle. */
 const STALL_MS = 120_000;
 
-/** Statuses whose answers have no body, whatever their sender adds (RFC 9110 15.3.5, 15.3.6, 15.4.5). */
+/**
+ * Statuses whose answers have no body, whatever their sender adds (RFC 9110 15.3.5, 15.3.6,
+ * 15.4.5).
+ */
 const BODILESS = [204, 205, 304];
 
 /** A vendor may send any three digits: what is none of HTTP's statuses is his failure. */

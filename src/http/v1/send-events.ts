@@ -12,7 +12,10 @@ const STREAM_HEADERS = {
 };
 
 const HEARTBEAT = ': PING\n\n';
-/** Heartbeats in a row for which there was no room until a client that keeps its connection but reads nothing is cut off. */
+/**
+ * Heartbeats in a row for which there was no room until a client that keeps its connection but
+ * reads nothing is cut off.
+ */
 const MAX_MISSED_BEATS = 8;
 
 type StreamOptions = {
@@ -40,10 +43,12 @@ export async function openStream<T>(access: AccessWatch, open: (left: AbortSigna
 }
 
 /**
- * Events as a stream of server-sent events, `data` as JSON on one line. An event is asked for when the client has room for it, and in
- * between a comment every `heartbeatMs` tells that the connection lives. When the client leaves, `events` is ended by its `return`; what
- * it waits for must end by the signal of `access` as well. When the access ends, `lastEvent` says so. When `events` throws, the stream
- * ends where it is, as it does when `events` is through: what the client should know of a failure is an event.
+ * Events as a stream of server-sent events, `data` as JSON on one line. An event is asked for when
+ * the client has room for it, and in between a comment every `heartbeatMs` tells that the
+ * connection lives. When the client leaves, `events` is ended by its `return`; what it waits for
+ * must end by the signal of `access` as well. When the access ends, `lastEvent` says so. When
+ * `events` throws, the stream ends where it is, as it does when `events` is through: what the
+ * client should know of a failure is an event.
  */
 export function sendEvents(
   access: AccessWatch,

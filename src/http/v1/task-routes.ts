@@ -28,7 +28,9 @@ export const formLimits = ({ uploads, maxFileBytes }: V1Deps, { user }: ApiPrinc
   maxFileBytes,
 });
 
-/** The generic task API: submit to a plugin by its key, read, list artifacts, fetch their content. */
+/**
+ * The generic task API: submit to a plugin by its key, read, list artifacts, fetch their content.
+ */
 export function taskRoutes(kit: Kit, deps: V1Deps) {
   const { tasks } = deps;
 

@@ -13,7 +13,9 @@ import { callerOf, formLimits, type V1Deps } from './task-routes.ts';
 /** A link to an artifact of this key opens this address too (as in new-api). */
 const LINKED_ARTIFACT = 'video';
 
-/** OpenAI's video API over plugins that claim `proto_video`, and over the relay for other models. */
+/**
+ * OpenAI's video API over plugins that claim `proto_video`, and over the relay for other models.
+ */
 export function videoRoutes(kit: Kit, deps: V1Deps) {
   const { tasks } = deps;
 

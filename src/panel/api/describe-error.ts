@@ -3,7 +3,10 @@ import type { TextKey } from '../i18n/texts.ts';
 import { ApiError } from './api-error.ts';
 import { UserError } from './user-error.ts';
 
-/** What codes of the API mean, wherever they come. A text may name `{{wait}}` and the API's own `{{message}}`. */
+/**
+ * What codes of the API mean, wherever they come. A text may name `{{wait}}` and the API's own
+ * `{{message}}`.
+ */
 const meanings: Readonly<Record<string, TextKey>> = {
   AUTH_INVALID_CREDENTIALS: 'error.credentials',
   AUTH_TOO_MANY_ATTEMPTS: 'error.attempts',
@@ -63,7 +66,10 @@ export function describeError(error: unknown, t: TFunction, language: string): s
   return t('error.unknown', told);
 }
 
-/** What the code of a refusal means, on a page that may give `more` meanings; null for a code that says too little. */
+/**
+ * What the code of a refusal means, on a page that may give `more` meanings; null for a code that
+ * says too little.
+ */
 export function explainCode(
   error: ApiError,
   t: TFunction,

@@ -1,6 +1,7 @@
 /**
- * What a refusal's `details` say of single fields: `{field, rule}` of one that an operation refused, `{errors: [{field, message}]}` of
- * those whose form was wrong, `{field}` where the refusal's own `message` is all there is. Empty for anything else.
+ * What a refusal's `details` say of single fields: `{field, rule}` of one that an operation
+ * refused, `{errors: [{field, message}]}` of those whose form was wrong, `{field}` where the
+ * refusal's own `message` is all there is. Empty for anything else.
  */
 export function readFaults(details: unknown, message: string): Map<string, string> {
   const faults = new Map<string, string>();

@@ -12,7 +12,10 @@ export type ApiRequest = {
   patienceMs?: number;
 };
 
-/** Sends one request and gives the `data` of its answer, or its bytes as a `Blob`; throws an `ApiError` for everything else. */
+/**
+ * Sends one request and gives the `data` of its answer, or its bytes as a `Blob`; throws an
+ * `ApiError` for everything else.
+ */
 export type SendRequest = <T>(request: ApiRequest) => Promise<T>;
 
 const usualPatienceMs = 20_000;

@@ -1,8 +1,9 @@
 import type { Routes } from '../../http/index.ts';
 
 /**
- * What the panel reads of the API's answers, taken from the server's routes: a change there that the panel does not follow fails
- * the type check. Times are unix seconds; quota is an integer, 500,000 of it are one US dollar.
+ * What the panel reads of the API's answers, taken from the server's routes: a change there that
+ * the panel does not follow fails the type check. Times are unix seconds; quota is an integer,
+ * 500,000 of it are one US dollar.
  */
 type Api = Routes['~Routes']['api'];
 type DataOf<Route extends { response: { 200: unknown } }> = Route['response'][200] extends { data: infer Data }
@@ -24,7 +25,10 @@ export type LegalTexts = DataOf<Api['legal']['get']>;
 export type SessionBundle = DataOf<Api['user']['auth']['refresh']['post']>;
 export type User = DataOf<Api['user']['self']['get']>;
 export type LoginSession = SessionBundle['session'];
-/** What a change of password, second factor or passkeys answers: the session goes on with another access token. */
+/**
+ * What a change of password, second factor or passkeys answers: the session goes on with another
+ * access token.
+ */
 export type SessionRotation = Omit<SessionBundle, 'user'>;
 /** What needs a Security Proof, whether this account needs one for it, and the proof itself. */
 export type ProofScope = Api['verify']['post']['body']['scope'];

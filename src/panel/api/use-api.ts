@@ -14,13 +14,15 @@ type UseApiOptions<T> = {
   enabled?: boolean;
   /** Asks again after so many ms, while the tab is in view; it may depend on what was read last. */
   refreshMs?: number | false | ((data: T | undefined) => number | false);
-  /** false for one thing of many: what a former path gave would pass for this one until it is there. */
+  /**
+   * false for one thing of many: what a former path gave would pass for this one until it is there.
+   */
   keep?: boolean;
 };
 
 /**
- * Reads `path` with the session. The former page stays while the next one of a list is on its way. What a change makes stale is named by
- * the beginnings of paths (see `useChange`).
+ * Reads `path` with the session. The former page stays while the next one of a list is on its way.
+ * What a change makes stale is named by the beginnings of paths (see `useChange`).
  */
 export function useApi<T>(
   path: string,
@@ -38,7 +40,9 @@ export function useApi<T>(
 
 export type UseChangeOptions<Variables, T> = {
   request(variables: Variables): ApiRequest;
-  /** Beginnings of the paths that are read anew afterwards; the change is pending until they are. */
+  /**
+   * Beginnings of the paths that are read anew afterwards; the change is pending until they are.
+   */
   stale?: readonly string[];
   /** Before anything is read anew: for an answer that changes how. */
   onAnswer?(answer: T): void;

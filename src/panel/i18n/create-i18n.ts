@@ -15,7 +15,10 @@ declare module 'i18next' {
 /** Where texts are looked for that the first chunk does not have. */
 const restNamespace = 'rest';
 
-/** An i18next instance with the preferred language's first texts loaded. Keys are whole: the dot in them has no meaning. */
+/**
+ * An i18next instance with the preferred language's first texts loaded. Keys are whole: the dot in
+ * them has no meaning.
+ */
 export async function createI18n(): Promise<i18n> {
   const language = preferredLanguage();
   const instance = createInstance();

@@ -7,7 +7,8 @@ import { Either, RequireRole, RequireSession, WhenAnonymous } from '../session/g
 import { roles } from '../shell/sections.ts';
 import { FullPageLoader } from '../ui/page/full-page.tsx';
 
-// Pages that are used together come in one file, with what only they have: a page for each would be some fifty files a visit.
+// Pages that are used together come in one file, with what only they have: a page for each would be
+// some fifty files a visit.
 const welcome = () => import('./welcome-pages.ts');
 const everyday = () => import('./everyday-pages.ts');
 const administration = () => import('./administration-pages.ts');

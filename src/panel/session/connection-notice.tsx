@@ -7,7 +7,10 @@ const ConnectionContext = createContext<Connection | null>(null);
 
 export const ConnectionProvider = ConnectionContext.Provider;
 
-/** Whether the gateway does not answer; renders again when that changes. Throws outside of `ConnectionProvider`. */
+/**
+ * Whether the gateway does not answer; renders again when that changes. Throws outside of
+ * `ConnectionProvider`.
+ */
 export function useIsOffline(): boolean {
   const connection = useContext(ConnectionContext);
   if (connection === null) throw new Error('useIsOffline is used outside of ConnectionProvider');

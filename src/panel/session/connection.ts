@@ -19,8 +19,9 @@ export type ConnectionDependencies = {
 const pausesMs = [1000, 2000, 4000, 8000, 15_000];
 
 /**
- * Watches whether requests are answered. While they are not, it asks the gateway again and again. A browser that believes itself offline
- * may still reach a gateway on its own machine, so only requests count.
+ * Watches whether requests are answered. While they are not, it asks the gateway again and again. A
+ * browser that believes itself offline may still reach a gateway on its own machine, so only
+ * requests count.
  */
 export function watchConnection({ send, wait }: ConnectionDependencies): { connection: Connection; send: SendRequest } {
   let away = false;

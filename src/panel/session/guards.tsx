@@ -11,7 +11,9 @@ import { useSession, useSessionSnapshot } from './session-context.tsx';
 import { hasSessionHint } from './session-hint.ts';
 import { useRole } from './use-role.ts';
 
-/** Pages of signed-in people. The server decides: without a session in memory it is always asked. */
+/**
+ * Pages of signed-in people. The server decides: without a session in memory it is always asked.
+ */
 export function RequireSession({ children }: { children: ReactNode }) {
   const { t, i18n } = useTranslation();
   const { pathname, search } = useLocation();
@@ -35,15 +37,18 @@ export function RequireSession({ children }: { children: ReactNode }) {
 }
 
 /**
- * Pages for people who are not signed in. The hint cookie says whether asking the server is worth while; when it cannot
- * answer the page is shown, since signing in may still work.
+ * Pages for people who are not signed in. The hint cookie says whether asking the server is worth
+ * while; when it cannot answer the page is shown, since signing in may still work.
  */
 export function WhenAnonymous({ children }: { children: ReactNode }) {
   const [params] = useSearchParams();
   return <Either signedIn={<Navigate to={safeRedirect(params.get('redirect'))} replace />} anonymous={children} />;
 }
 
-/** One page for who is signed in, as far as the hint cookie and the server say at once, another for everybody else. */
+/**
+ * One page for who is signed in, as far as the hint cookie and the server say at once, another for
+ * everybody else.
+ */
 export function Either({ signedIn, anonymous }: { signedIn: ReactNode; anonymous: ReactNode }) {
   const { phase } = useSessionSnapshot();
   const [wasHinted] = useState(hasSessionHint);
@@ -55,7 +60,8 @@ export function Either({ signedIn, anonymous }: { signedIn: ReactNode; anonymous
 }
 
 /**
- * Pages of administrators and root. The server refuses everybody else anyway: this only spares the others a page full of refusals.
+ * Pages of administrators and root. The server refuses everybody else anyway: this only spares the
+ * others a page full of refusals.
  */
 export function RequireRole({ role }: { role: number }) {
   return useRole() >= role ? <Outlet /> : <MissingHere />;
@@ -64,7 +70,10 @@ export function RequireRole({ role }: { role: number }) {
 /** Between tries that nobody asked for, in ms; the last one is repeated. */
 const pausesMs = [2000, 4000, 8000, 15_000, 30_000];
 
-/** Asks who is signed in until the server has said so: again after a while, and as soon as a gateway that was away is back. */
+/**
+ * Asks who is signed in until the server has said so: again after a while, and as soon as a gateway
+ * that was away is back.
+ */
 function useRestore(wanted: boolean): { trouble: unknown; retry(): void } {
   const session = useSession();
   const isAway = useIsOffline();

@@ -7,13 +7,19 @@ import { UserError } from '../api/user-error.ts';
 /** Browsers have passkeys in secure contexts alone: over https, or on the machine itself. */
 export const hasPasskeys = (): boolean => window.isSecureContext && 'PublicKeyCredential' in window;
 
-/** The browser's dialog that makes a passkey; gives what the server is to check. Throws a `UserError`. */
+/**
+ * The browser's dialog that makes a passkey; gives what the server is to check. Throws a
+ * `UserError`.
+ */
 export async function makePasskey(options: PublicKeyCredentialCreationOptionsJSON) {
   const { startRegistration } = await import('@simplewebauthn/browser');
   return orTold(startRegistration({ optionsJSON: options }));
 }
 
-/** The browser's dialog that uses a passkey; gives what the server is to check. Throws a `UserError`. */
+/**
+ * The browser's dialog that uses a passkey; gives what the server is to check. Throws a
+ * `UserError`.
+ */
 export async function showPasskey(options: PublicKeyCredentialRequestOptionsJSON) {
   const { startAuthentication } = await import('@simplewebauthn/browser');
   return orTold(startAuthentication({ optionsJSON: options }));

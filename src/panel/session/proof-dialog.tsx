@@ -23,7 +23,10 @@ type ProofDialogProps = {
   onAnswer(proof: Proof | null): void;
 };
 
-/** Forms in dialogs ask for a proof too, and are later in the document than this dialog; Mantine gives all dialogs 200. */
+/**
+ * Forms in dialogs ask for a proof too, and are later in the document than this dialog; Mantine
+ * gives all dialogs 200.
+ */
 const aboveForms = 250;
 
 /** Asks for a code, a passkey or the password, whichever the account must confirm with. */

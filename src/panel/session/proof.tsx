@@ -7,22 +7,25 @@ import { type ProofAsk, ProofDialog } from './proof-dialog.tsx';
 import { useSession } from './session-context.tsx';
 
 /**
- * Asks for a Security Proof for the header `X-Security-Proof`. Empty where this account needs none for the scope; null when the user
- * gave up.
+ * Asks for a Security Proof for the header `X-Security-Proof`. Empty where this account needs none
+ * for the scope; null when the user gave up.
  */
 export type AskProof = (scope: ProofScope) => Promise<string | null>;
 
 const ProofContext = createContext<AskProof>(async () => null);
 
-/** Lets the user confirm that it is he: by the strongest way that the account has, at most once in a few minutes for each scope. */
+/**
+ * Lets the user confirm that it is he: by the strongest way that the account has, at most once in a
+ * few minutes for each scope.
+ */
 export const useProof = (): AskProof => useContext(ProofContext);
 
 /** A proof is good for five minutes; what is done with it must come before their end. */
 const keptMs = 4 * 60 * 1000;
 
 /**
- * A dialog that closes gives the focus back 10 ms later (Mantine). Whoever opens the next one sooner
- * would remember a button of the closed one as the place to give the focus back to.
+ * A dialog that closes gives the focus back 10 ms later (Mantine). Whoever opens the next one
+ * sooner would remember a button of the closed one as the place to give the focus back to.
  */
 const focusReturned = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
 
@@ -47,7 +50,8 @@ export function ProofProvider({ children }: { children: ReactNode }) {
   const { pathname } = useLocation();
   useEffect(() => giveUp, [pathname, giveUp]);
 
-  // A proof that was refused is not offered again: its account, session or methods have changed meanwhile.
+  // A proof that was refused is not offered again: its account, session or methods have changed
+  // meanwhile.
   useEffect(
     () =>
       queries.getMutationCache().subscribe(({ mutation }) => {

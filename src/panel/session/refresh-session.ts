@@ -17,9 +17,9 @@ export type RefreshDependencies = {
 };
 
 /**
- * Gives a function that renews the session from the refresh cookie, one call at a time in this tab and, where the browser
- * can, among tabs. It settles the state as the server says: a new token, or the end. It throws an `ApiError` for everything else, which
- * leaves the state as it was.
+ * Gives a function that renews the session from the refresh cookie, one call at a time in this tab
+ * and, where the browser can, among tabs. It settles the state as the server says: a new token, or
+ * the end. It throws an `ApiError` for everything else, which leaves the state as it was.
  */
 export function createRefresh({ send, state, hasHint, onEnded }: RefreshDependencies): () => Promise<void> {
   let running: Promise<void> | null = null;
@@ -32,7 +32,8 @@ export function createRefresh({ send, state, hasHint, onEnded }: RefreshDependen
       const bundle = await ask(send, sid);
       if (state.epoch() === epoch) state.accept(bundle);
     } catch (error) {
-      // Nothing else says that the session is over: trouble, limits and lost races keep the state, and a later try may succeed.
+      // Nothing else says that the session is over: trouble, limits and lost races keep the state,
+      // and a later try may succeed.
       if (!(error instanceof ApiError) || error.status !== 401) throw error;
       if (state.epoch() !== epoch) return;
       const end = error.code === 'AUTH_SESSION_REVOKED' ? 'revoked' : 'expired';
@@ -62,7 +63,8 @@ async function ask(send: SendRequest, sid: string | null): Promise<SessionBundle
       const code = error instanceof ApiError ? error.code : '';
       const delay = raceDelaysMs[attempt];
       if (code === 'AUTH_SESSION_MISMATCH' && heldSid !== null) {
-        // The cookie belongs to another login of this browser: ask once more for whichever session it is.
+        // The cookie belongs to another login of this browser: ask once more for whichever session
+        // it is.
         heldSid = null;
       } else if (code === 'AUTH_REFRESH_RACE' && delay !== undefined) {
         await new Promise((resolve) => setTimeout(resolve, delay));

@@ -1,4 +1,7 @@
-/** Where to go after signing in: a path of this panel, else the start page. Other origins are never followed. */
+/**
+ * Where to go after signing in: a path of this panel, else the start page. Other origins are never
+ * followed.
+ */
 export function safeRedirect(target: string | null): string {
   if (target === null || !target.startsWith('/') || target.includes('\\')) return '/';
   try {

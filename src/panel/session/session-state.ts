@@ -1,14 +1,15 @@
 import type { SessionBundle, SessionRotation } from '../api/types.ts';
 
 /**
- * Why a session is over. `revoked`: the server ended it, from another device or because the account changed; `expired`: its time was up;
- * `signed_out`: another tab of this browser signed out.
+ * Why a session is over. `revoked`: the server ended it, from another device or because the account
+ * changed; `expired`: its time was up; `signed_out`: another tab of this browser signed out.
  */
 export type SessionEnd = 'revoked' | 'expired' | 'signed_out';
 
 /**
- * `unknown`: the server has not been asked, or could not answer. `anonymous`: it said so; `end` is null when nobody was signed in or he
- * signed out here. The access token lives here, in memory, and nowhere else.
+ * `unknown`: the server has not been asked, or could not answer. `anonymous`: it said so; `end` is
+ * null when nobody was signed in or he signed out here. The access token lives here, in memory, and
+ * nowhere else.
  */
 export type SessionSnapshot =
   | { phase: 'unknown'; bundle: null; end: null }
@@ -17,10 +18,16 @@ export type SessionSnapshot =
 
 export type SessionState = {
   read(): SessionSnapshot;
-  /** Counts the changes: an answer that was asked for before a login or logout is recognised as stale. */
+  /**
+   * Counts the changes: an answer that was asked for before a login or logout is recognised as
+   * stale.
+   */
   epoch(): number;
   accept(bundle: SessionBundle): void;
-  /** The same session with another token, or with newer details of who it is. Nothing where that session or person is signed in no more. */
+  /**
+   * The same session with another token, or with newer details of who it is. Nothing where that
+   * session or person is signed in no more.
+   */
   adopt(changed: SessionRotation | Pick<SessionBundle, 'user'>): void;
   forget(end: SessionEnd | null): void;
   /** Whether the access token has at most `seconds` left, by this machine's clock since it came. */

@@ -10,24 +10,37 @@ import type { TabChannel } from './sync-tabs.ts';
 export type Session = {
   read(): SessionSnapshot;
   subscribe(listener: () => void): () => void;
-  /** Settles who is signed in by asking the server, unless that is known. Throws an `ApiError` for transient trouble. */
+  /**
+   * Settles who is signed in by asking the server, unless that is known. Throws an `ApiError` for
+   * transient trouble.
+   */
   restore(): Promise<void>;
   /**
-   * Throws the `ApiError` of a refused login. Where the account has a second factor it gives the token of that step, which lives
-   * in memory alone, and nobody is signed in yet.
+   * Throws the `ApiError` of a refused login. Where the account has a second factor it gives the
+   * token of that step, which lives in memory alone, and nobody is signed in yet.
    */
   signIn(username: string, password: string): Promise<string | null>;
   /** The same by another request that ends in a sign-in. */
   signInAt(request: ApiRequest): Promise<string | null>;
-  /** The second factor: a code of the authenticator app, or a backup code. Throws the `ApiError` of a refused one. */
+  /**
+   * The second factor: a code of the authenticator app, or a backup code. Throws the `ApiError` of
+   * a refused one.
+   */
   finishSignIn(flowToken: string, code: string): Promise<void>;
-  /** Takes over what a change of the own account answered: the access token of the session that goes on, or newer details. */
+  /**
+   * Takes over what a change of the own account answered: the access token of the session that goes
+   * on, or newer details.
+   */
   adopt(changed: SessionRotation | Pick<SessionBundle, 'user'>): void;
-  /** Ends the session on the server. Throws when the server did not confirm it: then the session still lives. */
+  /**
+   * Ends the session on the server. Throws when the server did not confirm it: then the session
+   * still lives.
+   */
   signOut(): Promise<void>;
   /**
-   * Sends with the access token, which is renewed shortly before its end; a refused one is renewed once and the request sent again.
-   * Throws a `UserError` where the renewal found somebody else signed in.
+   * Sends with the access token, which is renewed shortly before its end; a refused one is renewed
+   * once and the request sent again. Throws a `UserError` where the renewal found somebody else
+   * signed in.
    */
   send: SendRequest;
 };
@@ -58,7 +71,10 @@ export function createSession({ send, tabs, hasHint, reload, now }: SessionDepen
     if (kind === 'authenticated' && sid !== held) reload();
   });
 
-  /** After a refresh that is on its way: its answer would bring back the cookies that this one clears. */
+  /**
+   * After a refresh that is on its way: its answer would bring back the cookies that this one
+   * clears.
+   */
   const logOut = (): Promise<unknown> =>
     runExclusive(() => {
       const { bundle } = state.read();

@@ -5,7 +5,10 @@ export type TabChannel = { publish(event: TabEvent): void; subscribe(listener: (
 
 const name = 'taskgate:session';
 
-/** Tells the other tabs of this origin by BroadcastChannel, or by storage events where the browser has none. */
+/**
+ * Tells the other tabs of this origin by BroadcastChannel, or by storage events where the browser
+ * has none.
+ */
 export function createTabChannel(): TabChannel {
   return typeof BroadcastChannel === 'function' ? overBroadcast(new BroadcastChannel(name)) : overStorage();
 }

@@ -20,8 +20,8 @@ type ChangeWithProof<Variables, T> = Pick<
 };
 
 /**
- * A change that takes a Security Proof: asks the user to confirm that it is they, then sends the change. Nothing is sent
- * when they give up.
+ * A change that takes a Security Proof: asks the user to confirm that it is they, then sends the
+ * change. Nothing is sent when they give up.
  */
 export function useChangeWithProof<Variables, T = unknown>({
   scope,

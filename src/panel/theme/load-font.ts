@@ -16,8 +16,9 @@ const files: readonly { url: string; unicodeRange: string }[] = [
 ];
 
 /**
- * Announces the panel's typeface, served by this gateway. It is not announced in the style sheet, since the bundler would
- * write the font into it as a data address: larger, and against the page's policy.
+ * Announces the panel's typeface, served by this gateway. It is not announced in the style sheet,
+ * since the bundler would write the font into it as a data address: larger, and against the page's
+ * policy.
  */
 export function loadFont(): void {
   for (const { url, unicodeRange } of files) {

@@ -53,8 +53,8 @@ const sans =
   '"Instrument Sans Variable", system-ui, -apple-system, "Segoe UI", "PingFang SC", "Noto Sans CJK SC", "Microsoft YaHei", sans-serif';
 
 /**
- * The brand's colour is dark green by day and bright green by night: the text on it comes from the colour scheme. The red of what
- * destroys is the same in both, dark enough for white text.
+ * The brand's colour is dark green by day and bright green by night: the text on it comes from the
+ * colour scheme. The red of what destroys is the same in both, dark enough for white text.
  */
 const variantColorResolver: VariantColorsResolver = (input) => {
   const colors = defaultVariantColorsResolver(input);

@@ -1,6 +1,9 @@
 import type { ReactNode } from 'react';
 
-/** Line icons of one weight, 20 px, drawn for this panel. They are decoration: what they stand for is said in words. */
+/**
+ * Line icons of one weight, 20 px, drawn for this panel. They are decoration: what they stand for
+ * is said in words.
+ */
 function Icon({ children }: { children: ReactNode }) {
   return (
     <svg

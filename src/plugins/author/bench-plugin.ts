@@ -4,7 +4,10 @@ import type { PluginFault } from '../types.ts';
 import { type OpenPlugin, openPlugin, type TrialFailure } from './open-plugin.ts';
 import { type FixtureCase, readFixture } from './read-fixture.ts';
 
-/** Times in ms, as the sandbox measures them: from the arguments' arrival in its process to the result's departure. */
+/**
+ * Times in ms, as the sandbox measures them: from the arguments' arrival in its process to the
+ * result's departure.
+ */
 export type HookBench = {
   hook: string;
   cases: number;
@@ -37,7 +40,10 @@ export type BenchOptions = {
   limitMs: number;
 };
 
-/** A task is polled many times, and eight calls of a plugin run at once: a hook that takes longer holds up others. */
+/**
+ * A task is polled many times, and eight calls of a plugin run at once: a hook that takes longer
+ * holds up others.
+ */
 const RECOMMENDED_MS = 50;
 /** However short the time is. */
 const FEWEST_ROUNDS = 5;
@@ -49,8 +55,8 @@ type CaseFailure = { name: string; message: string };
 const isRefusal = ({ kind }: TrialFailure): boolean => kind === 'thrown' || kind === 'invalid_result';
 
 /**
- * Measures every hook that the cases of a fixture (the parsed JSON of its file) call, in equal shares of the time. Results are not judged: that
- * is the test's.
+ * Measures every hook that the cases of a fixture (the parsed JSON of its file) call, in equal
+ * shares of the time. Results are not judged: that is the test's.
  */
 export async function benchPlugin(
   source: string,

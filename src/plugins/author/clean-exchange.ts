@@ -2,10 +2,15 @@ import { isObject, type Json } from '../../kernel/index.ts';
 
 const GONE = '[redacted]';
 
-/** Names of members and headers whose text is a credential. Numbers stay: `total_tokens` is none. */
+/**
+ * Names of members and headers whose text is a credential. Numbers stay: `total_tokens` is none.
+ */
 const SECRET_NAME =
   /^(?:proxy-)?authorization$|cookie|^auth_?header$|(?:api|access|private|subscription)[-_]?key|secret|passw|credential|^sign?$|signature|session[-_]?id|tokens?$/i;
-/** Parameters of signed and authorised addresses: `X-Amz-Signature=…`, `sig=…`, `access_token=…`, `key=…`. */
+/**
+ * Parameters of signed and authorised addresses: `X-Amz-Signature=…`, `sig=…`, `access_token=…`,
+ * `key=…`.
+ */
 const PARAMETER = /([?&]([^=?&#\s"']*)=)[^&#\s"'<>]+/g;
 const SECRET_PARAMETER = /token|sign|sig|secret|key|credential|auth|policy|passw|access|expires/i;
 const BEARER = /\b(Bearer|Basic)\s+[\w.~+/=-]{4,}/g;
@@ -25,8 +30,9 @@ const hide = (value: Json): Json => {
 };
 
 /**
- * A copy of a hook's argument or result without what looks like a credential: by the name of its member or header, by its place in an address, by
- * its form. The channel's own key has been taken out before, by its value.
+ * A copy of a hook's argument or result without what looks like a credential: by the name of its
+ * member or header, by its place in an address, by its form. The channel's own key has been taken
+ * out before, by its value.
  */
 export function cleanExchange(value: Json): Json {
   if (typeof value === 'string') return cleanText(value);
@@ -46,10 +52,16 @@ function cleanSecret(value: Json): Json {
   return isObject(value) ? cleanExchange(value as Json) : hide(value);
 }
 
-/** Stands for a channel's key in a recorded call and has its parts: `ak|sk` becomes `redacted|redacted`. */
+/**
+ * Stands for a channel's key in a recorded call and has its parts: `ak|sk` becomes
+ * `redacted|redacted`.
+ */
 export const standInOf = (key: string): string => key.replace(/[^|:;,\s]+/g, 'redacted');
 
-/** A cleaned context with the stand-in where the channel's key was, so that a hook can take it apart as it does the real one. */
+/**
+ * A cleaned context with the stand-in where the channel's key was, so that a hook can take it apart
+ * as it does the real one.
+ */
 export function putStandIn(value: Json, standIn: string): Json {
   if (!isObject(value)) return value;
   const members = Object.entries(value as { [key: string]: Json }).map(([name, member]): [string, Json] => [

@@ -9,7 +9,10 @@ type Insertion = { at: number; text: string };
 const isObjectNode = (node: JsonNode | undefined): node is ObjectNode => node?.type === 'ObjectExpression';
 const isArrayNode = (node: JsonNode | undefined): node is ArrayNode => node?.type === 'ArrayExpression';
 
-/** The list `cases` in the text of a fixture. JSON is an expression of JavaScript, and of two members of one name the last one counts. */
+/**
+ * The list `cases` in the text of a fixture. JSON is an expression of JavaScript, and of two
+ * members of one name the last one counts.
+ */
 function findCases(text: string): ArrayNode {
   const root: JsonNode = parseExpressionAt(text, 0, { ecmaVersion: 'latest' });
   const cases = isObjectNode(root) ? root.properties.findLast(({ key }) => key.value === 'cases')?.value : undefined;
@@ -17,7 +20,10 @@ function findCases(text: string): ArrayNode {
   return cases;
 }
 
-/** What stands before `at` on its line, if that is white space alone: `at` begins a line with this indentation. */
+/**
+ * What stands before `at` on its line, if that is white space alone: `at` begins a line with this
+ * indentation.
+ */
 function indentationAt(text: string, at: number): string | undefined {
   const before = text.slice(text.lastIndexOf('\n', at - 1) + 1, at);
   return before.trim() === '' ? before : undefined;
@@ -43,8 +49,8 @@ function insert(text: string, insertions: readonly Insertion[]): string {
 }
 
 /**
- * The text of a fixture with `expected` added to the cases at the given positions; all else stays as it is, and a case on one line stays on one.
- * The text must have been read as a fixture before.
+ * The text of a fixture with `expected` added to the cases at the given positions; all else stays
+ * as it is, and a case on one line stays on one. The text must have been read as a fixture before.
  */
 export function addExpected(text: string, additions: readonly { index: number; value: Json }[]): string {
   const cases = findCases(text);

@@ -21,7 +21,10 @@ type Named = Node & {
   init?: Named;
 };
 
-/** True where `parseTaskResult` takes every status it does not know for a running task: such tasks never fail. */
+/**
+ * True where `parseTaskResult` takes every status it does not know for a running task: such tasks
+ * never fail.
+ */
 function swallowsUnknownStatus(program: Node): boolean {
   const pending: Named[] = [program];
   let inside: Named[] = [];
@@ -89,7 +92,10 @@ export function findWarnings(manifest: Manifest, program: Node): PluginFault[] {
   return warnings;
 }
 
-/** Where the first character stands that `hasHiddenCharacters`, 1-based. The one before a joiner decides whether it hides. */
+/**
+ * Where the first character stands that `hasHiddenCharacters`, 1-based. The one before a joiner
+ * decides whether it hides.
+ */
 function findHiddenColumn(line: string): number {
   let column = 1;
   let previous = '';
@@ -101,7 +107,10 @@ function findHiddenColumn(line: string): number {
   return column;
 }
 
-/** The lines that do not read as they run: with characters that nobody sees, or that change the direction of text. */
+/**
+ * The lines that do not read as they run: with characters that nobody sees, or that change the
+ * direction of text.
+ */
 export function findHiddenText(source: string): PluginFault[] {
   return source
     .replace(/^\ufeff/, '')

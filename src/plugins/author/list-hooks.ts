@@ -25,7 +25,10 @@ const nameOf = ([first = '', second, ...rest]: readonly string[]): string =>
     '.',
   );
 
-/** The plugin's hooks by their names: `buildSubmitRequest`, `protocols.proto_video.render`, `native.presentTask`. */
+/**
+ * The plugin's hooks by their names: `buildSubmitRequest`, `protocols.proto_video.render`,
+ * `native.presentTask`.
+ */
 export function listHooks({ manifest, exports }: OpenPlugin): string[] {
   const hooks = new Set<string>();
   for (const [protocol, { members = {} }] of Object.entries(exports.protocols?.members ?? {})) {

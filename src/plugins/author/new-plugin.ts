@@ -6,7 +6,10 @@ const FIXTURE = embedText('template/fixture.json');
 const JSCONFIG = embedText('template/jsconfig.json');
 const CONTRACT = embedText('../../../contracts/v1.d.ts');
 
-/** The two names that a plugin has without importing anything; a module alone cannot tell an editor of them. */
+/**
+ * The two names that a plugin has without importing anything; a module alone cannot tell an editor
+ * of them.
+ */
 const GLOBALS = `
 declare global {
   const utils: Utils;
@@ -28,8 +31,8 @@ const RESERVED_KEYS: readonly string[] = ['runtime', 'marketplace'];
 const MAX_NAME_LENGTH = 100;
 
 /**
- * The files of a new plugin that works against the demo vendor. The key is the name in lower case with a hyphen for everything that no key may
- * have; an error says why there is none.
+ * The files of a new plugin that works against the demo vendor. The key is the name in lower case
+ * with a hyphen for everything that no key may have; an error says why there is none.
  */
 export function newPlugin(given: string): Result<NewPlugin, string> {
   const name = given.trim();

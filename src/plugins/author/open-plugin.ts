@@ -11,20 +11,22 @@ const MAX_ARGS_BYTES = 16 * 1024 * 1024;
 
 export type TrialFailure = Omit<HookFailure, 'hook'>;
 
-/** A source that has passed every check, with its functions callable one by one, outside a gateway. */
+/**
+ * A source that has passed every check, with its functions callable one by one, outside a gateway.
+ */
 export type OpenPlugin = {
   manifest: Manifest;
   exports: Record<string, ExportShape>;
   /**
-   * `path` leads from the export to the function; `unixNow` freezes clock and random seed. A result that the gateway would refuse fails with
-   * its words as `invalid_result`.
+   * `path` leads from the export to the function; `unixNow` freezes clock and random seed. A result
+   * that the gateway would refuse fails with its words as `invalid_result`.
    */
   call(path: readonly string[], args: readonly Json[], unixNow?: number): Promise<Result<HookOutcome, TrialFailure>>;
 };
 
 /**
- * Compiles a source, or gives its faults. Trouble with the sandbox is a fault of rule `sandbox`. Who opens several gives them one `compiler` of
- * this sandbox: the rules are made ready once then.
+ * Compiles a source, or gives its faults. Trouble with the sandbox is a fault of rule `sandbox`.
+ * Who opens several gives them one `compiler` of this sandbox: the rules are made ready once then.
  */
 export async function openPlugin(
   source: string,

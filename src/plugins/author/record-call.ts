@@ -6,18 +6,25 @@ import type { OpenPlugin } from './open-plugin.ts';
 import type { Fixture, FixtureCase } from './read-fixture.ts';
 import { repeat } from './run-fixture.ts';
 
-/** `case`: the fixture's case for the call, as JSON. `note`: what is worth a word, such as why there is none. */
+/**
+ * `case`: the fixture's case for the call, as JSON. `note`: what is worth a word, such as why there
+ * is none.
+ */
 export type Recording = { case?: { [key: string]: Json }; note?: string };
 
-/** A poll gives much the same again and again: so many cases of one hook, and of one result, are enough. */
+/**
+ * A poll gives much the same again and again: so many cases of one hook, and of one result, are
+ * enough.
+ */
 const MAX_CASES_A_HOOK = 20;
 const MAX_SAME_RESULT = 3;
 /** A case is for reading: one that carries a picture is none. */
 const MAX_CASE_BYTES = 64 * 1024;
 
 /**
- * Makes a case of a real call. Credentials are taken out of the arguments first, and what the case expects is what the hook makes of those: it
- * passes wherever it runs. Without the fixture's `unixNow` a result that hangs on the clock or on chance is left out.
+ * Makes a case of a real call. Credentials are taken out of the arguments first, and what the case
+ * expects is what the hook makes of those: it passes wherever it runs. Without the fixture's
+ * `unixNow` a result that hangs on the clock or on chance is left out.
  */
 export async function recordCall(
   plugin: OpenPlugin,

@@ -30,10 +30,16 @@ export type FixtureReport = {
   /** Why no case could run: faults of the plugin, or of the fixture (path `fixture`). */
   faults: PluginFault[];
 };
-/** A result that another run gives too; `repeatable: false` where it hangs on the clock or on chance. */
+/**
+ * A result that another run gives too; `repeatable: false` where it hangs on the clock or on
+ * chance.
+ */
 export type RepeatableResult = { repeatable: true; value: Json } | { repeatable: false };
 
-/** Two frozen moments: a hook that gives the same in both depends neither on the clock nor on chance. */
+/**
+ * Two frozen moments: a hook that gives the same in both depends neither on the clock nor on
+ * chance.
+ */
 const MOMENTS = [1_700_000_000, 1_810_000_123] as const;
 
 const failed = (faults: PluginFault[]): FixtureReport => ({
@@ -48,9 +54,10 @@ const failed = (faults: PluginFault[]): FixtureReport => ({
 });
 
 /**
- * Runs the cases of a fixture (the parsed JSON of its file) against a source. `expected` compares as JSON, `expectedError` is a part of the message;
- * a case with neither must only not fail. Nothing returned counts as null. A hook's result that the gateway would refuse is an error with its words.
- * With `filter` only cases run whose name contains it, in any case.
+ * Runs the cases of a fixture (the parsed JSON of its file) against a source. `expected` compares
+ * as JSON, `expectedError` is a part of the message; a case with neither must only not fail.
+ * Nothing returned counts as null. A hook's result that the gateway would refuse is an error with
+ * its words. With `filter` only cases run whose name contains it, in any case.
  */
 export async function runFixture(
   source: string,
@@ -92,7 +99,10 @@ export async function runFixture(
   return report;
 }
 
-/** What a case gives whenever it runs. A fixture that freezes the clock freezes chance too, so that one run tells. */
+/**
+ * What a case gives whenever it runs. A fixture that freezes the clock freezes chance too, so that
+ * one run tells.
+ */
 export async function repeat(
   plugin: OpenPlugin,
   { unixNow }: Pick<Fixture, 'unixNow'>,

@@ -14,12 +14,17 @@ import {
 
 /** A request to the vendor that has passed every rule. */
 export type PluginRequest = { url: string; method: string; headers: Record<string, string>; body: DescriptorBody };
-/** `action`, `model` (billing) and `rewriteModel` (upstream) are set where the plugin replaces them. */
+/**
+ * `action`, `model` (billing) and `rewriteModel` (upstream) are set where the plugin replaces them.
+ */
 export type SubmitRequest = PluginRequest & { action?: string; model?: string; rewriteModel?: string };
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 
-/** What a described request is held against. `files`: those of the client's request, for submissions alone. */
+/**
+ * What a described request is held against. `files`: those of the client's request, for submissions
+ * alone.
+ */
 type RequestRules = {
   manifest: Pick<Manifest, 'allowedHosts'>;
   /** The channel's. */
@@ -74,8 +79,9 @@ export function readQueryRequest(value: Json | undefined, rules: RequestRules): 
 }
 
 /**
- * The request that submits a task. `pinnedModel` is the client's model on a protocol: the descriptor may repeat it, not replace it.
- * The URL is checked against `ctx.baseUrl`, file references against `ctx.files`.
+ * The request that submits a task. `pinnedModel` is the client's model on a protocol: the
+ * descriptor may repeat it, not replace it. The URL is checked against `ctx.baseUrl`, file
+ * references against `ctx.files`.
  */
 export function buildSubmitRequest(
   plugin: LoadedPlugin,

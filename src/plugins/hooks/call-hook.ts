@@ -24,8 +24,8 @@ export const describeHookFailure = ({ hook, message }: Pick<HookFailure, 'hook' 
   `${hook}: ${message}`;
 
 /**
- * Calls a hook and reads what it returned. Nearly every hook carries a body or stored task data, hence the large limit.
- * `read` gives the checked value, or what is wrong with it.
+ * Calls a hook and reads what it returned. Nearly every hook carries a body or stored task data,
+ * hence the large limit. `read` gives the checked value, or what is wrong with it.
  */
 export async function callHook<T>(
   plugin: LoadedPlugin,

@@ -20,7 +20,10 @@ import { readRenderedEvents } from './render-events.ts';
 import { readRenderedFinal } from './render-final.ts';
 import { readArtifacts, readContentRequest } from './serve-artifacts.ts';
 
-/** A call that was made outside a task. `path` leads from the export to the function, `args` are what the hook was given. */
+/**
+ * A call that was made outside a task. `path` leads from the export to the function, `args` are
+ * what the hook was given.
+ */
 type HookTrial = { manifest: Manifest; path: readonly string[]; args: readonly Json[] };
 
 type Trial = { manifest: Manifest; context: Record<string, unknown>; value: Json | undefined };
@@ -38,7 +41,10 @@ const baseUrlOf = ({ context, manifest }: Trial): string => textOf(context.baseU
 const filesOf = ({ context: { files } }: Trial): KnownFiles =>
   Array.isArray(files) ? files.filter((file: FileReference) => isObject(file)) : 'unknown';
 
-/** A driver hook must not know where a request came from, so one without a path is held to what protocols ask. */
+/**
+ * A driver hook must not know where a request came from, so one without a path is held to what
+ * protocols ask.
+ */
 function pinnedModelOf({ context: { path, model }, manifest }: Trial): string | undefined {
   if (manifest.protocols.length === 0) return undefined;
   return path === undefined || PROTOCOL_PATHS.has(path) ? textOf(model) : undefined;
@@ -83,8 +89,9 @@ const CHECKS: Readonly<Record<string, Check>> = {
 };
 
 /**
- * Holds a hook's result against the rules of a real call, by the same functions: what passes here the gateway takes, and what it
- * refuses is refused here in the same words. Functions that are no hooks may return anything.
+ * Holds a hook's result against the rules of a real call, by the same functions: what passes here
+ * the gateway takes, and what it refuses is refused here in the same words. Functions that are no
+ * hooks may return anything.
  */
 export function checkHookResult(
   { manifest, path, args }: HookTrial,
@@ -105,7 +112,10 @@ function checkNamed(path: readonly string[], trial: Trial): Result<unknown, stri
   return Object.hasOwn(CHECKS, name) ? (CHECKS[name] as Check)(trial) : ok(null);
 }
 
-/** A decoder may serve several routes: one that takes the result is enough. Presenters may return any JSON. */
+/**
+ * A decoder may serve several routes: one that takes the result is enough. Presenters may return
+ * any JSON.
+ */
 function checkDecoder(member: string, { manifest, value }: Trial): Result<unknown, string> {
   const { routes } = manifest;
   if (routes.some(({ render }) => render === member)) return ok(null);

@@ -8,8 +8,9 @@ const MAX_URL_LENGTH = 65_536;
 const portOf = (url: URL): string => url.port || (url.protocol === 'https:' ? '443' : '80');
 
 /**
- * True when the channel's credential may go to `url`: the host of the channel's base URL, or one of `allowedHosts`. An entry with a port
- * matches that port alone, one without a port the scheme's default port. Also the rule for redirects of such requests.
+ * True when the channel's credential may go to `url`: the host of the channel's base URL, or one of
+ * `allowedHosts`. An entry with a port matches that port alone, one without a port the scheme's
+ * default port. Also the rule for redirects of such requests.
  */
 export function allowsHost(manifest: Pick<Manifest, 'allowedHosts'>, channelBaseUrl: string, url: URL): boolean {
   const base = URL.canParse(channelBaseUrl) ? new URL(channelBaseUrl) : undefined;
@@ -22,8 +23,9 @@ export function allowsHost(manifest: Pick<Manifest, 'allowedHosts'>, channelBase
 }
 
 /**
- * The URL of a request that a plugin described: absolute http(s) without user info, fragment or surrounding whitespace, never http where
- * the channel is https, and to an allowed host. `credentialless` requests may go to any host.
+ * The URL of a request that a plugin described: absolute http(s) without user info, fragment or
+ * surrounding whitespace, never http where the channel is https, and to an allowed host.
+ * `credentialless` requests may go to any host.
  */
 export function checkRequestUrl(
   manifest: Pick<Manifest, 'allowedHosts'>,

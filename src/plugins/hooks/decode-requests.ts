@@ -14,7 +14,10 @@ export type DecodedSubmit = {
   action?: string;
   /** `undefined` when the plugin gave none: the client's body is not passed on in its place. */
   requestBody?: Json;
-  /** As the plugin returned it: what it names often comes from the client, so whoever looks the tasks up judges it. */
+  /**
+   * As the plugin returned it: what it names often comes from the client, so whoever looks the
+   * tasks up judges it.
+   */
   originTaskIds?: Json;
 };
 export type DecodedQuery = { kind: 'query'; taskIds: string[] };
@@ -66,7 +69,9 @@ export function readNativeIntent(
   return ok(action === undefined && route.action ? { ...submit.value, action: route.action } : submit.value);
 }
 
-/** Why a decoded model cannot be submitted; undefined where the plugin serves it, on this route too. */
+/**
+ * Why a decoded model cannot be submitted; undefined where the plugin serves it, on this route too.
+ */
 export function findUnservedModel(
   { models }: Pick<Manifest, 'models'>,
   route: Pick<PluginRoute, 'models'>,
@@ -80,7 +85,9 @@ export function findUnservedModel(
 const MAX_ORIGIN_TASKS = 16;
 const MAX_ORIGIN_ID_CODE_POINTS = 128;
 
-/** The ids that a decoder named as `originTaskIds`: trimmed, each once; none where it named none. */
+/**
+ * The ids that a decoder named as `originTaskIds`: trimmed, each once; none where it named none.
+ */
 export function readOriginTaskIds(named: Json | undefined): Result<string[], string> {
   if (named === undefined || named === null) return ok([]);
   const ids = new Set(Array.isArray(named) ? named.map((id) => (typeof id === 'string' ? id.trim() : '')) : ['']);
@@ -105,8 +112,8 @@ export function decodeProtocolRequest(
 }
 
 /**
- * Decodes a request to a native route; only dynamic routes may turn out to be queries. The model often comes from the client, so whoever
- * submits says that it is not served here.
+ * Decodes a request to a native route; only dynamic routes may turn out to be queries. The model
+ * often comes from the client, so whoever submits says that it is not served here.
  */
 export function decodeNativeRequest(
   plugin: LoadedPlugin,

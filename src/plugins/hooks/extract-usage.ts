@@ -25,7 +25,10 @@ export const extractUsageOnSubmit = (
   options: HookOptions,
 ): ExtractedUsage => extract(plugin, 'extractUsageOnSubmit', [ctx, taskData], options);
 
-/** Facts of a parsed poll, to overlay all earlier ones; with the token counts that the result itself names. */
+/**
+ * Facts of a parsed poll, to overlay all earlier ones; with the token counts that the result itself
+ * names.
+ */
 export async function extractUsageOnComplete(
   plugin: LoadedPlugin,
   ctx: TaskQueryContext,

@@ -11,7 +11,10 @@ import { callHook, type HookOptions } from './call-hook.ts';
 import { CONTROL } from './read-descriptor.ts';
 import { type ParsedTask, readState, readTaskResult, type StateChange } from './read-task-result.ts';
 
-/** It stands in every query's URL and in the task's row; the longest known are operation names of some hundred characters. */
+/**
+ * It stands in every query's URL and in the task's row; the longest known are operation names of
+ * some hundred characters.
+ */
 const MAX_TASK_ID = 4096;
 
 export type ParsedSubmission = {
@@ -26,7 +29,10 @@ export type ParsedSubmission = {
 /** Secrets are replaced in the texts of a result. */
 type Secrets = readonly (string | undefined)[];
 
-/** Reads what parseSubmitResponse returned. A `clientResponse` is refused: what clients see is the host's and the presenters' affair. */
+/**
+ * Reads what parseSubmitResponse returned. A `clientResponse` is refused: what clients see is the
+ * host's and the presenters' affair.
+ */
 export function readSubmission(value: Json | undefined, secrets: Secrets = []): Result<ParsedSubmission, string> {
   if (!isObject(value)) return err('the plugin returned no submit result');
   if (Object.hasOwn(value, 'clientResponse')) return err('clientResponse is not allowed');
@@ -83,7 +89,10 @@ export type ParsedBatchItem = ParsedTask & {
   raw: Json;
 };
 
-/** Reads what parseBatchResult returned: items by the vendor's id. Items without an id are skipped; of two with one id the last counts. */
+/**
+ * Reads what parseBatchResult returned: items by the vendor's id. Items without an id are skipped;
+ * of two with one id the last counts.
+ */
 export function readBatchItems(
   value: Json | undefined,
   secrets: Secrets = [],

@@ -28,7 +28,10 @@ export function renderNative(
   return callHook(plugin, `native.${route.render}`, [ctx, task], options, (value) => ok(value ?? null));
 }
 
-/** The vendor-shaped error body; `undefined` when the plugin has no presenter for errors or it returned nothing. */
+/**
+ * The vendor-shaped error body; `undefined` when the plugin has no presenter for errors or it
+ * returned nothing.
+ */
 export async function renderNativeError(
   plugin: LoadedPlugin,
   ctx: RouteContext,

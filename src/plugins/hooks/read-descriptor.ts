@@ -44,7 +44,10 @@ export function readText(descriptor: Record<string, unknown>, name: string): Res
   return ok(value.trim() === '' ? undefined : value);
 }
 
-/** The files of the client's request. `unknown`: a trial that does not say; a reference is then judged by its form. */
+/**
+ * The files of the client's request. `unknown`: a trial that does not say; a reference is then
+ * judged by its form.
+ */
 export type KnownFiles = readonly FileReference[] | 'unknown';
 
 export function readBody(descriptor: Record<string, unknown>, files: KnownFiles): Result<DescriptorBody, string> {
@@ -88,7 +91,9 @@ function readParts(parts: unknown, files: KnownFiles): Result<DescriptorBody, st
   return ok({ kind: 'multipart', parts: read });
 }
 
-/** Looks at every object of a body; a list instead of recursion, since a plugin chooses the depth. */
+/**
+ * Looks at every object of a body; a list instead of recursion, since a plugin chooses the depth.
+ */
 function findBadPlaceholder(body: Json, files: KnownFiles): string | undefined {
   const pending: unknown[] = [body];
   while (pending.length > 0) {

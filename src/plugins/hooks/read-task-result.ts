@@ -4,7 +4,9 @@ import { err, isObject, type Json, ok, type Result, redactSecrets, sanitizeMessa
 /** Largest state that is stored, as JSON (as in new-api). */
 const MAX_STATE_BYTES = 1_048_576;
 
-/** What a result says about the plugin's state. `too_large`: the old value stays, a warning is due. */
+/**
+ * What a result says about the plugin's state. `too_large`: the old value stays, a warning is due.
+ */
 export type StateChange = { kind: 'keep' } | { kind: 'set'; value: Json } | { kind: 'too_large'; bytes: number };
 
 export type ParsedTask = {
@@ -51,7 +53,10 @@ const textOf = (value: unknown): string | undefined => (typeof value === 'string
 const countOf = (value: unknown): number | undefined =>
   typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined;
 
-/** A normalised task result. Optional fields of a wrong type are left out: they inform, they do not decide. */
+/**
+ * A normalised task result. Optional fields of a wrong type are left out: they inform, they do not
+ * decide.
+ */
 export function readTaskResult(
   value: unknown,
   secrets: readonly (string | undefined)[] = [],

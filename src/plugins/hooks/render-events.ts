@@ -4,7 +4,9 @@ import type { HookFailure, LoadedPlugin } from '../types.ts';
 import { callHook, type HookOptions } from './call-hook.ts';
 import { jsonBytes, nestsBeyond } from './measure-json.ts';
 
-/** Limits of one result (as in new-api, which plugins are written for); bytes are those of the JSON. */
+/**
+ * Limits of one result (as in new-api, which plugins are written for); bytes are those of the JSON.
+ */
 const MAX_EVENTS = 16;
 const MAX_EVENTS_BYTES = 64 * 1024;
 const MAX_EVENT_BYTES = 32 * 1024;
@@ -20,10 +22,15 @@ export type RenderedEvent =
   | { type: 'output'; text: string }
   | { type: 'error'; message: string; code?: string };
 
-/** What one call of renderEvents gave. `state` is there only if the plugin returned one, be it null. */
+/**
+ * What one call of renderEvents gave. `state` is there only if the plugin returned one, be it null.
+ */
 export type RenderedEvents = { events: RenderedEvent[]; done: boolean; state?: { value: Json } };
 
-/** What has happened to the task since the call that returned `previous`; `undefined` while no call has returned a state. */
+/**
+ * What has happened to the task since the call that returned `previous`; `undefined` while no call
+ * has returned a state.
+ */
 export function renderEvents(
   plugin: LoadedPlugin,
   ctx: ProtocolContext,

@@ -63,7 +63,10 @@ export type ContentRequest =
       headers: Record<string, string>;
       /** Sent as it is. */
       body?: string;
-      /** No credential goes along and any public host will do; else the channel's host and `allowedHosts` alone. */
+      /**
+       * No credential goes along and any public host will do; else the channel's host and
+       * `allowedHosts` alone.
+       */
       credentialless: boolean;
     };
 
@@ -80,7 +83,10 @@ function readDataUrl(url: string): Result<ContentRequest, string> {
   return ok({ kind: 'data', mimeType: header[1] || 'video/mp4', base64 });
 }
 
-/** What a content request is held against: the channel's base URL, and the method that stands where the plugin names none. */
+/**
+ * What a content request is held against: the channel's base URL, and the method that stands where
+ * the plugin names none.
+ */
 type ContentRules = { manifest: Pick<Manifest, 'allowedHosts'>; baseUrl: string; method: string };
 
 /** Reads what buildContentRequest returned. */

@@ -34,7 +34,9 @@ function needFunction(shapes: Shapes | undefined, name: string, path: string, wh
   return shape ? checkFunction(shape, path) : [makeFault(path, 'export.required', `is missing: ${why}`)];
 }
 
-/** The exports that need no manifest: names of earlier contracts, and hooks that every plugin has. */
+/**
+ * The exports that need no manifest: names of earlier contracts, and hooks that every plugin has.
+ */
 export function checkBaseExports(exports: Shapes): PluginFault[] {
   const faults: PluginFault[] = [];
   for (const name of Object.keys(exports)) {
@@ -59,7 +61,10 @@ export function checkBaseExports(exports: Shapes): PluginFault[] {
   return faults;
 }
 
-/** The exports that the manifest's modes, routes and protocols ask for, and protocol hooks that nothing asks for. */
+/**
+ * The exports that the manifest's modes, routes and protocols ask for, and protocol hooks that
+ * nothing asks for.
+ */
 export function checkModeExports({ fetchMode, routes, protocols }: ExportDemands, exports: Shapes): PluginFault[] {
   const faults: PluginFault[] = [];
   for (const name of fetchMode ? BY_FETCH_MODE[fetchMode] : []) {
@@ -91,7 +96,9 @@ function checkNative(routes: Routes, native: ExportShape | undefined): PluginFau
   return faults;
 }
 
-/** Hooks by protocol and the reason each is needed; a member that is not here is used by nothing. */
+/**
+ * Hooks by protocol and the reason each is needed; a member that is not here is used by nothing.
+ */
 function wantedHooks(claims: Claims): Record<ProtocolName, Map<string, string> | undefined> {
   const video = claims.find((claim) => claim.name === 'proto_video');
   const responses = claims.find((claim) => claim.name === 'proto_responses');

@@ -13,8 +13,9 @@ import { toManifest } from './normalize-meta.ts';
 import { translateProtocols } from './protocol-aliases.ts';
 
 /**
- * Checks `meta` against the schema and against what the schema cannot say, and gives the manifest or every fault at once.
- * A rule that builds on another one is not judged where that one is broken, so each mistake is named once.
+ * Checks `meta` against the schema and against what the schema cannot say, and gives the manifest
+ * or every fault at once. A rule that builds on another one is not judged where that one is broken,
+ * so each mistake is named once.
  */
 export function checkManifest(
   meta: Json | undefined,

@@ -4,8 +4,8 @@ import { makeFault, pointer } from './faults.ts';
 import type { RuleId } from './rules.ts';
 
 /**
- * Names by which a plugin could look like another one. No part of `checkManifest`: a plugin that has been stored already still
- * serves; only a new one is refused.
+ * Names by which a plugin could look like another one. No part of `checkManifest`: a plugin that
+ * has been stored already still serves; only a new one is refused.
  */
 export function checkVisibleNames({ name, author, models }: Manifest): PluginFault[] {
   const named: [path: string, rule: RuleId, name: string][] = [

@@ -53,7 +53,10 @@ function describe(error: ErrorObject, own: string | undefined): string {
   }
 }
 
-/** Where a fault sits: an unknown property or a property's name is named itself, not the object around it. */
+/**
+ * Where a fault sits: an unknown property or a property's name is named itself, not the object
+ * around it.
+ */
 const locate = ({ instancePath, propertyName }: ErrorObject): string =>
   propertyName === undefined ? instancePath : instancePath + pointer(propertyName);
 
@@ -85,7 +88,10 @@ function explainDuplicates({ data, instancePath }: ErrorObject, rule: RuleId): P
   return faults;
 }
 
-/** Schema errors in the product's words, one a rule that is broken. Errors of `if` and of wrapping keywords say nothing new. */
+/**
+ * Schema errors in the product's words, one a rule that is broken. Errors of `if` and of wrapping
+ * keywords say nothing new.
+ */
 export function explainSchemaFaults(errors: readonly ErrorObject[]): PluginFault[] {
   const mistyped = new Set(errors.filter(({ keyword }) => keyword === 'type').map(({ instancePath }) => instancePath));
   return errors.flatMap((error): PluginFault[] => {

@@ -22,10 +22,16 @@ function ancestorsOf(path: string): string[] {
   return ancestors;
 }
 
-/** Far more than anyone reads, and few enough that a manifest made of mistakes costs nothing to refuse. */
+/**
+ * Far more than anyone reads, and few enough that a manifest made of mistakes costs nothing to
+ * refuse.
+ */
 export const MAX_FAULTS = 500;
 
-/** Gathers faults, the first 500 of them; a later check asks `clean` first, so that one mistake is reported once. */
+/**
+ * Gathers faults, the first 500 of them; a later check asks `clean` first, so that one mistake is
+ * reported once.
+ */
 export class FaultList {
   readonly faults: PluginFault[] = [];
   private readonly at = new Set<string>();

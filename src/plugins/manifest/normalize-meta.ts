@@ -80,7 +80,10 @@ export function toManifest(meta: Meta, written: readonly string[], hasArtifacts:
   };
 }
 
-/** A manifest in the contract's own form with every text a map: what the API shows. Checking it again gives the same manifest. */
+/**
+ * A manifest in the contract's own form with every text a map: what the API shows. Checking it
+ * again gives the same manifest.
+ */
 export function publishMeta(manifest: Manifest): Meta {
   const { protocols, routes, usageSchema, auth, hasArtifacts: _, ...rest } = manifest;
   const fields = Object.entries(usageSchema).map(([name, field]): [string, WrittenField] => {

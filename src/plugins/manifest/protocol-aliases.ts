@@ -8,7 +8,10 @@ const ALIASES: ReadonlyMap<string, ProtocolName> = new Map([
   ['openai_responses', 'proto_responses'],
 ]);
 
-/** Every name of a protocol: as a claim in `meta.protocols` and as a key of the exported `protocols`. */
+/**
+ * Every name of a protocol: as a claim in `meta.protocols` and as a key of the exported
+ * `protocols`.
+ */
 export const PROTOCOL_SPELLINGS: Record<ProtocolName, readonly string[]> = {
   proto_video: ['proto_video', 'openai_video'],
   proto_responses: ['proto_responses', 'openai_responses'],
@@ -16,7 +19,10 @@ export const PROTOCOL_SPELLINGS: Record<ProtocolName, readonly string[]> = {
 
 export const canonicalProtocol = (name: string): string => ALIASES.get(name) ?? name;
 
-/** The modes that the exported Responses hooks can render; a bare alias says nothing else about them. */
+/**
+ * The modes that the exported Responses hooks can render; a bare alias says nothing else about
+ * them.
+ */
 function exportedModes(exports: Record<string, ExportShape>): ResponsesMode[] {
   const modes: ResponsesMode[] = [];
   for (const spelling of PROTOCOL_SPELLINGS.proto_responses) {
@@ -27,7 +33,10 @@ function exportedModes(exports: Record<string, ExportShape>): ResponsesMode[] {
   return modes;
 }
 
-/** `meta.protocols` with aliases replaced by canonical entries, so that one schema judges both; positions stay. */
+/**
+ * `meta.protocols` with aliases replaced by canonical entries, so that one schema judges both;
+ * positions stay.
+ */
 export function translateProtocols(meta: Json, exports: Record<string, ExportShape>): Json {
   if (!isObject(meta) || !Array.isArray(meta.protocols)) return meta;
   const protocols = meta.protocols.map((entry: Json): Json => {

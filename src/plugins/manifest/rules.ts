@@ -1,8 +1,9 @@
 const RETYPE = 'Retype it: a pasted text may carry characters that nobody sees.';
 
 /**
- * Every rule that a plugin can break, by its stable id, with what to do about it. An id is the subject and what is wrong about it; `required` is
- * told apart by the fault's path. `null`: what to do depends on the name at fault, and the fault says it.
+ * Every rule that a plugin can break, by its stable id, with what to do about it. An id is the
+ * subject and what is wrong about it; `required` is told apart by the fault's path. `null`: what to
+ * do depends on the name at fault, and the fault says it.
  */
 export const RULES = {
   'manifest.type': 'Write export const meta = { apiVersion: 1, key: "acme-video", … }.',

@@ -5,13 +5,19 @@ import type { Manifest, PluginFault, PluginRoute, ProtocolClaim } from '../types
 import { FaultList, MAX_FAULTS } from './faults.ts';
 import { translateProtocols } from './protocol-aliases.ts';
 
-/** What the exports are held against; a part that is left out is not judged. A whole manifest is one of these. */
+/**
+ * What the exports are held against; a part that is left out is not judged. A whole manifest is one
+ * of these.
+ */
 export type ExportDemands = Partial<Pick<Manifest, 'fetchMode'>> & {
   routes?: readonly Pick<PluginRoute, 'method' | 'path' | 'render' | 'decode'>[];
   protocols?: readonly Pick<ProtocolClaim, 'name' | 'supports'>[];
 };
 
-/** The parts of a manifest with faults that none of the faults touches, so that one round names the exports they lack as well. */
+/**
+ * The parts of a manifest with faults that none of the faults touches, so that one round names the
+ * exports they lack as well.
+ */
 export function validParts(
   meta: Json | undefined,
   exports: Record<string, ExportShape>,

@@ -18,8 +18,9 @@ export type CheckedMarket = { faults: MarketFault[]; name: string; plugins: numb
 const INDEX = 'index.json';
 
 /**
- * Holds `index.json` of a folder against what lies in the folder: every entry can be installed and is shown as it is written, every file is there
- * with its hash, every plugin compiles and is what its entry says.
+ * Holds `index.json` of a folder against what lies in the folder: every entry can be installed and
+ * is shown as it is written, every file is there with its hash, every plugin compiles and is what
+ * its entry says.
  */
 export async function checkFolder(folder: string, sandbox: Sandbox): Promise<CheckedMarket> {
   const root = resolve(folder);

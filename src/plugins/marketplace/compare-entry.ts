@@ -1,13 +1,16 @@
 import type { Manifest } from '../types.ts';
 import type { MarketPlugin, MarketVersion } from './types.ts';
 
-/** Whether a source is the plugin and version that the index names; anything else must not be installed under that name. */
+/**
+ * Whether a source is the plugin and version that the index names; anything else must not be
+ * installed under that name.
+ */
 export const isAnnounced = (manifest: Manifest, key: string, version: string): boolean =>
   manifest.key === key && manifest.version === version;
 
 /**
- * In what an entry of an index tells another story than the plugin itself, a sentence each. What stands at the plugin as a whole is held
- * against its latest version alone.
+ * In what an entry of an index tells another story than the plugin itself, a sentence each. What
+ * stands at the plugin as a whole is held against its latest version alone.
  */
 export function compareEntry(plugin: MarketPlugin, version: MarketVersion, manifest: Manifest): string[] {
   const found: string[] = [];

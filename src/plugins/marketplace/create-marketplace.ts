@@ -34,7 +34,10 @@ export type OfferedSource = {
   version: string;
   source: string;
   sourceHash: string;
-  /** In the contract's form; `null` when an upload would refuse the source, with what is wrong in `errors`. */
+  /**
+   * In the contract's form; `null` when an upload would refuse the source, with what is wrong in
+   * `errors`.
+   */
   meta: Meta | null;
   errors: PluginFault[];
   /** What the index says otherwise than the plugin. */
@@ -78,8 +81,9 @@ type Deps = {
 type Entry = { source: MarketSource; plugin: MarketPlugin };
 
 /**
- * The marketplaces. Errors: `plugins.not_found` (no such source, plugin or version), `plugins.market_failed` (a file could not be fetched),
- * `plugins.market_mismatch` (it is not what the index announces), `plugins.market_changed`, and those of an upload.
+ * The marketplaces. Errors: `plugins.not_found` (no such source, plugin or version),
+ * `plugins.market_failed` (a file could not be fetched), `plugins.market_mismatch` (it is not what
+ * the index announces), `plugins.market_changed`, and those of an upload.
  */
 export function createMarketplace(deps: Deps): Marketplace {
   const { plugins } = deps;

@@ -16,8 +16,9 @@ const PATIENCE_MS = 15_000;
 const CONNECT_MS = 5000;
 
 /**
- * Fetches files of marketplaces: by HTTP, or from the folder `mirrorDir`. Redirects are not followed. A private address is allowed where an
- * administrator has entered it as the source's own; the sources that ship with the gateway have none.
+ * Fetches files of marketplaces: by HTTP, or from the folder `mirrorDir`. Redirects are not
+ * followed. A private address is allowed where an administrator has entered it as the source's own;
+ * the sources that ship with the gateway have none.
  */
 export function createMarketReader(deps: {
   upstream: Upstream;
@@ -105,7 +106,10 @@ function messageOf(kind: UpstreamFailure['kind'], maxBytes: number, patienceMs: 
   }
 }
 
-/** Text from bytes that must be UTF-8; a byte order mark stays, so that the text has the hash of the bytes. */
+/**
+ * Text from bytes that must be UTF-8; a byte order mark stays, so that the text has the hash of the
+ * bytes.
+ */
 export function decodeText(bytes: Uint8Array): Result<string, string> {
   try {
     return ok(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes));

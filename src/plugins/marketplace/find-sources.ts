@@ -1,15 +1,19 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** A plugin file of a folder; `named` is what its place says it is. `path` is relative to the folder. */
+/**
+ * A plugin file of a folder; `named` is what its place says it is. `path` is relative to the
+ * folder.
+ */
 export type SourceFile = { path: string; named?: { key: string; version: string } };
 
 const filesOf = (folder: string) =>
   readdirSync(folder, { withFileTypes: true }).filter(({ name }) => !name.startsWith('.'));
 
 /**
- * The plugin files of a folder, `KEY/VERSION.js` and `*.js`, in alphabetical order. Links are not followed: what is published lies in the folder.
- * Throws the platform's error when the folder cannot be read.
+ * The plugin files of a folder, `KEY/VERSION.js` and `*.js`, in alphabetical order. Links are not
+ * followed: what is published lies in the folder. Throws the platform's error when the folder
+ * cannot be read.
  */
 export function findSources(folder: string): SourceFile[] {
   const found: SourceFile[] = [];

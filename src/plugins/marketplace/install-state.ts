@@ -7,14 +7,16 @@ export type InstallState = 'not_installed' | 'up_to_date' | 'upgradable' | 'dive
 export type PresentVersion = { version: string; sourceHash: string };
 
 /**
- * How a plugin of a marketplace stands to what this gateway has. `installed` is the version that counts for the key: the active one, else the
- * factory's; `present` are all of them.
+ * How a plugin of a marketplace stands to what this gateway has. `installed` is the version that
+ * counts for the key: the active one, else the factory's; `present` are all of them.
  *
  * - `not_installed`: the gateway has nothing under this key.
  * - `up_to_date`: the installed version is the market's latest, with the same source.
- * - `upgradable`: the installed version is older than the market's latest. It stays so until the new version is activated.
- * - `diverged`: neither. The installed version has another source than the same version has in the market, or a version that is not older
- *   than the market's latest, or the market's latest is stored here with another source: it could not be installed.
+ * - `upgradable`: the installed version is older than the market's latest. It stays so until the
+ *   new version is activated.
+ * - `diverged`: neither. The installed version has another source than the same version has in the
+ *   market, or a version that is not older than the market's latest, or the market's latest is
+ *   stored here with another source: it could not be installed.
  */
 export function installState(
   plugin: Pick<MarketPlugin, 'latest' | 'versions'>,

@@ -7,12 +7,18 @@ import type { MarketIndex, MarketSource, ReadMarketFile } from './types.ts';
 /** An index as it was fetched, or why there is none. Times are unix seconds. */
 export type Listing = { index: Result<MarketIndex, string>; fetchedAt: number };
 
-/** How long an index is shown without asking again; a failure shorter, so that a mended source is back soon. */
+/**
+ * How long an index is shown without asking again; a failure shorter, so that a mended source is
+ * back soon.
+ */
 const FRESH_MS = 5 * 60_000;
 const FAILED_MS = 30_000;
 
 export interface Listings {
-  /** The index of a source, at most five minutes old; with `refresh` asked for now. Those who ask at once share one fetch. Never rejects. */
+  /**
+   * The index of a source, at most five minutes old; with `refresh` asked for now. Those who ask at
+   * once share one fetch. Never rejects.
+   */
   of(source: MarketSource, refresh: boolean): Promise<Listing>;
   /** Forgets all other sources. */
   retain(sources: readonly MarketSource[]): void;

@@ -11,10 +11,15 @@ const MAX_SOURCES = 20;
 const MAX_NAME = 60;
 const MAX_URL = 500;
 
-/** `field` is a path such as `1.index_url`, or empty for the list itself; `message` is a sentence. */
+/**
+ * `field` is a path such as `1.index_url`, or empty for the list itself; `message` is a sentence.
+ */
 export type SourceFault = { field: string; message: string };
 
-/** `[{name, index_url}]` as sources, or the first thing that is wrong with it. An empty list is allowed: no marketplace. */
+/**
+ * `[{name, index_url}]` as sources, or the first thing that is wrong with it. An empty list is
+ * allowed: no marketplace.
+ */
 export function parseMarketSources(value: Json | undefined): Result<MarketSource[], SourceFault> {
   if (!Array.isArray(value) || value.length > MAX_SOURCES) {
     return err({ field: '', message: `The sources must be a list of at most ${MAX_SOURCES} {name, index_url}.` });

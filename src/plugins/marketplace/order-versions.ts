@@ -1,4 +1,7 @@
-/** Semantic versions in order of precedence: negative when `a` is older than `b`. Build metadata does not count. */
+/**
+ * Semantic versions in order of precedence: negative when `a` is older than `b`. Build metadata
+ * does not count.
+ */
 export const compareVersions = (a: string, b: string): number => Bun.semver.order(a, b);
 
 const isPrerelease = (version: string): boolean => /^\d+\.\d+\.\d+-/.test(version);

@@ -21,8 +21,9 @@ const WEBSITE = new RegExp(schema.properties.website.pattern, 'u');
 const LOCALE = /^[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*$/;
 
 /**
- * Reads a marketplace index (version 1) that was found at `base`. Entry by entry: what cannot be installed is skipped with a reason, what is
- * only shown is hidden when it is wrong. Every URL that comes out lies on the origin of `base`. Fails when there is no index at all.
+ * Reads a marketplace index (version 1) that was found at `base`. Entry by entry: what cannot be
+ * installed is skipped with a reason, what is only shown is hidden when it is wrong. Every URL that
+ * comes out lies on the origin of `base`. Fails when there is no index at all.
  */
 export function readIndex(text: string, base: URL): Result<MarketIndex, string> {
   const index = parseJson(text);
@@ -213,7 +214,10 @@ function listOf<T>(value: unknown, read: (item: unknown) => T | undefined): T[] 
   return Array.isArray(value) ? value.map(read).filter((item): item is T & {} => item !== undefined) : [];
 }
 
-/** Both forms of a text as a map by canonical locale. Without an English text the first one stands for it. */
+/**
+ * Both forms of a text as a map by canonical locale. Without an English text the first one stands
+ * for it.
+ */
 function textOf(value: unknown): LocalizedText | undefined {
   const pairs = typeof value === 'string' ? [['en', value] as const] : isObject(value) ? Object.entries(value) : [];
   const texts = pairs.flatMap(([tag, text]): [string, string][] => {

@@ -7,8 +7,9 @@ import { err, ok, type Result } from '../../kernel/index.ts';
 const OUTSIDE = 'The file is not under MARKETPLACE_DIR, the only folder that is read.';
 
 /**
- * A regular file of at most `maxBytes` below `root`, which the operator has opened to the panel; empty: none. Neither `..` nor a
- * symbolic link leads out of it, and what is outside is refused before the disk is asked.
+ * A regular file of at most `maxBytes` below `root`, which the operator has opened to the panel;
+ * empty: none. Neither `..` nor a symbolic link leads out of it, and what is outside is refused
+ * before the disk is asked.
  */
 export async function readMirror(root: string, url: URL, maxBytes: number): Promise<Result<Uint8Array, string>> {
   if (root === '') return err('Folders are read only under MARKETPLACE_DIR, which is not set.');

@@ -1,7 +1,10 @@
 import type { Result } from '../../kernel/index.ts';
 import type { LocalizedText } from '../types.ts';
 
-/** A marketplace that an administrator has entered: the address of its index, `https:`, `http:` or `file:`. */
+/**
+ * A marketplace that an administrator has entered: the address of its index, `https:`, `http:` or
+ * `file:`.
+ */
 export type MarketSource = { name: string; indexUrl: string };
 
 export type MarketVersion = {
@@ -11,7 +14,10 @@ export type MarketVersion = {
   /** SHA-256 of its source in lower-case hex. */
   sha256: string;
   minApiVersion: number;
-  /** What the index says of the plugin's `allowedHosts` and `baseUrl`; the plugin's own manifest is what counts. */
+  /**
+   * What the index says of the plugin's `allowedHosts` and `baseUrl`; the plugin's own manifest is
+   * what counts.
+   */
   allowedHosts: string[];
   baseUrl?: string;
 };

@@ -27,8 +27,9 @@ export type WrittenIndex = {
 type Published = { file: string; manifest: Manifest; sha256: string };
 
 /**
- * The index of the plugins in `folder`, for a file at `out`: its paths are relative to that. What stands there already is kept in mind: it
- * gives the name, and a version that it has cannot get another source. Throws the platform's error when something cannot be read.
+ * The index of the plugins in `folder`, for a file at `out`: its paths are relative to that. What
+ * stands there already is kept in mind: it gives the name, and a version that it has cannot get
+ * another source. Throws the platform's error when something cannot be read.
  */
 export async function writeIndex(
   { folder, out, name }: { folder: string; out: string; name?: string | undefined },
@@ -116,7 +117,10 @@ function readEarlier({ folder, out, faults }: Place): { name?: string; hashes: R
 
 type Place = { folder: string; out: string; faults: MarketFault[] };
 
-/** The versions of one plugin as an entry; what is said of the plugin as a whole is its latest version's. */
+/**
+ * The versions of one plugin as an entry; what is said of the plugin as a whole is its latest
+ * version's.
+ */
 function entryOf(versions: readonly Published[], place: Place): object {
   const sorted = [...versions].sort((a, b) => compareVersions(b.manifest.version, a.manifest.version));
   const latest = newestVersion(sorted.map(({ manifest }) => manifest.version));

@@ -20,8 +20,9 @@ const identityOf = ({ sourceHash, layer, narrowedModels }: Candidate): string =>
   JSON.stringify([sourceHash, layer, narrowedModels]);
 
 /**
- * Decides who serves, of the candidates of each key and of those that serve already. A candidate that does not load, or that claims what
- * another plugin has, leaves an error; its key stays with the plugin that serves it now, as long as that one's layer is still wanted, else it falls to the
+ * Decides who serves, of the candidates of each key and of those that serve already. A candidate
+ * that does not load, or that claims what another plugin has, leaves an error; its key stays with
+ * the plugin that serves it now, as long as that one's layer is still wanted, else it falls to the
  * next lower layer. What `load` says is wrong is a text for people.
  */
 export async function assembleGeneration(
@@ -46,7 +47,8 @@ export async function assembleGeneration(
     return { key, incumbent, contenders: entries.flat() };
   };
   const contests = await Promise.all(candidates.map(([key, layers]) => enter(key, layers)));
-  // Whoever is refused leaves his place to the one behind him, and all begin anew: that one may have been there before the others.
+  // Whoever is refused leaves his place to the one behind him, and all begin anew: that one may
+  // have been there before the others.
   for (;;) {
     const filled = fillIndex(contests);
     if (filled.ok) {
@@ -64,8 +66,9 @@ export async function assembleGeneration(
 const LAYERS: readonly Layer[] = ['development', 'database', 'factory'];
 
 /**
- * Admits the first contender of each key: who stays, then who changes, then who is new, so that nobody loses a claim to a newcomer; among
- * those the higher layer first, so that a plugin which an upgrade of the gateway brings takes nothing from one that was installed.
+ * Admits the first contender of each key: who stays, then who changes, then who is new, so that
+ * nobody loses a claim to a newcomer; among those the higher layer first, so that a plugin which an
+ * upgrade of the gateway brings takes nothing from one that was installed.
  */
 function fillIndex(
   contests: readonly Contest[],

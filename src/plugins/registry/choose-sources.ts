@@ -3,13 +3,18 @@ import type { PluginRecord, Repositories } from '../../store/ports/index.ts';
 import type { CompiledPlugin } from '../source/compile-plugin.ts';
 import type { Layer } from '../types.ts';
 
-/** The option that lists factory plugins switched off by an administrator, as a JSON array of keys. */
+/**
+ * The option that lists factory plugins switched off by an administrator, as a JSON array of keys.
+ */
 const DISABLED_FACTORY_OPTION = 'TaskPluginDisabledFactoryKeys';
 
 /** What the database says about plugins at one moment. */
 export type DatabaseSnapshot = { rows: PluginRecord[]; disabledFactoryKeys: ReadonlySet<string> };
 
-/** What may serve a key: a plugin that was judged already, or the text of a version that is still to be judged. */
+/**
+ * What may serve a key: a plugin that was judged already, or the text of a version that is still to
+ * be judged.
+ */
 export type Candidate = {
   key: string;
   version: string;
@@ -41,8 +46,9 @@ export async function setFactoryEnabled(
 }
 
 /**
- * The candidates of every key, the highest layer first: the plugin under development, the active and enabled database version, the factory's
- * unless it is switched off. Keys in alphabetical order.
+ * The candidates of every key, the highest layer first: the plugin under development, the active
+ * and enabled database version, the factory's unless it is switched off. Keys in alphabetical
+ * order.
  */
 export function chooseCandidates(
   factory: ReadonlyMap<string, CompiledPlugin>,
@@ -67,7 +73,9 @@ export function chooseCandidates(
   return [...chosen].sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-/** The same on every node that sees the same active versions: SHA-256 over their identities, sorted. */
+/**
+ * The same on every node that sees the same active versions: SHA-256 over their identities, sorted.
+ */
 export function databaseRevision({ rows, disabledFactoryKeys }: DatabaseSnapshot): string {
   const versions = rows
     .map(({ key, apiVersion, version, sourceHash, enabled, narrowedModels }) => ({

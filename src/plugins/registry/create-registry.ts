@@ -15,7 +15,10 @@ import {
 import { loadPlugin } from './load-plugin.ts';
 import { createGenerations } from './publish-generations.ts';
 
-/** What a node serves and how its last rebuild went. Generation numbers are the node's own; revisions compare across nodes. */
+/**
+ * What a node serves and how its last rebuild went. Generation numbers are the node's own;
+ * revisions compare across nodes.
+ */
 export type RuntimeStatus = {
   currentGeneration: number;
   /** Unix seconds; 0 before the first generation. */
@@ -39,9 +42,15 @@ export interface Registry {
   pin(): Pin;
   /** What ships with the gateway, by key. */
   factory(): ReadonlyMap<string, CompiledPlugin>;
-  /** Makes `plugin` the one under development, in place of an earlier one, and rebuilds; `undefined`: there is none any more. */
+  /**
+   * Makes `plugin` the one under development, in place of an earlier one, and rebuilds;
+   * `undefined`: there is none any more.
+   */
   develop(plugin: CompiledPlugin | undefined): Promise<void>;
-  /** Reads the database and publishes a generation if anything changed. Never rejects; trouble is in the status. */
+  /**
+   * Reads the database and publishes a generation if anything changed. Never rejects; trouble is in
+   * the status.
+   */
   rebuild(): Promise<void>;
   status(): RuntimeStatus;
   /** Resolves when no rebuild runs or waits. */
@@ -150,7 +159,10 @@ export function createRegistry(deps: Deps): Registry {
   let running: Promise<void> = Promise.resolve();
   let queued: Promise<void> | undefined;
 
-  /** One at a time; callers that come while one runs share the next one, which reads what they have written. */
+  /**
+   * One at a time; callers that come while one runs share the next one, which reads what they have
+   * written.
+   */
   function rebuild(): Promise<void> {
     queued ??= running.then(() => {
       queued = undefined;

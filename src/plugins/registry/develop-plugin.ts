@@ -7,9 +7,10 @@ import type { Registry } from './create-registry.ts';
 /** Serves the source that its author works on. */
 export interface Development {
   /**
-   * Serves `source` for its key above every other layer, in memory, whatever its version, in place of what the last call served. When it is
-   * broken or in conflict with another plugin its faults come back and what serves goes on. Throws `plugins.unavailable` when the sandbox or
-   * the database could not say.
+   * Serves `source` for its key above every other layer, in memory, whatever its version, in place
+   * of what the last call served. When it is broken or in conflict with another plugin its faults
+   * come back and what serves goes on. Throws `plugins.unavailable` when the sandbox or the
+   * database could not say.
    */
   develop(source: string): Promise<Result<Manifest, PluginFault[]>>;
 }

@@ -26,7 +26,9 @@ import type { HookCall, HookFailure, Layer, LoadedPlugin, Manifest, ProtocolName
 const LARGE_BYTES = 16 * 1024 * 1024;
 const SMALL_BYTES = 1024 * 1024;
 
-/** A manifest as if it named only `models`; a claim or route that loses all its models serves none. */
+/**
+ * A manifest as if it named only `models`; a claim or route that loses all its models serves none.
+ */
 export function narrowManifest(manifest: Manifest, models: readonly string[] | null): Manifest {
   if (models === null) return manifest;
   const keep = (names: readonly string[]): string[] => names.filter((name) => models.includes(name));
@@ -38,13 +40,19 @@ export function narrowManifest(manifest: Manifest, models: readonly string[] | n
   };
 }
 
-/** The members of a hook's name: `protocols.proto_video.render`; everything after `native.` is one member. */
+/**
+ * The members of a hook's name: `protocols.proto_video.render`; everything after `native.` is one
+ * member.
+ */
 function membersOf(hook: string): string[] {
   const [first = '', ...rest] = hook.split('.');
   return first === 'native' && rest.length > 0 ? [first, rest.join('.')] : [first, ...rest];
 }
 
-/** A path in canonical names as the module has it: hooks of a protocol are under the key that the plugin exports. */
+/**
+ * A path in canonical names as the module has it: hooks of a protocol are under the key that the
+ * plugin exports.
+ */
 export function modulePath(path: readonly string[], exports: Record<string, ExportShape>): string[] {
   const [first = '', protocol, ...members] = path;
   if (first !== 'protocols' || protocol === undefined) return [...path];
@@ -64,13 +72,15 @@ function findShape(path: readonly string[], exports: Record<string, ExportShape>
   return shape;
 }
 
-/** Clients read the message, so the hook's name is not in it. A plugin's own words stay as they are. */
+/**
+ * Clients read the message, so the hook's name is not in it. A plugin's own words stay as they are.
+ */
 const withoutPath = ({ kind, message }: SandboxFailure, path: readonly string[]): string =>
   kind === 'thrown' ? message : message.replaceAll(path.join('.'), 'the hook');
 
 /**
- * The name under which the sandbox counts trials of a version: a hook that has to be killed in one suspends neither the plugin that serves nor
- * trials of the version that mends it.
+ * The name under which the sandbox counts trials of a version: a hook that has to be killed in one
+ * suspends neither the plugin that serves nor trials of the version that mends it.
  */
 export const trialName = ({ key, version }: Manifest): string => `trial:${key}@${version}`;
 
@@ -82,7 +92,10 @@ export const REQUEST_HOOKS: ReadonlySet<string> = new Set([
   'buildContentRequest',
 ]);
 
-/** Makes a compiled plugin callable. Its texts come back without the caller's secrets; its console goes to the debug log. */
+/**
+ * Makes a compiled plugin callable. Its texts come back without the caller's secrets; its console
+ * goes to the debug log.
+ */
 export function loadPlugin(deps: {
   compiled: CompiledPlugin;
   layer: Layer;

@@ -4,7 +4,10 @@ import type { OwnershipIndex } from './build-index.ts';
 export interface Generations {
   current(): Generation;
   pin(): Pin;
-  /** Makes `index` the current generation in one step and gives it. Those pinned earlier live on until their last pin ends. */
+  /**
+   * Makes `index` the current generation in one step and gives it. Those pinned earlier live on
+   * until their last pin ends.
+   */
   publish(index: OwnershipIndex, at: number): Generation;
   /** The plugins of every generation that is current or pinned. */
   livingPlugins(): LoadedPlugin[];

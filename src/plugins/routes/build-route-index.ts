@@ -10,7 +10,10 @@ type Branch = {
 };
 const newBranch = (): Branch => ({ literals: new Map(), routes: new Map() });
 
-/** Native routes of a generation. A literal segment wins over a parameter, a parameter over a catch-all. */
+/**
+ * Native routes of a generation. A literal segment wins over a parameter, a parameter over a
+ * catch-all.
+ */
 export interface RouteIndex {
   /** The plugin that has this method and shape already, if any. */
   ownerOf(route: PluginRoute): string | undefined;
@@ -43,7 +46,10 @@ export function createRouteIndex(): RouteIndex {
     return branch;
   };
 
-  /** Walks the tree; `values` are the parameters taken so far. Methods of paths that fit are gathered in `allow`. */
+  /**
+   * Walks the tree; `values` are the parameters taken so far. Methods of paths that fit are
+   * gathered in `allow`.
+   */
   const find = (
     branch: Branch,
     segments: readonly string[],

@@ -1,8 +1,14 @@
-/** Path patterns of native routes: literals, `:name`, and a final `*name`. A trailing slash is an empty last segment. */
+/**
+ * Path patterns of native routes: literals, `:name`, and a final `*name`. A trailing slash is an
+ * empty last segment.
+ */
 
 const segmentsOf = (path: string): string[] => path.slice(1).split('/');
 
-/** Names without their meaning: `/v/:id/*rest` has the shape `/v/:/*`. Two routes of one method and shape are in conflict. */
+/**
+ * Names without their meaning: `/v/:id/*rest` has the shape `/v/:/*`. Two routes of one method and
+ * shape are in conflict.
+ */
 export const routeShape = (path: string): string =>
   `/${segmentsOf(path)
     .map((segment) => (segment.startsWith(':') ? ':' : segment.startsWith('*') ? '*' : segment))

@@ -14,13 +14,16 @@ import {
 } from './context.ts';
 import { type PluginVersion, toVersion } from './describe-plugins.ts';
 
-/** What counts for the key before and after; `null`: what ships with the gateway, if anything does. */
+/**
+ * What counts for the key before and after; `null`: what ships with the gateway, if anything does.
+ */
 export type Activation = { before: PluginVersion | null; after: PluginVersion | null };
 
 /**
- * Makes a stored version the serving one, forwards or back; `factory`: takes all of them from service, so that what ships with the gateway
- * serves. A version that is not narrowed itself takes over the narrowing of the one that it replaces. Throws before anything changes when
- * what was asked for is broken or in conflict.
+ * Makes a stored version the serving one, forwards or back; `factory`: takes all of them from
+ * service, so that what ships with the gateway serves. A version that is not narrowed itself takes
+ * over the narrowing of the one that it replaces. Throws before anything changes when what was
+ * asked for is broken or in conflict.
  */
 export async function activateVersion(ctx: ServiceContext, key: string, version: string): Promise<Activation> {
   const found = await findActivatable(ctx, key, version);
@@ -53,8 +56,9 @@ export async function findActivatable(ctx: ServiceContext, key: string, version:
 }
 
 /**
- * The models that a version is narrowed to once it is active; `null`: all of them. Its `own` narrowing counts, else that of the active version;
- * models that the version does not have are left out.
+ * The models that a version is narrowed to once it is active; `null`: all of them. Its `own`
+ * narrowing counts, else that of the active version; models that the version does not have are left
+ * out.
  */
 export function narrowingOf(
   own: readonly string[] | null,

@@ -10,7 +10,10 @@ const PNG_SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0
 
 export type IconImage = { mimeType: 'image/png' | 'image/svg+xml'; bytes: Uint8Array };
 
-/** An icon from its data URL: a PNG or a harmless SVG of at most 512 KiB, in strict base64; what is wrong with it otherwise. */
+/**
+ * An icon from its data URL: a PNG or a harmless SVG of at most 512 KiB, in strict base64; what is
+ * wrong with it otherwise.
+ */
 export function readIcon(dataUrl: string): Result<IconImage, string> {
   const comma = dataUrl.indexOf(',');
   const mimeType = MIME_TYPES.get(dataUrl.slice(0, Math.max(comma, 0)));
@@ -32,7 +35,10 @@ const MIME_TYPES = new Map<string, IconImage['mimeType']>([
   ['data:image/svg+xml;base64', 'image/svg+xml'],
 ]);
 
-/** Signature, and the header chunk that every PNG begins with (W3C PNG, section 11.2.1): length 13, IHDR, width and height. */
+/**
+ * Signature, and the header chunk that every PNG begins with (W3C PNG, section 11.2.1): length 13,
+ * IHDR, width and height.
+ */
 function checkPng(bytes: Buffer): Result<null, string> {
   if (!bytes.subarray(0, PNG_SIGNATURE.length).equals(PNG_SIGNATURE))
     return err('is no PNG image: its signature is missing');

@@ -1,12 +1,21 @@
-/** Raster images and fonts inside the file; anything else behind `data:` may be a document that runs code. */
+/**
+ * Raster images and fonts inside the file; anything else behind `data:` may be a document that runs
+ * code.
+ */
 const INERT_DATA = /^data:(image\/(png|jpeg|gif|webp)|font\/[a-z0-9-]+|application\/font-[a-z]+);base64,[a-z0-9+/=]*$/;
 const URL_CALL = /url\(["']?([^"')]*)/g;
 const FORBIDDEN = ['javascript:', 'vbscript:', 'http://', 'https://', '@import'];
 
-/** A text as browsers read addresses: without white space, control and format characters, in lower case. */
+/**
+ * A text as browsers read addresses: without white space, control and format characters, in lower
+ * case.
+ */
 export const folded = (text: string): string => text.replace(/[\s\p{Cc}\p{Cf}]/gu, '').toLowerCase();
 
-/** What is wrong with an address: only a part of the same file (`#id`) and images inside it may be named. */
+/**
+ * What is wrong with an address: only a part of the same file (`#id`) and images inside it may be
+ * named.
+ */
 export function findUrlFault(value: string): string | undefined {
   const address = folded(value);
   const word = FORBIDDEN.find((forbidden) => address.includes(forbidden));
@@ -16,8 +25,9 @@ export function findUrlFault(value: string): string | undefined {
 }
 
 /**
- * What is wrong with a style or with the value of any other attribute: a word that loads or runs something, or an address that leaves the file.
- * `isStyle`: the text is a style sheet. Other attributes are read like one where they call a function, as `fill="url(#g)"` does.
+ * What is wrong with a style or with the value of any other attribute: a word that loads or runs
+ * something, or an address that leaves the file. `isStyle`: the text is a style sheet. Other
+ * attributes are read like one where they call a function, as `fill="url(#g)"` does.
  */
 export function findStyleFault(value: string, isStyle: boolean): string | undefined {
   const text = folded(value);

@@ -2,14 +2,23 @@ import { type SaxesAttributeNS, SaxesParser, type SaxesTagNS } from 'saxes';
 import { err, ok, type Result } from '../../kernel/index.ts';
 import { findStyleFault, findUrlFault, folded } from './check-svg-text.ts';
 
-/** A drawing nests and decorates far less; a parser walks open elements to resolve a prefix, so depth times size has to stay small. */
+/**
+ * A drawing nests and decorates far less; a parser walks open elements to resolve a prefix, so
+ * depth times size has to stay small.
+ */
 const MAX_DEPTH = 64;
 const MAX_ATTRIBUTES = 128;
-/** `use` copies what it names: few of them, and none that copies another one, or a small file draws without end. */
+/**
+ * `use` copies what it names: few of them, and none that copies another one, or a small file draws
+ * without end.
+ */
 const MAX_USES = 256;
 
 const SVG = 'http://www.w3.org/2000/svg';
-/** No namespace at all draws nothing in a browser, and others draw nothing anywhere but in the editor that wrote them. */
+/**
+ * No namespace at all draws nothing in a browser, and others draw nothing anywhere but in the
+ * editor that wrote them.
+ */
 const ACTIVE_NAMESPACES = [
   'http://www.w3.org/1999/xhtml',
   'http://www.w3.org/1998/math/mathml',
@@ -18,12 +27,17 @@ const ACTIVE_NAMESPACES = [
   'http://www.mozilla.org/xbl',
   'http://www.mozilla.org/keymaster/gatekeeper/there.is.only.xul',
 ];
-/** Elements that run code, hold another document or lead somewhere; refused under any prefix and in any case. */
+/**
+ * Elements that run code, hold another document or lead somewhere; refused under any prefix and in
+ * any case.
+ */
 const ACTIVE_ELEMENTS = new Set(
   'script foreignobject a handler listener iframe frame object embed audio video canvas form base link meta'.split(' '),
 );
 const ANIMATIONS = new Set(['animate', 'set', 'animatemotion', 'animatetransform', 'animatecolor']);
-/** What references a place by address; `from`, `to`, `by` and `values` are what an animation sets. */
+/**
+ * What references a place by address; `from`, `to`, `by` and `values` are what an animation sets.
+ */
 const ADDRESSES = new Set(['href', 'src', 'base', 'action', 'formaction', 'ping', 'data', 'codebase', 'classid']);
 
 /** Ends the parse at the first fault. */
@@ -34,8 +48,8 @@ const refuse = (fault: string): never => {
 };
 
 /**
- * Checks that a drawing is well-formed SVG which runs nothing and loads nothing. Gives what is wrong, as the end of a sentence that begins with
- * "The icon".
+ * Checks that a drawing is well-formed SVG which runs nothing and loads nothing. Gives what is
+ * wrong, as the end of a sentence that begins with "The icon".
  */
 export function checkSvg(bytes: Uint8Array): Result<null, string> {
   let text: string;

@@ -7,7 +7,10 @@ export type ValueChange = { path: string; from: Json; to: Json };
 const segment = (name: string): string => name.replace(/~/g, '~0').replace(/\//g, '~1');
 const holdsObjects = (value: unknown): value is unknown[] => Array.isArray(value) && value.some(isObject);
 
-/** The values in which two JSON documents differ. Objects are entered, and lists of objects by position; lists of plain values count as one. */
+/**
+ * The values in which two JSON documents differ. Objects are entered, and lists of objects by
+ * position; lists of plain values count as one.
+ */
 export function compareJson(from: unknown, to: unknown, path = ''): ValueChange[] {
   if (isDeepStrictEqual(from, to)) return [];
   if (isObject(from) && isObject(to)) {

@@ -1,13 +1,19 @@
 import { FILE_HEADERS_ONLY, formatPatch, type StructuredPatchHunk, structuredPatch } from 'diff';
 
-/** What the search for the shortest difference may take; beyond it, and beyond so many lines, the whole text counts as replaced. */
+/**
+ * What the search for the shortest difference may take; beyond it, and beyond so many lines, the
+ * whole text counts as replaced.
+ */
 const SEARCH_MS = 100;
 const MAX_LINES = 50_000;
 const CONTEXT_LINES = 3;
 
 export type SourceDifference = { text: string; hunks: StructuredPatchHunk[] };
 
-/** A unified diff of two sources. It never takes long: sources that have nothing in common come out as one replaced by the other. */
+/**
+ * A unified diff of two sources. It never takes long: sources that have nothing in common come out
+ * as one replaced by the other.
+ */
 export function compareSources(
   from: { name: string; source: string },
   to: { name: string; source: string },

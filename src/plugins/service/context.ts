@@ -72,7 +72,10 @@ export async function applyChange(ctx: ServiceContext): Promise<void> {
   await announce(ctx, 'plugins');
 }
 
-/** Tells the other nodes of what is stored already. A notice that fails takes nothing back: they read the database again by themselves. */
+/**
+ * Tells the other nodes of what is stored already. A notice that fails takes nothing back: they
+ * read the database again by themselves.
+ */
 export async function announce({ store, logger }: ServiceContext, topic: 'plugins' | 'channels'): Promise<void> {
   try {
     await store.publish(topic);
@@ -100,7 +103,10 @@ export const FACTORY = 'factory';
 /** A source under its key: a stored version, or what ships with the gateway. */
 export type FoundSource = { row: PluginRecord; factory?: undefined } | { row?: undefined; factory: CompiledPlugin };
 
-/** By version or `factory`; without a version what counts for the key: its active version, else the factory's. Or `plugins.not_found`. */
+/**
+ * By version or `factory`; without a version what counts for the key: its active version, else the
+ * factory's. Or `plugins.not_found`.
+ */
 export async function findSource(ctx: ServiceContext, key: string, version?: string): Promise<FoundSource> {
   const { plugins } = ctx.store;
   const row =

@@ -29,13 +29,19 @@ import { type PluginUpload, type UploadedPlugin, uploadPlugin } from './upload-p
 
 /** `owner`: on whose behalf plugin code is run, as the sandbox counts it; nobody's unless given. */
 export interface PluginService extends Development {
-  /** Publishes the first generation, then follows changes. Rejects when the database does not answer. */
+  /**
+   * Publishes the first generation, then follows changes. Rejects when the database does not
+   * answer.
+   */
   start(): Promise<void>;
   stop(): Promise<void>;
   /** The serving generation for one request; `release` it when the request has ended. */
   pin(): Pin;
   current(): Generation;
-  /** Judges a source as an upload does and stores nothing; throws `plugins.invalid` or `plugins.unavailable`. */
+  /**
+   * Judges a source as an upload does and stores nothing; throws `plugins.invalid` or
+   * `plugins.unavailable`.
+   */
   check(source: string, owner?: string): Promise<Manifest>;
   upload(upload: PluginUpload, owner?: string): Promise<UploadedPlugin>;
   list(): Promise<PluginSummary[]>;

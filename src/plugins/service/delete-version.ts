@@ -6,12 +6,16 @@ import { applyChange, compileFound, type FoundSource, refuseConflict, rowOf, typ
 import { type PluginVersion, toVersion } from './describe-plugins.ts';
 import { refuseUse } from './switch-plugin.ts';
 
-/** What was deleted, and the version that counts for the key now: `factory`, or `null` when none is left. */
+/**
+ * What was deleted, and the version that counts for the key now: `factory`, or `null` when none is
+ * left.
+ */
 export type Deletion = { before: PluginVersion; successor: string | null };
 
 /**
- * Deletes a stored version. Of the active one the newest that remains takes the place, enabled as it was, else the factory's; it is checked as if it
- * were activated, and one that could not serve refuses the deletion (`plugins.invalid`, `plugins.conflict`). With nothing left to take the
+ * Deletes a stored version. Of the active one the newest that remains takes the place, enabled as
+ * it was, else the factory's; it is checked as if it were activated, and one that could not serve
+ * refuses the deletion (`plugins.invalid`, `plugins.conflict`). With nothing left to take the
  * place, a key in use is refused (`plugins.in_use`). `force` overrides both.
  */
 export async function deleteVersion(

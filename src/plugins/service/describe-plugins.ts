@@ -17,7 +17,10 @@ export type PluginDetail = {
   layer: Layer;
   source: string;
   sourceHash: string;
-  /** In the contract's form, every text as a map; `null` when the stored source does not pass the checks. */
+  /**
+   * In the contract's form, every text as a map; `null` when the stored source does not pass the
+   * checks.
+   */
   meta: Meta | null;
   errors: PluginFault[];
   hasIcon: boolean;

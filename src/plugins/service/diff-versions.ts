@@ -10,7 +10,10 @@ export type VersionDiff = {
   /** A unified diff; empty when the sources are the same. */
   source: string;
   hunks: StructuredPatchHunk[];
-  /** What changed in the manifests, in the contract's form; `null` when one of the sources does not pass the checks. */
+  /**
+   * What changed in the manifests, in the contract's form; `null` when one of the sources does not
+   * pass the checks.
+   */
   manifest: ValueChange[] | null;
 };
 

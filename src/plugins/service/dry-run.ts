@@ -7,8 +7,9 @@ import { modulePath, REQUEST_HOOKS, trialName } from '../registry/load-plugin.ts
 import { compileFound, findSource, type ServiceContext } from './context.ts';
 
 /**
- * A call for trying: `path` (or the single `member`) leads from the export to the function. `version` is a stored one or `factory`; without it
- * the active version is called, enabled or not, else the factory's.
+ * A call for trying: `path` (or the single `member`) leads from the export to the function.
+ * `version` is a stored one or `factory`; without it the active version is called, enabled or not,
+ * else the factory's.
  */
 export type DryRun = {
   hook: string;
@@ -25,8 +26,9 @@ const MAX_ARGS_BYTES = 16 * 1024 * 1024;
 const ADMISSION_MS = 5000;
 
 /**
- * Calls one function and nothing more: no request is made. What the hook does wrong is `plugins.hook_failed` with its message, console and
- * position, and so is a result that the gateway would refuse, with its words; a sandbox without a free place is `plugins.unavailable`.
+ * Calls one function and nothing more: no request is made. What the hook does wrong is
+ * `plugins.hook_failed` with its message, console and position, and so is a result that the gateway
+ * would refuse, with its words; a sandbox without a free place is `plugins.unavailable`.
  */
 export async function dryRunHook(ctx: ServiceContext, key: string, run: DryRun): Promise<DryRunOutcome> {
   const { source, sourceHash, manifest, exports } = await compileFound(ctx, await findSource(ctx, key, run.version));

@@ -14,8 +14,10 @@ import { type PluginVersion, toVersion } from './describe-plugins.ts';
 export type Narrowing = { before: PluginVersion; after: PluginVersion };
 
 /**
- * Lets the active version of a key serve some of its models only; `null`: all of them again. Later uploads of the key and versions that are
- * activated in its place take the narrowing over. Throws `plugins.invalid` for models that the version does not have, `plugins.conflict` when another plugin has what would be claimed.
+ * Lets the active version of a key serve some of its models only; `null`: all of them again. Later
+ * uploads of the key and versions that are activated in its place take the narrowing over. Throws
+ * `plugins.invalid` for models that the version does not have, `plugins.conflict` when another
+ * plugin has what would be claimed.
  */
 export async function narrowModels(
   ctx: ServiceContext,

@@ -21,7 +21,10 @@ export type ActivationPreview = ManifestChanges & {
   /** What serves now, `null` when nothing does. */
   from: { version: string; sourceHash: string; layer: Layer } | null;
   to: { version: string; sourceHash: string };
-  /** The models that the active version is narrowed to, and those that the new one would be; `null`: all of them. */
+  /**
+   * The models that the active version is narrowed to, and those that the new one would be; `null`:
+   * all of them.
+   */
   narrowedModels: { before: string[] | null; after: string[] | null };
   /** The serving and the new side of what prices hang on. */
   priced: { before: PricedPart | null; after: PricedPart };
@@ -32,8 +35,8 @@ export type ActivationPreview = ManifestChanges & {
 };
 
 /**
- * What would change if a stored version, or `factory`, were activated now. Writes nothing and asks no vendor. Throws `plugins.not_found`, `plugins.invalid`,
- * `plugins.unavailable`.
+ * What would change if a stored version, or `factory`, were activated now. Writes nothing and asks
+ * no vendor. Throws `plugins.not_found`, `plugins.invalid`, `plugins.unavailable`.
  */
 export async function previewActivation(ctx: ServiceContext, key: string, version: string): Promise<ActivationPreview> {
   const found = await findActivatable(ctx, key, version);

@@ -16,7 +16,9 @@ export type ReplayedTask = {
   /** `null` where nothing serves. */
   before: ReplayVerdict | null;
   after: ReplayVerdict;
-  /** The new version gives another status than the serving one, or without one than what is stored. */
+  /**
+   * The new version gives another status than the serving one, or without one than what is stored.
+   */
   changed: boolean;
 };
 
@@ -27,8 +29,9 @@ const RESPONSE = { status: 200, headers: {} };
 type Reader = (task: TaskRecord) => Promise<ReplayVerdict>;
 
 /**
- * Lets two versions read what the vendor said last about stored tasks, and compares. Nothing is asked and nothing written. One call at a time, and
- * after a call that had to be ended by force that version reads no further task.
+ * Lets two versions read what the vendor said last about stored tasks, and compares. Nothing is
+ * asked and nothing written. One call at a time, and after a call that had to be ended by force
+ * that version reads no further task.
  */
 export async function replayTasks(
   tasks: readonly TaskRecord[],
@@ -107,5 +110,8 @@ const describeFailure = ({ kind, hook, message }: Failure): string =>
 
 const NOT_FOUND: Failure = { kind: 'absent', message: 'the plugin does not find this task in what is stored of it' };
 
-/** What is stored of a batch's task is its item, not the answer: the item itself, and the forms in which vendors list items. */
+/**
+ * What is stored of a batch's task is its item, not the answer: the item itself, and the forms in
+ * which vendors list items.
+ */
 const answersAround = (item: Json): Json[] => [item, [item], { data: [item] }];

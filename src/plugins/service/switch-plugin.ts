@@ -12,8 +12,9 @@ const enabledChannels = async (ctx: ServiceContext, tx: Repositories, key: strin
   boundChannels(await tx.channels.all(), key, manifestOf(ctx, key)).filter(({ status }) => status === 1);
 
 /**
- * Throws `plugins.in_use` while enabled channels need a key or tasks of it are unfinished, but for what the caller takes on himself. Inside the
- * transaction that makes the change, so that the change and the verdict are one.
+ * Throws `plugins.in_use` while enabled channels need a key or tasks of it are unfinished, but for
+ * what the caller takes on himself. Inside the transaction that makes the change, so that the
+ * change and the verdict are one.
  */
 export async function refuseUse(
   ctx: ServiceContext,
@@ -39,8 +40,9 @@ export type Switch = {
 };
 
 /**
- * Switches a key on or off, in the database and in the factory. Off with enabled channels needs `cascade`, which disables them too; off with
- * unfinished tasks needs `force`; else `plugins.in_use` names both. A submission that has begun by then still ends as it began.
+ * Switches a key on or off, in the database and in the factory. Off with enabled channels needs
+ * `cascade`, which disables them too; off with unfinished tasks needs `force`; else
+ * `plugins.in_use` names both. A submission that has begun by then still ends as it began.
  */
 export async function setPluginEnabled(
   ctx: ServiceContext,

@@ -22,7 +22,10 @@ export type PluginUpload = {
   remark?: string;
   /** True for a new version unless given; false stores without serving. */
   enabled?: boolean;
-  /** Stores although another plugin has what this one claims, or takes a version in use from service. */
+  /**
+   * Stores although another plugin has what this one claims, or takes a version in use from
+   * service.
+   */
   force?: boolean;
   /** A base64 data URL. */
   icon?: string;
@@ -34,9 +37,10 @@ export type PluginUpload = {
 export type UploadedPlugin = PluginDetail & { before: PluginVersion | null };
 
 /**
- * Checks a source and stores it as a version; the only version of a key becomes active at once, later ones wait to be activated.
- * The same version with the same source only updates remark, icon and `enabled`. Nothing changes when it throws: `plugins.invalid`,
- * `plugins.icon_invalid`, `plugins.conflict`, `plugins.version_exists`, `plugins.in_use`, `plugins.unavailable`.
+ * Checks a source and stores it as a version; the only version of a key becomes active at once,
+ * later ones wait to be activated. The same version with the same source only updates remark, icon
+ * and `enabled`. Nothing changes when it throws: `plugins.invalid`, `plugins.icon_invalid`,
+ * `plugins.conflict`, `plugins.version_exists`, `plugins.in_use`, `plugins.unavailable`.
  */
 export async function uploadPlugin(ctx: ServiceContext, upload: PluginUpload): Promise<UploadedPlugin> {
   const { force = false } = upload;

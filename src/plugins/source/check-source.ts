@@ -9,7 +9,10 @@ export const MAX_SOURCE_BYTES = 1_048_576;
 /** `program` is there when the source could be parsed. */
 export type SourceCheck = { faults: PluginFault[]; program?: Node };
 
-/** Labels around one statement, and named groups in one regular expression: both cost the square of their number. */
+/**
+ * Labels around one statement, and named groups in one regular expression: both cost the square of
+ * their number.
+ */
 const MAX_LABELS = 32;
 const MAX_NAMED_GROUPS = 100;
 
@@ -18,9 +21,10 @@ type ParseLabelled = (this: unknown, ...args: unknown[]) => unknown;
 const { parseLabeledStatement } = Parser.prototype as unknown as { parseLabeledStatement: ParseLabelled };
 
 /**
- * Acorn without what costs the square of the source's length: its book of declared names (20,000 held the gateway for five seconds) and its own
- * check of regular expressions (20,000 named groups: a minute, and as long in the engine's). What is left out the sandbox's compiler finds too,
- * and there a deadline holds.
+ * Acorn without what costs the square of the source's length: its book of declared names (20,000
+ * held the gateway for five seconds) and its own check of regular expressions (20,000 named groups:
+ * a minute, and as long in the engine's). What is left out the sandbox's compiler finds too, and
+ * there a deadline holds.
  */
 class ModuleParser extends Parser {
   declareName(): void {}
@@ -65,7 +69,10 @@ type Fields = {
   value?: Node & Fields;
 };
 
-/** A function that has no `function` before it: its keyword `async` stands before its name, outside its own node. */
+/**
+ * A function that has no `function` before it: its keyword `async` stands before its name, outside
+ * its own node.
+ */
 const isMethod = (node: Node & Fields): boolean => node.type === 'MethodDefinition' || node.method === true;
 
 /** Where the fault of a node stands: a method's at its `async`, which `static` may precede. */
@@ -114,7 +121,10 @@ function offence(node: Node, text: string): [rule: RuleId, message: string] | un
 /** What acorn says about `await` where only the parser can see it. */
 const ruleOfSyntaxError = (message: string): RuleId => (/\bawait\b/.test(message) ? 'source.await' : 'source.syntax');
 
-/** Judges a plugin's text: size, syntax, and that it is one synchronous module. Positions are 1-based. */
+/**
+ * Judges a plugin's text: size, syntax, and that it is one synchronous module. Positions are
+ * 1-based.
+ */
 export function checkSource(source: string): SourceCheck {
   const bytes = Buffer.byteLength(source);
   if (bytes > MAX_SOURCE_BYTES) {

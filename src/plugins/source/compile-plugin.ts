@@ -17,7 +17,10 @@ export type CompiledPlugin = {
 export type CompileFailure = { kind: 'faults'; faults: PluginFault[] } | { kind: 'unavailable'; message: string };
 
 export interface Compiler {
-  /** Checks a source; the same source is looked at once. `name` stands for the plugin until its manifest is known; `owner`: whose upload it is, nobody's unless given. */
+  /**
+   * Checks a source; the same source is looked at once. `name` stands for the plugin until its
+   * manifest is known; `owner`: whose upload it is, nobody's unless given.
+   */
   compile(
     source: string,
     name?: { key: string; version: string },
@@ -34,7 +37,9 @@ const HOST_TROUBLE: ReadonlySet<SandboxFailure['kind']> = new Set([
   'owner_refused',
 ]);
 
-/** Ends that may have been an accident of the process: not remembered as a verdict on the source. */
+/**
+ * Ends that may have been an accident of the process: not remembered as a verdict on the source.
+ */
 const UNCERTAIN: ReadonlySet<SandboxFailure['kind']> = new Set(['killed', 'timeout', 'memory']);
 
 export function createCompiler(sandbox: Sandbox, worker: PluginWorker = createPluginWorker()): Compiler {

@@ -4,7 +4,10 @@ import { checkSource } from './check-source.ts';
 import type { CompiledPlugin } from './compile-plugin.ts';
 import { createLocator } from './locate-fault.ts';
 
-/** What a new plugin is refused for although it compiles: names that hide something, each with its place in the source. */
+/**
+ * What a new plugin is refused for although it compiles: names that hide something, each with its
+ * place in the source.
+ */
 export function findHiddenNames({ manifest, source }: Pick<CompiledPlugin, 'manifest' | 'source'>): PluginFault[] {
   const faults = checkVisibleNames(manifest);
   if (faults.length === 0) return faults;

@@ -18,7 +18,10 @@ type Syntax = Node & {
   elements?: (Syntax | null)[];
 };
 
-/** Where something is declared at the top level: the node to point at, and the value if it is written there. */
+/**
+ * Where something is declared at the top level: the node to point at, and the value if it is
+ * written there.
+ */
 type Declared = { at: Syntax; value: Syntax | undefined };
 
 const nameOf = (node: Syntax | undefined): string | undefined => {
@@ -56,7 +59,10 @@ function findExports(program: Syntax): Map<string, Declared> {
   return exported;
 }
 
-/** The members of an object or list that is written out: where each name stands, and its value. Of two of one name the last counts. */
+/**
+ * The members of an object or list that is written out: where each name stands, and its value. Of
+ * two of one name the last counts.
+ */
 function readMembers(node: Syntax): Map<string, Declared> {
   if (node.type === 'ArrayExpression') {
     const elements = node.elements ?? [];
@@ -70,7 +76,10 @@ function readMembers(node: Syntax): Map<string, Declared> {
   );
 }
 
-/** Goes as far along `segments` as the text is written out: a missing member is at the object that lacks it. */
+/**
+ * Goes as far along `segments` as the text is written out: a missing member is at the object that
+ * lacks it.
+ */
 function follow(
   start: Declared,
   segments: readonly string[],
@@ -92,8 +101,9 @@ const readPointer = (path: string): string[] =>
     .map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'));
 
 /**
- * Gives faults of the manifest (`/routes/0/path`) and of exports (`exports/native/error`) the line and column, 1-based, of the text that they are
- * about, as far as that is written out and not computed. Faults that have a position keep it.
+ * Gives faults of the manifest (`/routes/0/path`) and of exports (`exports/native/error`) the line
+ * and column, 1-based, of the text that they are about, as far as that is written out and not
+ * computed. Faults that have a position keep it.
  */
 export function createLocator(program: Node): (fault: PluginFault) => PluginFault {
   const exported = findExports(program as Syntax);

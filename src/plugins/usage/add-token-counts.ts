@@ -4,8 +4,9 @@ import type { UsageField } from '../types.ts';
 import { checkUsageFacts } from './check-facts.ts';
 
 /**
- * Facts of a parsed poll with the vendor's token counts: `completionTokens` and `totalTokens` are those of the task result where the hook
- * names none, and `upstreamUnits` of the hook, above 0, stands for both. Counts of 0 say nothing. `null` where there is nothing at all.
+ * Facts of a parsed poll with the vendor's token counts: `completionTokens` and `totalTokens` are
+ * those of the task result where the hook names none, and `upstreamUnits` of the hook, above 0,
+ * stands for both. Counts of 0 say nothing. `null` where there is nothing at all.
  */
 export function addTokenCounts(
   schema: Readonly<Record<string, UsageField>>,

@@ -1,7 +1,9 @@
 import { err, isObject, type Json, type JsonObject, ok, type Result } from '../../kernel/index.ts';
 import type { UsageField } from '../types.ts';
 
-/** Largest values, as in new-api: an hour, 128 pieces, and 32-bit integers where a value is clamped. */
+/**
+ * Largest values, as in new-api: an hour, 128 pieces, and 32-bit integers where a value is clamped.
+ */
 const MAX_SECONDS = 3600;
 const MAX_COUNT = 128;
 const MAX_INT32 = 2_147_483_647;
@@ -9,7 +11,10 @@ const MAX_INT32 = 2_147_483_647;
 /** Facts that the host itself understands on completion; token counts are not seconds. */
 const COMPLETION_COUNTERS = new Set(['upstreamUnits', 'completionTokens', 'totalTokens']);
 
-/** Names that mean seconds or pieces in whatever spelling; compared without `_` and `-` in lower case. */
+/**
+ * Names that mean seconds or pieces in whatever spelling; compared without `_` and `-` in lower
+ * case.
+ */
 const SECOND_NAMES = new Set(['duration', 'seconds', 'durationseconds']);
 const COUNT_NAMES = new Set([
   'n',
@@ -52,8 +57,9 @@ export function checkFact(field: UsageField, value: unknown): Result<Json, strin
 }
 
 /**
- * What a usage hook returned, as facts: `null` when it returned nothing. Declared facts must fit their field; numbers that are not
- * declared pass within the general limits, anything else that is not declared is dropped, since no price can name it.
+ * What a usage hook returned, as facts: `null` when it returned nothing. Declared facts must fit
+ * their field; numbers that are not declared pass within the general limits, anything else that is
+ * not declared is dropped, since no price can name it.
  */
 export function checkUsageFacts(
   schema: Readonly<Record<string, UsageField>>,
@@ -87,8 +93,8 @@ const asNumber = (value: unknown): number | undefined => {
 const AUTOMATIC = -1;
 
 /**
- * The same limits over a normalised request body, at any depth: `{"n": 1000000}` is refused before it reaches the vendor and the bill.
- * Gives the first violation.
+ * The same limits over a normalised request body, at any depth: `{"n": 1000000}` is refused before
+ * it reaches the vendor and the bill. Gives the first violation.
  */
 export function checkRequestQuantities(
   schema: Readonly<Record<string, UsageField>>,

@@ -2,11 +2,14 @@ import { pluginErrors } from '../errors.ts';
 import type { Tasks } from './tasks.ts';
 
 /**
- * A thread beside the event loop for work on foreign text that would hold it: syntax and manifest of a plugin, differences, SVG
- * icons, indexes of marketplaces.
+ * A thread beside the event loop for work on foreign text that would hold it: syntax and manifest
+ * of a plugin, differences, SVG icons, indexes of marketplaces.
  */
 export interface PluginWorker {
-  /** Runs a task after those asked for before. Rejects with `plugins.unavailable` when it takes longer than 30 seconds. */
+  /**
+   * Runs a task after those asked for before. Rejects with `plugins.unavailable` when it takes
+   * longer than 30 seconds.
+   */
   run<Name extends keyof Tasks>(
     task: Name,
     ...args: Parameters<Tasks[Name]>

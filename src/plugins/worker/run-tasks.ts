@@ -1,4 +1,7 @@
-/** What the worker thread runs: one task after the other. Started by `create-worker.ts`, and an entry of the executable. */
+/**
+ * What the worker thread runs: one task after the other. Started by `create-worker.ts`, and an
+ * entry of the executable.
+ */
 import { TASKS } from './tasks.ts';
 
 declare const self: Worker;

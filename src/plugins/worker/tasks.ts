@@ -18,8 +18,8 @@ const checkSchema = createSchemaCheck();
 let parsed: { source: string; program: Node | undefined } | undefined;
 
 /**
- * Work on foreign text that takes longer than the event loop may be held, by name. Arguments and results are copied between the
- * threads: plain data only.
+ * Work on foreign text that takes longer than the event loop may be held, by name. Arguments and
+ * results are copied between the threads: plain data only.
  */
 export const TASKS = {
   checkSource(source: string): PluginFault[] {

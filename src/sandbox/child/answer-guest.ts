@@ -56,8 +56,8 @@ function keepConsole(call: GuestCall, line: string): void {
 }
 
 /**
- * The guest's one door: a name and its arguments as JSON in, `v` and JSON or `e` and a message out. Never throws, for an
- * exception would carry the host's own objects into the guest.
+ * The guest's one door: a name and its arguments as JSON in, `v` and JSON or `e` and a message out.
+ * Never throws, for an exception would carry the host's own objects into the guest.
  */
 export function answerGuest(call: GuestCall, name: string, json: string): string {
   try {

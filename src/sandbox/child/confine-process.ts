@@ -16,9 +16,9 @@ const SIGKILL = 9n;
 export type Fuse = (seconds: number) => void;
 
 /**
- * Takes from this process what a sandbox does not need: core dumps, files, more descriptors, a life beyond its parent's, the
- * machine's time zone. Where the system's library cannot be loaded the process runs without these; the parent's clock and
- * the guest's own walls do not depend on them.
+ * Takes from this process what a sandbox does not need: core dumps, files, more descriptors, a life
+ * beyond its parent's, the machine's time zone. Where the system's library cannot be loaded the
+ * process runs without these; the parent's clock and the guest's own walls do not depend on them.
  */
 export function confineProcess(): Fuse {
   setTimeZone('Etc/UTC');

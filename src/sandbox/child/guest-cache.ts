@@ -2,12 +2,18 @@ import type { HookRequest } from '../frames.ts';
 import type { Engine } from './load-engine.ts';
 import { type Answer, type Guest, type MonotonicMs, openGuest } from './open-guest.ts';
 
-/** Plugins loaded at once in a process, and the memory that they may hold together: the longest unused goes first. */
+/**
+ * Plugins loaded at once in a process, and the memory that they may hold together: the longest
+ * unused goes first.
+ */
 const MAX_GUESTS = 32;
 const MAX_HELD_BYTES = 48 * 1024 * 1024;
 /** Memory of dropped guests and of what calls left behind that may wait for its collection. */
 const MAX_GARBAGE_BYTES = 16 * 1024 * 1024;
-/** What a call leaves behind, beside copies of its texts. Left to itself the runtime lets 160 MB pile up under load. */
+/**
+ * What a call leaves behind, beside copies of its texts. Left to itself the runtime lets 160 MB
+ * pile up under load.
+ */
 const CALL_BYTES = 512;
 const TEXT_COPIES = 2;
 
@@ -17,7 +23,10 @@ export interface GuestCache {
   run(request: HookRequest, source: string | undefined, args: string): Promise<Answer> | Answer;
   /** To be called once the answer is on its way: makes the guest ready for its next call. */
   settle(): void;
-  /** Gives the memory of dropped guests back to the system; to be called when nothing refers to them any more. */
+  /**
+   * Gives the memory of dropped guests back to the system; to be called when nothing refers to them
+   * any more.
+   */
   collect(): Promise<void>;
   forget(sourceHash: string): void;
 }
@@ -89,7 +98,8 @@ export function createGuestCache(engine: Engine, monotonicMs: MonotonicMs): Gues
     async collect() {
       if (garbageBytes < MAX_GARBAGE_BYTES) return;
       garbageBytes = 0;
-      // After a turn of the event loop the stack holds no trace of the guest that would keep it alive.
+      // After a turn of the event loop the stack holds no trace of the guest that would keep it
+      // alive.
       await Bun.sleep(0);
       Bun.gc(true);
     },

@@ -1,11 +1,13 @@
 /**
- * Evaluated in every guest before its plugin, while all built-ins are still the engine's own. Everything it needs later is
- * captured here, because a plugin may replace any built-in afterwards; for the same reason nothing below iterates, calls a
- * method of a prototype or stringifies an object of its own: each of these would run what the plugin put there.
+ * Evaluated in every guest before its plugin, while all built-ins are still the engine's own.
+ * Everything it needs later is captured here, because a plugin may replace any built-in afterwards;
+ * for the same reason nothing below iterates, calls a method of a prototype or stringifies an
+ * object of its own: each of these would run what the plugin put there.
  *
- * `boot(host)` installs `utils`, `console`, `Date` and `Math.random` and returns the functions that the host calls.
- * Answers are strings whose first letter is the outcome, so that no property a plugin can define decides how one is read:
- * `v`+JSON a value, `u` undefined, `t`/`i`+`["message","stack"]` thrown (`i`: by the engine), `n` not callable, `a` asynchronous,
+ * `boot(host)` installs `utils`, `console`, `Date` and `Math.random` and returns the functions that
+ * the host calls. Answers are strings whose first letter is the outcome, so that no property a
+ * plugin can define decides how one is read: `v`+JSON a value, `u` undefined,
+ * `t`/`i`+`["message","stack"]` thrown (`i`: by the engine), `n` not callable, `a` asynchronous,
  * `c` no JSON, `l` too large; the last four with a message.
  */
 export const guestSource = `(host) => {

@@ -15,13 +15,19 @@ const INITIAL_PAGES = 256;
 /** QuickJS, compiled once a process. */
 export type Engine = {
   layout: HeapLayout;
-  /** A fresh instance with memory of its own, capped at `memoryBytes` by the WebAssembly machine itself. */
+  /**
+   * A fresh instance with memory of its own, capped at `memoryBytes` by the WebAssembly machine
+   * itself.
+   */
   open(memoryBytes: number): Promise<Instance>;
 };
 
 type Instance = { quickjs: QuickJSWASMModule; memory: GuestMemory };
 
-/** `ranOut`: the last attempt to grow was refused. QuickJS itself may have no memory left to say so: it then throws null. */
+/**
+ * `ranOut`: the last attempt to grow was refused. QuickJS itself may have no memory left to say so:
+ * it then throws null.
+ */
 export type GuestMemory = WebAssembly.Memory & { ranOut: boolean };
 
 export async function loadEngine(): Promise<Engine> {
@@ -40,7 +46,10 @@ export async function loadEngine(): Promise<Engine> {
   return { layout: findHeapLayout(probe.memory, allocate), open: (memoryBytes) => open(memoryBytes, () => {}) };
 }
 
-/** Emscripten asks for more than it needs at first and for less when that is refused: the last answer counts. */
+/**
+ * Emscripten asks for more than it needs at first and for less when that is refused: the last
+ * answer counts.
+ */
 function watchGrowth(memory: WebAssembly.Memory): GuestMemory {
   const grow = memory.grow.bind(memory);
   const watched: GuestMemory = Object.assign(memory, { ranOut: false });
@@ -54,9 +63,10 @@ function watchGrowth(memory: WebAssembly.Memory): GuestMemory {
 }
 
 /**
- * Changes two things of the library's memory access. It writes to what `malloc` returns without looking: at the end of memory
- * that would be address 0, the guest's own data; here it throws. And it copies text letter by letter; here the runtime does,
- * which halves a call with 2 KB of arguments. `onModule` gets the allocator.
+ * Changes two things of the library's memory access. It writes to what `malloc` returns without
+ * looking: at the end of memory that would be address 0, the guest's own data; here it throws. And
+ * it copies text letter by letter; here the runtime does, which halves a call with 2 KB of
+ * arguments. `onModule` gets the allocator.
  */
 function adaptModule(
   variant: QuickJSSyncVariant,

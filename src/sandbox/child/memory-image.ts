@@ -3,21 +3,23 @@ const PAGE = 4096;
 const EMPTY_PAGE = Buffer.alloc(PAGE);
 
 /**
- * Where a guest's allocator keeps its break (the end of all memory it ever took) and where its heap begins. The same for
- * every instance of one WebAssembly module.
+ * Where a guest's allocator keeps its break (the end of all memory it ever took) and where its heap
+ * begins. The same for every instance of one WebAssembly module.
  */
 export type HeapLayout = { breakAddress: number; heapStart: number };
 
 /**
- * Finds the break by watching which words two large allocations move: of those that point into the heap it is the highest,
- * for nothing the allocator hands out lies above it. Use a throw-away instance, for the break never goes back.
+ * Finds the break by watching which words two large allocations move: of those that point into the
+ * heap it is the highest, for nothing the allocator hands out lies above it. Use a throw-away
+ * instance, for the break never goes back.
  */
 export function findHeapLayout(memory: WebAssembly.Memory, malloc: (size: number) => number): HeapLayout {
   const step = 1 << 20;
   const first = malloc(step);
   const heapStart = Math.floor(first / PAGE) * PAGE;
   const data = Buffer.from(memory.buffer, 0, heapStart);
-  // Most of it is the guest's untouched stack: only pages that hold something are copied, which spares a start 5 MB of page faults.
+  // Most of it is the guest's untouched stack: only pages that hold something are copied, which
+  // spares a start 5 MB of page faults.
   const blank = Buffer.alloc(PAGE);
   const before = new Map<number, Buffer>();
   for (let page = 0; page < heapStart; page += PAGE) {
@@ -29,7 +31,8 @@ export function findHeapLayout(memory: WebAssembly.Memory, malloc: (size: number
   let highest = second + step - 1;
   for (let page = 0; page < heapStart; page += PAGE) {
     const old = before.get(page) ?? blank;
-    // Compared by the runtime: word by word, this loop and the one of the image took most of a process's start.
+    // Compared by the runtime: word by word, this loop and the one of the image took most of a
+    // process's start.
     if (data.compare(old, 0, PAGE, page, page + PAGE) === 0) continue;
     for (let at = 0; at < PAGE; at += 4) {
       const value = data.readUInt32LE(page + at);
@@ -52,9 +55,9 @@ export interface MemoryImage {
 }
 
 /**
- * Keeps the non-zero pages of a loaded guest. `restore` writes them back and clears the rest of the heap that was in use
- * since: each call starts from the same state and finds nothing of another. What lies below the stack pointer is left
- * as it is; no guest code can read it.
+ * Keeps the non-zero pages of a loaded guest. `restore` writes them back and clears the rest of the
+ * heap that was in use since: each call starts from the same state and finds nothing of another.
+ * What lies below the stack pointer is left as it is; no guest code can read it.
  */
 export function captureImage(memory: WebAssembly.Memory, layout: HeapLayout): MemoryImage {
   const breakOf = () => new DataView(memory.buffer).getUint32(layout.breakAddress, true);

@@ -7,9 +7,15 @@ import { captureImage, type MemoryImage } from './memory-image.ts';
 
 /** Stack of a guest in bytes; the host's own stack is several times that. */
 const GUEST_STACK_BYTES = 262_144;
-/** An instance whose memory grew by more than this is dropped: clearing it would cost more than loading anew. */
+/**
+ * An instance whose memory grew by more than this is dropped: clearing it would cost more than
+ * loading anew.
+ */
 const MAX_GROWTH_BYTES = 16 * 1024 * 1024;
-/** What the library leaves behind per host call (measured), and how much of that and of copied text may pile up. */
+/**
+ * What the library leaves behind per host call (measured), and how much of that and of copied text
+ * may pile up.
+ */
 const HOST_CALL_BYTES = 4_096;
 const COLLECT_BYTES = 16 * 1024 * 1024;
 const PLUGIN_FILE = 'plugin.js';
@@ -20,7 +26,9 @@ export type Answer = { reply: Omit<Reply, 'id'>; body: string };
 
 /** One plugin, loaded. Every call starts from the state it had after loading. */
 export interface Guest {
-  /** `args` is a JSON array; `until` the deadline on the process's monotonic clock. Never throws. */
+  /**
+   * `args` is a JSON array; `until` the deadline on the process's monotonic clock. Never throws.
+   */
   run(request: HookRequest, args: string, until: number): Answer;
   /** Brings back the loaded state; false when this guest must not be used again. */
   restore(): boolean;
@@ -65,7 +73,8 @@ export async function openGuest(
     try {
       const answer = act();
       if (running.interrupted) return fail(running, 'timeout', timeoutMessage(running));
-      // Without memory the engine throws null, and what the plugin then throws itself only follows from that.
+      // Without memory the engine throws null, and what the plugin then throws itself only follows
+      // from that.
       const { failure } = answer.reply;
       return failure && memory.ranOut && FOLLOWS.has(failure.kind) ? memoryFailure(running) : answer;
     } catch (error) {
@@ -122,7 +131,8 @@ function bootGuest(context: QuickJSContext, call: () => GuestCall): Bridge {
     const asked = context.getString(json);
     const answer = answerGuest(call(), context.getString(name), asked);
     garbage += HOST_CALL_BYTES + 2 * (asked.length + answer.length);
-    // Left to itself the runtime collects so late that a guest could make the process grow by hundreds of megabytes.
+    // Left to itself the runtime collects so late that a guest could make the process grow by
+    // hundreds of megabytes.
     if (garbage > COLLECT_BYTES) {
       garbage = 0;
       Bun.gc(true);

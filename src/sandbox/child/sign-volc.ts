@@ -5,7 +5,9 @@ type SignedHeaders = { Authorization: string; 'X-Date': string; 'X-Content-Sha25
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 const hmac = (key: string | Buffer, text: string): Buffer => createHmac('sha256', key).update(text).digest();
 
-/** Form encoding as the vendor's own clients do it: unreserved characters stay, a space becomes `+`. */
+/**
+ * Form encoding as the vendor's own clients do it: unreserved characters stay, a space becomes `+`.
+ */
 const encode = (text: string): string =>
   encodeURIComponent(text)
     .replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
@@ -14,9 +16,10 @@ const encode = (text: string): string =>
 const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
 
 /**
- * Signs a request in Volcengine's version 4 scheme. `input`: method, url, headers, body, accessKey, secretKey, region
- * (`cn-north-1`), service (`cv`), timestamp (unix seconds; 0 or none = now); the case of names does not matter, for published
- * plugins write `Method` and `URL`. Throws where the URL has no host.
+ * Signs a request in Volcengine's version 4 scheme. `input`: method, url, headers, body, accessKey,
+ * secretKey, region (`cn-north-1`), service (`cv`), timestamp (unix seconds; 0 or none = now); the
+ * case of names does not matter, for published plugins write `Method` and `URL`. Throws where the
+ * URL has no host.
  */
 export function signVolcV4(input: unknown, unixNow: number): SignedHeaders {
   const members = typeof input === 'object' && input !== null ? Object.entries(input) : [];

@@ -1,16 +1,20 @@
 import type { Database as SqliteFile } from 'bun:sqlite';
 import { storeErrors, toStoreError, writeFaultOf } from '../errors.ts';
 
-/** Works that share one commit at most; bounds how long the event loop is held and how much one failed commit undoes. */
+/**
+ * Works that share one commit at most; bounds how long the event loop is held and how much one
+ * failed commit undoes.
+ */
 const MAX_GROUP = 64;
 
 type Outcome = { ok: true } | { ok: false; error: unknown };
 type Job = { atomic: boolean; work: () => Promise<void>; settle: (outcome: Outcome) => void };
 
 /**
- * The one writer of a SQLite database. Works queue up and run one after the other inside a shared transaction, each under its own
- * savepoint, so that a failing one leaves its neighbours alone. Their promises settle after the commit: a resolved promise is
- * durable, and `synchronous=FULL` costs one disk flush for the whole group. When the commit fails, every work of the group rejects
+ * The one writer of a SQLite database. Works queue up and run one after the other inside a shared
+ * transaction, each under its own savepoint, so that a failing one leaves its neighbours alone.
+ * Their promises settle after the commit: a resolved promise is durable, and `synchronous=FULL`
+ * costs one disk flush for the whole group. When the commit fails, every work of the group rejects
  * with `store.unavailable` and nothing of it stays.
  */
 export function createGroupCommit(file: SqliteFile) {
@@ -22,7 +26,8 @@ export function createGroupCommit(file: SqliteFile) {
 
   async function drain(): Promise<void> {
     while (queue.length > 0) {
-      // One turn of the event loop: requests that arrived together land in one group, and others get their turn between groups.
+      // One turn of the event loop: requests that arrived together land in one group, and others
+      // get their turn between groups.
       await new Promise<void>((resolve) => setImmediate(resolve));
       await commitGroup();
     }
@@ -99,12 +104,16 @@ export function createGroupCommit(file: SqliteFile) {
     try {
       if (file.inTransaction) file.run('rollback');
     } catch {
-      // The fault that led here is reported; the next group begins with `begin immediate` and meets it again if it stays.
+      // The fault that led here is reported; the next group begins with `begin immediate` and meets
+      // it again if it stays.
     }
   }
 
   return {
-    /** Queues `work`; resolves with its value once the group has been committed. `atomic`: it may run several statements. */
+    /**
+     * Queues `work`; resolves with its value once the group has been committed. `atomic`: it may
+     * run several statements.
+     */
     submit<T>(work: () => Promise<T>, atomic: boolean): Promise<T> {
       if (closed) return Promise.reject(storeErrors.unavailable({ message: 'The database has been closed.' }));
       return new Promise<T>((resolve, reject) => {
@@ -120,7 +129,10 @@ export function createGroupCommit(file: SqliteFile) {
       });
     },
 
-    /** Why the latest write failed, if the file could not be written; undefined once one has gone through. */
+    /**
+     * Why the latest write failed, if the file could not be written; undefined once one has gone
+     * through.
+     */
     fault: () => fault,
 
     /** Takes no more works and resolves when the queued ones have ended. */

@@ -6,8 +6,9 @@ import { storeErrors } from '../errors.ts';
 const LOCK_FILE = 'taskgate.lock';
 
 /**
- * Takes the data directory for this process alone and gives a function that lets go of it. The lock is SQLite's own file lock on
- * a file of its own: the system frees it when the process dies, however it dies. Throws `store.in_use` when another has it.
+ * Takes the data directory for this process alone and gives a function that lets go of it. The lock
+ * is SQLite's own file lock on a file of its own: the system frees it when the process dies,
+ * however it dies. Throws `store.in_use` when another has it.
  */
 export function lockDataDir(dataDir: string): () => void {
   const file = new SqliteFile(join(dataDir, LOCK_FILE), { create: true });

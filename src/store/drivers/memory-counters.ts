@@ -10,9 +10,10 @@ const NONE = -1;
 export type MemoryCounters = Counters & { size(): number };
 
 /**
- * Counters in this process, about 40 bytes each: made-up addresses shall cost little. A key is known by a digest of 64 bits under
- * a seed of this process. A counter that is pushed out counts from 0 again, so whoever wants to be rid of theirs needs 100,000
- * other addresses within its window, each of which is counted and refused by itself.
+ * Counters in this process, about 40 bytes each: made-up addresses shall cost little. A key is
+ * known by a digest of 64 bits under a seed of this process. A counter that is pushed out counts
+ * from 0 again, so whoever wants to be rid of theirs needs 100,000 other addresses within its
+ * window, each of which is counted and refused by itself.
  */
 export function createMemoryCounters(clock: Clock = systemClock, max = MAX_COUNTERS): MemoryCounters {
   const seed = randomBytes(8).readBigUInt64LE();
@@ -76,7 +77,9 @@ export function createMemoryCounters(clock: Clock = systemClock, max = MAX_COUNT
     newest = slot;
   }
 
-  /** Takes a digest out of the places; those that follow it move up, so that they are still found. */
+  /**
+   * Takes a digest out of the places; those that follow it move up, so that they are still found.
+   */
   function removeDigest(digest: bigint): void {
     let gap = placeOf(digest);
     places[gap] = NONE;

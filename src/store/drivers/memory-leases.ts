@@ -2,8 +2,9 @@ import type { Clock } from '../../kernel/index.ts';
 import type { Lease, TaskRecord } from '../ports/index.ts';
 
 /**
- * A claim that is held in memory. `base`: the fencing number that the task's row says meanwhile. `untilMs`:
- * by the monotonic clock, so that one that is set back prolongs nothing; 0: ended by its owner. `shownMs`: the same as a time of day.
+ * A claim that is held in memory. `base`: the fencing number that the task's row says meanwhile.
+ * `untilMs`: by the monotonic clock, so that one that is set back prolongs nothing; 0: ended by its
+ * owner. `shownMs`: the same as a time of day.
  */
 type Claim = {
   id: number;
@@ -15,18 +16,25 @@ type Claim = {
   shownMs: number;
 };
 
-/** What the row of a task must say for a write under a lease to count; without an owner where the claim itself is held in memory. */
+/**
+ * What the row of a task must say for a write under a lease to count; without an owner where the
+ * claim itself is held in memory.
+ */
 export type Fence = { leaseOwner: string | null; leaseSeq: number };
 
 export type MemoryLeases = ReturnType<typeof createMemoryLeases>;
 
-/** The book for one way to run statements. `onCommit` calls back when what has been written is committed, and else never. */
+/**
+ * The book for one way to run statements. `onCommit` calls back when what has been written is
+ * committed, and else never.
+ */
 export type TaskClaims = { book: MemoryLeases; onCommit: (act: () => void) => void };
 
 /**
- * Claims of running tasks, for a database that one process has to itself: they are worth nothing after it, and to write each down took as
- * long as to write what its poll brought. A write under such a claim still is one conditional statement: the row must say the number that
- * it said when the task was claimed, and says the claim's own afterwards.
+ * Claims of running tasks, for a database that one process has to itself: they are worth nothing
+ * after it, and to write each down took as long as to write what its poll brought. A write under
+ * such a claim still is one conditional statement: the row must say the number that it said when
+ * the task was claimed, and says the claim's own afterwards.
  */
 export function createMemoryLeases(clock: Clock) {
   const claims = new Map<string, Claim>();
@@ -50,7 +58,10 @@ export function createMemoryLeases(clock: Clock) {
       return ids;
     },
 
-    /** Claims those of `found` that nobody else has claimed by now, and gives them as their holder sees them. */
+    /**
+     * Claims those of `found` that nobody else has claimed by now, and gives them as their holder
+     * sees them.
+     */
     take(found: readonly TaskRecord[], owner: string, leaseForMs: number): TaskRecord[] {
       const nowMs = clock.monotonicMs();
       return found.flatMap((task) => {
@@ -64,7 +75,10 @@ export function createMemoryLeases(clock: Clock) {
       });
     },
 
-    /** Of a task with a claim here no other lease counts; where there is none, the lease is the row's own. */
+    /**
+     * Of a task with a claim here no other lease counts; where there is none, the lease is the
+     * row's own.
+     */
     fenceOf(lease: Lease): Fence | undefined {
       if (!claims.has(lease.taskId)) return lease;
       const claim = find(lease);
@@ -83,7 +97,10 @@ export function createMemoryLeases(clock: Clock) {
       if (find(lease)) claims.delete(lease.taskId);
     },
 
-    /** Ends the claims of one owner, or all: others may take the tasks, under a higher number. Gives how many there were. */
+    /**
+     * Ends the claims of one owner, or all: others may take the tasks, under a higher number. Gives
+     * how many there were.
+     */
     end(owner?: string): number {
       let ended = 0;
       for (const claim of claims.values()) {

@@ -10,14 +10,20 @@ import { runExclusively } from './run-exclusively.ts';
 /** Connections a node; PostgreSQL allows 100 by default, so that five nodes fit. */
 const MAX_CONNECTIONS = 16;
 const CONNECT_TIMEOUT_S = 5;
-/** Statements take milliseconds; one that takes this long is stuck, and its failure frees the connection. */
+/**
+ * Statements take milliseconds; one that takes this long is stuck, and its failure frees the
+ * connection.
+ */
 const STATEMENT_TIMEOUT_MS = 30_000;
 /**
- * The server ends a transaction whose node has said nothing for so long: it would keep its rows from all others. A node gives its own up
- * sooner.
+ * The server ends a transaction whose node has said nothing for so long: it would keep its rows
+ * from all others. A node gives its own up sooner.
  */
 const IDLE_TRANSACTION_MS = 5000;
-/** A transaction may take ten seconds and wait for a statement: what takes longer than both waits on a dead connection. */
+/**
+ * A transaction may take ten seconds and wait for a statement: what takes longer than both waits on
+ * a dead connection.
+ */
 const ANSWER_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 15_000;
 const WATCH_MS = 5000;
 /** Tries of a transaction that PostgreSQL gave up on for a deadlock or a serialization failure. */
@@ -25,7 +31,10 @@ const MAX_TRIES = 4;
 const CHANNEL = 'taskgate_changes';
 const TOPICS: readonly string[] = ['plugins', 'channels', 'prices', 'options'] satisfies ChangeTopic[];
 
-/** Repositories for one transaction at a time; their prepared queries are built once and serve every later transaction. */
+/**
+ * Repositories for one transaction at a time; their prepared queries are built once and serve every
+ * later transaction.
+ */
 type Slot = { repositories: Repositories; client: SQL | undefined; scope: Scope | undefined };
 
 /** Connections, and since when each call waits for its answer, the oldest first. */
@@ -74,8 +83,9 @@ export async function openPostgres(options: {
   }
 
   /**
-   * A server, or a firewall on the way, may be gone without a word: no driver timeout covers a query that was sent. Then the connections are
-   * made anew, and what still waits on the old ones fails.
+   * A server, or a firewall on the way, may be gone without a word: no driver timeout covers a
+   * query that was sent. Then the connections are made anew, and what still waits on the old ones
+   * fails.
    */
   async function watch(): Promise<void> {
     while (!stopping.signal.aborted) {

@@ -1,17 +1,24 @@
 import type { Clock, Logger } from '../../kernel/index.ts';
 import type { Redis } from './redis.ts';
 
-/** How often a server that does not answer is asked again; a lost connection says itself when it is back. */
+/**
+ * How often a server that does not answer is asked again; a lost connection says itself when it is
+ * back.
+ */
 const PROBE_MS = 500;
 
 export type Availability = {
-  /** Runs `work` on a server that is there. `undefined`, at once, while it is away, or when `work` shows that it is. */
+  /**
+   * Runs `work` on a server that is there. `undefined`, at once, while it is away, or when `work`
+   * shows that it is.
+   */
   attempt<T>(work: () => Promise<T>): Promise<T | undefined>;
 };
 
 /**
- * Keeps track of whether the server can be relied on. It is away until `restore` has succeeded on the connection; `restore` gives
- * false when it has to run again. A lost connection is logged by whoever made it, other trouble here: once, and its end.
+ * Keeps track of whether the server can be relied on. It is away until `restore` has succeeded on
+ * the connection; `restore` gives false when it has to run again. A lost connection is logged by
+ * whoever made it, other trouble here: once, and its end.
  */
 export function keepAvailable(options: {
   redis: Redis;
@@ -39,7 +46,8 @@ export function keepAvailable(options: {
       return true;
     } catch (error) {
       complain(error);
-      // A connection that swallows commands may be a dead one that nobody has closed. An answer that refuses is no such sign.
+      // A connection that swallows commands may be a dead one that nobody has closed. An answer
+      // that refuses is no such sign.
       if (!isReply(error) && redis.status === 'ready') redis.disconnect(true);
       return false;
     }

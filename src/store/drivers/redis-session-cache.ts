@@ -16,23 +16,28 @@ const PREFIX = 'taskgate:session:';
 const PROBE_KEY = 'taskgate:session-probe';
 
 /**
- * After the server was away, entries of up to so long afterwards are not believed: by then every node is back too (they try again
- * twice a second) and has published what it ended meanwhile.
+ * After the server was away, entries of up to so long afterwards are not believed: by then every
+ * node is back too (they try again twice a second) and has published what it ended meanwhile.
  */
 const SETTLE_MS = 2000;
 /** Ended sessions a script call: the server does nothing else meanwhile. */
 const BATCH = 500;
-/** Ends that are kept while the server is away: of more, those whose entries live the shortest are given up first. */
+/**
+ * Ends that are kept while the server is away: of more, those whose entries live the shortest are
+ * given up first.
+ */
 const MAX_UNPUBLISHED = 100_000;
 
 /**
- * The session cache in Redis or Valkey. `ttlSeconds` is the effective SYNC_FREQUENCY; session ids are digested under a key of
- * the first of `cryptoSecrets`, so that the server's keys open nothing. While secrets are rotated nodes differ in which is the first:
- * what ends is published under all of them.
+ * The session cache in Redis or Valkey. `ttlSeconds` is the effective SYNC_FREQUENCY; session ids
+ * are digested under a key of the first of `cryptoSecrets`, so that the server's keys open nothing.
+ * While secrets are rotated nodes differ in which is the first: what ends is published under all of
+ * them.
  *
- * The server counts as away from the first command that fails or gets no answer in time. Then nothing waits for it: readings say
- * nothing, what ends is kept. Once it answers again the kept tombstones go out before any reading is believed, and what was
- * remembered before that is not believed at all: a restarted server may have gone back to older data.
+ * The server counts as away from the first command that fails or gets no answer in time. Then
+ * nothing waits for it: readings say nothing, what ends is kept. Once it answers again the kept
+ * tombstones go out before any reading is believed, and what was remembered before that is not
+ * believed at all: a restarted server may have gone back to older data.
  */
 export function createRedisSessionCache(options: {
   redis: Redis;

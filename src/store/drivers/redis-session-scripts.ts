@@ -2,12 +2,16 @@ import type { CachedSession } from '../ports/session-cache.ts';
 import { defineScript, type Redis } from './redis.ts';
 
 /**
- * The session cache's steps on the server, each atomic. All times are the server's own, so that neither two nodes' clocks nor a command
- * that a hung server runs late can give an entry more life than its reading of the database earned.
+ * The session cache's steps on the server, each atomic. All times are the server's own, so that
+ * neither two nodes' clocks nor a command that a hung server runs late can give an entry more life
+ * than its reading of the database earned.
  */
 export interface SessionScripts {
   read(key: string): Promise<{ at: number; value: string | null }>;
-  /** Milliseconds: the entry lives for `lifeMs` from `at` on, and never longer than `restMs` from now on. */
+  /**
+   * Milliseconds: the entry lives for `lifeMs` from `at` on, and never longer than `restMs` from
+   * now on.
+   */
   remember(key: string, entry: ActiveEntry, life: { lifeMs: number; restMs: number }): Promise<void>;
   /** `revoking` never replaces `revoked`; either replaces an entry. */
   mark(state: 'revoking' | 'revoked', tombstones: readonly { key: string; ttlMs: number }[]): Promise<void>;

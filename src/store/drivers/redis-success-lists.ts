@@ -3,16 +3,18 @@ import type { SuccessLists } from '../ports/success-lists.ts';
 import type { Redis } from './redis.ts';
 
 /**
- * Names and texts of the public reference implementation (new-api, `middleware/model-rate-limit.go`), so that its nodes and ours count
- * together while an installation changes over: a list a user, newest first, of UTC times to the millisecond. Older nodes of its
- * write their local time in the same layout, which nothing tells apart: what they wrote is off by their time zone until it is gone.
+ * Names and texts of the public reference implementation (new-api,
+ * `middleware/model-rate-limit.go`), so that its nodes and ours count together while an
+ * installation changes over: a list a user, newest first, of UTC times to the millisecond. Older
+ * nodes of its write their local time in the same layout, which nothing tells apart: what they
+ * wrote is off by their time zone until it is gone.
  */
 const PREFIX = 'rateLimit:MRRLS:';
 const LAYOUT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 /**
- * Lists shared through Redis. While the server is away or does not answer in time, lists of this process take their place: a limit
- * then holds per node.
+ * Lists shared through Redis. While the server is away or does not answer in time, lists of this
+ * process take their place: a limit then holds per node.
  */
 export function createRedisSuccessLists(redis: Redis, clock: Clock, watchCache?: WatchCache): SuccessLists {
   const own = createMemorySuccessLists(clock, watchCache);
@@ -60,7 +62,10 @@ export function createMemorySuccessLists(clock: Clock, watchCache?: WatchCache):
     return list && list.goneAtMs > clock.monotonicMs() ? list : undefined;
   };
 
-  /** The list that was pushed to longest ago comes first: what is gone at the front is forgotten, so that no key stays for ever. */
+  /**
+   * The list that was pushed to longest ago comes first: what is gone at the front is forgotten, so
+   * that no key stays for ever.
+   */
   function forgetGone(): void {
     for (const key of lists.keys()) {
       if (living(key) && lists.size <= MAX_LISTS) return;

@@ -3,14 +3,21 @@ import type { Logger } from '../../kernel/index.ts';
 
 export type { Redis } from 'ioredis';
 
-/** Longest wait for an answer before a command counts as failed; the caller then goes on without the cache. */
+/**
+ * Longest wait for an answer before a command counts as failed; the caller then goes on without the
+ * cache.
+ */
 const COMMAND_TIMEOUT_MS = 500;
-/** Longest pause between two attempts to connect, so that a restarted server is used again within a second. */
+/**
+ * Longest pause between two attempts to connect, so that a restarted server is used again within a
+ * second.
+ */
 const RECONNECT_MS = 500;
 
 /**
- * A connection to Redis or Valkey that never makes a caller wait: while the server is away every command fails at once, and the
- * connection is tried again in the background. Both changes are logged once. `url` may hold a password and is never logged.
+ * A connection to Redis or Valkey that never makes a caller wait: while the server is away every
+ * command fails at once, and the connection is tried again in the background. Both changes are
+ * logged once. `url` may hold a password and is never logged.
  */
 export function connectRedis({ url, logger }: { url: string; logger: Logger }): Redis {
   const redis = new Redis(url, {
@@ -34,8 +41,8 @@ export function connectRedis({ url, logger }: { url: string; logger: Logger }): 
 }
 
 /**
- * A Lua script that the server runs as one step; its text goes over once a connection. Gives the raw reply and rejects as every
- * command does.
+ * A Lua script that the server runs as one step; its text goes over once a connection. Gives the
+ * raw reply and rejects as every command does.
  */
 export function defineScript(
   redis: Redis,

@@ -5,9 +5,10 @@ import { toStoreError } from '../errors.ts';
 const KEY = `hashtextextended('exclusively ' || $1, 0)`;
 
 /**
- * Runs `work` while `connection`, which is its own and is closed at the end, holds the advisory lock of `name`; `undefined` when
- * another session of the database holds it. Should the connection break during the work, the server frees the lock early and the
- * work goes on. `inTime` rejects what is not answered soon: a connection may be cut without a word.
+ * Runs `work` while `connection`, which is its own and is closed at the end, holds the advisory
+ * lock of `name`; `undefined` when another session of the database holds it. Should the connection
+ * break during the work, the server frees the lock early and the work goes on. `inTime` rejects
+ * what is not answered soon: a connection may be cut without a word.
  */
 export async function runExclusively<T>(
   connection: SQL,

@@ -10,23 +10,32 @@ import { createGroupCommit } from './group-commit.ts';
 import { createTransactionGuard, type Scope } from './guard-transactions.ts';
 import { createMemoryLeases } from './memory-leases.ts';
 
-/** How long SQLite waits for another process's lock (a command beside the server); it holds the event loop meanwhile. */
+/**
+ * How long SQLite waits for another process's lock (a command beside the server); it holds the
+ * event loop meanwhile.
+ */
 const BUSY_TIMEOUT_MS = 5000;
 
 const READS = /^\s*(select|with)\b/i;
 
 /**
- * Pages (4 KiB) of the write-ahead log before it is folded into the file, 32 MB instead of SQLite's 4 MB: each folding waits for the
- * disk twice, and under load it came several times a second (a fifth of all submissions).
+ * Pages (4 KiB) of the write-ahead log before it is folded into the file, 32 MB instead of SQLite's
+ * 4 MB: each folding waits for the disk twice, and under load it came several times a second (a
+ * fifth of all submissions).
  */
 const CHECKPOINT_PAGES = 8000;
 
-/** KiB of pages that the writing connection may keep, instead of SQLite's 2 MB: the indexes of 100,000 running tasks fit in. */
+/**
+ * KiB of pages that the writing connection may keep, instead of SQLite's 2 MB: the indexes of
+ * 100,000 running tasks fit in.
+ */
 const CACHE_KIB = 16 * 1024;
 
 export const sqlitePath = (dataDir: string): string => join(dataDir, 'taskgate.db');
 
-/** Makes the data directory and the database file, readable by their owner alone: they hold secrets. */
+/**
+ * Makes the data directory and the database file, readable by their owner alone: they hold secrets.
+ */
 export function prepareDataDir(dataDir: string): void {
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
@@ -56,8 +65,8 @@ export function openSqliteFile(dataDir: string, synchronous: 'FULL' | 'NORMAL'):
 }
 
 /**
- * Copies the database to `target`, for the case that a migration goes wrong; readable by its owner alone. An earlier copy of
- * that name is replaced once the new one is whole.
+ * Copies the database to `target`, for the case that a migration goes wrong; readable by its owner
+ * alone. An earlier copy of that name is replaced once the new one is whole.
  */
 export function copySqliteFile(file: SqliteFile, target: string): void {
   const part = `${target}.part`;
@@ -69,8 +78,8 @@ export function copySqliteFile(file: SqliteFile, target: string): void {
 }
 
 /**
- * One writing connection behind the group writer, one reading connection that sees the last commit. `release` lets go of the data
- * directory when the database is closed.
+ * One writing connection behind the group writer, one reading connection that sees the last commit.
+ * `release` lets go of the data directory when the database is closed.
  */
 export function openSqlite(options: {
   dataDir: string;

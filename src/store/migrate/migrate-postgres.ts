@@ -5,10 +5,16 @@ import { connectPostgres } from '../drivers/postgres.ts';
 import { toStoreError } from '../errors.ts';
 import { CREATE_HISTORY, lookAhead, pendingMigrations, READ_HISTORY, requireNone } from './plan.ts';
 
-/** Any number that nobody else locks: the letters `taskgate` as one. Nodes that start together migrate one after the other. */
+/**
+ * Any number that nobody else locks: the letters `taskgate` as one. Nodes that start together
+ * migrate one after the other.
+ */
 const LOCK = 'select pg_advisory_xact_lock(8386109827411731557)';
 
-/** Names of the migrations that the database lacks; changes nothing. `look`: rejects where one of them would be refused. */
+/**
+ * Names of the migrations that the database lacks; changes nothing. `look`: rejects where one of
+ * them would be refused.
+ */
 export const pendingPostgres = (databaseUrl: string, look = false): Promise<string[]> =>
   withConnection(databaseUrl, async (sql) => {
     const applied = await history(sql);
@@ -17,7 +23,10 @@ export const pendingPostgres = (databaseUrl: string, look = false): Promise<stri
     return pending.map(({ name }) => name);
   });
 
-/** Brings the database up to date, each migration in a transaction under an advisory lock. Gives the names of those run. */
+/**
+ * Brings the database up to date, each migration in a transaction under an advisory lock. Gives the
+ * names of those run.
+ */
 export const migratePostgres = (options: { databaseUrl: string; clock: Clock }): Promise<string[]> =>
   withConnection(options.databaseUrl, async (sql) => {
     const run: string[] = [];

@@ -6,7 +6,10 @@ import { copySqliteFile, openSqliteFile, prepareDataDir, sqlitePath } from '../d
 import { toStoreError } from '../errors.ts';
 import { CREATE_HISTORY, lookAhead, pendingMigrations, READ_HISTORY, requireNone } from './plan.ts';
 
-/** Names of the migrations that the database in `dataDir` lacks; creates nothing. `look`: rejects where one would be refused. */
+/**
+ * Names of the migrations that the database in `dataDir` lacks; creates nothing. `look`: rejects
+ * where one would be refused.
+ */
 export async function pendingSqlite(dataDir: string, look = false): Promise<string[]> {
   if (!existsSync(sqlitePath(dataDir))) return pendingMigrations(migrations, []).map(({ name }) => name);
   const file = new SqliteFile(sqlitePath(dataDir), { readwrite: true });
@@ -23,7 +26,10 @@ export async function pendingSqlite(dataDir: string, look = false): Promise<stri
   }
 }
 
-/** Brings the file up to date, each migration in a transaction; copies it first unless it is new. Gives the names of those run. */
+/**
+ * Brings the file up to date, each migration in a transaction; copies it first unless it is new.
+ * Gives the names of those run.
+ */
 export function migrateSqlite(options: { dataDir: string; clock: Clock; logger: Logger }): string[] {
   prepareDataDir(options.dataDir);
   const file = openSqliteFile(options.dataDir, 'FULL');

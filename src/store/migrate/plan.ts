@@ -6,7 +6,10 @@ export const CREATE_HISTORY =
   'create table if not exists schema_migrations (number integer primary key not null, name text not null, applied_at bigint not null)';
 export const READ_HISTORY = 'select number from schema_migrations order by number';
 
-/** The migrations that are still to run. Throws `store.schema_newer` when the database knows one that this program does not. */
+/**
+ * The migrations that are still to run. Throws `store.schema_newer` when the database knows one
+ * that this program does not.
+ */
 export function pendingMigrations(known: readonly Migration[], applied: readonly number[]): Migration[] {
   const latestApplied = Math.max(0, ...applied);
   const latestKnown = known.length;
@@ -24,8 +27,9 @@ export function requireNone(migration: Migration, { refusal }: MigrationCheck, f
 }
 
 /**
- * The checks of all that is pending, for a look ahead. One that reads what an earlier pending migration makes cannot run yet and is
- * passed over. Of a database without our history no table may be there.
+ * The checks of all that is pending, for a look ahead. One that reads what an earlier pending
+ * migration makes cannot run yet and is passed over. Of a database without our history no table may
+ * be there.
  * @throws `store.migration_refused`
  */
 export async function lookAhead(

@@ -1,9 +1,14 @@
-/** People, how they prove who they are, and what they sign in with. Times are whole Unix seconds. */
+/**
+ * People, how they prove who they are, and what they sign in with. Times are whole Unix seconds.
+ */
 import type { JsonObject } from '../../kernel/index.ts';
 
 export type Role = 1 | 10 | 100;
 export const ROLE = { user: 1, admin: 10, root: 100 } as const satisfies Record<string, Role>;
-/** 1 enabled, 2 disabled. API keys also know 3 expired and 4 exhausted, which are computed and never stored. */
+/**
+ * 1 enabled, 2 disabled. API keys also know 3 expired and 4 exhausted, which are computed and never
+ * stored.
+ */
 export type EnabledStatus = 1 | 2;
 
 export type UserRecord = {
@@ -70,7 +75,10 @@ export type ApiKeyRecord = {
   id: number;
   userId: number;
   name: string;
-  /** Plain SHA-256 of the key in hex: the key has 285 random bits, so no secret is needed to protect it. */
+  /**
+   * Plain SHA-256 of the key in hex: the key has 285 random bits, so no secret is needed to protect
+   * it.
+   */
   keyHash: string;
   /** `sk-` and the first characters, for people to tell keys apart. */
   prefix: string;
@@ -97,7 +105,9 @@ export type ApiKeyRecord = {
   lastUsedAt: number;
 };
 
-/** A personal access token as its owner may see it; the token itself is kept as its SHA-256 alone. */
+/**
+ * A personal access token as its owner may see it; the token itself is kept as its SHA-256 alone.
+ */
 export type AccessTokenRecord = {
   /** `tgp_` and the first characters; empty for a token of an earlier layout. */
   prefix: string;
@@ -141,7 +151,9 @@ export type TwoFactorRecord = {
   secretSealed: string;
   /** False: set up and not confirmed yet. */
   enabled: boolean;
-  /** The last time step whose code was used; no code of this step or an earlier one is taken again. */
+  /**
+   * The last time step whose code was used; no code of this step or an earlier one is taken again.
+   */
   lastStep: number;
   /** Attempts since the last right code; counted before the code is looked at. */
   failures: number;
@@ -172,18 +184,28 @@ export type PasskeyRecord = {
 };
 
 /**
- * Who owns an identity: `subject` at `provider`, which is `telegram`, `github`, … or the slug of a custom provider. A mail address is
- * one too, under `email` and lower-cased. At most 32 and 128 characters.
+ * Who owns an identity: `subject` at `provider`, which is `telegram`, `github`, … or the slug of a
+ * custom provider. A mail address is one too, under `email` and lower-cased. At most 32 and 128
+ * characters.
  */
 export type IdentityRecord = { provider: string; subject: string; userId: number; createdAt: number };
 
-/** How a custom provider wants its client to prove itself: 0 as the endpoint takes it, 1 in the body, 2 by Basic authentication. */
+/**
+ * How a custom provider wants its client to prove itself: 0 as the endpoint takes it, 1 in the
+ * body, 2 by Basic authentication.
+ */
 export type OAuthAuthStyle = 0 | 1 | 2;
 
-/** A custom OAuth2 provider. Endpoints are URLs; the fields are dotted paths in the answer of the user info endpoint. */
+/**
+ * A custom OAuth2 provider. Endpoints are URLs; the fields are dotted paths in the answer of the
+ * user info endpoint.
+ */
 export type OAuthProviderRecord = {
   id: number;
-  /** Its name in paths and in identities, for good. At most 26 characters, so that `oauth:<slug>` fits a session's login method. */
+  /**
+   * Its name in paths and in identities, for good. At most 26 characters, so that `oauth:<slug>`
+   * fits a session's login method.
+   */
   slug: string;
   name: string;
   icon: string;

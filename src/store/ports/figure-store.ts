@@ -1,6 +1,9 @@
 import type { TaskStatus } from './records.ts';
 
-/** Longest durations of the classes of tasks that have ended, in seconds; what took longer than the last is in one more. */
+/**
+ * Longest durations of the classes of tasks that have ended, in seconds; what took longer than the
+ * last is in one more.
+ */
 export const DURATION_LIMITS = [
   1, 2, 3, 5, 8, 10, 15, 20, 30, 45, 60, 90, 120, 180, 240, 300, 420, 600, 900, 1200, 1800, 2700, 3600, 7200, 14_400,
   28_800, 86_400,
@@ -41,11 +44,14 @@ export type ChannelHealthRecord = {
 
 export interface FigureStore {
   /**
-   * Adds usage rows from before `before` (Unix seconds) to the figures by day, about `limit` of them. True: there may be more. Meant for a
-   * transaction of its own.
+   * Adds usage rows from before `before` (Unix seconds) to the figures by day, about `limit` of
+   * them. True: there may be more. Meant for a transaction of its own.
    */
   addUpDays(before: number, limit: number): Promise<boolean>;
-  /** Usage since `sinceDay`, whether it has been added up or not; of one user where `userId` is given. */
+  /**
+   * Usage since `sinceDay`, whether it has been added up or not; of one user where `userId` is
+   * given.
+   */
   usageByDay(filter: { sinceDay: number; userId?: number }): Promise<EndedTasks[]>;
   openTasks(filter: { userId?: number }): Promise<OpenTasks[]>;
   /** Of every channel, by what has ended since `since`. */

@@ -1,13 +1,19 @@
-/** Who owns which identity, and the custom providers of identities. The rules for implementations are those of `store.ts`. */
+/**
+ * Who owns which identity, and the custom providers of identities. The rules for implementations
+ * are those of `store.ts`.
+ */
 import type { IdentityRecord, OAuthProviderRecord } from './account-records.ts';
 
-/** `taken`: another user holds it. `user_has_one`: this user holds another identity of the provider. */
+/**
+ * `taken`: another user holds it. `user_has_one`: this user holds another identity of the provider.
+ */
 export type ClaimVerdict = 'ok' | 'taken' | 'user_has_one';
 
 export interface IdentityStore {
   /**
-   * One statement decides who owns an identity: it has one owner, and a user has one identity a provider. What the user holds
-   * already is `ok`; for a user who has been deleted meanwhile everything is `taken`.
+   * One statement decides who owns an identity: it has one owner, and a user has one identity a
+   * provider. What the user holds already is `ok`; for a user who has been deleted meanwhile
+   * everything is `taken`.
    */
   claim(identity: IdentityRecord): Promise<ClaimVerdict>;
   owner(provider: string, subject: string): Promise<IdentityRecord | undefined>;

@@ -8,5 +8,6 @@ export * from './relay-store.ts';
 export * from './session-cache.ts';
 export * from './store.ts';
 export * from './success-lists.ts';
+export * from './task-store.ts';
 export * from './user-store.ts';
 export * from './webhook-store.ts';

@@ -1,6 +1,6 @@
 /**
- * The rows of the data model as the rooms see them. Times are whole Unix seconds unless a name ends in `Ms`; money is an
- * integer quota (500,000 = 1 USD). Columns that hold JSON are parsed here.
+ * The rows of the data model as the rooms see them. Times are whole Unix seconds unless a name ends
+ * in `Ms`; money is an integer quota (500,000 = 1 USD). Columns that hold JSON are parsed here.
  */
 import type { ErrorKind, Json, JsonObject } from '../../kernel/index.ts';
 import type { EnabledStatus } from './account-records.ts';
@@ -63,11 +63,17 @@ export type TaskExecution = {
   pluginKey: string;
   pluginVersion: string;
   generation: number;
-  /** The client surface that created the task: `generic`, `native`, `proto_video`, `proto_responses`. */
+  /**
+   * The client surface that created the task: `generic`, `native`, `proto_video`,
+   * `proto_responses`.
+   */
   surface: string;
   /** A response that its client does not wait for. */
   background?: boolean;
-  /** What the driver hooks were asked for, where it can be asked for again: without files and earlier tasks, and not too large. */
+  /**
+   * What the driver hooks were asked for, where it can be asked for again: without files and
+   * earlier tasks, and not too large.
+   */
   request?: { model: string; action: string; body: Json };
   /** What the client was told, where the submission failed after the task had been opened. */
   failure?: StoredFailure;
@@ -90,7 +96,10 @@ export type BillingSnapshot = {
   /** Which price row served: its plugin key (or `*`) and model. */
   priceKey: string | null;
   facts: JsonObject;
-  /** Facts of the vendor's answer to the submission, which overlay `facts`; absent where it gave none. */
+  /**
+   * Facts of the vendor's answer to the submission, which overlay `facts`; absent where it gave
+   * none.
+   */
   submissionFacts?: JsonObject;
   /** Facts of the vendor's answers since, which overlay both. */
   completionFacts?: JsonObject;
@@ -151,7 +160,10 @@ export type TaskRecord = {
   leaseSeq: number;
   execution: TaskExecution;
   billing: BillingSnapshot;
-  /** Where notices of it are sent; null: nowhere. May hold the receiver's own secrets: never shown whole, never logged. */
+  /**
+   * Where notices of it are sent; null: nowhere. May hold the receiver's own secrets: never shown
+   * whole, never logged.
+   */
   callbackUrl: string | null;
 };
 
@@ -176,7 +188,9 @@ export type LedgerEntryRecord = {
   taskId: string | null;
   kind: LedgerKind;
   attempt: number;
-  /** A signed change of the balance: reservations and charges negative, refunds and grants positive. */
+  /**
+   * A signed change of the balance: reservations and charges negative, refunds and grants positive.
+   */
   amount: number;
   note: string;
   createdAt: number;
@@ -224,7 +238,10 @@ export type AuditFault = {
   chain: AuditChainName;
   /** The row, or the last one that is there. */
   id: number;
-  /** `changed`: the row says something else. `missing`: rows before it, or after it at the end, are gone. */
+  /**
+   * `changed`: the row says something else. `missing`: rows before it, or after it at the end, are
+   * gone.
+   */
   fault: 'changed' | 'missing';
 };
 

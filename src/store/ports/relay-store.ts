@@ -1,4 +1,7 @@
-/** What the rooms may ask of the database about relayed requests. The rules for implementations are those of `store.ts`. */
+/**
+ * What the rooms may ask of the database about relayed requests. The rules for implementations are
+ * those of `store.ts`.
+ */
 import type { BillingSnapshot } from './records.ts';
 
 export type RelayKind = 'response' | 'video';
@@ -35,7 +38,10 @@ export type NewRelay = Omit<RelayRecord, 'id' | 'status' | 'httpStatus' | 'lease
   leaseForMs: number;
 };
 
-/** What an answer names beside the object that it is: an item of its output, the container in which a tool ran. */
+/**
+ * What an answer names beside the object that it is: an item of its output, the container in which
+ * a tool ran.
+ */
 export type RelayPartKind = 'item' | 'container';
 
 /** What a vendor made for a relayed request. */
@@ -52,15 +58,19 @@ export type RelayObject<Kind extends RelayKind | RelayPartKind = RelayKind> = {
 };
 
 /**
- * Who ends a request: the node that waits for its answer, or whoever finds that its lease has run out. `reserved`: what he takes its quota to
- * be, which a move to another channel may have changed meanwhile.
+ * Who ends a request: the node that waits for its answer, or whoever finds that its lease has run
+ * out. `reserved`: what he takes its quota to be, which a move to another channel may have changed
+ * meanwhile.
  */
 export type RelayClaim = { relayId: string; by: { owner: string } | 'anyone_after_expiry'; reserved: number };
 
 export interface RelayStore {
   open(relay: NewRelay): Promise<RelayRecord>;
   byRelayId(relayId: string): Promise<RelayRecord | undefined>;
-  /** Prolongs the lease of a request from now: while it is open, and while the answer that it was billed for is read. False when it was refunded. */
+  /**
+   * Prolongs the lease of a request from now: while it is open, and while the answer that it was
+   * billed for is read. False when it was refunded.
+   */
   renew(relayId: string, owner: string, leaseForMs: number): Promise<boolean>;
   /** The answer that a request was billed for has been read, or will not be. */
   release(relayId: string, owner: string): Promise<void>;
@@ -72,7 +82,10 @@ export interface RelayStore {
     owner: string,
     change: Pick<RelayRecord, 'channelId' | 'quota' | 'billing'> & { leaseForMs: number },
   ): Promise<boolean>;
-  /** Ends an open request; one that is billed keeps its lease. False when it is not open, not the caller's to end or another amount is reserved: nothing was written. */
+  /**
+   * Ends an open request; one that is billed keeps its lease. False when it is not open, not the
+   * caller's to end or another amount is reserved: nothing was written.
+   */
   end(
     claim: RelayClaim,
     ending: Pick<RelayRecord, 'quota' | 'billing' | 'httpStatus' | 'finishedAt'> & {
@@ -93,7 +106,10 @@ export interface RelayStore {
   ownParts(userId: number, kind: RelayPartKind, names: readonly string[]): Promise<RelayObject<RelayPartKind>[]>;
   /** What a request has made, its parts left aside. */
   objectOf(relayId: string): Promise<RelayObject | undefined>;
-  /** Deletes about `limit` requests that ended at or before `endedUntil` (Unix seconds); gives how many. */
+  /**
+   * Deletes about `limit` requests that ended at or before `endedUntil` (Unix seconds); gives how
+   * many.
+   */
   deleteEnded(endedUntil: number, limit: number): Promise<number>;
   /** The same for objects and parts made at or before `createdUntil`. */
   deleteObjects(createdUntil: number, limit: number): Promise<number>;

@@ -1,7 +1,8 @@
 /**
- * What nodes remember of sessions between two readings of the database. The database is the authority: an entry saves a reading,
- * only `revoked` is a verdict, and everything that is not known for sure (`revoking`, `unknown`, a cache that is away) means "ask
- * the database". No operation ever rejects or waits long.
+ * What nodes remember of sessions between two readings of the database. The database is the
+ * authority: an entry saves a reading, only `revoked` is a verdict, and everything that is not
+ * known for sure (`revoking`, `unknown`, a cache that is away) means "ask the database". No
+ * operation ever rejects or waits long.
  */
 export type CachedSession = {
   userId: number;
@@ -11,7 +12,10 @@ export type CachedSession = {
   expiresAt: number;
 };
 
-/** What the cache says of a session. `at` is its own time of saying so, in milliseconds; no node's clock has a part in it. */
+/**
+ * What the cache says of a session. `at` is its own time of saying so, in milliseconds; no node's
+ * clock has a part in it.
+ */
 export type CacheReading = { at: number } & (
   | { state: 'active'; session: CachedSession }
   | { state: 'revoking' | 'revoked' | 'unknown' }
@@ -29,13 +33,18 @@ export interface SessionCache {
   /** `undefined` when there is no cache or it is away. */
   get(sid: string): Promise<CacheReading | undefined>;
   /**
-   * Remembers what a reading of the database showed that began after a `get` at `at`. The entry lives for min(rest of the session,
-   * SYNC_FREQUENCY) from then on, so a late write-back only has what is left of it. It never replaces a tombstone or an entry of
-   * newer versions.
+   * Remembers what a reading of the database showed that began after a `get` at `at`. The entry
+   * lives for min(rest of the session, SYNC_FREQUENCY) from then on, so a late write-back only has
+   * what is left of it. It never replaces a tombstone or an entry of newer versions.
    */
   remember(sid: string, session: CachedSession, at: number): Promise<void>;
-  /** Before a revocation is committed: until it is known to have happened, every node asks the database. */
+  /**
+   * Before a revocation is committed: until it is known to have happened, every node asks the
+   * database.
+   */
   announce(sessions: readonly EndingSession[]): Promise<void>;
-  /** After the commit. What cannot be published is kept and goes out first when the cache is back. */
+  /**
+   * After the commit. What cannot be published is kept and goes out first when the cache is back.
+   */
   bury(sessions: readonly EndingSession[]): Promise<void>;
 }

@@ -1,10 +1,14 @@
-/** What the rooms may ask of the database about notices to clients. The rules for implementations are those of `store.ts`. */
+/**
+ * What the rooms may ask of the database about notices to clients. The rules for implementations
+ * are those of `store.ts`.
+ */
 import type { JsonObject } from '../../kernel/index.ts';
 import type { Page, Paged } from './records.ts';
 
 export type WebhookEvent = 'task.updated' | 'task.finished';
 /**
- * `superseded`: a later one of its task took its place before it arrived. `failed`: given up, until somebody asks for it again.
+ * `superseded`: a later one of its task took its place before it arrived. `failed`: given up, until
+ * somebody asks for it again.
  */
 export type WebhookStatus = 'pending' | 'delivered' | 'failed' | 'superseded';
 
@@ -61,7 +65,10 @@ export type WebhookOutcome =
   /** Tried again after so long, at the latest when it would be given up; after that it fails. */
   | { status: 'retry'; inMs: number };
 
-/** Notices that a claim leaves out: all of some hosts, all of some users, and those of some users for some hosts. */
+/**
+ * Notices that a claim leaves out: all of some hosts, all of some users, and those of some users
+ * for some hosts.
+ */
 export type Unoffered = {
   hosts: readonly string[];
   users: readonly number[];
@@ -70,21 +77,26 @@ export type Unoffered = {
 
 export interface WebhookStore {
   /**
-   * Writes a `task.updated`, in the transaction of what it tells: one of the task that has not been tried yet takes the new payload, one that
-   * has is superseded by the new one, which goes on with its schedule. It is sent `everyMs` after the last one of its task at the earliest,
-   * and given up `forMs` from now.
+   * Writes a `task.updated`, in the transaction of what it tells: one of the task that has not been
+   * tried yet takes the new payload, one that has is superseded by the new one, which goes on with
+   * its schedule. It is sent `everyMs` after the last one of its task at the earliest, and given up
+   * `forMs` from now.
    */
   putUpdate(notice: NewWebhook, everyMs: number, forMs: number): Promise<void>;
-  /** Writes a `task.finished`, in the transaction of the end, due at once; every update of the task that has not arrived is superseded. */
+  /**
+   * Writes a `task.finished`, in the transaction of the end, due at once; every update of the task
+   * that has not arrived is superseded.
+   */
   putFinish(notice: NewWebhook, forMs: number): Promise<void>;
   /**
-   * Claims pending notices that are due, the longest overdue first, but none that is `unoffered`, and none while an earlier one of
-   * its task is under way.
+   * Claims pending notices that are due, the longest overdue first, but none that is `unoffered`,
+   * and none while an earlier one of its task is under way.
    */
   claim(claim: { owner: string; limit: number; leaseForMs: number; unoffered: Unoffered }): Promise<WebhookRecord[]>;
   /**
-   * Writes the end of an attempt with its row of the log, of which the last 50 stay, and gives the claim back. False when the claim was
-   * lost: nothing was written. A notice that was superseded meanwhile stays so.
+   * Writes the end of an attempt with its row of the log, of which the last 50 stay, and gives the
+   * claim back. False when the claim was lost: nothing was written. A notice that was superseded
+   * meanwhile stays so.
    */
   settle(lease: WebhookLease, outcome: WebhookOutcome, delivery: WebhookDelivery): Promise<boolean>;
   /** Gives back what this owner holds without an attempt (a node that stops). */
@@ -94,9 +106,15 @@ export interface WebhookStore {
   /** The notices of a task with their attempts, the latest first. */
   listOfTask(taskId: string, page: Page): Promise<Paged<WebhookRecord & { deliveries: WebhookDelivery[] }>>;
   byEventId(taskId: string, eventId: string): Promise<WebhookRecord | undefined>;
-  /** Makes a notice due now under a new schedule of `forMs`, whatever became of it. False while it is under way. */
+  /**
+   * Makes a notice due now under a new schedule of `forMs`, whatever became of it. False while it
+   * is under way.
+   */
   redeliver(id: number, forMs: number): Promise<boolean>;
-  /** Deletes about `limit` notices made at or before `createdUntil`, with their attempts; pending ones stay. */
+  /**
+   * Deletes about `limit` notices made at or before `createdUntil`, with their attempts; pending
+   * ones stay.
+   */
   deleteOld(createdUntil: number, limit: number): Promise<number>;
   /** Pending notices, and the age of the oldest in seconds. */
   depth(): Promise<{ pending: number; oldestSeconds: number }>;

@@ -4,10 +4,16 @@ import type { NewTaskEvent, PolledTask, TaskStore } from '../ports/index.ts';
 import { UNFINISHED } from './claim-tasks.ts';
 import { type Context, lazy, plainText } from './context.ts';
 
-/** Characters of one statement's rows: their data may be a MiB each, and the database holds them several times while it reads them. */
+/**
+ * Characters of one statement's rows: their data may be a MiB each, and the database holds them
+ * several times while it reads them.
+ */
 const MAX_STATEMENT_LENGTH = 4 * 1024 * 1024;
 
-/** What all polls of a moment come to, in one statement: one commit and, on PostgreSQL, one round trip instead of hundreds. */
+/**
+ * What all polls of a moment come to, in one statement: one commit and, on PostgreSQL, one round
+ * trip instead of hundreds.
+ */
 export function createTaskAdvances(
   { nowMs, now, elements, prepare }: Context,
   held: TaskClaims | undefined,
@@ -29,7 +35,8 @@ export function createTaskAdvances(
       returning tasks.task_id, tasks.lease_seq`);
   const fields = ['progress', 'data', 'state', 'billing'];
   const advanceAlike = lazy(() => prepareAdvance(fields));
-  // Small indexes have a condition on the status: a statement that sets it, be it to the same value, writes them all anew.
+  // Small indexes have a condition on the status: a statement that sets it, be it to the same
+  // value, writes them all anew.
   const advanceMoved = lazy(() => prepareAdvance(['status', ...fields]));
   return {
     async advanceAll(polled) {
@@ -73,7 +80,10 @@ function groupBySize(rows: readonly string[]): string[][] {
   return groups;
 }
 
-/** The row under the names of its columns; JSON columns as their text, so that a stored `null` differs from an absent member. */
+/**
+ * The row under the names of its columns; JSON columns as their text, so that a stored `null`
+ * differs from an absent member.
+ */
 function encode({ lease, change, nextPollInMs }: PolledTask, fence: Fence): string {
   const json = (value: unknown) => (value === undefined ? undefined : JSON.stringify(value));
   return JSON.stringify({

@@ -9,8 +9,8 @@ type ChainedRow = Omit<AuditRecord, 'id'> & { prevHash: string };
 const PAGE = 1000;
 
 /**
- * The audit log as chains of hashes. A chain's row in `audit_chains` is held while one is added, so that nodes follow each other; rows
- * are removed from the old end alone.
+ * The audit log as chains of hashes. A chain's row in `audit_chains` is held while one is added, so
+ * that nodes follow each other; rows are removed from the old end alone.
  */
 export function createAuditChains(context: Context): Pick<LogStore, 'addAudit' | 'deleteAudit' | 'verifyAudit'> {
   const { db, tables } = context;
@@ -119,7 +119,10 @@ export function createAuditChains(context: Context): Pick<LogStore, 'addAudit' |
   };
 }
 
-/** Of all that a row says, and of the hash before it. As a JSON array, so that no two rows make one text. */
+/**
+ * Of all that a row says, and of the hash before it. As a JSON array, so that no two rows make one
+ * text.
+ */
 const hashOf = ({
   prevHash,
   userId,

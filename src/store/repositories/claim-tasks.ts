@@ -4,8 +4,8 @@ import type { TaskRecord, TaskStore } from '../ports/index.ts';
 import { type Context, createRowReader, lazy } from './context.ts';
 
 /**
- * Literals and not parameters: only so do SQLite and PostgreSQL see that the partial indexes of unfinished tasks apply. The
- * indexes' own `where` is written in the same words.
+ * Literals and not parameters: only so do SQLite and PostgreSQL see that the partial indexes of
+ * unfinished tasks apply. The indexes' own `where` is written in the same words.
  */
 export const RUNNING = sql.raw(`('SUBMITTED', 'QUEUED', 'IN_PROGRESS')`);
 export const UNFINISHED = sql.raw(`('NOT_START', 'SUBMITTED', 'QUEUED', 'IN_PROGRESS')`);
@@ -15,9 +15,10 @@ type Claims = Pick<TaskStore, 'claimDue' | 'claimInterrupted' | 'claimOverdue'>;
 type Claim = { owner: string; limit: number; leaseForMs: number };
 
 /**
- * The three ways to take a lease. Each task is taken by one statement: it finds the tasks, passing over rows that another node is claiming at
- * the moment, and makes them the owner's under the next fencing number. Where one process has the database, leases of running tasks
- * are `held` in memory, and the statement only finds them.
+ * The three ways to take a lease. Each task is taken by one statement: it finds the tasks, passing
+ * over rows that another node is claiming at the moment, and makes them the owner's under the next
+ * fencing number. Where one process has the database, leases of running tasks are `held` in memory,
+ * and the statement only finds them.
  */
 export function createTaskClaims(context: Context, held: TaskClaims | undefined): Claims {
   const { db, tables, nowMs, now, prepare, amongRows, notAmong } = context;
@@ -66,8 +67,8 @@ export function createTaskClaims(context: Context, held: TaskClaims | undefined)
     prepareClaim(sql`${isRunning} and ${tasks.submitTime} <= ${at('submittedBefore')}`, sql`${tasks.submitTime}`),
   );
 
-  // Steps from channel to channel in the index, so that it costs the same whatever is due. One whose tasks are all claimed is not among
-  // them: it would take the place of another.
+  // Steps from channel to channel in the index, so that it costs the same whatever is due. One
+  // whose tasks are all claimed is not among them: it would take the place of another.
   const findDueChannels = lazy(() => {
     const notHeld = held ? sql`and ${notAmong(sql`tasks.id`, 'held')}` : sql``;
     const running = (condition: SQL) =>
@@ -104,7 +105,8 @@ export function createTaskClaims(context: Context, held: TaskClaims | undefined)
         const made = claims.flatMap((claim) => (claim.status === 'fulfilled' ? [claim.value] : []));
         for (const { taken } of made) claimed.push(...taken);
         const failed = claims.find(({ status }) => status === 'rejected');
-        // What was claimed is handed over all the same: else it would wait until its leases run out.
+        // What was claimed is handed over all the same: else it would wait until its leases run
+        // out.
         if (failed?.status === 'rejected' && claimed.length === 0) throw failed.reason;
         // What some had no use for goes to those that have more.
         const open = made.filter(({ taken }) => taken.length === share).map(({ channelId }) => channelId);

@@ -6,33 +6,51 @@ import { bindDatabase, type Database, type RunStatement, storable } from '../dri
 import type { Page, Paged, Store } from '../ports/index.ts';
 import type { Tables } from '../schema/index.ts';
 
-/** What repositories are made of: a query builder and the few things that the dialects do not share. */
+/**
+ * What repositories are made of: a query builder and the few things that the dialects do not share.
+ */
 export type Context = {
   dialect: Store['dialect'];
   db: Database;
   tables: Tables;
-  /** Now in milliseconds, by the store's clock. A query that uses it is executed with `...now()` among its values. */
+  /**
+   * Now in milliseconds, by the store's clock. A query that uses it is executed with `...now()`
+   * among its values.
+   */
   nowMs: SQL<number>;
   now: () => Record<string, number>;
-  /** Whether `column` is not among the integers of the placeholder `name`, whose value is a JSON array as text. */
+  /**
+   * Whether `column` is not among the integers of the placeholder `name`, whose value is a JSON
+   * array as text.
+   */
   notAmong: (column: SQL, name: string) => SQL;
-  /** The elements of the JSON array that is the value of the placeholder `name`, as rows of one JSON column. */
+  /**
+   * The elements of the JSON array that is the value of the placeholder `name`, as rows of one JSON
+   * column.
+   */
   elements: (name: string) => SQL;
   /**
-   * Whether `column` is among the rows of `query`, a select with a limit from the very table that is written. Rows that another
-   * node is writing at the moment are passed over, so that nobody waits.
+   * Whether `column` is among the rows of `query`, a select with a limit from the very table that
+   * is written. Rows that another node is writing at the moment are passed over, so that nobody
+   * waits.
    */
   amongRows: (column: SQLWrapper, query: SQL) => SQL;
   /**
-   * At the end of a select: nobody else changes its rows until the transaction ends. (Not a shared lock: two who held one and then
-   * wrote would wait for each other.)
+   * At the end of a select: nobody else changes its rows until the transaction ends. (Not a shared
+   * lock: two who held one and then wrote would wait for each other.)
    */
   holdRows: SQL;
   /** Runs a statement that the builder cannot say. */
   statement: (query: SQL) => Promise<unknown[][]>;
-  /** The same for a statement that runs often: its text is made once, `values` fill its placeholders. */
+  /**
+   * The same for a statement that runs often: its text is made once, `values` fill its
+   * placeholders.
+   */
   prepare: (query: SQL) => (values: Record<string, unknown>) => Promise<unknown[][]>;
-  /** Holds others off who take the same name until the transaction ends. SQLite has one writer anyway. */
+  /**
+   * Holds others off who take the same name until the transaction ends. SQLite has one writer
+   * anyway.
+   */
   lock: (name: string) => Promise<void>;
 };
 
@@ -73,7 +91,8 @@ export function createContext(dialect: Store['dialect'], tables: Tables, clock: 
     notAmong: (column, name) =>
       sql`${column} not in (select value::bigint from json_array_elements_text(${sql.placeholder(name)}::text::json))`,
     elements: (name) => sql`json_array_elements(${sql.placeholder(name)}::text::json)`,
-    // An array is filled once; a sub-select with a limit might be evaluated, and lock rows, several times.
+    // An array is filled once; a sub-select with a limit might be evaluated, and lock rows, several
+    // times.
     amongRows: (column, query) => sql`${column} = any(array(${query} for update skip locked))`,
     holdRows: sql`for no key update`,
     statement: (query) => plain.execute(query),
@@ -94,8 +113,8 @@ export function lazy<T>(make: () => T): () => T {
 }
 
 /**
- * Reads rows of all columns of a table, in their order, as the builder does: for statements that bring hundreds, of which the builder's own
- * reading takes as long as the database.
+ * Reads rows of all columns of a table, in their order, as the builder does: for statements that
+ * bring hundreds, of which the builder's own reading takes as long as the database.
  */
 export function createRowReader<Row>(table: Table): (row: readonly unknown[]) => Row {
   const columns = Object.entries(getTableColumns(table));
@@ -111,7 +130,10 @@ export function createRowReader<Row>(table: Table): (row: readonly unknown[]) =>
 export const slot = (name: string, column: Parameters<typeof sql.param>[1]): SQL =>
   sql`${sql.param(sql.placeholder(name), column)}`;
 
-/** Text for a JSON document of which the database shall give it back: PostgreSQL refuses NUL and half a surrogate pair there. */
+/**
+ * Text for a JSON document of which the database shall give it back: PostgreSQL refuses NUL and
+ * half a surrogate pair there.
+ */
 export const plainText = (text: string): string => text.replaceAll('\0', '\uFFFD').toWellFormed();
 
 /** A change without a field to write, which the builder would refuse. */

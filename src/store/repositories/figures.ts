@@ -38,7 +38,8 @@ export function createFigureStore({ db, dialect, statement, tables: { tasks } }:
     },
 
     async usageByDay({ sinceDay, userId }) {
-      // The plus keeps SQLite from reading all that the user ever used: what is not added up yet is a few minutes' worth.
+      // The plus keeps SQLite from reading all that the user ever used: what is not added up yet is
+      // a few minutes' worth.
       const own = userId === undefined ? sql`` : sql`and +user_id = ${userId}`;
       const rows = await statement(sql`
         select day, plugin_key, model, kind, duration, sum(tasks), sum(quota) from (

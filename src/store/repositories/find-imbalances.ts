@@ -2,7 +2,10 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { LedgerStore } from '../ports/index.ts';
 import type { Context } from './context.ts';
 
-/** SQLite does nothing else while it runs a statement: of so many rows each takes a few milliseconds. */
+/**
+ * SQLite does nothing else while it runs a statement: of so many rows each takes a few
+ * milliseconds.
+ */
 const LINES_AT_ONCE = 5000;
 const USERS_AT_ONCE = 1000;
 const TASKS_AT_ONCE = 500;
@@ -29,8 +32,9 @@ export function createImbalanceFinder({ dialect, statement }: Context): Pick<Led
   }
 
   /**
-   * SQLite has one writer, so that the lines up to the last id are all there and stay as they are: they are summed slice by slice, and each slice of the users
-   * adds the few that came since, in the statement that reads their balances.
+   * SQLite has one writer, so that the lines up to the last id are all there and stay as they are:
+   * they are summed slice by slice, and each slice of the users adds the few that came since, in
+   * the statement that reads their balances.
    */
   async function usersInSlices(limit: number): Promise<unknown[][]> {
     const settled = await lastId(LINES);
@@ -57,7 +61,10 @@ export function createImbalanceFinder({ dialect, statement }: Context): Pick<Led
     return found.slice(0, limit);
   }
 
-  /** PostgreSQL works beside the node, and shows lines in another order than that of their ids: one statement sees all of them as they are. */
+  /**
+   * PostgreSQL works beside the node, and shows lines in another order than that of their ids: one
+   * statement sees all of them as they are.
+   */
   const usersAtOnce = (limit: number): Promise<unknown[][]> =>
     statement(sql`
       with lines as (select user_id, sum(amount) as total from ${LINES} group by user_id)

@@ -13,7 +13,8 @@ export function createIdentityStore({ db, tables, statement, holdRows }: Context
 
   return {
     async claim({ provider, subject, userId, createdAt }) {
-      // The user's row is held, so that a deletion at the same time comes before this and shows, or after it and frees the claim.
+      // The user's row is held, so that a deletion at the same time comes before this and shows, or
+      // after it and frees the claim.
       const written = await statement(sql`
         insert into external_identity_claims (provider, subject, user_id, created_at)
         select ${provider}, ${subject}, id, ${createdAt} from users where id = ${userId} and deleted_at = 0 ${holdRows}

@@ -24,7 +24,10 @@ import { createTwoFactorStore } from './two-factor.ts';
 import { createUserStore } from './users.ts';
 import { createWebhookStore } from './webhooks.ts';
 
-/** All repositories over one way to run statements. What a driver throws leaves them as an error of the store. */
+/**
+ * All repositories over one way to run statements. What a driver throws leaves them as an error of
+ * the store.
+ */
 export function createRepositories(
   dialect: Store['dialect'],
   tables: Tables,

@@ -5,8 +5,8 @@ import { type Context, countAll, lazy, paged, slot } from './context.ts';
 import { createImbalanceFinder } from './find-imbalances.ts';
 
 /**
- * Money. Balances of keys are moved before those of users, everywhere in this order, so that two transactions on the same pair do
- * not wait for each other crosswise.
+ * Money. Balances of keys are moved before those of users, everywhere in this order, so that two
+ * transactions on the same pair do not wait for each other crosswise.
  */
 export function createLedgerStore(context: Context): LedgerStore {
   const { db, tables } = context;
@@ -171,7 +171,8 @@ export function createLedgerStore(context: Context): LedgerStore {
 
     async setBalance({ userId, to, ...entry }) {
       requireInteger(to, true);
-      // A write that changes nothing holds the row in both dialects and reads what nobody else can change any more.
+      // A write that changes nothing holds the row in both dialects and reads what nobody else can
+      // change any more.
       const [held] = await db
         .update(users)
         .set({ quota: sql`${users.quota}` })

@@ -2,7 +2,10 @@ import { and, asc, desc, eq, ne } from 'drizzle-orm';
 import type { PluginStore } from '../ports/index.ts';
 import { type Context, isEmpty } from './context.ts';
 
-/** `insert`, `activate`, `deactivate` and `delete` take several statements: outside a transaction the store gives them one of their own. */
+/**
+ * `insert`, `activate`, `deactivate` and `delete` take several statements: outside a transaction
+ * the store gives them one of their own.
+ */
 export function createPluginStore({ db, tables, lock }: Context): PluginStore {
   const { taskPlugins: plugins } = tables;
   const isVersion = (key: string, version: string) => and(eq(plugins.key, key), eq(plugins.version, version));
@@ -13,7 +16,8 @@ export function createPluginStore({ db, tables, lock }: Context): PluginStore {
   return {
     async insert(plugin) {
       await lockKey(plugin.key);
-      // Versions of which none is active were taken from service on purpose: another one does not change that.
+      // Versions of which none is active were taken from service on purpose: another one does not
+      // change that.
       const stored = await db.select({ id: plugins.id }).from(plugins).where(eq(plugins.key, plugin.key)).limit(1);
       const [row] = await db
         .insert(plugins)

@@ -2,7 +2,9 @@ import { and, asc, desc, eq, getTableColumns, inArray, lte, ne, sql } from 'driz
 import type { RelayKind, RelayObject, RelayPartKind, RelayStore } from '../ports/index.ts';
 import { type Context, lazy } from './context.ts';
 
-/** A literal and not a parameter, so that the partial indexes of open and of ended requests apply. */
+/**
+ * A literal and not a parameter, so that the partial indexes of open and of ended requests apply.
+ */
 const OPEN = sql.raw(`'OPEN'`);
 const KINDS: RelayKind[] = ['response', 'video'];
 

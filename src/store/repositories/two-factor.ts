@@ -2,7 +2,10 @@ import { and, asc, eq, gt, inArray, isNull, lt, lte, sql } from 'drizzle-orm';
 import type { TwoFactorStore } from '../ports/index.ts';
 import { type Context, countAll } from './context.ts';
 
-/** `delete` and `replaceBackupCodes` take several statements: outside a transaction the store gives them one of their own. */
+/**
+ * `delete` and `replaceBackupCodes` take several statements: outside a transaction the store gives
+ * them one of their own.
+ */
 export function createTwoFactorStore({ db, tables, lock }: Context): TwoFactorStore {
   const { twoFactor: factors, backupCodes: codes } = tables;
   // A user's set of backup codes is put in place by one at a time, or two sets would stay.

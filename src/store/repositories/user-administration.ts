@@ -19,7 +19,8 @@ export function createUserAdministration({ db, tables, statement, holdRows }: Co
   return {
     async hold(ids) {
       const among = inArray(users.id, [...ids]);
-      // In one order for everybody, so that two transactions never hold a user each and wait for the other's.
+      // In one order for everybody, so that two transactions never hold a user each and wait for
+      // the other's.
       await statement(sql`select id from ${users} where ${among} order by id ${holdRows}`);
       return db.select(userColumns(tables)).from(users).where(and(among, isPresent)).orderBy(asc(users.id));
     },

@@ -4,14 +4,18 @@ import { type Context, countAll, isEmpty, lazy } from './context.ts';
 import { createUserAdministration } from './user-administration.ts';
 import { userColumns } from './user-columns.ts';
 
-/** `insert`, `update` and `ensureAffCode` take several statements: outside a transaction the store gives them one of their own. */
+/**
+ * `insert`, `update` and `ensureAffCode` take several statements: outside a transaction the store
+ * gives them one of their own.
+ */
 export function createUserStore(context: Context): UserStore {
   const { db, tables, lock } = context;
   const { users, externalIdentityClaims: claims } = tables;
   const columns = userColumns(tables);
   // A deleted user's row stays for the ledger and is nobody to everything here.
   const isPresent = eq(users.deletedAt, 0);
-  // Who changes a name sees whoever takes it at the same time; a unique index that refuses would end the transaction.
+  // Who changes a name sees whoever takes it at the same time; a unique index that refuses would
+  // end the transaction.
   const lockName = (username: string) => lock(`user name ${username.toLowerCase()}`);
   const byId = lazy(() =>
     db
@@ -50,7 +54,8 @@ export function createUserStore(context: Context): UserStore {
         .select(columns)
         .from(users)
         .where(and(or(isName, and(sql`lower(${users.email}) = lower(${login})`, isNotNull(users.email))), isPresent))
-        // A name wins over another user's address. In an old database two users may have one address: then its owner.
+        // A name wins over another user's address. In an old database two users may have one
+        // address: then its owner.
         .orderBy(sql`case when ${isName} then 0 when ${ownsAddress} then 1 else 2 end`, asc(users.id))
         .limit(1);
       return row;

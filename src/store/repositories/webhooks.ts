@@ -8,7 +8,10 @@ const MAX_DELIVERIES = 50;
 /** A literal and not a parameter, so that the partial index of pending notices applies. */
 const PENDING = sql.raw(`'pending'`);
 
-/** The `put…` methods and `settle` take several statements: outside a transaction the store gives them one of their own. */
+/**
+ * The `put…` methods and `settle` take several statements: outside a transaction the store gives
+ * them one of their own.
+ */
 export function createWebhookStore({ db, tables, nowMs, now, elements, notAmong, amongRows }: Context): WebhookStore {
   const { webhookOutbox: outbox, webhookDeliveries: deliveries } = tables;
   const at = sql.placeholder;
@@ -38,7 +41,10 @@ export function createWebhookStore({ db, tables, nowMs, now, elements, notAmong,
       .prepare();
   });
 
-  /** The clock's time stands in values of an insert as in those of an update: as a placeholder on SQLite, as a query on PostgreSQL. */
+  /**
+   * The clock's time stands in values of an insert as in those of an update: as a placeholder on
+   * SQLite, as a query on PostgreSQL.
+   */
   const insert = async (
     notice: NewWebhook,
     forMs: number,

@@ -2,7 +2,10 @@ import type { JsonObject } from '../../kernel/index.ts';
 import type { AuditChainName, EnabledStatus } from '../ports/index.ts';
 import type { Kit } from './kits.ts';
 
-/** Channels, plugins, prices, settings, nodes and the written record of what people did. Times are Unix seconds. */
+/**
+ * Channels, plugins, prices, settings, nodes and the written record of what people did. Times are
+ * Unix seconds.
+ */
 export const defineGateway = (kit: Kit) => ({
   channels: kit.table('channels', {
     id: kit.id(),

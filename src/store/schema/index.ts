@@ -13,6 +13,9 @@ const defineTables = (kit: Kit) => ({
 
 export type Tables = ReturnType<typeof defineTables>;
 
-/** Every table, as drizzle sees it in one dialect. The migrations create the same tables; a test compares the two. */
+/**
+ * Every table, as drizzle sees it in one dialect. The migrations create the same tables; a test
+ * compares the two.
+ */
 export const tablesOf = (dialect: 'sqlite' | 'postgres'): Tables =>
   defineTables(dialect === 'sqlite' ? sqliteKit : postgresKit);

@@ -1,6 +1,7 @@
 /**
- * One vocabulary of columns, spoken in two dialects. The schema is written once against the SQLite kit's types; the PostgreSQL
- * kit builds the same columns at run time and hands out the same JavaScript values.
+ * One vocabulary of columns, spoken in two dialects. The schema is written once against the SQLite
+ * kit's types; the PostgreSQL kit builds the same columns at run time and hands out the same
+ * JavaScript values.
  */
 import * as pg from 'drizzle-orm/pg-core';
 import * as lite from 'drizzle-orm/sqlite-core';

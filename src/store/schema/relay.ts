@@ -1,7 +1,10 @@
 import type { BillingSnapshot, RelayKind, RelayPartKind, RelayStatus } from '../ports/index.ts';
 import type { Kit } from './kits.ts';
 
-/** What type-1 channels pass on. Times are Unix seconds where the property's name does not end in `Ms`. */
+/**
+ * What type-1 channels pass on. Times are Unix seconds where the property's name does not end in
+ * `Ms`.
+ */
 export const defineRelay = (kit: Kit) => ({
   relayRequests: kit.table('relay_requests', {
     id: kit.id(),

@@ -11,7 +11,10 @@ import type {
 } from '../ports/index.ts';
 import type { Kit } from './kits.ts';
 
-/** Tasks, their timeline, money and outgoing notices. Times are Unix seconds where the property's name does not end in `Ms`. */
+/**
+ * Tasks, their timeline, money and outgoing notices. Times are Unix seconds where the property's
+ * name does not end in `Ms`.
+ */
 export const defineTasks = (kit: Kit) => ({
   tasks: kit.table('tasks', {
     id: kit.id(),

@@ -12,9 +12,10 @@ const UNLIMITED: LinkTerms = { expiresAt: 0, version: 0 };
 const WITH_TERMS = /^(\d{1,12})\.(\d{1,12})\.([\w-]{43})$/;
 
 /**
- * The capability of one artifact of one task: base64url(HMAC-SHA256(CRYPTO_SECRET, "v1" NUL task id NUL artifact key)), 43 characters
- * (as in new-api). Where the terms say more than a link for ever it is `expiresAt.version.` and the same over "v2" with both of them.
- * A rotated secret ends it unless the old one is kept as previous.
+ * The capability of one artifact of one task: base64url(HMAC-SHA256(CRYPTO_SECRET, "v1" NUL task id
+ * NUL artifact key)), 43 characters (as in new-api). Where the terms say more than a link for ever
+ * it is `expiresAt.version.` and the same over "v2" with both of them. A rotated secret ends it
+ * unless the old one is kept as previous.
  */
 export function artifactCapability(
   secret: string,

@@ -4,8 +4,9 @@ import { canonicalHost, type UpstreamRequest } from '../../upstream/index.ts';
 type Asked = { url: URL; vendor: URL; credentialless: boolean; isOpen: (hop: URL) => boolean };
 
 /**
- * Where a request for content may be led. One without credential may go to anybody, so those whom it went to must not lead it into the network that only
- * the channel opens: at a private address it may begin and stay there, but not come back or come in from elsewhere.
+ * Where a request for content may be led. One without credential may go to anybody, so those whom
+ * it went to must not lead it into the network that only the channel opens: at a private address it
+ * may begin and stay there, but not come back or come in from elsewhere.
  */
 export function checkRedirects({
   url,

@@ -8,7 +8,10 @@ const DAY = 24 * HOUR;
 /** An absolute link that works without a key. `expiresAt`: Unix seconds; 0: without end. */
 export type IssuedLink = { url: string; expiresAt: number };
 
-/** Makes the links of one task. Expiries fall on full hours, so that reading twice gives the same link. */
+/**
+ * Makes the links of one task. Expiries fall on full hours, so that reading twice gives the same
+ * link.
+ */
 export async function issueArtifactLinks(
   { store, clock, limits, cryptoSecrets: [secret] }: TaskDeps,
   { taskId, userId }: TaskRecord,
@@ -24,7 +27,10 @@ export async function issueArtifactLinks(
   };
 }
 
-/** Whether the time of a link is over. One that names no end was made while links had none: it lasts as long from its task's end. */
+/**
+ * Whether the time of a link is over. One that names no end was made while links had none: it lasts
+ * as long from its task's end.
+ */
 export function isLinkOver(
   { clock, limits }: Pick<TaskDeps, 'clock' | 'limits'>,
   { expiresAt }: LinkTerms,

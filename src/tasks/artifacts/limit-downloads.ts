@@ -1,14 +1,21 @@
 import { type ConcurrencySlot, createConcurrencyLimit } from '../../kernel/index.ts';
 import { taskErrors } from '../errors.ts';
 
-/** Most downloads and relayed streams with API keys at once: of this node, of one user. Downloads by link have places of their own. */
+/**
+ * Most downloads and relayed streams with API keys at once: of this node, of one user. Downloads by
+ * link have places of their own.
+ */
 type DownloadLimits = { node: number; user: number };
 
-/** Counts what passes from a vendor to a client with an API key, so that one user cannot take all connections to a vendor. */
+/**
+ * Counts what passes from a vendor to a client with an API key, so that one user cannot take all
+ * connections to a vendor.
+ */
 export type DownloadLimit = {
   /**
    * Gives the place back when called, once.
-   * @throws tasks.artifact_access_limited for a download, tasks.rate_limit_exceeded for a stream, naming the limit
+   * @throws tasks.artifact_access_limited for a download, tasks.rate_limit_exceeded for a stream,
+   * naming the limit
    */
   enter(userId: number, what: 'download' | 'stream'): () => void;
 };

@@ -8,15 +8,26 @@ export type LinkLimits = {
   days: number;
   /** TASK_ARTIFACT_INVALID_RATE_LIMIT_PER_MINUTE: links that do not verify, per address. */
   invalidPerMinute: number;
-  /** TASK_ARTIFACT_*_CONCURRENCY: downloads at once of this node, of one address (with API keys: of one user), of one artifact. */
+  /**
+   * TASK_ARTIFACT_*_CONCURRENCY: downloads at once of this node, of one address (with API keys: of
+   * one user), of one artifact.
+   */
   downloads: { node: number; address: number; artifact: number };
 };
 
-/** Limits for those who come with a link and no key. `address` is the client's, as limits count it. */
+/**
+ * Limits for those who come with a link and no key. `address` is the client's, as limits count it.
+ */
 export type LinkLimit = {
-  /** Counts a link that does not verify. @throws tasks.artifact_access_limited once there were too many within a minute */
+  /**
+   * Counts a link that does not verify. @throws tasks.artifact_access_limited once there were too
+   * many within a minute
+   */
   countInvalid(address: string): Promise<void>;
-  /** Gives the place of a download back when called, once. @throws tasks.artifact_access_limited where too many are under way */
+  /**
+   * Gives the place of a download back when called, once. @throws tasks.artifact_access_limited
+   * where too many are under way
+   */
   enter(download: { address: string; artifact: string }): () => void;
 };
 
@@ -35,7 +46,8 @@ export function createLinkLimit(
     async countInvalid(address) {
       const { count } = await counters.add(`artifact-link:${address}`, 1, INVALID_WINDOW_SECONDS);
       if (count <= limits.invalidPerMinute) return;
-      // The whole window, whatever is left of it: what guesses is kept off, and learns nothing of the clock.
+      // The whole window, whatever is left of it: what guesses is kept off, and learns nothing of
+      // the clock.
       throw taskErrors.artifact_access_limited({ retryAfterSeconds: INVALID_WINDOW_SECONDS });
     },
     enter({ address, artifact }) {

@@ -32,10 +32,16 @@ const VENDOR_HEADERS = [
   'last-modified',
   'content-disposition',
 ] as const;
-/** Until the vendor's headers; the body has no deadline of its own, only between chunks (as in new-api). */
+/**
+ * Until the vendor's headers; the body has no deadline of its own, only between chunks (as in
+ * new-api).
+ */
 const HEADERS_TIMEOUT_MS = 60_000;
 const IDLE_TIMEOUT_MS = 60_000;
-/** Up to here a body of announced length is read before it is answered: the listener sends streams chunked, without their length. */
+/**
+ * Up to here a body of announced length is read before it is answered: the listener sends streams
+ * chunked, without their length.
+ */
 const WHOLE_BODY_BYTES = 1024 * 1024;
 
 export type ContentRequest = {
@@ -53,7 +59,10 @@ export type Content = {
   body: ReadableStream<Uint8Array> | Uint8Array | null;
 };
 
-/** Fetches one artifact from the vendor for a client. `artifactKey` null: the first artifact of type video. */
+/**
+ * Fetches one artifact from the vendor for a client. `artifactKey` null: the first artifact of type
+ * video.
+ */
 export async function openArtifact(
   deps: TaskDeps,
   task: TaskRecord,

@@ -20,9 +20,10 @@ const MAX_TASK_ID = 191;
 const MAX_ARTIFACT_KEY = 128;
 
 /**
- * Content for whoever has the link. The link is verified before anything is read. Any trouble after that, with the task, its owner,
- * its plugin or its vendor, is the same `tasks.artifact_not_found`: a link tells strangers nothing but its own content. Throws
- * `tasks.artifact_access_limited` as well.
+ * Content for whoever has the link. The link is verified before anything is read. Any trouble after
+ * that, with the task, its owner, its plugin or its vendor, is the same `tasks.artifact_not_found`:
+ * a link tells strangers nothing but its own content. Throws `tasks.artifact_access_limited` as
+ * well.
  */
 export async function openLinkedArtifact(
   deps: TaskDeps,

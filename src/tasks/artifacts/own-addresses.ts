@@ -1,9 +1,10 @@
 import { trimTrailing } from '../../kernel/index.ts';
 
 /**
- * Whether a URL leads back to this gateway, where a download would ask for itself until something breaks. `own` are the addresses
- * that the gateway knows of itself, each with the path below which it serves. http and https are the same place behind a proxy, all
- * names of the loopback interface are this machine, and the dot that ends a name in full means nothing.
+ * Whether a URL leads back to this gateway, where a download would ask for itself until something
+ * breaks. `own` are the addresses that the gateway knows of itself, each with the path below which
+ * it serves. http and https are the same place behind a proxy, all names of the loopback interface
+ * are this machine, and the dot that ends a name in full means nothing.
  */
 export function pointsToSelf(own: readonly string[], target: URL): boolean {
   const path = decodePath(target.pathname);

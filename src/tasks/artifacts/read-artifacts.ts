@@ -13,7 +13,10 @@ import type { TaskDeps } from '../types.ts';
 import { artifactContext } from '../vendor/build-contexts.ts';
 import { issueArtifactLinks } from './issue-artifact-links.ts';
 
-/** Artifacts are projected from the stored answer at each read, never stored: the plugin that serves now decides. */
+/**
+ * Artifacts are projected from the stored answer at each read, never stored: the plugin that serves
+ * now decides.
+ */
 export async function projectArtifacts(plugin: LoadedPlugin | undefined, task: TaskRecord): Promise<Artifact[]> {
   if (task.status !== 'SUCCESS') return [];
   if (!plugin) throw taskErrors.artifact_plugin_unavailable();
@@ -23,7 +26,10 @@ export async function projectArtifacts(plugin: LoadedPlugin | undefined, task: T
   throw artifactHookError(listed.error);
 }
 
-/** What the plugin itself says reaches the client. A hook that could not be called at the moment is no fault of the plugin. */
+/**
+ * What the plugin itself says reaches the client. A hook that could not be called at the moment is
+ * no fault of the plugin.
+ */
 export function artifactHookError(failure: HookFailure): Error {
   if (failure.kind === 'thrown' || failure.kind === 'owner_refused') return hookError(failure);
   const cause = hookCause(failure);

@@ -7,7 +7,10 @@ const RETRY_AFTER_SECONDS = 5;
 
 /** Counts the repeats of an Idempotency-Key that wait for their first request. */
 export type RepeatLimit = {
-  /** Gives the place back when called, once. @throws tasks.idempotency_in_progress where too many wait already */
+  /**
+   * Gives the place back when called, once. @throws tasks.idempotency_in_progress where too many
+   * wait already
+   */
   enter(userId: number): () => void;
 };
 

@@ -10,8 +10,9 @@ import { runIdempotently } from './run-idempotently.ts';
 export type SubmittedTask = TaskRecord & { replayed: boolean };
 
 /**
- * The one way into every submit surface. A repeat gets the task of the first request with its Idempotency-Key, or the failure that ended that task
- * before the vendor took it. What is refused before a task exists leaves the key free. `submit` decodes and submits.
+ * The one way into every submit surface. A repeat gets the task of the first request with its
+ * Idempotency-Key, or the failure that ended that task before the vendor took it. What is refused
+ * before a task exists leaves the key free. `submit` decodes and submits.
  * @throws the stored failure, what `submit` and `runIdempotently` throw
  */
 export const submitOnce = (

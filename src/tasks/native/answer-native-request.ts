@@ -38,8 +38,10 @@ type View = Parameters<typeof renderNative>[3];
 type Owned = { plugin: LoadedPlugin; route: PluginRoute; generation: number };
 
 /**
- * One request to a plugin's own route, from decoding to what the presenter makes of it. Tasks are the caller's own of this plugin.
- * @throws tasks.task_not_found, .model_required, .model_not_served, .plugin_presenter_failed, and what submissions throw
+ * One request to a plugin's own route, from decoding to what the presenter makes of it. Tasks are
+ * the caller's own of this plugin.
+ * @throws tasks.task_not_found, .model_required, .model_not_served, .plugin_presenter_failed, and
+ * what submissions throw
  */
 export async function answerNativeRequest(deps: TaskDeps, owned: Owned, call: NativeCall): Promise<NativeAnswer> {
   const { plugin, route } = owned;

@@ -4,7 +4,10 @@ import type { TaskDeps } from '../types.ts';
 import { decodeContext } from '../vendor/build-contexts.ts';
 import { answerNativeRequest, type NativeAnswer, type NativeCall } from './answer-native-request.ts';
 
-/** A plugin's own route at an address. What it does is done by the generation that served when it was opened. */
+/**
+ * A plugin's own route at an address. What it does is done by the generation that served when it
+ * was opened.
+ */
 export type NativeRoute = {
   kind: 'route';
   type: 'submit' | 'query' | 'dynamic';
@@ -13,7 +16,10 @@ export type NativeRoute = {
   params: Record<string, string>;
   /** Decodes, submits or looks up, presents. Throws what is refused. */
   answer(call: NativeCall): Promise<NativeAnswer>;
-  /** A failure in the vendor's own words; undefined where the plugin has none or fails at it. Never rejects. */
+  /**
+   * A failure in the vendor's own words; undefined where the plugin has none or fails at it. Never
+   * rejects.
+   */
   presentError(
     request: Parameters<typeof decodeContext>[0],
     error: NativeError,
@@ -27,8 +33,8 @@ export type NativeRoute = {
 export type OpenedNativeRoute = NativeRoute | { kind: 'method_not_allowed'; allow: string[] };
 
 /**
- * The route of a serving plugin at `path`, which is percent-encoded as in the URL. HEAD stands for GET on query routes alone: on the others a GET
- * may submit. Undefined: no plugin's path.
+ * The route of a serving plugin at `path`, which is percent-encoded as in the URL. HEAD stands for
+ * GET on query routes alone: on the others a GET may submit. Undefined: no plugin's path.
  */
 export function openNativeRoute(deps: TaskDeps, method: string, path: string): OpenedNativeRoute | undefined {
   const pin = deps.pin();

@@ -1,8 +1,8 @@
 import type { Clock } from '../../kernel/index.ts';
 
 /**
- * A signal that is aborted after `ms`, or when `left` is: the end of somebody's patience. `end` is called when there is nothing more to
- * wait for.
+ * A signal that is aborted after `ms`, or when `left` is: the end of somebody's patience. `end` is
+ * called when there is nothing more to wait for.
  */
 export function deadlineSignal(clock: Clock, ms: number, left?: AbortSignal): { signal: AbortSignal; end: () => void } {
   const over = new AbortController();

@@ -11,8 +11,9 @@ import { watchTask } from './watch-task.ts';
 export type TaskEvent = { id: string; event: 'task.updated' | 'task.finished'; data: JsonObject };
 
 /**
- * The task as it is now and after each change of its status or progress, last as it ended. Ends early when the client has `left`, when the
- * protocol timeout has passed or when the gateway stops. Counts as an observation until it has ended or was returned.
+ * The task as it is now and after each change of its status or progress, last as it ended. Ends
+ * early when the client has `left`, when the protocol timeout has passed or when the gateway stops.
+ * Counts as an observation until it has ended or was returned.
  * @throws tasks.rate_limit_exceeded
  */
 export function followTask(

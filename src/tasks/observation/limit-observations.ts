@@ -1,12 +1,17 @@
 import { type ConcurrencySlot, createConcurrencyLimit } from '../../kernel/index.ts';
 import { taskErrors } from '../errors.ts';
 
-/** Most observations at once: of this node, of one plugin's tasks, of one user, with one API key. */
+/**
+ * Most observations at once: of this node, of one plugin's tasks, of one user, with one API key.
+ */
 export type ObservationLimits = { node: number; plugin: number; user: number; key: number };
 
 export type Observer = { pluginKey: string; userId: number; keyId: number | null };
 
-/** Counts who waits for a response or follows one. An observation holds a place from before its submission until its answer has ended. */
+/**
+ * Counts who waits for a response or follows one. An observation holds a place from before its
+ * submission until its answer has ended.
+ */
 export type ObservationLimit = {
   /** Gives the place back when called, once. @throws tasks.rate_limit_exceeded naming the limit */
   enter(observer: Observer): () => void;

@@ -5,7 +5,10 @@ import { hasEnded } from '../state/describe-task.ts';
 
 /** Everybody on this node who waits for tasks. */
 export type TaskWatchers = {
-  /** Shows the task as it is stored now, and again after each change; the function returned ends that. */
+  /**
+   * Shows the task as it is stored now, and again after each change; the function returned ends
+   * that.
+   */
   add(taskId: string, watcher: TaskWatcher): () => void;
   /** This process has written the task: whoever watches it here sees it at once. */
   changed(taskId: string): void;
@@ -14,7 +17,9 @@ export type TaskWatchers = {
   close(): void;
 };
 
-/** None may throw. `missing`: there is no such task. After `missing` and `close` nothing follows. */
+/**
+ * None may throw. `missing`: there is no such task. After `missing` and `close` nothing follows.
+ */
 type TaskWatcher = { see(task: TaskRecord): void; missing(): void; close(): void };
 
 export type TaskWatchersDeps = {
@@ -31,8 +36,9 @@ export type TaskWatchersDeps = {
 type Watched = { seen: SeenTask; newcomers: Set<TaskWatcher>; served: Set<TaskWatcher> };
 
 /**
- * One timer and one query a tick, however many watch. What this node writes itself and what newcomers ask for is looked up at once,
- * together with all that came up while the last look took. A look that fails is left out: the next tick sees what it would have seen.
+ * One timer and one query a tick, however many watch. What this node writes itself and what
+ * newcomers ask for is looked up at once, together with all that came up while the last look took.
+ * A look that fails is left out: the next tick sees what it would have seen.
  */
 export function createTaskWatchers({ store, clock, logger, tickMs, tickJitterMs }: TaskWatchersDeps): TaskWatchers {
   const watched = new Map<string, Watched>();
@@ -79,7 +85,8 @@ export function createTaskWatchers({ store, clock, logger, tickMs, tickJitterMs 
       logger.warn({ err: error, tasks: asked.length }, 'watched tasks could not be read; the next tick tries again');
       return;
     }
-    // Who came while the database answered waits for the next look: this answer may be older than what he has seen elsewhere.
+    // Who came while the database answered waits for the next look: this answer may be older than
+    // what he has seen elsewhere.
     for (const { entry, newcomers } of asked) show(entry, newcomers, tasks.get(entry.seen.taskId));
   }
 
@@ -136,8 +143,9 @@ export function createTaskWatchers({ store, clock, logger, tickMs, tickJitterMs 
 }
 
 /**
- * The task as it is stored now, then as it is after each change, the last time when it has ended. Who is slow misses the states in
- * between, never the last one. Ends early, without an error, when `signal` is aborted or the gateway stops.
+ * The task as it is stored now, then as it is after each change, the last time when it has ended.
+ * Who is slow misses the states in between, never the last one. Ends early, without an error, when
+ * `signal` is aborted or the gateway stops.
  * @throws tasks.task_not_found
  */
 export function watchTask(

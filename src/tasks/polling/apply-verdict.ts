@@ -19,12 +19,16 @@ const ORDER: Record<TaskStatus, number> = {
 /** Progress where the plugin names none (as in new-api). */
 export const DEFAULT_PROGRESS: Record<string, string> = { SUBMITTED: '10%', QUEUED: '20%', IN_PROGRESS: '30%' };
 
-/** So much longer than its age limit a task waits for a vendor who could not be asked for our own reasons. */
+/**
+ * So much longer than its age limit a task waits for a vendor who could not be asked for our own
+ * reasons.
+ */
 const FINAL_GRACE_MS = 10 * 60_000;
 
 /**
- * Writes what an answer means, under the claim that asked for it. `final`: the task is past its age limit and ends now unless the
- * answer was terminal itself, or the vendor could not be asked and the task is not long past it.
+ * Writes what an answer means, under the claim that asked for it. `final`: the task is past its age
+ * limit and ends now unless the answer was terminal itself, or the vendor could not be asked and
+ * the task is not long past it.
  */
 export async function applyVerdict(
   deps: TaskDeps,

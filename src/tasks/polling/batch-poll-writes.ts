@@ -2,7 +2,10 @@ import { AppError } from '../../kernel/index.ts';
 import type { PolledTask } from '../../store/ports/index.ts';
 import type { TaskDeps } from '../types.ts';
 
-/** What a poll has brought waits so long for others: nobody waits for it, and a commit costs the same for one as for a hundred. */
+/**
+ * What a poll has brought waits so long for others: nobody waits for it, and a commit costs the
+ * same for one as for a hundred.
+ */
 const GATHER_MS = 25;
 const MAX_TOGETHER = 128;
 
@@ -11,7 +14,10 @@ const AWAY: ReadonlySet<string> = new Set(['store.unavailable', 'store.outcome_u
 
 export const isStoreUnavailable = (error: unknown): boolean => error instanceof AppError && AWAY.has(error.code);
 
-/** Writes what a poll has brought, under its claim. False: the claim was lost or the task has ended; then nothing was written. */
+/**
+ * Writes what a poll has brought, under its claim. False: the claim was lost or the task has ended;
+ * then nothing was written.
+ */
 export type WritePolled = (polled: PolledTask) => Promise<boolean>;
 
 type Waiting = { polled: PolledTask; resolve(written: boolean): void; reject(error: unknown): void };

@@ -1,9 +1,15 @@
 import type { Pin } from '../../plugins/index.ts';
 import type { TaskRecord } from '../../store/ports/index.ts';
 
-/** Claimed tasks that may wait for a slot of their channel, beyond which the channel is left out of claims. */
+/**
+ * Claimed tasks that may wait for a slot of their channel, beyond which the channel is left out of
+ * claims.
+ */
 const WAITING_PER_CHANNEL = 64;
-/** Groups of a channel whose answers are being written: no more is asked for while the database cannot keep up. */
+/**
+ * Groups of a channel whose answers are being written: no more is asked for while the database
+ * cannot keep up.
+ */
 const WRITING_PER_CHANNEL = 128;
 /** Tasks in one batch query. */
 const BATCH_SIZE = 100;
@@ -13,7 +19,10 @@ const SUSPECT_AFTER = 3;
 /** `final`: the task is past its age limit. */
 export type Claimed = { task: TaskRecord; claimedAtMs: number; final: boolean };
 
-/** What a group is at: its request is built and sent; the plugin reads the answer; what it says is written. */
+/**
+ * What a group is at: its request is built and sent; the plugin reads the answer; what it says is
+ * written.
+ */
 export type PollStage = 'asking' | 'reading' | 'writing';
 
 /** `full`: left out of claims until half of what waits has been asked. */
@@ -24,7 +33,10 @@ export type ChannelQueues = {
   add(claimed: readonly Claimed[]): void;
   /** Channels that take no more for now. */
   full(): number[];
-  /** Groups that were begun and have not ended, tasks that wait, and tasks that were begun since the start. */
+  /**
+   * Groups that were begun and have not ended, tasks that wait, and tasks that were begun since the
+   * start.
+   */
   stats(): { running: number; waiting: number; polls: number };
 };
 
@@ -40,8 +52,9 @@ type PollLanesOptions = {
 };
 
 /**
- * Each channel's tasks in a lane of their own, so that a slow vendor holds up nobody else. A slot is held for a request alone: while the
- * answer is read and written the vendor is asked for the next.
+ * Each channel's tasks in a lane of their own, so that a slow vendor holds up nobody else. A slot
+ * is held for a request alone: while the answer is read and written the vendor is asked for the
+ * next.
  */
 export function createChannelQueues({
   concurrency,

@@ -11,16 +11,25 @@ import { createPollWriteBatcher, isStoreUnavailable } from './batch-poll-writes.
 import { type Claimed, createChannelQueues, type PollStage } from './channel-queues.ts';
 import { pollVendor, pollVendorBatch, type Verdict } from './poll-vendor.ts';
 
-/** A claim is renewed when this part of it has passed, before its task is asked for and while that takes. */
+/**
+ * A claim is renewed when this part of it has passed, before its task is asked for and while that
+ * takes.
+ */
 const RENEW_AFTER = 1 / 3;
 /** Pause between two looks at the queue when nothing is due. */
 const TICK_MS = 100;
-/** Tasks taken with one claim, whatever the configuration allows: more would only wait under their leases. */
+/**
+ * Tasks taken with one claim, whatever the configuration allows: more would only wait under their
+ * leases.
+ */
 const MAX_CLAIM = 256;
 const SWEEP_EVERY_MS = 30_000;
 const SWEEP_BATCH = 100;
 const INTERRUPTED_EVERY_MS = 5_000;
-/** What a vendor has answered is written again while the database is away, 14 s in all; then the task is asked anew when its claim runs out. */
+/**
+ * What a vendor has answered is written again while the database is away, 14 s in all; then the
+ * task is asked anew when its claim runs out.
+ */
 const WRITE_PAUSES_MS = [500, 1000, 2500, 5000, 5000];
 
 export type PollEngine = {
@@ -124,7 +133,10 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
     );
   }
 
-  /** The claim's number decides whether a write counts, so that one whose commit was not answered may be made again. */
+  /**
+   * The claim's number decides whether a write counts, so that one whose commit was not answered
+   * may be made again.
+   */
   async function record({ task, final }: Claimed, verdict: Verdict): Promise<void> {
     for (const pauseMs of WRITE_PAUSES_MS) {
       try {
@@ -162,13 +174,19 @@ export function createPollEngine(deps: TaskDeps): PollEngine {
     return true;
   }
 
-  /** A slow vendor's answer would come too late for a claim that ran out: the task would be asked for again, and so for ever. */
+  /**
+   * A slow vendor's answer would come too late for a claim that ran out: the task would be asked
+   * for again, and so for ever.
+   */
   async function renewUnderway(): Promise<void> {
     const now = clock.monotonicMs();
     for (const entry of underway) if (now - entry.claimedAtMs >= renewAfterMs) await renew(entry);
   }
 
-  /** Ends a task with a refund. One that the store refuses to end is logged and tried again later; it keeps no other from ending. */
+  /**
+   * Ends a task with a refund. One that the store refuses to end is logged and tried again later;
+   * it keeps no other from ending.
+   */
   async function endTask(task: TaskRecord, reason: string, change: TaskChange = {}): Promise<boolean> {
     try {
       return await finishTask(deps, task, { status: 'FAILURE', reason }, change);

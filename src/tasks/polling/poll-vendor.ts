@@ -81,7 +81,9 @@ export async function pollVendor(
   return resultVerdict(deps, plugin, context, task, parsed.value, data, answer, options);
 }
 
-/** One request for many tasks of a channel; gives a verdict for each, in order. `answered` as above. */
+/**
+ * One request for many tasks of a channel; gives a verdict for each, in order. `answered` as above.
+ */
 export async function pollVendorBatch(
   deps: TaskDeps,
   plugin: LoadedPlugin,
@@ -184,7 +186,8 @@ async function resultVerdict(
     const reason = result.reason || VENDOR_FAILURE;
     return { kind: 'failed', reason, snapshot, class: '', httpStatus: answer.status };
   }
-  // The bill is final, and the facts of an answer are read once: what only we could not find out is asked again.
+  // The bill is final, and the facts of an answer are read once: what only we could not find out is
+  // asked again.
   if (trouble?.host) return uncounted(trouble.message);
   if (result.status === 'SUCCESS')
     return { kind: 'succeeded', snapshot, ...(trouble ? { usageTrouble: trouble.message } : {}) };

@@ -9,7 +9,10 @@ import { restoreFiles } from '../vendor/restore-files.ts';
 
 const PATHS: Record<RelayKind, string> = { response: '/v1/responses', video: '/v1/videos' };
 
-/** A client's header that reaches the vendor. Organization and project are not among them: the channel's owner pays. */
+/**
+ * A client's header that reaches the vendor. Organization and project are not among them: the
+ * channel's owner pays.
+ */
 export const RELAYED_HEADERS = ['openai-beta'] as const;
 /** The same for content: what asks for a part or for news. */
 export const CONTENT_HEADERS = ['range', 'if-range', 'if-none-match', 'if-modified-since'] as const;
@@ -32,7 +35,10 @@ type Call = {
   signal?: AbortSignal;
 };
 
-/** A request to the channel's vendor, with the channel's credential. Nothing that could do something twice follows a redirect. */
+/**
+ * A request to the channel's vendor, with the channel's credential. Nothing that could do something
+ * twice follows a redirect.
+ */
 export function buildRelayRequest(
   channel: ChannelRecord,
   key: string,

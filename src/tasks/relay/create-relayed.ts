@@ -41,7 +41,10 @@ export type RelayedRequest = {
 /** How one channel took it. */
 type Attempt =
   | { kind: 'accepted'; response: UpstreamResponse }
-  /** `mayBeDone`: nobody knows what the vendor did. `mayTryAnother`: it provably did nothing, or its channel accepts the risk. */
+  /**
+   * `mayBeDone`: nobody knows what the vendor did. `mayTryAnother`: it provably did nothing, or its
+   * channel accepts the risk.
+   */
   | {
       kind: 'refused';
       outcome: RelayAnswer | AppError;
@@ -52,8 +55,9 @@ type Attempt =
     };
 
 /**
- * Reservation → the vendor → the bill, as soon as its answer begins with 2xx → the answer, unchanged. Everything else is given back. Until the
- * answer begins nothing stops the request: a client that leaves may have bought something. A stream that has begun ends with its client.
+ * Reservation → the vendor → the bill, as soon as its answer begins with 2xx → the answer,
+ * unchanged. Everything else is given back. Until the answer begins nothing stops the request: a
+ * client that leaves may have bought something. A stream that has begun ends with its client.
  * @throws what the vendor did not say itself
  */
 export async function createRelayed(deps: TaskDeps, caller: Caller, request: RelayedRequest): Promise<RelayAnswer> {

@@ -4,7 +4,10 @@ import type { Caller, TaskDeps } from '../types.ts';
 import { channelOf, findOwnObject } from './forward-call.ts';
 import type { Reference, RelayIntent } from './read-relay-request.ts';
 
-/** The one channel of all that the request builds on, each of which is the caller's own or does not exist for him. */
+/**
+ * The one channel of all that the request builds on, each of which is the caller's own or does not
+ * exist for him.
+ */
 export async function pinnedChannel(
   deps: TaskDeps,
   { user }: Caller,

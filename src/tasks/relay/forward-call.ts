@@ -35,11 +35,15 @@ const OPERATIONS = {
 
 /** Until the vendor's headers, and between two chunks of its body. */
 const TIMEOUT_MS = 60_000;
-/** Up to here a body of announced length is read before it is answered: the listener sends streams chunked, without their length. */
+/**
+ * Up to here a body of announced length is read before it is answered: the listener sends streams
+ * chunked, without their length.
+ */
 const WHOLE_BODY_BYTES = 1024 * 1024;
 
 /**
- * Asks the vendor for what a user's own request has made there. Nobody can tell somebody else's object from one that does not exist.
+ * Asks the vendor for what a user's own request has made there. Nobody can tell somebody else's
+ * object from one that does not exist.
  * @throws tasks.not_found, tasks.relay_object_gone, tasks.vendor_*
  */
 export async function forwardCall(
@@ -61,7 +65,10 @@ export const findOwnObject = async (
   id: string,
 ): Promise<RelayObject | undefined> => (OBJECT_ID.test(id) ? store.relays.ownObject(userId, kind, id) : undefined);
 
-/** The channel that made an object, while it leads to the same vendor; undefined when the object is out of reach. */
+/**
+ * The channel that made an object, while it leads to the same vendor; undefined when the object is
+ * out of reach.
+ */
 export async function channelOf(
   deps: TaskDeps,
   object: Pick<RelayObject, 'channelId' | 'vendor'>,
@@ -70,7 +77,10 @@ export async function channelOf(
   return channel?.type === RELAY_TYPE && vendorOf(channel) === object.vendor ? channel : undefined;
 }
 
-/** @throws tasks.relay_object_gone, tasks.vendor_*, and where too many stream or download at once what their gates throw */
+/**
+ * @throws tasks.relay_object_gone, tasks.vendor_*, and where too many stream or download at once
+ * what their gates throw
+ */
 export const forwardTo = async (deps: TaskDeps, object: RelayObject, call: RelayCall): Promise<RelayAnswer> =>
   holdSlotUntilSent(takePlace(deps, object, call), (onStreamEnd) => ask(deps, object, call, onStreamEnd));
 

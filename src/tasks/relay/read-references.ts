@@ -6,7 +6,10 @@ import type { Reference } from './read-relay-request.ts';
 /** More parts of earlier answers than a conversation has. */
 const MAX_REFERENCES = 1000;
 
-/** Members that hold what a client or a vendor says of its own: no vendor looks up an object that is named in them. */
+/**
+ * Members that hold what a client or a vendor says of its own: no vendor looks up an object that is
+ * named in them.
+ */
 const FREE_TEXT: ReadonlySet<string> = new Set(['metadata', 'parameters', 'schema', 'annotations', 'logprobs']);
 /** Pair parts of one conversation with each other, or stand for a public service. */
 const NO_OBJECT: ReadonlySet<string> = new Set(['call_id', 'tool_call_id', 'connector_id']);
@@ -23,9 +26,10 @@ const VIDEOS: ReadonlySet<string> = new Set(['remix_video_id', 'video_id', 'vide
 const CONTENT = ['call_id', 'arguments', 'output', 'tools', 'encrypted_content'] as const;
 
 /**
- * The objects that a request builds on. Channels are one account of the vendor's for all users, so a request must not reach what somebody else's has
- * made there: what the gateway can tell the owner of is looked up, everything else is refused by its name, be it of a parameter
- * that the vendor will invent tomorrow.
+ * The objects that a request builds on. Channels are one account of the vendor's for all users, so
+ * a request must not reach what somebody else's has made there: what the gateway can tell the owner
+ * of is looked up, everything else is refused by its name, be it of a parameter that the vendor
+ * will invent tomorrow.
  * @throws tasks.relay_request_invalid
  */
 export function readReferences(kind: RelayKind, values: JsonObject): Reference[] {
@@ -55,11 +59,17 @@ export function readReferences(kind: RelayKind, values: JsonObject): Reference[]
   return found;
 }
 
-/** Whether a parameter of this name names an object of the vendor's account: `file_id`, `vector_store_ids`, for videos every `id` too. */
+/**
+ * Whether a parameter of this name names an object of the vendor's account: `file_id`,
+ * `vector_store_ids`, for videos every `id` too.
+ */
 export const referencesObject = (kind: RelayKind, name: string): boolean =>
   (/_ids?$/.test(name) && !NO_OBJECT.has(name)) || (kind === 'video' && /^ids?$/.test(name));
 
-/** Items of `input` that are there by their id alone. An image without its data stands for the stored one. */
+/**
+ * Items of `input` that are there by their id alone. An image without its data stands for the
+ * stored one.
+ */
 function addStoredItems(found: Reference[], input: readonly Json[]): void {
   for (const item of input)
     if (isObject(item) && typeof item.id === 'string' && !isWhole(item))
@@ -105,8 +115,8 @@ const isNamed = (value: Json | undefined): boolean =>
 type See = (name: string, value: Json) => void;
 
 /**
- * Shows a member and every named one at any depth. A body nests `MAX_JSON_DEPTH` levels at most, but may hold millions of values: nothing is made for
- * each.
+ * Shows a member and every named one at any depth. A body nests `MAX_JSON_DEPTH` levels at most,
+ * but may hold millions of values: nothing is made for each.
  */
 function seeMember(name: string, value: Json, see: See): void {
   if (FREE_TEXT.has(name)) return;

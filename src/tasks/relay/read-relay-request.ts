@@ -32,8 +32,9 @@ const FORM_JSON = { maxBytes: Number.POSITIVE_INFINITY, maxValues: 20_000, maxDe
 type Multipart = Extract<ClientRequest['body'], { kind: 'multipart' }>;
 
 /**
- * @throws tasks.body_required, tasks.unsupported_media, tasks.model_required, tasks.relay_request_invalid where the request names what the
- * channel's account keeps and nobody can tell whose it is, and where a quantity is below 1
+ * @throws tasks.body_required, tasks.unsupported_media, tasks.model_required,
+ * tasks.relay_request_invalid where the request names what the channel's account keeps and nobody
+ * can tell whose it is, and where a quantity is below 1
  */
 export function readRelayRequest(kind: RelayKind, request: ClientRequest): RelayIntent {
   const { body } = request;
@@ -51,12 +52,15 @@ export function readRelayRequest(kind: RelayKind, request: ClientRequest): Relay
   };
 }
 
-/** Fields that are read here or make a video of another, and so must be there once; `video` may be a file. */
+/**
+ * Fields that are read here or make a video of another, and so must be there once; `video` may be a
+ * file.
+ */
 const SINGLE = ['model', ...FACTS, 'remix_video_id', 'video_id', 'video'];
 
 /**
- * A part that comes twice could mean one thing here and another at the vendor; so could a file under the name of a field, and `video[id]`, which
- * forms write for a member.
+ * A part that comes twice could mean one thing here and another at the vendor; so could a file
+ * under the name of a field, and `video[id]`, which forms write for a member.
  */
 function formValues({ fields, files }: Multipart): JsonObject {
   for (const name of [...Object.keys(fields), ...files.map(({ field }) => field)]) {
@@ -76,7 +80,9 @@ function formValues({ fields, files }: Multipart): JsonObject {
 
 const namesVideoObject = (name: string): boolean => referencesObject('video', name);
 
-/** Text that is JSON could be read as such by the vendor; a prompt is text whatever it looks like. */
+/**
+ * Text that is JSON could be read as such by the vendor; a prompt is text whatever it looks like.
+ */
 function formValue(name: string, values: readonly string[]): Json {
   const read = values.map((value) => {
     if (name === 'prompt' || !/^\s*[[{]/.test(value)) return value;
@@ -91,8 +97,9 @@ function formValue(name: string, values: readonly string[]): Json {
 }
 
 /**
- * A quantity as a usage fact. One below 1 would be priced at nothing while the vendor makes its least: it is refused.
- * What is absent, or written in a way that the vendor may read otherwise, is no fact: a price that reads it refuses.
+ * A quantity as a usage fact. One below 1 would be priced at nothing while the vendor makes its
+ * least: it is refused. What is absent, or written in a way that the vendor may read otherwise, is
+ * no fact: a price that reads it refuses.
  */
 function quantity(name: (typeof FACTS)[number], value: Json | undefined): [string, number][] {
   if (typeof value !== 'number' && (typeof value !== 'string' || !QUANTITY.test(value))) return [];

@@ -4,10 +4,16 @@ import type { Content } from '../artifacts/open-artifact.ts';
 import { taskErrors } from '../errors.ts';
 import { deadlineSignal } from '../observation/deadline-signal.ts';
 
-/** What a client is given of a vendor's answer. `replayed`: of an earlier request with the same Idempotency-Key. */
+/**
+ * What a client is given of a vendor's answer. `replayed`: of an earlier request with the same
+ * Idempotency-Key.
+ */
 export type RelayAnswer = Content & { replayed: boolean };
 
-/** The vendor's headers that reach the client; limits, organization and cookies of the channel's account are its own affair. */
+/**
+ * The vendor's headers that reach the client; limits, organization and cookies of the channel's
+ * account are its own affair.
+ */
 const VENDOR_HEADERS = [
   'content-type',
   'content-length',
@@ -55,7 +61,8 @@ export function sendFailure({ kind, notSent, message }: UpstreamFailure): AppErr
 
 /**
  * A refusal in the vendor's own words, without the channel's credential.
- * @throws tasks.vendor_failed for what would mislead the client: a refused credential is not his, and a redirect leads him elsewhere
+ * @throws tasks.vendor_failed for what would mislead the client: a refused credential is not his,
+ * and a redirect leads him elsewhere
  */
 export async function refusalAnswer(clock: Clock, response: UpstreamResponse, key: string): Promise<RelayAnswer> {
   const { status } = response;
@@ -109,8 +116,9 @@ async function readBeginning(clock: Clock, response: UpstreamResponse): Promise<
 }
 
 /**
- * The vendor's bytes as they come, none ahead of the client; when he leaves, the vendor's connection is closed. `onChunk` is through with a
- * chunk before the client gets it. `onEnd` hears that it is over, however, and may hear it twice.
+ * The vendor's bytes as they come, none ahead of the client; when he leaves, the vendor's
+ * connection is closed. `onChunk` is through with a chunk before the client gets it. `onEnd` hears
+ * that it is over, however, and may hear it twice.
  */
 export function passOn(
   source: ReadableStream<Uint8Array>,

@@ -82,7 +82,10 @@ export async function moveRelay(
   return { ...relay, ...change };
 }
 
-/** Charges what was reserved, before anything of the answer reaches the client. @throws tasks.submission_* when that cannot be done */
+/**
+ * Charges what was reserved, before anything of the answer reaches the client. @throws
+ * tasks.submission_* when that cannot be done
+ */
 export async function billRelay(deps: TaskDeps, relay: RelayRecord, httpStatus: number): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -115,7 +118,10 @@ function writeBill(deps: TaskDeps, relay: RelayRecord, httpStatus: number): Prom
   });
 }
 
-/** Tells repeats that what is known of a billed answer is stored; where the store fails, the lease runs out. */
+/**
+ * Tells repeats that what is known of a billed answer is stored; where the store fails, the lease
+ * runs out.
+ */
 export const releaseRelay = ({ store, logger }: TaskDeps, { relayId, leaseOwner }: RelayRecord): Promise<void> =>
   store.relays
     .release(relayId, leaseOwner)
@@ -126,7 +132,9 @@ export const releaseRelay = ({ store, logger }: TaskDeps, { relayId, leaseOwner 
 /** Why a request ends without a bill. `mayBeDone`: the vendor may have done what was asked for. */
 type Refund = { reason: string; httpStatus: number; mayBeDone: boolean };
 
-/** Gives back all of it. Where the store fails, the lease runs out and `refundInterrupted` does it. */
+/**
+ * Gives back all of it. Where the store fails, the lease runs out and `refundInterrupted` does it.
+ */
 export async function refundRelay(
   deps: TaskDeps,
   relay: RelayRecord,
@@ -140,7 +148,8 @@ export async function refundRelay(
       const bill = billing.noBill(asTask(stored));
       const ending = { ...bill, status: 'REFUNDED' as const, httpStatus, finishedAt: clock.unix() };
       if (!(await tx.relays.end({ relayId: relay.relayId, by, reserved: stored.quota }, ending))) return false;
-      // What came to nothing may be asked for again. What nobody knows may not: the vendor would be asked, and bill, twice.
+      // What came to nothing may be asked for again. What nobody knows may not: the vendor would be
+      // asked, and bill, twice.
       if (!mayBeDone) await tx.idempotency.free(stored.userId, stored.relayId);
       await billing.refund(tx, asTask(stored), bill, reason);
       return true;

@@ -9,7 +9,10 @@ import { refundInterrupted } from './relay-money.ts';
 
 /** Requests for models of no plugin, which go to OpenAI-compatible vendors as they are. */
 export type Relay = {
-  /** Whether a creation is the relay's: no plugin serves the model on this surface, and a channel of the relay lists it. */
+  /**
+   * Whether a creation is the relay's: no plugin serves the model on this surface, and a channel of
+   * the relay lists it.
+   */
   takes(kind: RelayKind, model: string): boolean;
   create(caller: Caller, request: RelayedRequest): Promise<RelayAnswer>;
   /** On an object that the user's own request has made. Throws `tasks.not_found` for any other. */
@@ -17,14 +20,23 @@ export type Relay = {
   /** Refunds what earlier processes left open, from now on. */
   start(): Promise<void>;
   stop(): Promise<void>;
-  /** Deletes about `limit` ended requests, and as many objects, that have been kept long enough; gives how many. */
+  /**
+   * Deletes about `limit` ended requests, and as many objects, that have been kept long enough;
+   * gives how many.
+   */
   deleteOld(limit: number): Promise<number>;
 };
 
 const DAY = 24 * 3600;
-/** A request's bill stands in the log and the ledger; its row serves repeats, for a day, and questions. */
+/**
+ * A request's bill stands in the log and the ledger; its row serves repeats, for a day, and
+ * questions.
+ */
 const REQUESTS_KEPT_SECONDS = 30 * DAY;
-/** Whose an object is matters while its vendor has it: OpenAI keeps responses for 30 days and videos for less. */
+/**
+ * Whose an object is matters while its vendor has it: OpenAI keeps responses for 30 days and videos
+ * for less.
+ */
 const OBJECTS_KEPT_SECONDS = 90 * DAY;
 
 const PROTOCOLS = { response: 'proto_responses', video: 'proto_video' } as const;

@@ -9,7 +9,9 @@ export const OBJECT_ID = /^[A-Za-z0-9_][A-Za-z0-9._:~-]{0,190}$/;
 const STORE_TRIES = 4;
 const STORE_PAUSE_MS = 250;
 
-/** What an answer names: the object that it is, and parts of it that later requests may build on. */
+/**
+ * What an answer names: the object that it is, and parts of it that later requests may build on.
+ */
 export type Named = Pick<RelayObject<RelayKind | RelayPartKind>, 'kind' | 'objectId'>;
 
 const PARTS = ['output[].id', 'output[].container_id'];
@@ -21,7 +23,10 @@ const EVENT_DATA = Buffer.from('data:');
 const LF = 0x0a;
 const CR = 0x0d;
 
-/** What a whole answer names. It is not parsed: it may be as large as a conversation with its pictures. */
+/**
+ * What a whole answer names. It is not parsed: it may be as large as a conversation with its
+ * pictures.
+ */
 export async function namesOf(kind: RelayKind, answer: Uint8Array): Promise<Named[]> {
   const finder = createJsonStringFinder(ANSWER_PATHS);
   for await (const slice of sliceChunks([answer])) finder.push(slice);
@@ -89,8 +94,9 @@ function lineEnd(chunk: Uint8Array, from: number): number {
 }
 
 /**
- * Stores whose objects they are, so that he finds them again. What cannot be stored is logged: the answer is paid for and goes to its client all
- * the same. A name that the vendor has given before stays the first one's: it may lead to his object.
+ * Stores whose objects they are, so that he finds them again. What cannot be stored is logged: the
+ * answer is paid for and goes to its client all the same. A name that the vendor has given before
+ * stays the first one's: it may lead to his object.
  */
 export async function storeVendorIds(
   { store, clock, logger }: TaskDeps,

@@ -9,7 +9,8 @@ import type { RelayIntent } from './read-relay-request.ts';
 import type { RelayAnswer } from './relay-answers.ts';
 
 /**
- * What a repeat gets: the object that the first request was billed for, as it is now. Undefined: the first came to nothing, and the key is free.
+ * What a repeat gets: the object that the first request was billed for, as it is now. Undefined:
+ * the first came to nothing, and the key is free.
  * @throws tasks.idempotency_in_progress, .idempotency_outcome_unknown, .idempotency_not_replayable
  */
 export async function replayRelayed(
@@ -33,8 +34,8 @@ export async function replayRelayed(
 }
 
 /**
- * Waits while the request is open, and until what its answer has made is stored, at most as long as one may take. Undefined: there is no such request
- * any more.
+ * Waits while the request is open, and until what its answer has made is stored, at most as long as
+ * one may take. Undefined: there is no such request any more.
  */
 async function waitForEnd(
   { store, clock, limits, repeats }: TaskDeps,

@@ -8,11 +8,17 @@ import {
 } from '../../store/ports/index.ts';
 
 const DAY_SECONDS = 86_400;
-/** Figures of one reader are read again after so long: a page that many keep open shall not cost a query each time. */
+/**
+ * Figures of one reader are read again after so long: a page that many keep open shall not cost a
+ * query each time.
+ */
 const FRESH_MS = 10_000;
 /** Readers whose figures are remembered at once. */
 const MAX_REMEMBERED = 500;
-/** Usage younger than this is not added up yet: a transaction of another node, whose clock may differ, may still be under way. */
+/**
+ * Usage younger than this is not added up yet: a transaction of another node, whose clock may
+ * differ, may still be under way.
+ */
 const SETTLING_SECONDS = 120;
 /** Usage rows that are added up in one transaction. */
 const ROWS_AT_ONCE = 1000;
@@ -122,7 +128,10 @@ function byModel(usage: readonly EndedTasks[]): ModelFigures[] {
     .sort((a, b) => b.succeeded + b.failed - a.succeeded - a.failed || (a.model < b.model ? -1 : 1));
 }
 
-/** Of successes, read off their classes of durations: within a class as if they lay evenly, so that it is right to the class. */
+/**
+ * Of successes, read off their classes of durations: within a class as if they lay evenly, so that
+ * it is right to the class.
+ */
 function percentile(usage: readonly EndedTasks[], share: number): number | undefined {
   const counts = new Map<number, number>();
   let total = 0;

@@ -4,7 +4,9 @@ import type { ChannelHealthRecord, Store } from '../../store/ports/index.ts';
 /** What has ended within so long counts. */
 const HEALTH_WINDOW_SECONDS = 86_400;
 const FRESH_MS = 10_000;
-/** So many failures at least, and this share of what has ended, before a channel is said to fail. */
+/**
+ * So many failures at least, and this share of what has ended, before a channel is said to fail.
+ */
 const FAILING_COUNT = 3;
 const FAILING_SHARE = 0.5;
 

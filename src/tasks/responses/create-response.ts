@@ -16,7 +16,10 @@ import { assertFormSupported, type ResponseRequest, readResponseRequest } from '
 import { pendingResponse } from './response-objects.ts';
 import type { ResponseEvent } from './write-response-events.ts';
 
-/** The answer to `POST /v1/responses`. `replayed`: of an earlier request with the same Idempotency-Key. */
+/**
+ * The answer to `POST /v1/responses`. `replayed`: of an earlier request with the same
+ * Idempotency-Key.
+ */
 export type ResponseAnswer = { replayed: boolean } & (
   | { kind: 'object'; response: JsonObject }
   | { kind: 'stream'; events: AsyncIterable<ResponseEvent> }
@@ -26,9 +29,11 @@ export type ResponseAnswer = { replayed: boolean } & (
 type Accepted = ResponseRequest & { owner: Owner; generation: Generation; context: ProtocolContext };
 
 /**
- * Submits, and answers in the form that the client asked for. When the client leaves, the submission goes on and what it waits for ends.
- * @throws tasks.model_not_found where no plugin claims the model, tasks.rate_limit_exceeded before anything is submitted, and what
- * `readResponseRequest`, `assertFormSupported`, `submitOnce` and `submitTask` throw
+ * Submits, and answers in the form that the client asked for. When the client leaves, the
+ * submission goes on and what it waits for ends.
+ * @throws tasks.model_not_found where no plugin claims the model, tasks.rate_limit_exceeded before
+ * anything is submitted, and what `readResponseRequest`, `assertFormSupported`, `submitOnce` and
+ * `submitTask` throw
  */
 export async function createResponse(
   deps: TaskDeps,
@@ -62,7 +67,8 @@ export async function createResponse(
     // Whatever ends the wait gives the place back, also where nobody reads what is left to be told.
     if (patience.signal.aborted) letGo();
     else patience.signal.addEventListener('abort', letGo, { once: true });
-    // By the task: a repeat may be answered with one of another plugin, which served the model then.
+    // By the task: a repeat may be answered with one of another plugin, which served the model
+    // then.
     const plugin = pin.generation.plugins.get(task.platform);
     const owner = userOwner(caller.user.id);
     const rendering = { plugin, context: accepted.context, owner, signal: patience.signal };

@@ -9,8 +9,9 @@ import { responseObject } from './response-objects.ts';
 import { createEventWriter, type ResponseEvent } from './write-response-events.ts';
 
 /**
- * The events of a stream, from its creation to its end; what ends it early is `rendering.signal`. Whatever goes wrong with it goes wrong
- * with the stream alone: the task runs and is billed as if nobody looked on.
+ * The events of a stream, from its creation to its end; what ends it early is `rendering.signal`.
+ * Whatever goes wrong with it goes wrong with the stream alone: the task runs and is billed as if
+ * nobody looked on.
  */
 export async function* streamResponse(
   deps: TaskDeps,
@@ -45,7 +46,10 @@ export async function* streamResponse(
   yield writer.incomplete(latest);
 }
 
-/** The whole answer once the task has ended; where it takes too long, how far it is, to be asked for later. */
+/**
+ * The whole answer once the task has ended; where it takes too long, how far it is, to be asked for
+ * later.
+ */
 export async function awaitResponse(deps: TaskDeps, rendering: Rendering, created: TaskRecord): Promise<JsonObject> {
   let latest = created;
   for await (const task of watchTask(deps, created.taskId, { signal: rendering.signal })) latest = task;

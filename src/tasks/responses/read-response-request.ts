@@ -14,7 +14,8 @@ export type ResponseRequest = {
 
 /**
  * `POST /v1/responses` as far as the host reads it.
- * @throws tasks.body_required, tasks.unsupported_media, tasks.model_required, tasks.response_form_invalid
+ * @throws tasks.body_required, tasks.unsupported_media, tasks.model_required,
+ * tasks.response_form_invalid
  */
 export function readResponseRequest(request: ClientRequest): ResponseRequest {
   const { body } = request;
@@ -46,7 +47,8 @@ const HOW: Record<ResponsesMode, string> = {
 };
 
 /**
- * Whether the plugin's claim takes requests of this form; one that streams in the background needs both.
+ * Whether the plugin's claim takes requests of this form; one that streams in the background needs
+ * both.
  * @throws tasks.response_form_unsupported naming the forms that are taken
  */
 export function assertFormSupported(

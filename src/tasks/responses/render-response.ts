@@ -20,7 +20,10 @@ import { artifactContext } from '../vendor/build-contexts.ts';
 import { failedResponse, NOT_OBSERVED, renderedResponse, TASK_FAILED } from './response-objects.ts';
 import { createEventWriter } from './write-response-events.ts';
 
-/** Longest wait of a rendering for a free place in the sandbox: submissions and polls come before those who look on. */
+/**
+ * Longest wait of a rendering for a free place in the sandbox: submissions and polls come before
+ * those who look on.
+ */
 const ADMISSION_MS = 5000;
 
 export type Rendering = {
@@ -30,7 +33,10 @@ export type Rendering = {
   context: ProtocolContext;
   /** On whose behalf: the user of the task. */
   owner: string;
-  /** Nothing is bought by asking again: a plugin that is refused to its owner is told, not waited for. */
+  /**
+   * Nothing is bought by asking again: a plugin that is refused to its owner is told, not waited
+   * for.
+   */
   isRetrieval?: true;
   /** Ends the patience with an overloaded host. */
   signal: AbortSignal;
@@ -40,8 +46,8 @@ export type Rendering = {
 type Unrendered = Pick<HookFailure, 'kind' | 'message' | 'hook' | 'retryAfterMs'>;
 
 /**
- * Calls until the host has room for it: what is not the plugin's fault costs the client a tick, not the answer. Undefined: `signal` was
- * aborted before that.
+ * Calls until the host has room for it: what is not the plugin's fault costs the client a tick, not
+ * the answer. Undefined: `signal` was aborted before that.
  */
 async function patiently<T>(
   { clock, limits }: TaskDeps,
@@ -73,7 +79,8 @@ export const renderStep = (
   });
 
 /**
- * The answer to a task that has ended, whatever the plugin makes of it. Undefined: `signal` was aborted before the host had room.
+ * The answer to a task that has ended, whatever the plugin makes of it. Undefined: `signal` was
+ * aborted before the host had room.
  */
 export async function renderEnded(
   deps: TaskDeps,
@@ -95,7 +102,10 @@ export async function renderEnded(
   return failedResponse(task, NOT_OBSERVED);
 }
 
-/** A plugin that only streams is asked for its events once, as if a stream began now. The answer is what that stream's last event says. */
+/**
+ * A plugin that only streams is asked for its events once, as if a stream began now. The answer is
+ * what that stream's last event says.
+ */
 async function renderFromEvents(
   deps: TaskDeps,
   rendering: Rendering,
@@ -122,7 +132,10 @@ const failure = (hook: string, message: string) => ({
 });
 const gone = failure('renderEvents', 'the plugin of the task does not answer responses any longer');
 
-/** The context, at success with the artifacts by their keys, each with a link that works without a key. */
+/**
+ * The context, at success with the artifacts by their keys, each with a link that works without a
+ * key.
+ */
 async function withArtifacts(
   deps: TaskDeps,
   plugin: LoadedPlugin,

@@ -70,7 +70,9 @@ export function responseObject(task: TaskRecord, status: ResponseStatus, about: 
   };
 }
 
-/** A response that is not there yet, as background requests and retrieval get it: no hook is asked. */
+/**
+ * A response that is not there yet, as background requests and retrieval get it: no hook is asked.
+ */
 export function pendingResponse(task: TaskRecord): JsonObject {
   const status = STATUS[task.status] === 'queued' ? 'queued' : 'in_progress';
   return {
@@ -80,9 +82,14 @@ export function pendingResponse(task: TaskRecord): JsonObject {
   };
 }
 
-/** What a client hears of a task that has failed: the vendor's own words are in the task, not here. */
+/**
+ * What a client hears of a task that has failed: the vendor's own words are in the task, not here.
+ */
 export const TASK_FAILED = 'The task failed.';
-/** What it hears where the plugin could not render: the task itself goes on or has ended as it should. */
+/**
+ * What it hears where the plugin could not render: the task itself goes on or has ended as it
+ * should.
+ */
 export const NOT_OBSERVED = 'The task could not be observed.';
 
 export const failedResponse = (task: TaskRecord, message: string, about: About = {}): JsonObject =>
@@ -97,7 +104,10 @@ const MAX_METADATA = 16;
 const MAX_METADATA_KEY = 64;
 const MAX_METADATA_VALUE = 512;
 
-/** The plugin's own answer within the host's: identity, lifecycle and usage are the host's, ids of items and parts as well. */
+/**
+ * The plugin's own answer within the host's: identity, lifecycle and usage are the host's, ids of
+ * items and parts as well.
+ */
 export function renderedResponse(task: TaskRecord, { output, members }: RenderedFinal): JsonObject {
   const { sequence_number: _, ...given } = members;
   const own = completedResponse(task, { output: output.map((message, index) => withIds(task, message, index)) });

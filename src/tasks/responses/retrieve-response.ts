@@ -11,8 +11,9 @@ import { failedResponse, NOT_OBSERVED, pendingResponse, taskIdOf } from './respo
 const PATIENCE_MS = 10_000;
 
 /**
- * A user's own response as it is now: `GET /v1/responses/:id`. A task that was created as a response has an answer always, also when its
- * plugin is gone; the plugin that serves now renders, not the one of the submission.
+ * A user's own response as it is now: `GET /v1/responses/:id`. A task that was created as a
+ * response has an answer always, also when its plugin is gone; the plugin that serves now renders,
+ * not the one of the submission.
  * @throws tasks.not_found, tasks.plugin_busy_for_you
  */
 export async function retrieveResponse(

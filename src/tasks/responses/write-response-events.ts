@@ -12,7 +12,10 @@ export type Step = { events: ResponseEvent[]; over: boolean; fault?: string };
 const MAX_OUTPUTS = 64;
 const MAX_TEXT_BYTES = 1024 * 1024;
 
-/** The events of one stream in OpenAI's form, numbered from 0. Nothing may follow a step that is over. */
+/**
+ * The events of one stream in OpenAI's form, numbered from 0. Nothing may follow a step that is
+ * over.
+ */
 export function createEventWriter(first: TaskRecord) {
   let sequence = 0;
   let textBytes = 0;
@@ -36,7 +39,10 @@ export function createEventWriter(first: TaskRecord) {
     return [event('in_progress', { response: responseObject(task, 'in_progress', { metadata }) })];
   }
 
-  /** A text arrives at once, and goes through all the stages that clients know of one that arrives in pieces. */
+  /**
+   * A text arrives at once, and goes through all the stages that clients know of one that arrives
+   * in pieces.
+   */
   function message(task: TaskRecord, text: string): ResponseEvent[] {
     const index = output.length;
     const id = `msg_${task.taskId}_${index}`;
@@ -78,7 +84,8 @@ export function createEventWriter(first: TaskRecord) {
         else return { events: [...written, failed(task, TASK_FAILED)], over: true };
       }
       if (task.status === 'SUCCESS') {
-        // How far it was once says nothing of what is complete, and who reads the response later cannot be told it.
+        // How far it was once says nothing of what is complete, and who reads the response later
+        // cannot be told it.
         const response = completedResponse(task, { output: [...output] });
         return { events: [...written, event('completed', { response })], over: true };
       }

@@ -8,9 +8,10 @@ import { toStoredFailure } from './stored-failure.ts';
 const REASON = 'cancelled by user';
 
 /**
- * Ends a task that no vendor has and nobody is submitting any more, with its refund: plugins have no hook to call a job off. The statement
- * that ends it says itself that the submission's claim must have run out, so of a cancellation, the recovery of interrupted submissions
- * and a process that was merely slow, one wins.
+ * Ends a task that no vendor has and nobody is submitting any more, with its refund: plugins have
+ * no hook to call a job off. The statement that ends it says itself that the submission's claim
+ * must have run out, so of a cancellation, the recovery of interrupted submissions and a process
+ * that was merely slow, one wins.
  * @throws tasks.task_finished, tasks.cancel_unsupported saying why
  */
 export async function cancelTask(deps: TaskDeps, task: TaskRecord): Promise<TaskRecord> {

@@ -18,13 +18,18 @@ import type { TaskDeps } from '../types.ts';
 export type CollectedUsage = {
   /** The task's snapshot with the new facts; absent where nothing is new. */
   billing?: BillingSnapshot;
-  /** The facts could not be had, and why. `host`: through no fault of the plugin, so that asking again may help. */
+  /**
+   * The facts could not be had, and why. `host`: through no fault of the plugin, so that asking
+   * again may help.
+   */
   trouble?: { message: string; host: boolean };
 };
 
 export type UsageCall = { plugin: LoadedPlugin; options: HookOptions };
 
-/** Facts of the vendor's answer to the submission. Trouble leaves those of the reservation in force. */
+/**
+ * Facts of the vendor's answer to the submission. Trouble leaves those of the reservation in force.
+ */
 export async function usageOnSubmit(
   deps: TaskDeps,
   { plugin, options }: UsageCall,

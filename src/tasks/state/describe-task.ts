@@ -33,7 +33,10 @@ export const submittedObject = (task: TaskRecord): JsonObject => ({
   created_at: task.createdAt,
 });
 
-/** TaskView: what presenters and renderers see, with the vendor's task id replaced by the public one. */
+/**
+ * TaskView: what presenters and renderers see, with the vendor's task id replaced by the public
+ * one.
+ */
 export function taskView(task: TaskRecord): TaskView {
   const { originModelName, upstreamModelName, input } = task.properties;
   return {
@@ -53,7 +56,10 @@ export function taskView(task: TaskRecord): TaskView {
 
 const ID_FIELDS = new Set(['id', 'task_id', 'taskId']);
 
-/** Values of id fields that are exactly the vendor's id become the public one, at any depth; other texts stay. */
+/**
+ * Values of id fields that are exactly the vendor's id become the public one, at any depth; other
+ * texts stay.
+ */
 export function replacePrivateIds(value: Json, privateId: string, publicId: string): Json {
   if (privateId === '' || privateId === publicId) return value;
   if (Array.isArray(value)) return value.map((child) => replacePrivateIds(child, privateId, publicId));
@@ -100,8 +106,9 @@ export function videoObject(task: TaskRecord): JsonObject {
 const isText = (value: Json | undefined): value is string => typeof value === 'string' && value !== '';
 
 /**
- * The plugin's rendering as a standard video object. Identity, lifecycle and times are the host's; of what a renderer may add, the
- * members that the standard has, each in the form that clients expect: what has another is left out like what is unknown.
+ * The plugin's rendering as a standard video object. Identity, lifecycle and times are the host's;
+ * of what a renderer may add, the members that the standard has, each in the form that clients
+ * expect: what has another is left out like what is unknown.
  */
 export function renderedVideo(task: TaskRecord, rendered: JsonObject): JsonObject {
   const { seconds, size, remixed_from_video_id, error, metadata } = rendered;
@@ -122,7 +129,9 @@ export function renderedVideo(task: TaskRecord, rendered: JsonObject): JsonObjec
   return out;
 }
 
-/** Where the vendor keeps the video is not for clients, at any depth: they fetch its content here. */
+/**
+ * Where the vendor keeps the video is not for clients, at any depth: they fetch its content here.
+ */
 function withoutUrls(value: Json): Json {
   if (Array.isArray(value)) return value.map(withoutUrls);
   if (!isObject(value)) return value;

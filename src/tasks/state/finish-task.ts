@@ -4,9 +4,15 @@ import { recordTransition } from './record-transition.ts';
 import { traceEvent } from './trace-event.ts';
 
 export type Ending =
-  /** `usageTrouble`: why the facts for the final price could not be had; the reservation then stands. */
+  /**
+   * `usageTrouble`: why the facts for the final price could not be had; the reservation then
+   * stands.
+   */
   | { status: 'SUCCESS'; usageTrouble?: string | undefined }
-  /** `releasesIdempotencyKey`: no vendor has or will have the task, and its Idempotency-Key stands for nothing any more. */
+  /**
+   * `releasesIdempotencyKey`: no vendor has or will have the task, and its Idempotency-Key stands
+   * for nothing any more.
+   */
   | { status: 'FAILURE'; reason: string; class?: string; httpStatus?: number; releasesIdempotencyKey?: boolean };
 
 export const leaseOf = (task: TaskRecord): Lease => ({
@@ -16,9 +22,10 @@ export const leaseOf = (task: TaskRecord): Lease => ({
 });
 
 /**
- * The one way in which a task ends: the terminal transition, its settle or refund line, the counters and the timeline are one
- * transaction, and the transition's row count decides whether any of it happens. False: somebody else ended the task, or the lease
- * was lost; then nothing has been written.
+ * The one way in which a task ends: the terminal transition, its settle or refund line, the
+ * counters and the timeline are one transaction, and the transition's row count decides whether any
+ * of it happens. False: somebody else ended the task, or the lease was lost; then nothing has been
+ * written.
  */
 export async function finishTask(
   deps: TaskDeps,
@@ -43,7 +50,8 @@ export async function finishTask(
     ...bill,
   };
   const ended = await store.transaction(async (tx) => {
-    // The amount that is given back or settled was read before: a move to another price whose commit comes late has changed it.
+    // The amount that is given back or settled was read before: a move to another price whose
+    // commit comes late has changed it.
     if (!(await tx.tasks.advance({ ...lease, reserved: task.quota }, final, null))) return false;
     const event = { taskId: task.taskId, at: now, status: ending.status };
     const cause = succeeded ? {} : { class: ending.class ?? '', httpStatus: ending.httpStatus ?? 0 };
@@ -70,8 +78,8 @@ export async function finishTask(
 }
 
 /**
- * What the vendor did for a task that had been given up and refunded in the meantime is told on its timeline, and never billed. A task
- * that lives on under somebody else's claim is left to him.
+ * What the vendor did for a task that had been given up and refunded in the meantime is told on its
+ * timeline, and never billed. A task that lives on under somebody else's claim is left to him.
  */
 export async function recordLateSuccess(deps: TaskDeps, taskId: string, what: string): Promise<void> {
   try {

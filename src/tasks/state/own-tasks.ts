@@ -5,8 +5,8 @@ import type { TaskDeps } from '../types.ts';
 const TASK_ID = /^[\x21-\x7e]{1,191}$/;
 
 /**
- * The user's own tasks in the order of `ids`, each as often as it is named, by one statement. Undefined when one of them does not exist or
- * is somebody else's, which nobody can tell apart.
+ * The user's own tasks in the order of `ids`, each as often as it is named, by one statement.
+ * Undefined when one of them does not exist or is somebody else's, which nobody can tell apart.
  */
 export async function ownTasks(
   { store }: Pick<TaskDeps, 'store'>,

@@ -6,8 +6,9 @@ import { GIVE_UP_AFTER_MS } from '../webhooks/retry-schedule.ts';
 import { hasEnded, taskObject } from './describe-task.ts';
 
 /**
- * What must stand or fall with a change of a task that clients can see: the notice to its owner's receiver. Called in the transaction of the
- * change, after it has been won and before the rows of user and key are locked.
+ * What must stand or fall with a change of a task that clients can see: the notice to its owner's
+ * receiver. Called in the transaction of the change, after it has been won and before the rows of
+ * user and key are locked.
  */
 export async function recordTransition(
   { clock, webhooks }: Pick<TaskDeps, 'clock' | 'webhooks'>,

@@ -2,7 +2,10 @@ import { AppError } from '../../kernel/index.ts';
 import type { StoredFailure } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 
-/** What a client was told of a submission that ended after its task had been opened; repeats of the request are told the same. */
+/**
+ * What a client was told of a submission that ended after its task had been opened; repeats of the
+ * request are told the same.
+ */
 export function toStoredFailure(error: unknown): StoredFailure {
   const { code, kind, message, param, retryAfterSeconds, doNotRetry } =
     error instanceof AppError ? error : taskErrors.submission_interrupted({ doNotRetry: true });

@@ -18,7 +18,10 @@ const SENTENCES = {
   artifact_request: 'an artifact is fetched for a client',
 };
 
-/** A line of the debug log, marked `task_plugin`; work that no request asked for is that of `SYSTEM`. */
+/**
+ * A line of the debug log, marked `task_plugin`; work that no request asked for is that of
+ * `SYSTEM`.
+ */
 export function traceEvent(
   logger: Logger,
   event: keyof typeof SENTENCES,

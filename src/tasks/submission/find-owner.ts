@@ -11,8 +11,8 @@ export type Owner = {
 };
 
 /**
- * Who serves `model` on a protocol: the plugin that claims it, else the one of an enabled channel that lists the name and maps it into the
- * plugin's claimed models. Undefined: no plugin does.
+ * Who serves `model` on a protocol: the plugin that claims it, else the one of an enabled channel
+ * that lists the name and maps it into the plugin's claimed models. Undefined: no plugin does.
  */
 export function findOwner(
   { channels }: Pick<TaskDeps, 'channels'>,

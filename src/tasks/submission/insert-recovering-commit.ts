@@ -1,13 +1,17 @@
 import { AppError } from '../../kernel/index.ts';
 import type { TaskDeps } from '../types.ts';
 
-/** Looks for a row whose commit was not answered, 7.5 s in all: less than its lease, and what a client may wait for. */
+/**
+ * Looks for a row whose commit was not answered, 7.5 s in all: less than its lease, and what a
+ * client may wait for.
+ */
 const LOOKS = 6;
 const PAUSE_MS = 500;
 
 /**
- * Runs the transaction that opens a row of its own. A commit whose answer was lost may have happened: then `find` gives the row, and the request goes on
- * with it. Where it is not there, or cannot be looked for, the client is told that nobody knows.
+ * Runs the transaction that opens a row of its own. A commit whose answer was lost may have
+ * happened: then `find` gives the row, and the request goes on with it. Where it is not there, or
+ * cannot be looked for, the client is told that nobody knows.
  * @throws what `open` throws
  */
 export async function insertRecoveringCommit<T>(

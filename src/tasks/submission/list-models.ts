@@ -88,7 +88,8 @@ function describe(
   const routes = manifest.routes.filter(
     ({ type, models }) => type !== 'query' && manifest.models.includes(model) && models?.includes(model) !== false,
   );
-  // The first channel is as good as another: mappings of one name that lead to prices of their own are told by the quote.
+  // The first channel is as good as another: mappings of one name that lead to prices of their own
+  // are told by the quote.
   const upstreamModel = mapModel(channels[0]?.modelMapping ?? {}, model);
   const price = deps.billing.prices.find(plugin.key, model, upstreamModel)?.row.expression;
   const mayUse = price !== undefined || deps.billing.takesUnpriced(user.role >= ROLE.admin);
@@ -108,8 +109,9 @@ function describe(
 }
 
 /**
- * What a form can ask for. A manifest describes the facts that are billed and no request: the prompt, those facts that plugins read from
- * requests of the same field, and of a video protocol the size. Plugins take more fields, and say what is missing or wrong.
+ * What a form can ask for. A manifest describes the facts that are billed and no request: the
+ * prompt, those facts that plugins read from requests of the same field, and of a video protocol
+ * the size. Plugins take more fields, and say what is missing or wrong.
  */
 function schemaOf(model: string, usage: Record<string, UsageField>, protoVideo: boolean): RequestSchema {
   const properties: RequestSchema['properties'] = {

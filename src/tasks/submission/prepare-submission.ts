@@ -18,7 +18,10 @@ import { driverContext } from '../vendor/build-contexts.ts';
 import { buildUpstreamRequest } from '../vendor/build-upstream-request.ts';
 import { type Credential, type localCredential, resolveCredential } from '../vendor/resolve-credential.ts';
 
-/** A submission made ready for one channel: everything local is decided, nothing has been written or sent. */
+/**
+ * A submission made ready for one channel: everything local is decided, nothing has been written or
+ * sent.
+ */
 export type Prepared = {
   channel: ChannelRecord;
   context: DriverContext;
@@ -35,7 +38,10 @@ const DEFAULT_ACTION = 'text_to_video';
 const MAX_ACTION = 40;
 const MAX_INPUT = 2000;
 
-/** Runs the plugin's request and usage hooks and works out the price. Throws what the caller did wrong. */
+/**
+ * Runs the plugin's request and usage hooks and works out the price. Throws what the caller did
+ * wrong.
+ */
 export async function prepareSubmission(
   deps: TaskDeps,
   submission: Submission,
@@ -79,8 +85,9 @@ export async function prepareSubmission(
 }
 
 /**
- * The key's own list of models was held against the one that the client named: it holds for what the plugin makes of that as well. A name that the
- * plugin does not serve is the vendor's own, which no list has.
+ * The key's own list of models was held against the one that the client named: it holds for what
+ * the plugin makes of that as well. A name that the plugin does not serve is the vendor's own,
+ * which no list has.
  * @throws tasks.model_not_allowed
  */
 function assertAllowed(
@@ -97,7 +104,9 @@ function assertAllowed(
   }
 }
 
-/** The facts that the price asks for, from the plugin; they are checked against its usage schema. */
+/**
+ * The facts that the price asks for, from the plugin; they are checked against its usage schema.
+ */
 async function usageFacts(
   deps: TaskDeps,
   { plugin, intent }: Submission,
@@ -130,7 +139,9 @@ export function hookError(failure: HookFailure): AppError {
   }
 }
 
-/** The caller's own requests had this plugin stopped too often: refused to them alone, for a while. */
+/**
+ * The caller's own requests had this plugin stopped too often: refused to them alone, for a while.
+ */
 export function tooManyForUser(failure: Pick<HookFailure, 'retryAfterMs'>): AppError {
   const retryAfterSeconds = secondsUntil(failure);
   const message =

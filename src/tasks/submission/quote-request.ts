@@ -16,8 +16,8 @@ export type RequestToQuote = {
 };
 
 /**
- * What a request would be reserved for: the plugin's hooks are run as for a submission, and nothing is sent, written or charged. Throws
- * what the submission would be refused with.
+ * What a request would be reserved for: the plugin's hooks are run as for a submission, and nothing
+ * is sent, written or charged. Throws what the submission would be refused with.
  */
 export async function quoteRequest(
   deps: TaskDeps,

@@ -15,11 +15,17 @@ import { firstPollDelayMs } from '../vendor/poll-schedule.ts';
 import type { Prepared } from './prepare-submission.ts';
 import type { SendOutcome } from './send-submission.ts';
 
-/** Tries to store an accepted job, 22 s in all: losing one loses money, so a store in trouble gets most of the lease's 30 s to recover. */
+/**
+ * Tries to store an accepted job, 22 s in all: losing one loses money, so a store in trouble gets
+ * most of the lease's 30 s to recover.
+ */
 const STORE_TRIES = 10;
 const STORE_PAUSE_MS = 500;
 
-/** Stores what the vendor accepted: SUBMITTED with its first poll time, or at once the terminal state of `immediate`. */
+/**
+ * Stores what the vendor accepted: SUBMITTED with its first poll time, or at once the terminal
+ * state of `immediate`.
+ */
 export async function recordAccepted(
   deps: TaskDeps,
   submission: Submission,
@@ -28,7 +34,8 @@ export async function recordAccepted(
   { result }: Extract<SendOutcome, { kind: 'accepted' }>,
 ): Promise<TaskRecord> {
   const { immediate } = result;
-  // A state beside the result is the submission's own word; the result's counts where there is none.
+  // A state beside the result is the submission's own word; the result's counts where there is
+  // none.
   const state = result.state.kind === 'keep' && immediate ? immediate.state : result.state;
   const { plugin, caller } = submission;
   const { secrets, certainSecrets } = prepared.credential;
@@ -70,14 +77,15 @@ export async function recordAccepted(
     deps.watchers.changed(task.taskId);
     return { ...task, ...running };
   }
-  // The job is bought and stored: trouble with reading it back must not look like a failed submission.
+  // The job is bought and stored: trouble with reading it back must not look like a failed
+  // submission.
   const stored = await deps.store.tasks.byTaskId(task.taskId).catch(() => undefined);
   return stored ?? { ...task, ...accepted, status: ending.ending.status };
 }
 
 /**
- * How a job that the vendor answered at once has ended; undefined while it runs, and where only we could not find out what it used: the bill is
- * final, so that a poll asks again.
+ * How a job that the vendor answered at once has ended; undefined while it runs, and where only we
+ * could not find out what it used: the bill is final, so that a poll asks again.
  */
 async function immediateEnding(
   deps: TaskDeps,

@@ -5,10 +5,12 @@ import { ownTasks } from '../state/own-tasks.ts';
 import type { Caller, OriginTasks, TaskDeps } from '../types.ts';
 
 /**
- * The tasks that a decoder named as `originTaskIds`; undefined where it named none. All are the caller's, of this plugin and on one channel that
- * serves: the vendor's account behind another one knows nothing of them.
- * @throws tasks.invalid_origin_task_ids, tasks.origin_task_not_found, tasks.origin_task_platform_mismatch,
- * tasks.origin_task_channel_conflict, tasks.origin_task_channel_disabled
+ * The tasks that a decoder named as `originTaskIds`; undefined where it named none. All are the
+ * caller's, of this plugin and on one channel that serves: the vendor's account behind another one
+ * knows nothing of them.
+ * @throws tasks.invalid_origin_task_ids, tasks.origin_task_not_found,
+ * tasks.origin_task_platform_mismatch, tasks.origin_task_channel_conflict,
+ * tasks.origin_task_channel_disabled
  */
 export async function resolveOriginTasks(
   deps: TaskDeps,

@@ -13,8 +13,9 @@ const MAX_SAID = 16 * 1024;
 export type SendOutcome =
   | { kind: 'accepted'; result: ParsedSubmission }
   /**
-   * `mayTryAnother`: the vendor provably has no job from this attempt, or its channel accepts the risk. `retryable`: it has none, and has
-   * not refused the request as such, so that the same one may succeed later.
+   * `mayTryAnother`: the vendor provably has no job from this attempt, or its channel accepts the
+   * risk. `retryable`: it has none, and has not refused the request as such, so that the same one
+   * may succeed later.
    */
   | { kind: 'failed'; error: AppError; mayTryAnother: boolean; retryable: boolean };
 

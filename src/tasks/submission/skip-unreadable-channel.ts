@@ -6,8 +6,8 @@ import type { TaskDeps } from '../types.ts';
 const UNREADABLE = channelErrors.key_unreadable().code;
 
 /**
- * A channel whose key no CRYPTO_SECRET opens serves nobody, but another one may. Gives that trouble, for where there is no other; undefined for every
- * other `error`.
+ * A channel whose key no CRYPTO_SECRET opens serves nobody, but another one may. Gives that
+ * trouble, for where there is no other; undefined for every other `error`.
  */
 export function skipUnreadableChannel(
   { logger }: Pick<TaskDeps, 'logger'>,

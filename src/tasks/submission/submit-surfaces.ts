@@ -31,7 +31,10 @@ export async function submitGeneric(
   });
 }
 
-/** Submits what needs no decoder to the plugin that serves under this key now. @throws tasks.plugin_not_found with `absent`, what a submission throws */
+/**
+ * Submits what needs no decoder to the plugin that serves under this key now. @throws
+ * tasks.plugin_not_found with `absent`, what a submission throws
+ */
 export async function submitToPlugin(
   deps: TaskDeps,
   pluginKey: string,

@@ -20,8 +20,9 @@ export const MAX_CHANNELS = 5;
 export const IDEMPOTENCY_SECONDS = 24 * 3600;
 
 /**
- * Decoded intent → channel → hooks and price → reservation and task in one transaction → the vendor → its answer in one transaction.
- * A crash in between leaves a NOT_START row whose lease runs out; it is then ended and refunded, never sent again.
+ * Decoded intent → channel → hooks and price → reservation and task in one transaction → the vendor
+ * → its answer in one transaction. A crash in between leaves a NOT_START row whose lease runs out;
+ * it is then ended and refunded, never sent again.
  */
 export async function submitTask(deps: TaskDeps, submission: Submission): Promise<TaskRecord> {
   const { plugin, requestId } = submission;
@@ -39,7 +40,10 @@ export async function submitTask(deps: TaskDeps, submission: Submission): Promis
   const tried: number[] = [];
   let task: TaskRecord | undefined;
   let lastError: AppError | undefined;
-  /** No vendor has a job, and none has refused the request: a repeat may succeed where this one fails. */
+  /**
+   * No vendor has a job, and none has refused the request: a repeat may succeed where this one
+   * fails.
+   */
   let retryable = true;
   let lease: { stop(): void } | undefined;
   try {
@@ -151,7 +155,8 @@ async function openTask(
         leaseForMs: SUBMIT_LEASE_MS,
       });
       await tx.tasks.addEvent({ taskId, at: createdAt, kind: 'created', status: 'NOT_START', detail: `${quota}` });
-      // Last: it locks the user's row, and every other submission of his waits for the end of this transaction.
+      // Last: it locks the user's row, and every other submission of his waits for the end of this
+      // transaction.
       await deps.billing.reserve(tx, { ...owner, quota }, 1);
       return task;
     });
@@ -177,7 +182,10 @@ async function moveTask(deps: TaskDeps, task: TaskRecord, prepared: Prepared, at
   return { ...task, ...change };
 }
 
-/** The task with what is reserved for it now: a move whose commit was not answered may have happened. */
+/**
+ * The task with what is reserved for it now: a move whose commit was not answered may have
+ * happened.
+ */
 async function asStored(deps: TaskDeps, task: TaskRecord): Promise<TaskRecord> {
   const stored = await deps.store.tasks.byTaskId(task.taskId).catch(() => undefined);
   return stored ? { ...task, quota: stored.quota, billing: stored.billing } : task;
@@ -185,7 +193,10 @@ async function asStored(deps: TaskDeps, task: TaskRecord): Promise<TaskRecord> {
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : 'unknown');
 
-/** A refused or failed submission ends the row with its refund; where the store fails too, the lease runs out and recovery does it. */
+/**
+ * A refused or failed submission ends the row with its refund; where the store fails too, the lease
+ * runs out and recovery does it.
+ */
 async function failSubmission(
   deps: TaskDeps,
   task: TaskRecord,

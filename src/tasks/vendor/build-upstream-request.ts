@@ -22,7 +22,10 @@ type Submit = {
   timeoutMs: number;
 };
 
-/** The upstream request of a checked descriptor; an error names what is wrong with a file. `submit` is absent for queries. */
+/**
+ * The upstream request of a checked descriptor; an error names what is wrong with a file. `submit`
+ * is absent for queries.
+ */
 export function buildUpstreamRequest(
   plugin: LoadedPlugin,
   channel: ChannelRecord,

@@ -7,13 +7,15 @@ const PAIRS = new Uint16Array(
 );
 
 /**
- * The Base64 text of `chunks` as bytes, piece by piece; a piece is good until the next is asked for. By hand and always into the same memory:
- * texts of each chunk, made by the platform, would wait for the garbage collector as a heap of their own.
+ * The Base64 text of `chunks` as bytes, piece by piece; a piece is good until the next is asked
+ * for. By hand and always into the same memory: texts of each chunk, made by the platform, would
+ * wait for the garbage collector as a heap of their own.
  */
 export async function* encodeBase64(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
   let input = new Uint8Array();
   let output = new Uint16Array();
-  // Three bytes become four characters: what a chunk has beyond a multiple of three waits for the next.
+  // Three bytes become four characters: what a chunk has beyond a multiple of three waits for the
+  // next.
   let waiting = 0;
   for await (const chunk of chunks) {
     const total = waiting + chunk.byteLength;

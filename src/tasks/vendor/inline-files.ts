@@ -7,9 +7,10 @@ import { encodeBase64 } from './encode-base64.ts';
 type Placed = { file: RequestFile; prefix: string };
 
 /**
- * The JSON text of `body` in pieces, with each file placeholder, at any depth, replaced by its file's bytes as Base64 or as a data URL; they
- * are read when it is their turn to be sent, so that no file is ever in memory as a whole. `maxBytes` bounds each file and all of them
- * together; a placeholder's own `maxBytes` may only lower it for its file.
+ * The JSON text of `body` in pieces, with each file placeholder, at any depth, replaced by its
+ * file's bytes as Base64 or as a data URL; they are read when it is their turn to be sent, so that
+ * no file is ever in memory as a whole. `maxBytes` bounds each file and all of them together; a
+ * placeholder's own `maxBytes` may only lower it for its file.
  */
 export function inlineFiles(
   body: Json,

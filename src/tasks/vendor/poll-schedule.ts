@@ -10,8 +10,8 @@ const SPREAD = 0.1;
 export const firstPollDelayMs = (intervalMs: number): number => Math.min(FIRST_POLL_MS, intervalMs);
 
 /**
- * Milliseconds until the next poll: a tenth of the task's age, between the first delay and the interval, ±10 %; a vendor's
- * Retry-After only ever makes it longer.
+ * Milliseconds until the next poll: a tenth of the task's age, between the first delay and the
+ * interval, ±10 %; a vendor's Retry-After only ever makes it longer.
  */
 export function nextPollDelayMs(ageMs: number, intervalMs: number, retryAfterMs = 0): number {
   const first = firstPollDelayMs(intervalMs);
@@ -23,7 +23,10 @@ export function nextPollDelayMs(ageMs: number, intervalMs: number, retryAfterMs 
 export const longestPollDelayMs = (intervalMs: number): number =>
   Math.max(intervalMs, MAX_RETRY_AFTER_MS) * (1 + SPREAD);
 
-/** Milliseconds of a Retry-After header (seconds or an HTTP date), at most `maxMs`; 0 where there is none. */
+/**
+ * Milliseconds of a Retry-After header (seconds or an HTTP date), at most `maxMs`; 0 where there is
+ * none.
+ */
 export function retryAfterMs(header: string | undefined, nowMs: number, maxMs = MAX_RETRY_AFTER_MS): number {
   if (header === undefined) return 0;
   if (/^\d+$/.test(header.trim())) return Math.min(Number(header.trim()) * 1000, maxMs);

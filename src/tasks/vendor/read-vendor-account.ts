@@ -4,13 +4,17 @@ import type { TaskChange, TaskRecord } from '../../store/ports/index.ts';
 /** Columns that a vendor's own account of a task may set. */
 export type VendorAccount = Pick<TaskChange, 'action' | 'submitTime' | 'startTime' | 'finishTime'>;
 
-/** Clocks of vendors go wrong by minutes; what is further off is no time of this task, or not in seconds. */
+/**
+ * Clocks of vendors go wrong by minutes; what is further off is no time of this task, or not in
+ * seconds.
+ */
 const SKEW_SECONDS = 300;
 const MAX_ACTION = 40;
 
 /**
- * What a batch item says of its task, in unix seconds. A time lies between the step before and now, is moved there within five minutes and
- * left out beyond. The submission is never later than recorded here: the task's deadline counts from it.
+ * What a batch item says of its task, in unix seconds. A time lies between the step before and now,
+ * is moved there within five minutes and left out beyond. The submission is never later than
+ * recorded here: the task's deadline counts from it.
  */
 export function readVendorAccount(task: TaskRecord, item: ParsedTask | ParsedBatchItem, now: number): VendorAccount {
   if (!('raw' in item)) return {};

@@ -16,7 +16,10 @@ const TASK_VALUES = 20_000;
 /** Values of the answer to a batch, however many tasks it has: some 15 ms of a parser's time. */
 const BATCH_VALUES = 100_000;
 
-/** Larger answers lose their media: plugins return what they see more than once, and results are bounded too. */
+/**
+ * Larger answers lose their media: plugins return what they see more than once, and results are
+ * bounded too.
+ */
 const CUT_ABOVE_BYTES = MIB;
 /** What a hook may see of the answer to one task, and of the answer to a batch. */
 const TASK_BYTES = 2 * MIB;

@@ -5,9 +5,15 @@ import type { CredentialContext, TaskDeps } from '../types.ts';
 
 export type Credential = {
   context: CredentialContext;
-  /** Replaced in every text that plugin or vendor give back: the key, what is commonly made of it, and what was learnt. */
+  /**
+   * Replaced in every text that plugin or vendor give back: the key, what is commonly made of it,
+   * and what was learnt.
+   */
   secrets: string[];
-  /** Those among them that are replaced in stored answers too: hooks read these again, so that nothing is there that may be an id. */
+  /**
+   * Those among them that are replaced in stored answers too: hooks read these again, so that
+   * nothing is there that may be an id.
+   */
   certainSecrets: string[];
   /** Adds the credentials of a request that a plugin has described with this credential. */
   learn(described: unknown): void;
@@ -35,8 +41,9 @@ function keepSecrets(own: readonly string[]): Pick<Credential, 'secrets' | 'cert
 }
 
 /**
- * The channel's credential as hooks see it: the raw key without "Bearer" (plugins write the scheme themselves), or, for a service account, a token
- * and the project and never the key. Where no token is to be had, `authError` says why. Throws `channels.key_unreadable`.
+ * The channel's credential as hooks see it: the raw key without "Bearer" (plugins write the scheme
+ * themselves), or, for a service account, a token and the project and never the key. Where no token
+ * is to be had, `authError` says why. Throws `channels.key_unreadable`.
  */
 export async function resolveCredential(
   deps: TaskDeps,
@@ -55,7 +62,10 @@ export async function resolveCredential(
   return { context: { auth: { authHeader, projectId }, authHeader }, ...keepSecrets([key, token]), refused };
 }
 
-/** The same without asking anybody: where a token would be fetched, a word stands in its place that no vendor takes. */
+/**
+ * The same without asking anybody: where a token would be fetched, a word stands in its place that
+ * no vendor takes.
+ */
 export function localCredential(
   { channels }: Pick<TaskDeps, 'channels'>,
   manifest: Manifest,

@@ -4,7 +4,9 @@ import type { ExtractedFiles } from '../types.ts';
 
 const TOKEN_DIGITS = 4;
 
-/** Characters of a token's prefix. With the digits behind it a token is as long as Base64 may be. */
+/**
+ * Characters of a token's prefix. With the digits behind it a token is as long as Base64 may be.
+ */
 export const TOKEN_PREFIX_LENGTH = 40 - TOKEN_DIGITS;
 
 /** What stands in a JSON body for its extracted file of this number. */
@@ -19,8 +21,9 @@ type Pieces = readonly (string | StreamedBytes)[];
 type Where = { extracted: ExtractedFiles | undefined; maxBytes: number; inJson: boolean };
 
 /**
- * The text in pieces, with the bytes of a file in the place of each token; they are read when it is their turn to be sent. `inJson`: the text is
- * JSON, so that escaped ends of lines may stay escaped. `maxBytes` bounds all files together.
+ * The text in pieces, with the bytes of a file in the place of each token; they are read when it is
+ * their turn to be sent. `inJson`: the text is JSON, so that escaped ends of lines may stay
+ * escaped. `maxBytes` bounds all files together.
  */
 export function restoreFiles(
   texts: Pieces,

@@ -26,14 +26,17 @@ export type ChannelTrialStep = {
   ok: boolean | null;
   message: string;
 };
-/** `status` is the vendor's HTTP status, `ms` the time until its answer; null without one. `ok`: nothing failed. */
+/**
+ * `status` is the vendor's HTTP status, `ms` the time until its answer; null without one. `ok`:
+ * nothing failed.
+ */
 export type ChannelTrial = { ok: boolean; steps: ChannelTrialStep[]; status: number | null; ms: number | null };
 
 type Probe = { request: UpstreamRequest; carriesCredential: boolean; told?: string };
 
 /**
- * Asks the vendor about a job that it does not have: that shows address, connection and whether it takes the credential, and costs nothing.
- * Never rejects for what the channel or its vendor does.
+ * Asks the vendor about a job that it does not have: that shows address, connection and whether it
+ * takes the credential, and costs nothing. Never rejects for what the channel or its vendor does.
  */
 export async function tryChannel(
   deps: TaskDeps,

@@ -13,7 +13,10 @@ export type AllowedReceivers = {
 export type CallbackUrls = {
   /** The URL, or the rule that it breaks as a sentence that names no part of it. */
   check(text: string): Result<URL, string>;
-  /** For `UpstreamRequest.privateHosts`: the host of a URL that `check` has passed, where it is allowed by name. */
+  /**
+   * For `UpstreamRequest.privateHosts`: the host of a URL that `check` has passed, where it is
+   * allowed by name.
+   */
   privateHosts(url: URL): string[];
 };
 
@@ -21,8 +24,9 @@ export type CallbackUrls = {
 const MAX_LENGTH = 2048;
 
 /**
- * https to public addresses; plain http, private and loopback addresses where the operator allows the host. A name is judged by what it
- * resolves to when the connection is made, by the client that makes it; here is judged what the URL itself says.
+ * https to public addresses; plain http, private and loopback addresses where the operator allows
+ * the host. A name is judged by what it resolves to when the connection is made, by the client that
+ * makes it; here is judged what the URL itself says.
  */
 export function createCallbackUrls(allowed: AllowedReceivers): CallbackUrls {
   const isNamed = (url: URL) => allowed.names.includes(url.hostname);
@@ -33,7 +37,8 @@ export function createCallbackUrls(allowed: AllowedReceivers): CallbackUrls {
       const url = URL.canParse(text) ? new URL(text) : undefined;
       // The parser would take `https:host` and `https:///host` for `https://host`.
       if (!url || !/^https?:\/\/[^/\\]/i.test(text)) return err('It must be an absolute https URL.');
-      // An empty user (`https://@host`) is none to the parser, and a riddle to whoever reads the URL.
+      // An empty user (`https://@host`) is none to the parser, and a riddle to whoever reads the
+      // URL.
       if (/^[^/]*\/\/[^/?#\\]*@/.test(text)) return err('It carries a user name or a password.');
       if (text.includes('#')) return err('It has a fragment (#…), which is never sent.');
       const literal = literalOf(url);
@@ -68,7 +73,9 @@ function literalOf({ hostname }: URL): string | undefined {
 /** RFC 6761: names that stand for this machine whatever a resolver says. */
 const isThisMachine = ({ hostname }: URL): boolean => /(?:^|\.)localhost\.?$/.test(hostname);
 
-/** A callback URL for other eyes than its owner's: its query may hold the receiver's own secrets. */
+/**
+ * A callback URL for other eyes than its owner's: its query may hold the receiver's own secrets.
+ */
 export function shownUrl(text: string): string {
   const [address = '', ...query] = text.split('?');
   return query.length === 0 ? address : `${address}?…`;

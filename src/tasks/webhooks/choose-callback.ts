@@ -6,8 +6,9 @@ import { signingKeys } from './sign-message.ts';
 const HEADER = 'X-Callback-Url';
 
 /**
- * Where notices of a submission's task go: the header's address, else the key's own; null: nowhere. An address that may not be called, or that
- * nobody could trust for want of a secret, refuses the submission before anything is asked or paid.
+ * Where notices of a submission's task go: the header's address, else the key's own; null: nowhere.
+ * An address that may not be called, or that nobody could trust for want of a secret, refuses the
+ * submission before anything is asked or paid.
  * @throws tasks.callback_url_invalid, tasks.webhook_secret_required
  */
 export function chooseCallback(

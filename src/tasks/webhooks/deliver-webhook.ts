@@ -15,8 +15,9 @@ type Cut = 'timeout' | 'stopped';
 export type Attempt = { outcome: WebhookOutcome; delivery: WebhookDelivery };
 
 /**
- * Tries a notice once, signed with its `key`, and says what became of it; `undefined` when it was cut short by `cutting.abort('stopped')`, so that nobody knows. What the
- * receiver answers counts by its status alone: 2xx is delivered, 410 ends it, everything else is tried again.
+ * Tries a notice once, signed with its `key`, and says what became of it; `undefined` when it was
+ * cut short by `cutting.abort('stopped')`, so that nobody knows. What the receiver answers counts
+ * by its status alone: 2xx is delivered, 410 ends it, everything else is tried again.
  */
 export async function deliverWebhook(
   deps: Deps,
@@ -69,7 +70,8 @@ export async function deliverWebhook(
       return end(again(), 0, cut() ?? answered.error.kind);
     }
     const { status, headers } = answered.value;
-    // Read to its end for the connection's sake; one that is too large or too slow is cut off. The status stands either way.
+    // Read to its end for the connection's sake; one that is too large or too slow is cut off. The
+    // status stands either way.
     await answered.value.bytes();
     if (status >= 200 && status < 300) return end({ status: 'delivered' }, status);
     if (status === GONE) return end({ status: 'failed' }, status);

@@ -21,8 +21,9 @@ export type HostQueues<T extends Held> = {
 };
 
 /**
- * `hostConcurrency`: slots of a host. `mostWaiting`: of a host, beyond which it is full. `capacity`: notices in all; one user may hold as many of them as
- * would leave the same to each of the others and to a newcomer.
+ * `hostConcurrency`: slots of a host. `mostWaiting`: of a host, beyond which it is full.
+ * `capacity`: notices in all; one user may hold as many of them as would leave the same to each of
+ * the others and to a newcomer.
  */
 export function createHostQueues<T extends Held>({
   hostConcurrency,

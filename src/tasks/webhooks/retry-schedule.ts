@@ -17,7 +17,10 @@ const JITTER = 0.1;
 /** A receiver's Retry-After is obeyed up to here. */
 export const MAX_RETRY_AFTER_MS = HOUR;
 
-/** Time until the next attempt after `retries` failed ones before this; Retry-After only ever makes it longer. */
+/**
+ * Time until the next attempt after `retries` failed ones before this; Retry-After only ever makes
+ * it longer.
+ */
 export function retryDelayMs(retries: number, retryAfterMs: number): number {
   const pause = PAUSES_MS[retries] ?? LONGEST_PAUSE_MS;
   return Math.max(jitter(pause, JITTER), Math.min(retryAfterMs, MAX_RETRY_AFTER_MS));

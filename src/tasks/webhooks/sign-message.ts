@@ -7,8 +7,9 @@ const SECRET = /^whsec_([A-Za-z0-9+/]+={0,2})$/;
 type SealedSecrets = Pick<ApiKeyRecord, 'webhookSecretSealed' | 'webhookFormers'>;
 
 /**
- * The keys that sign at `now` (Unix seconds), the present one first; after a rotation those before it sign along for a while. Empty where the
- * present one was never made or can no longer be read: what formers alone signed would soon be refused without anybody having been told.
+ * The keys that sign at `now` (Unix seconds), the present one first; after a rotation those before
+ * it sign along for a while. Empty where the present one was never made or can no longer be read:
+ * what formers alone signed would soon be refused without anybody having been told.
  */
 export function signingKeys(secretBox: SecretBox, key: SealedSecrets, now: number): Uint8Array[] {
   const current = openSecret(secretBox, key.webhookSecretSealed);
@@ -23,8 +24,9 @@ function openSecret(secretBox: SecretBox, sealed: string | null): Uint8Array | u
 }
 
 /**
- * The headers that prove a message (Standard Webhooks 1.0.0, scheme v1): HMAC-SHA256 over `id.timestamp.body` with each key. `timestamp` is that of
- * the attempt, in Unix seconds; receivers refuse old ones.
+ * The headers that prove a message (Standard Webhooks 1.0.0, scheme v1): HMAC-SHA256 over
+ * `id.timestamp.body` with each key. `timestamp` is that of the attempt, in Unix seconds; receivers
+ * refuse old ones.
  */
 export const signatureHeaders = (
   keys: readonly Uint8Array[],

@@ -8,9 +8,14 @@ import { createHostQueues } from './host-queues.ts';
 const TICK_MS = 250;
 /** Most notices taken with one claim. */
 const CLAIM = 32;
-/** Of these, for each request that a host takes at once: as many rounds may wait under one claim. */
+/**
+ * Of these, for each request that a host takes at once: as many rounds may wait under one claim.
+ */
 const ROUNDS = 4;
-/** Attempts under way and claimed notices at once: so many that slow receivers at a few dozen hosts leave room for the others. */
+/**
+ * Attempts under way and claimed notices at once: so many that slow receivers at a few dozen hosts
+ * leave room for the others.
+ */
 const CAPACITY = 512;
 
 /** Longest wait for attempts that were cut short. */
@@ -26,22 +31,26 @@ export type WebhookStats = { underway: number; delivered: number; retried: numbe
 
 export type WebhookWorker = {
   start(): void;
-  /** Claims nothing more, lets attempts under way end for up to `graceMs`, and gives every claim back. */
+  /**
+   * Claims nothing more, lets attempts under way end for up to `graceMs`, and gives every claim
+   * back.
+   */
   stop(graceMs: number): Promise<void>;
   /** Attempts of this node: under way, and by what became of them. */
   stats(): WebhookStats;
 };
 
 /**
- * Takes notices out of the outbox and delivers them, each host in its own lane, so that a slow receiver holds up nobody else; users take turns, so that
- * neither does one with many.
+ * Takes notices out of the outbox and delivers them, each host in its own lane, so that a slow
+ * receiver holds up nobody else; users take turns, so that neither does one with many.
  */
 export function createWebhookWorker(deps: Deps): WebhookWorker {
   const { store, clock, logger, webhooks, nodeId: owner } = deps;
   const underway = new Set<AbortController>();
   const counts = { delivered: 0, retried: 0, failed: 0 };
   const { attemptMs } = webhooks;
-  // A claim outlives its attempt and the rounds before it: a host is offered again only when none of its notices waits.
+  // A claim outlives its attempt and the rounds before it: a host is offered again only when none
+  // of its notices waits.
   const leaseForMs = (ROUNDS + 2) * attemptMs;
   const batch = Math.min(CLAIM, ROUNDS * webhooks.hostConcurrency);
   const { hostConcurrency } = webhooks;

@@ -9,7 +9,10 @@ import { createWebhookWorker, type WebhookStats } from './webhook-worker.ts';
 
 /** What notices to clients are made with. */
 export type WebhookServices = {
-  /** A client of their own: receivers are chosen by users, so neither a channel's permissions nor its connections are theirs. */
+  /**
+   * A client of their own: receivers are chosen by users, so neither a channel's permissions nor
+   * its connections are theirs.
+   */
   upstream: Upstream;
   urls: CallbackUrls;
   /** Opens the secrets that sign. */
@@ -32,11 +35,15 @@ export type Webhooks = {
   stats(): WebhookStats;
   /** Pending notices of all nodes, and the age of the oldest in seconds. */
   depth(): Promise<{ pending: number; oldestSeconds: number }>;
-  /** The notices of a task, the latest first. `userId`: whose it must be; null: anybody's. Throws `tasks.task_not_found`. */
+  /**
+   * The notices of a task, the latest first. `userId`: whose it must be; null: anybody's. Throws
+   * `tasks.task_not_found`.
+   */
   list(taskId: string, userId: number | null, page: Page): Promise<Paged<Notice>>;
   /**
-   * Sends a notice again under its old id, whatever became of it, with a new schedule of 24 hours. Throws `tasks.task_not_found`,
-   * `tasks.webhook_not_found`, `tasks.webhook_underway`, `tasks.webhook_unsigned` when its API key is gone.
+   * Sends a notice again under its old id, whatever became of it, with a new schedule of 24 hours.
+   * Throws `tasks.task_not_found`, `tasks.webhook_not_found`, `tasks.webhook_underway`,
+   * `tasks.webhook_unsigned` when its API key is gone.
    */
   redeliver(taskId: string, userId: number | null, eventId: string): Promise<void>;
   /** Deletes about `limit` notices of more than 7 days ago with their attempts; gives how many. */
@@ -45,7 +52,10 @@ export type Webhooks = {
 
 const KEPT_SECONDS = 7 * 24 * 3600;
 
-/** Notices to clients after the Standard Webhooks scheme: written with the transition, delivered at least once by any node. */
+/**
+ * Notices to clients after the Standard Webhooks scheme: written with the transition, delivered at
+ * least once by any node.
+ */
 export function createWebhooks(deps: TaskDeps): Webhooks {
   const { store, clock } = deps;
   const worker = createWebhookWorker(deps);

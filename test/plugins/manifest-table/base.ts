@@ -1,6 +1,9 @@
 import type { Meta } from '../../../contracts/v1.d.ts';
 
-/** Name, `meta`, and the only fault that it may have as `pointer rule`; a row of two is a valid manifest. */
+/**
+ * Name, `meta`, and the only fault that it may have as `pointer rule`; a row of two is a valid
+ * manifest.
+ */
 export type Row = readonly [name: string, meta: unknown, fault?: string];
 
 export const baseMeta: Meta = {

@@ -1,6 +1,9 @@
 import { baseMeta } from './base.ts';
 
-/** A plugin's text with all hooks that every plugin has, and this as its `meta`; without any where that is undefined. */
+/**
+ * A plugin's text with all hooks that every plugin has, and this as its `meta`; without any where
+ * that is undefined.
+ */
 export const pluginWith = (
   meta: unknown,
 ): string => `${meta === undefined ? '' : `export const meta = ${JSON.stringify(meta)};`}
@@ -16,7 +19,10 @@ const plugin = (change: object = {}, more = '', without = ''): string =>
 
 const HOOKS = '{ decodeRequest() {}, render() {} }';
 
-/** Sources that break one rule of exports or syntax each: what lint says of them, as `path rule` and line. */
+/**
+ * Sources that break one rule of exports or syntax each: what lint says of them, as `path rule` and
+ * line.
+ */
 export const brokenSources: readonly [name: string, source: string, fault: string, line?: number][] = [
   ['no buildSubmitRequest', plugin({}, '', 'buildSubmitRequest'), 'exports/buildSubmitRequest export.required'],
   ['no buildQueryRequest', plugin({}, '', 'buildQueryRequest'), 'exports/buildQueryRequest export.required'],

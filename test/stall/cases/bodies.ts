@@ -37,7 +37,9 @@ const requestOf = (bytes: Buffer): Request => {
   return new Request('http://a', { method: 'POST', body });
 };
 
-/** Objects of one member each: as many values as are taken, their names as long as the size allows. */
+/**
+ * Objects of one member each: as many values as are taken, their names as long as the size allows.
+ */
 function longNames(size: number, values: number, letter: string): string {
   const count = Math.floor(values / 2) - 1;
   const length = Math.max(0, Math.floor((size / count - 16) / letter.length));

@@ -7,7 +7,10 @@ import { countOf } from '../pluralize.ts';
 import { replaceFile } from '../replace-file.ts';
 import { readText, withSandbox } from '../with-sandbox.ts';
 
-/** Writes the index of a folder of plugins; exit 1, and nothing written, when one of them has a fault. */
+/**
+ * Writes the index of a folder of plugins; exit 1, and nothing written, when one of them has a
+ * fault.
+ */
 export async function run(input: CommandInput): Promise<ExitCode> {
   const [folder = ''] = input.positionals;
   const out = option(input, 'out') ?? join(folder, 'index.json');

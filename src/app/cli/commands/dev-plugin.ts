@@ -19,7 +19,10 @@ import { readText, withSandbox } from '../with-sandbox.ts';
 const DEFAULT_PORT = 4020;
 const PORT = integer(0, 65_535);
 
-/** Runs a gateway for one plugin file until Ctrl-C: reloads it on save, shows every hook call, records them on demand. */
+/**
+ * Runs a gateway for one plugin file until Ctrl-C: reloads it on save, shows every hook call,
+ * records them on demand.
+ */
 export function run(input: CommandInput): Promise<ExitCode> {
   return withSandbox((sandbox) => develop(input, sandbox));
 }
@@ -100,7 +103,10 @@ async function reload(input: CommandInput, instance: DevInstance, file: string, 
 
 type Vendor = { baseUrl: string; key: string; isDemo: boolean; stop(): Promise<void> };
 
-/** The vendor that `--base-url` names, with a key that never was on a command line; else the demo vendor, in this process. */
+/**
+ * The vendor that `--base-url` names, with a key that never was on a command line; else the demo
+ * vendor, in this process.
+ */
 async function openVendor(input: CommandInput): Promise<Vendor> {
   const baseUrl = option(input, 'base-url');
   const fromStdin = input.values['key-stdin'] === true;

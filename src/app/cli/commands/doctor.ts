@@ -16,7 +16,10 @@ import { readSettings } from '../read-settings.ts';
 
 const MARKS = { ok: 'ok     ', warning: 'warning', error: 'ERROR  ' } as const;
 
-/** Examines database, ledger, secrets, folders and configuration beside a running gateway. Exit 1 only when something is wrong. */
+/**
+ * Examines database, ledger, secrets, folders and configuration beside a running gateway. Exit 1
+ * only when something is wrong.
+ */
 export async function run(input: CommandInput): Promise<ExitCode> {
   const { config, warnings } = readSettings(input);
   const findings: Finding[] = warnings.map((message) => ({ check: 'configuration', level: 'warning', message }));
@@ -81,7 +84,10 @@ async function examineDatabase(config: Config): Promise<Finding[]> {
   }
 }
 
-/** Under which names the panel opens; others are refused while only this machine reaches the listener. */
+/**
+ * Under which names the panel opens; others are refused while only this machine reaches the
+ * listener.
+ */
 async function examineNames(config: Config, store: Store, box: SecretBox): Promise<Finding[]> {
   if (!isLoopback(config.host)) return [];
   const names = [...new Set(panelHostNames(config, readOptions(await store.options.all(), box)))];
@@ -93,7 +99,9 @@ async function examineNames(config: Config, store: Store, box: SecretBox): Promi
   return [{ check: 'configuration', level: 'ok', message }];
 }
 
-/** Those of the gateway; none are made, since secrets made now would open nothing that is stored. */
+/**
+ * Those of the gateway; none are made, since secrets made now would open nothing that is stored.
+ */
 function readSecrets(config: Config) {
   const complete = config.sessionSecret !== '' && config.cryptoSecret !== '';
   if (!complete && !existsSync(resolve(config.dataDir, SECRETS_FILE))) {

@@ -6,7 +6,10 @@ import { readSettings } from '../read-settings.ts';
 
 const TIMEOUT_MS = 5000;
 
-/** Asks `/readyz` of the configured address: exit 0 when the gateway is ready, 1 when it is not or does not answer. */
+/**
+ * Asks `/readyz` of the configured address: exit 0 when the gateway is ready, 1 when it is not or
+ * does not answer.
+ */
 export async function run(input: CommandInput): Promise<ExitCode> {
   const { config } = readSettings(input);
   const secure = config.tlsCert !== '';
@@ -36,7 +39,8 @@ function ask(secure: boolean, host: string, port: number): Promise<Verdict> {
   return new Promise((resolve) => {
     const failed = (reason: string) => resolve({ status: 0, reason, detail: undefined });
     const send = secure ? httpsRequest : httpRequest;
-    // The certificate names the public host, not the address asked here, and the question carries no secret.
+    // The certificate names the public host, not the address asked here, and the question carries
+    // no secret.
     const request = send(
       { host, port, path: '/readyz', agent: false, timeout: TIMEOUT_MS, rejectUnauthorized: false },
       (response) => {

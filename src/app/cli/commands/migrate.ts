@@ -6,7 +6,10 @@ import { prepareDataDir } from '../../operations/prepare-data-dir.ts';
 import { answer, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { readSettings } from '../read-settings.ts';
 
-/** Runs the migrations that the database lacks, or lists them and what would stop a start. A gateway migrates at its start. */
+/**
+ * Runs the migrations that the database lacks, or lists them and what would stop a start. A gateway
+ * migrates at its start.
+ */
 export async function run(input: CommandInput): Promise<ExitCode> {
   const { config } = readSettings(input);
   if (input.values['dry-run'] === true) return list(input, config);

@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { newPlugin } from '../../../plugins/index.ts';
 import { answer, CommandError, type CommandInput, EXIT, type ExitCode, option, UsageError } from '../command.ts';
 
-/** Writes the files of a new plugin; exit 1, and nothing written, when one of them is there already. */
+/**
+ * Writes the files of a new plugin; exit 1, and nothing written, when one of them is there already.
+ */
 export async function run(input: CommandInput): Promise<ExitCode> {
   const made = newPlugin(input.positionals[0] ?? '');
   if (!made.ok) throw new UsageError(made.error, 'plugin new');

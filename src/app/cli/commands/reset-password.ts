@@ -3,8 +3,9 @@ import { answer, type CommandInput, EXIT, type ExitCode, option } from '../comma
 import { readPassword, withAccounts } from '../open-accounts.ts';
 
 /**
- * Sets the password from standard input and ends all sessions of the account; with `--reset-factors` all else that signs in goes too. For
- * root it is the way out, so signing in with a password is switched on again where it was off.
+ * Sets the password from standard input and ends all sessions of the account; with
+ * `--reset-factors` all else that signs in goes too. For root it is the way out, so signing in with
+ * a password is switched on again where it was off.
  */
 export async function run(input: CommandInput): Promise<ExitCode> {
   const password = await readPassword(input);

@@ -6,7 +6,10 @@ import { VERSION } from '../../version.ts';
 import { type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { readSettings } from '../read-settings.ts';
 
-/** Runs the gateway until SIGTERM or SIGINT; a second signal ends the process without waiting for requests. */
+/**
+ * Runs the gateway until SIGTERM or SIGINT; a second signal ends the process without waiting for
+ * requests.
+ */
 export async function run(input: CommandInput): Promise<ExitCode> {
   const { config, warnings } = readSettings(input);
   const logger = await createLogger({
@@ -47,7 +50,10 @@ const aborted = (signal: AbortSignal): Promise<void> =>
     ? Promise.resolve()
     : new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 
-/** What a person at the terminal needs. The set-up link is shown here and nowhere else: a log may be read by others. */
+/**
+ * What a person at the terminal needs. The set-up link is shown here and nowhere else: a log may be
+ * read by others.
+ */
 function banner(config: Config, gateway: Gateway): string {
   const lines = ['', `  Taskgate ${VERSION} is ready at ${gateway.address}`, ''];
   if (gateway.setupLink) {

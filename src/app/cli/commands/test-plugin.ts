@@ -11,10 +11,16 @@ import { stopSignals } from '../stop-signals.ts';
 import { watchFiles } from '../watch-files.ts';
 import { readText, withSandbox } from '../with-sandbox.ts';
 
-/** `written` and `volatile`: names of the cases that `--update` gave an `expected`, and of those whose result is another each time. */
+/**
+ * `written` and `volatile`: names of the cases that `--update` gave an `expected`, and of those
+ * whose result is another each time.
+ */
 type TestReport = Omit<FixtureReport, 'unjudged'> & { unjudged: string[]; written: string[]; volatile: string[] };
 
-/** Runs the cases of a fixture against a plugin file; exit 1 unless all pass. With `--watch` again after every save, until Ctrl-C. */
+/**
+ * Runs the cases of a fixture against a plugin file; exit 1 unless all pass. With `--watch` again
+ * after every save, until Ctrl-C.
+ */
 export async function run(input: CommandInput): Promise<ExitCode> {
   const [file = ''] = input.positionals;
   const fixtureFile = fixtureFileOf(input, file, 'plugin test');

@@ -1,7 +1,9 @@
 import { isObject, parseJson } from '../../../kernel/index.ts';
 import { boolean, integer, json, type OptionRules } from '../option-rule.ts';
 
-/** Most requests that a limit of model requests can name: each success up to it is kept as a time. */
+/**
+ * Most requests that a limit of model requests can name: each success up to it is kept as a time.
+ */
 const MAX_MODEL_REQUESTS = 1_000_000;
 const MINUTES_OF_A_DAY = 1440;
 const MAX_GROUPS = 1000;

@@ -3,11 +3,17 @@ import { boolean, choice, isDomain, isOrigin, list, type OptionRules, text } fro
 const MAX_ORIGINS = 20;
 
 export const passkeyOptions = {
-  /** Whether passkeys can be made and used; while they are off, their owners can still rename and delete them. */
+  /**
+   * Whether passkeys can be made and used; while they are off, their owners can still rename and
+   * delete them.
+   */
   'passkey.enabled': { proof: 'settings.security', ...boolean(true) },
   /** What passkey dialogs call the gateway; nothing: the system name. */
   'passkey.rp_display_name': { proof: 'settings.security', ...text('') },
-  /** The domain that passkeys belong to; nothing: the host of ServerAddress. Passkeys made for another domain cannot be used. */
+  /**
+   * The domain that passkeys belong to; nothing: the host of ServerAddress. Passkeys made for
+   * another domain cannot be used.
+   */
   'passkey.rp_id': {
     proof: 'settings.security',
     ...text(
@@ -26,7 +32,9 @@ export const passkeyOptions = {
       'exact origins in lower case (https://panel.example.org, with a port if it is not the usual one, without slash at the end), or nothing',
     ),
   },
-  /** Whether passkeys can be used on plain http pages other than localhost; few browsers take part. */
+  /**
+   * Whether passkeys can be used on plain http pages other than localhost; few browsers take part.
+   */
   'passkey.allow_insecure_origin': { proof: 'settings.security', ...boolean(false) },
   /** Whether an authenticator must recognise the person by PIN or body. */
   'passkey.user_verification': {

@@ -33,7 +33,9 @@ export const signInOptions = {
       'domains in lower case, without @ (example.org,example.com)',
     ),
   },
-  /** Whether addresses with `+` or `.` before the @ are refused: one mailbox can have many of those. */
+  /**
+   * Whether addresses with `+` or `.` before the @ are refused: one mailbox can have many of those.
+   */
   EmailAliasRestrictionEnabled: { proof: 'settings.security', ...boolean(false) },
   /** What a new account starts with; 500,000 are one US dollar. */
   QuotaForNewUser: { proof: 'none', ...integer(0, 0, MAX_QUOTA) },

@@ -1,7 +1,10 @@
 import type { OptionTestResult } from '../../../http/index.ts';
 import { recordSteps } from './record-steps.ts';
 
-/** Nothing is asked: Telegram's answers come through the browser, and its API takes the token in an address only, where logs keep it. */
+/**
+ * Nothing is asked: Telegram's answers come through the browser, and its API takes the token in an
+ * address only, where logs keep it.
+ */
 export async function tryTelegram({
   botToken,
   botName,

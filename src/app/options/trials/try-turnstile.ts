@@ -3,7 +3,10 @@ import { isObject, parseJson } from '../../../kernel/index.ts';
 import type { CallProvider } from '../../../upstream/index.ts';
 import { recordSteps } from './record-steps.ts';
 
-/** Asks the verifier about an answer that nobody gave: what it says of the secret key comes before what it says of the answer. */
+/**
+ * Asks the verifier about an answer that nobody gave: what it says of the secret key comes before
+ * what it says of the answer.
+ */
 export async function tryTurnstile(
   ask: CallProvider,
   settings: { secretKey: string; verifyUrl: string },

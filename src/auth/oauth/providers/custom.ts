@@ -16,7 +16,10 @@ import {
 import { authorizationUrl, type ClientProof, exchangeCode, readProfile } from '../oauth-requests.ts';
 import { readPath } from '../read-path.ts';
 
-/** A provider that an administrator added: plain OAuth 2.0 with an endpoint that tells who the bearer of a token is. */
+/**
+ * A provider that an administrator added: plain OAuth 2.0 with an endpoint that tells who the
+ * bearer of a token is.
+ */
 export function customProvider(
   record: OAuthProviderRecord,
   { open, useMetadata, secretBox }: { open: OpenProvider; useMetadata: UseMetadata; secretBox: SecretBox },
@@ -74,8 +77,9 @@ export function customProvider(
 }
 
 /**
- * An address is a claim of its own: the provider must say that it has seen it work, under the name that everyone gives it. That vouches
- * for the address beside it alone: the `email` of the same object, or the given field where there is none.
+ * An address is a claim of its own: the provider must say that it has seen it work, under the name
+ * that everyone gives it. That vouches for the address beside it alone: the `email` of the same
+ * object, or the given field where there is none.
  */
 function readVerifiedEmail(profile: Record<string, unknown>, field: string): string {
   const steps = field.split('.');
@@ -89,7 +93,8 @@ function readVerifiedEmail(profile: Record<string, unknown>, field: string): str
 function proofOf({ authStyle }: OAuthProviderRecord, metadata: ProviderMetadata | undefined): ClientProof {
   if (authStyle === 2) return 'basic';
   const methods = metadata?.tokenAuthMethods;
-  // Left to us: fields of the form, which nearly everyone takes, unless the provider says that it does not.
+  // Left to us: fields of the form, which nearly everyone takes, unless the provider says that it
+  // does not.
   return authStyle === 0 &&
     methods &&
     !methods.includes('client_secret_post') &&

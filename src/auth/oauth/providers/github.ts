@@ -33,7 +33,9 @@ export function githubProvider(
   };
 }
 
-/** The verified primary address. An account without one, or that does not show it, signs in as well. */
+/**
+ * The verified primary address. An account without one, or that does not show it, signs in as well.
+ */
 async function findAddress(ask: CallProvider, url: string, token: string): Promise<string> {
   const answer = await ask({ url, headers: { ...HEADERS, authorization: `Bearer ${token}` } });
   const addresses = answer.ok && answer.value.status === 200 ? parseJson(answer.value.text) : undefined;

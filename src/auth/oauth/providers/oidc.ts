@@ -16,7 +16,10 @@ import { authorizationUrl } from '../oauth-requests.ts';
 
 export type OidcSettings = NonNullable<AuthSettings['providers']['oidc']>;
 
-/** Asymmetric ones alone: `none` signs nothing, and HS… would take a public key, or the client's secret, for a signer's. */
+/**
+ * Asymmetric ones alone: `none` signs nothing, and HS… would take a public key, or the client's
+ * secret, for a signer's.
+ */
 const ALGORITHMS = [
   'RS256',
   'RS384',
@@ -41,7 +44,10 @@ export const configuredAddresses = (settings: OidcSettings): string[] => [
   settings.userInfoEndpoint,
 ];
 
-/** The document's metadata with what the administrator has set instead. Rejects with `auth.provider_failed`. */
+/**
+ * The document's metadata with what the administrator has set instead. Rejects with
+ * `auth.provider_failed`.
+ */
 export function withOwnEndpoints(metadata: ProviderMetadata, settings: OidcSettings): ProviderMetadata {
   const merged = {
     ...metadata,
@@ -81,8 +87,8 @@ export function oidcProvider(settings: OidcSettings, open: OpenProvider, useMeta
 }
 
 /**
- * The ID token is verified in full: issuer, audience, authorized party, times, nonce and signature. The keys are read for each
- * sign-in, so that a rotation is never behind.
+ * The ID token is verified in full: issuer, audience, authorized party, times, nonce and signature.
+ * The keys are read for each sign-in, so that a rotation is never behind.
  */
 async function exchangeAndVerify(
   metadata: ProviderMetadata,
@@ -116,7 +122,10 @@ async function exchangeAndVerify(
   }
 }
 
-/** What one source says is verified is the address that this source names. Some providers write booleans as texts. */
+/**
+ * What one source says is verified is the address that this source names. Some providers write
+ * booleans as texts.
+ */
 function readEmail({ email, email_verified: verified }: Record<string, unknown> = {}): string {
   return verified === true || verified === 'true' ? readText(email) : '';
 }

@@ -4,7 +4,10 @@ import { useTranslation } from 'react-i18next';
 import { IconAlert } from '../../ui/icons.tsx';
 import { loadScript } from '../oauth/load-script.ts';
 
-/** What Turnstile's script puts on the page: https://developers.cloudflare.com/turnstile/get-started/client-side-rendering/. */
+/**
+ * What Turnstile's script puts on the page:
+ * https://developers.cloudflare.com/turnstile/get-started/client-side-rendering/.
+ */
 type Turnstile = {
   render(place: HTMLElement, options: Record<string, unknown>): string | undefined;
   reset(widget: string): void;
@@ -30,7 +33,10 @@ type ChallengeProps = {
   ref?: Ref<ChallengeHandle>;
 };
 
-/** Cloudflare's challenge against robots. Its script is fetched from Cloudflare, so it is shown only where the gateway asks for it. */
+/**
+ * Cloudflare's challenge against robots. Its script is fetched from Cloudflare, so it is shown only
+ * where the gateway asks for it.
+ */
 export function Challenge({ siteKey, onToken, ref }: ChallengeProps) {
   const { t } = useTranslation();
   const [round, setRound] = useState(0);

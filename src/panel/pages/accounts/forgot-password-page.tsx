@@ -9,7 +9,10 @@ import { BackToSignIn } from './back-to-sign-in.tsx';
 import { ForgotPasswordForm } from './forgot-password-form.tsx';
 import { StatusGate } from './status-gate.tsx';
 
-/** Asks for a link to choose a new password. Whether the address has an account is told by mail alone. */
+/**
+ * Asks for a link to choose a new password. Whether the address has an account is told by mail
+ * alone.
+ */
 export function ForgotPasswordPage() {
   const { t } = useTranslation();
   const [email, setEmail] = useState(readEmail(useLocation().state));

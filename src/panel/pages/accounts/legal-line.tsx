@@ -13,7 +13,10 @@ const texts = {
   consent: { both: 'legal.consent.both', agreement: 'legal.consent.agreement', policy: 'legal.consent.policy' },
 } as const satisfies Record<string, Record<string, TextKey>>;
 
-/** A sentence with links to the texts that this gateway has. They open beside the page, so that nothing typed is lost. */
+/**
+ * A sentence with links to the texts that this gateway has. They open beside the page, so that
+ * nothing typed is lost.
+ */
 export function LegalText({ status, sentence }: { status: Legal; sentence: keyof typeof texts }) {
   const both = status.user_agreement_enabled && status.privacy_policy_enabled;
   const { [both ? 'both' : status.user_agreement_enabled ? 'agreement' : 'policy']: key } = texts[sentence];

@@ -1,6 +1,7 @@
 /**
- * The part of Markdown that terms and policies are written in: headings, paragraphs, lists, rules, bold, italics, code and links.
- * Everything else, HTML too, is text. The result holds texts and addresses alone, so that nothing of it can run.
+ * The part of Markdown that terms and policies are written in: headings, paragraphs, lists, rules,
+ * bold, italics, code and links. Everything else, HTML too, is text. The result holds texts and
+ * addresses alone, so that nothing of it can run.
  */
 export type Block =
   | { kind: 'heading'; level: number; text: Inline[] }

@@ -1,7 +1,10 @@
 /** The longest that the API takes. */
 const longest = 64;
 
-/** The code of whoever shared the link, from its `aff`. Empty when there is none that could be right. */
+/**
+ * The code of whoever shared the link, from its `aff`. Empty when there is none that could be
+ * right.
+ */
 export function readAffiliateCode(params: URLSearchParams): string {
   const code = (params.get('aff') ?? '').trim();
   return code.length <= longest ? code : '';

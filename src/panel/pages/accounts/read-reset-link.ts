@@ -6,7 +6,10 @@ export function readResetLink(search: string): ResetLink {
   return { email: (params.get('email') ?? '').trim(), token: params.get('token') ?? '' };
 }
 
-/** Takes the link's secret out of the address, so that it stays neither in the history nor on the screen. */
+/**
+ * Takes the link's secret out of the address, so that it stays neither in the history nor on the
+ * screen.
+ */
 export function clearAddress(): void {
   if (window.location.search === '') return;
   window.history.replaceState(window.history.state, '', window.location.pathname);

@@ -81,7 +81,10 @@ export function SignUpForm({ status, onDone, onClosed }: SignUpFormProps) {
 
   useEffect(() => inputs.current.username?.focus(), []);
 
-  /** What is wrong with a field: by the rules, then by the server's answer until the field is changed. */
+  /**
+   * What is wrong with a field: by the rules, then by the server's answer until the field is
+   * changed.
+   */
   const tell = (field: Field): string | null => {
     const objection = objections[field];
     if (isChecked && objection !== null) return t(objection);

@@ -6,7 +6,9 @@ import type { GatewayStatus } from '../../api/types.ts';
 import { useStatus } from '../../session/use-status.ts';
 import { FullPageLoader, FullPageMessage } from '../../ui/page/full-page.tsx';
 
-/** For pages that depend on how the gateway is set. One without a root account leads to its set-up. */
+/**
+ * For pages that depend on how the gateway is set. One without a root account leads to its set-up.
+ */
 export function StatusGate({ children }: { children: (status: GatewayStatus) => ReactNode }) {
   const { t, i18n } = useTranslation();
   const status = useStatus();

@@ -24,7 +24,8 @@ export function AuditPage() {
   const { t } = useTranslation();
   const filters = useFilters(filterNames);
   const { user, action, range, target } = filters.values;
-  // Reckoned when it is chosen, so that the address of the question stays the same while it is looked at.
+  // Reckoned when it is chosen, so that the address of the question stays the same while it is
+  // looked at.
   const since = useMemo(() => {
     const days = range === 'day' || range === 'week' || range === 'month' ? ranges[range] : undefined;
     return days === undefined ? '' : Math.floor(Date.now() / 1000) - days * 86_400;

@@ -59,7 +59,10 @@ export const actionTexts: Readonly<Record<string, TextKey>> = {
   'user.token.delete': 'audit.action.user.token.delete',
 };
 
-/** What happened at a sign-in, as a whole sentence: whoever failed is not the account that they tried. */
+/**
+ * What happened at a sign-in, as a whole sentence: whoever failed is not the account that they
+ * tried.
+ */
 export const signInTexts: Readonly<Record<string, TextKey>> = {
   'auth.login': 'audit.signIn.login',
   'auth.login_failed': 'audit.signIn.login_failed',

@@ -1,4 +1,7 @@
-/** Where the panel shows what an entry is about: `channel:3`, `plugin:kling@1.2.0`; null where there is no page. */
+/**
+ * Where the panel shows what an entry is about: `channel:3`, `plugin:kling@1.2.0`; null where there
+ * is no page.
+ */
 export function findTarget(target: string): string | null {
   const [, kind = '', name = ''] = /^([a-z_]+):(.+)$/.exec(target) ?? [];
   const safe = encodeURIComponent(name);

@@ -6,8 +6,9 @@ type Detail = Readonly<Record<string, unknown>>;
 type ShowTime = (seconds: number) => string;
 
 /**
- * What an entry says has changed, by field; the fields of `before` and `after` that are the same are left out, and `updated_at`: the
- * entry itself says when. Empty for what was made or taken away as a whole: then there is nothing to compare.
+ * What an entry says has changed, by field; the fields of `before` and `after` that are the same
+ * are left out, and `updated_at`: the entry itself says when. Empty for what was made or taken away
+ * as a whole: then there is nothing to compare.
  */
 export function listChanges({ before, after }: Detail, time: ShowTime): Change[] {
   if (before === undefined || after === undefined) return [];

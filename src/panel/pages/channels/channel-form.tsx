@@ -22,7 +22,9 @@ type ChannelFormProps = {
   actions?: ReactNode;
 };
 
-/** All fields of a channel: who it is with, what it serves, and behind a fold what few people need. */
+/**
+ * All fields of a channel: who it is with, what it serves, and behind a fold what few people need.
+ */
 export function ChannelForm({ form, choices, stored, submitLabel, actions }: ChannelFormProps) {
   const { t } = useTranslation();
   const { values } = form;
@@ -161,7 +163,9 @@ export function ChannelForm({ form, choices, stored, submitLabel, actions }: Cha
 
 type KeyInputProps = { form: Form<ChannelValues>; stored: Channel | null; isServiceAccount: boolean };
 
-/** The vendor's credential, which no answer shows again: a line, or the file of a service account. */
+/**
+ * The vendor's credential, which no answer shows again: a line, or the file of a service account.
+ */
 function KeyInput({ form, stored, isServiceAccount }: KeyInputProps) {
   const { t } = useTranslation();
   const hint = stored?.key_hint ?? '';

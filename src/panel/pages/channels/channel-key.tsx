@@ -9,7 +9,10 @@ import { CopyField } from '../../ui/form/copy-field.tsx';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
 import { Section } from '../../ui/page/section.tsx';
 
-/** The stored key for root, who proves first that it is he; it stays on the page until it is hidden or the page is left. */
+/**
+ * The stored key for root, who proves first that it is he; it stays on the page until it is hidden
+ * or the page is left.
+ */
 export function ChannelKey({ channel }: { channel: Channel }) {
   const { t } = useTranslation();
   const prove = useProof();

@@ -4,7 +4,10 @@ import type { Channel, ChannelChoices, SavedChannel } from '../../api/types.ts';
 export type PluginChoice = ChannelChoices['plugins'][number];
 type MappingRow = { from: string; to: string };
 
-/** A channel's fields as the form holds them; the names are the API's, so that what it says of one stands there. */
+/**
+ * A channel's fields as the form holds them; the names are the API's, so that what it says of one
+ * stands there.
+ */
 export type ChannelValues = {
   name: string;
   /** A plugin's key, `relay`, or `type:50` for a channel of a declared type. */
@@ -21,7 +24,10 @@ export type ChannelValues = {
   settings: string;
 };
 
-/** The OpenAI-compatible relay and the channels that are bound by a plugin's key, as the API counts types. */
+/**
+ * The OpenAI-compatible relay and the channels that are bound by a plugin's key, as the API counts
+ * types.
+ */
 const relayType = 1;
 const pluginType = 61;
 
@@ -95,8 +101,8 @@ function checkAddress(t: TFunction, address: string, isNeeded: boolean): string 
 }
 
 /**
- * What the API takes; of a stored channel only what is another now than when the form `begun`, so that nothing is moved or checked in vain,
- * and what somebody else has changed meanwhile stays.
+ * What the API takes; of a stored channel only what is another now than when the form `begun`, so
+ * that nothing is moved or checked in vain, and what somebody else has changed meanwhile stays.
  */
 export function readChannel(values: ChannelValues, begun: ChannelValues | null): Record<string, unknown> {
   const { task_plugin_key: source, key } = values;

@@ -13,7 +13,9 @@ type PluginSelectProps = {
   error: string | null;
 };
 
-/** What speaks to the vendor: the plugins that serve, and the relay of OpenAI-compatible requests. */
+/**
+ * What speaks to the vendor: the plugins that serve, and the relay of OpenAI-compatible requests.
+ */
 export function PluginSelect({ choices, value, onChange, error }: PluginSelectProps) {
   const { t, i18n } = useTranslation();
   const chosen = pluginOf(choices, value);

@@ -22,7 +22,10 @@ export function useDeleteChannel(channel: Channel): { ask(): Promise<void>; isPe
     stale: ['/api/channel?'],
   });
 
-  /** Models of this channel that no other enabled one serves; unknown where the others cannot be read. */
+  /**
+   * Models of this channel that no other enabled one serves; unknown where the others cannot be
+   * read.
+   */
   async function findLost(): Promise<string[]> {
     try {
       const { items } = await session.send<ChannelPage>({ method: 'GET', path: '/api/channel?page_size=100' });

@@ -1,6 +1,9 @@
 const storageKey = 'taskgate.firstSteps';
 
-/** Whether the first steps were put away in this browser: not everybody who runs a gateway asks models for something. */
+/**
+ * Whether the first steps were put away in this browser: not everybody who runs a gateway asks
+ * models for something.
+ */
 export function areStepsHidden(): boolean {
   try {
     return localStorage.getItem(storageKey) === 'hidden';

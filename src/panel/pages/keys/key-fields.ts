@@ -38,7 +38,10 @@ export const valuesOf = (key: ApiKey): KeyValues => ({
   webhook_url: key.webhook_url ?? '',
 });
 
-/** What is sent of the values: all of them for a new key, else those that differ from how the key was. */
+/**
+ * What is sent of the values: all of them for a new key, else those that differ from how the key
+ * was.
+ */
 export function readKey(values: KeyValues, before: KeyValues = blankKey): ApiKeyFields {
   const differs = (field: keyof KeyValues): boolean => JSON.stringify(values[field]) !== JSON.stringify(before[field]);
   const isNew = before === blankKey;

@@ -23,7 +23,8 @@ export function KeyWebhook({ apiKey }: { apiKey: ApiKey }) {
   const [secret, setSecret] = useState<WebhookSecret | null>(null);
   const path = `/api/token/${apiKey.id}`;
   const save = useMutation({
-    // An address without a secret is refused, since nothing could be signed: the first one is made on the way.
+    // An address without a secret is refused, since nothing could be signed: the first one is made
+    // on the way.
     mutationFn: async (address: string) => {
       if (address !== '' && apiKey.webhook_secret === 'none' && secret === null) {
         setSecret(await session.send<WebhookSecret>({ method: 'POST', path: `${path}/webhook-secret` }));

@@ -21,7 +21,10 @@ import { SourcesDialog } from './sources-dialog.tsx';
 
 const path = '/api/plugin/task/marketplace';
 
-/** Plugins that others publish, by the sources that root has entered. The gateway fetches them; the browser asks nobody else. */
+/**
+ * Plugins that others publish, by the sources that root has entered. The gateway fetches them; the
+ * browser asks nobody else.
+ */
 export function MarketplacePage() {
   const { t } = useTranslation();
   const filters = useFilters(['q']);
@@ -29,7 +32,8 @@ export function MarketplacePage() {
   const wanted = filters.values.q;
   const search = useTypedFilter(wanted, (text) => filters.set('q', text));
   const offers = useApi<MarketOffer[]>(path);
-  // The gateway keeps what it has fetched, and the page reads that: the answer itself may be older than the sources are by then.
+  // The gateway keeps what it has fetched, and the page reads that: the answer itself may be older
+  // than the sources are by then.
   const refresh = useChange<void>({
     request: () => ({ method: 'GET', path: `${path}?refresh=true`, patienceMs: 60_000 }),
     stale: [path],

@@ -25,7 +25,10 @@ import { MarketState } from './market-state.tsx';
 
 type Install = { version: string; sha256: string; force: boolean };
 
-/** One offered plugin: what it is, what it may reach, its text beside the one that serves, and its installation. */
+/**
+ * One offered plugin: what it is, what it may reach, its text beside the one that serves, and its
+ * installation.
+ */
 export function OfferPage() {
   const { t, i18n } = useTranslation();
   const { source = '', key = '' } = useParams();
@@ -82,7 +85,8 @@ function Offer({ plugin, source }: { plugin: MarketPlugin; source: string }) {
   });
   function send(wish: Install): void {
     install.mutate(wish, {
-      // Here, since this is not called once the page is left: nobody is asked about it on another one.
+      // Here, since this is not called once the page is left: nobody is asked about it on another
+      // one.
       onError: (error) => {
         if (!wish.force && error instanceof ApiError && error.code === 'PLUGIN_CONFLICT') void askAnyway(wish, error);
       },

@@ -31,7 +31,8 @@ function StoredSources({ onClose }: { onClose(): void }) {
   const sources = useQuery({
     queryKey: ['api', path],
     queryFn: () => session.send<Source[]>({ method: 'GET', path }),
-    // The whole list is saved: begun with what was read for a former dialog, the form would undo what others have changed since.
+    // The whole list is saved: begun with what was read for a former dialog, the form would undo
+    // what others have changed since.
     gcTime: 0,
   });
   return <Answer query={sources}>{(stored) => <SourcesForm stored={stored} onClose={onClose} />}</Answer>;

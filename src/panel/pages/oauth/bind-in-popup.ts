@@ -12,8 +12,9 @@ const popupGone = () => new UserError('home.identities.closed');
 const closedCheckMs = 500;
 
 /**
- * Binds an identity of a provider to the signed-in account, in a popup. The popup holds no token: it hands the answer back, and this
- * page alone calls the API. Must run in a click, or the browser opens no window. Throws a `UserError`, or the `ApiError` of a refusal.
+ * Binds an identity of a provider to the signed-in account, in a popup. The popup holds no token:
+ * it hands the answer back, and this page alone calls the API. Must run in a click, or the browser
+ * opens no window. Throws a `UserError`, or the `ApiError` of a refusal.
  */
 export async function bindInPopup(session: Session, provider: string): Promise<void> {
   const popup = window.open('about:blank', '_blank', 'popup,width=560,height=720');
@@ -36,7 +37,10 @@ export async function bindInPopup(session: Session, provider: string): Promise<v
   }
 }
 
-/** The query with which the provider sent this very popup back to this origin, for this provider and this state. */
+/**
+ * The query with which the provider sent this very popup back to this origin, for this provider and
+ * this state.
+ */
 function awaitAnswer(popup: Window, provider: string, state: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const settle = (then: () => void): void => {

@@ -21,7 +21,10 @@ type FinishLoginProps = {
   meanings?: Readonly<Record<string, TextKey>>;
 };
 
-/** The end of a sign-in that went through another site: one call, perhaps the second factor, and on to where it was meant to lead. */
+/**
+ * The end of a sign-in that went through another site: one call, perhaps the second factor, and on
+ * to where it was meant to lead.
+ */
 export function FinishLogin({ path, onBegun, redirect, meanings }: FinishLoginProps) {
   const { t } = useTranslation();
   const session = useSession();

@@ -1,8 +1,8 @@
 const patienceMs = 15_000;
 
 /**
- * Loads a script of another origin, which the page's policy must allow, as an element of `parent`. `attributes` are set before it
- * loads. Rejects when it does not come, or not within 15 s.
+ * Loads a script of another origin, which the page's policy must allow, as an element of `parent`.
+ * `attributes` are set before it loads. Rejects when it does not come, or not within 15 s.
  */
 export function loadScript(
   parent: HTMLElement,

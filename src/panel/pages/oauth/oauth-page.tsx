@@ -9,7 +9,10 @@ import { findLogin, forgetLogin, isStampedPopup } from './oauth-state-storage.ts
 
 type Trip = { kind: 'bind'; opener: Window } | { kind: 'login'; redirect: string } | { kind: 'unknown' };
 
-/** Where a provider sends the browser back to: the end of a sign-in of this tab, or of a popup that a page of ours has opened. */
+/**
+ * Where a provider sends the browser back to: the end of a sign-in of this tab, or of a popup that
+ * a page of ours has opened.
+ */
 export function OAuthPage() {
   const { provider = '' } = useParams();
   const { search } = useLocation();

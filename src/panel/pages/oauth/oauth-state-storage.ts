@@ -1,6 +1,7 @@
 /**
- * What this tab remembers of a trip to a provider, so that it takes no answer to a question it has not asked: another page could lead
- * here with a code of its own and sign a visitor in as somebody else. Session storage belongs to the tab and to this origin.
+ * What this tab remembers of a trip to a provider, so that it takes no answer to a question it has
+ * not asked: another page could lead here with a code of its own and sign a visitor in as somebody
+ * else. Session storage belongs to the tab and to this origin.
  */
 const loginKey = (state: string): string => `taskgate:oauth-login:${state}`;
 const bindKey = 'taskgate:oauth-bind';

@@ -14,7 +14,10 @@ const meanings = {
   AUTH_IDENTITY_UNBOUND: 'telegram.unbound',
 } as const satisfies Record<string, TextKey>;
 
-/** Where Telegram's widget leads after a sign-in that began in this tab; its name of the trip is in the path. */
+/**
+ * Where Telegram's widget leads after a sign-in that began in this tab; its name of the trip is in
+ * the path.
+ */
 export function TelegramLoginPage() {
   const { state = '' } = useParams();
   const { search } = useLocation();
@@ -36,7 +39,10 @@ const refusals: Readonly<Record<string, TextKey>> = {
   TELEGRAM_BIND_USER_DISABLED: 'error.userDisabled',
 };
 
-/** Where the gateway leads after it was to connect a Telegram account: what came of it, and the way back. */
+/**
+ * Where the gateway leads after it was to connect a Telegram account: what came of it, and the way
+ * back.
+ */
 export function TelegramBindPage() {
   const { t } = useTranslation();
   const { search } = useLocation();

@@ -10,7 +10,10 @@ type TelegramWidgetProps = {
   path: string;
 };
 
-/** https://core.telegram.org/widgets/login: the script puts a frame with Telegram's button in its own place. */
+/**
+ * https://core.telegram.org/widgets/login: the script puts a frame with Telegram's button in its
+ * own place.
+ */
 const source = 'https://telegram.org/js/telegram-widget.js?22';
 
 /** Telegram's own button. It comes from Telegram, so it is shown only to who has asked for it. */

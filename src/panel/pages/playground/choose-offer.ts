@@ -18,7 +18,10 @@ export function readWish(params: URLSearchParams): Wish | null {
   return model === null ? null : { model, plugin: params.get('plugin') };
 }
 
-/** What was wished for, else the model of another plugin, else `otherwise`, else the first that can be used. There is always one. */
+/**
+ * What was wished for, else the model of another plugin, else `otherwise`, else the first that can
+ * be used. There is always one.
+ */
 export function chooseOffer(offers: readonly CallableModel[], wish: Wish | null, otherwise?: CallableModel): Choice {
   const alike = offers.filter(({ model }) => model === wish?.model);
   const met = wish?.plugin == null ? alike[0] : alike.find(({ plugin_key }) => plugin_key === wish.plugin);

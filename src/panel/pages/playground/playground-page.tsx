@@ -12,7 +12,8 @@ import { Page } from '../../ui/page/page.tsx';
 import { Playground } from './playground.tsx';
 
 /**
- * `/playground`: `?plugin=` and `?model=` choose a model, `?from=` takes over the request of a task, `?task=` is the task being watched.
+ * `/playground`: `?plugin=` and `?model=` choose a model, `?from=` takes over the request of a
+ * task, `?task=` is the task being watched.
  */
 export function PlaygroundPage() {
   const { t } = useTranslation();

@@ -16,7 +16,10 @@ type RequestFieldProps = {
   onChange(value: unknown): void;
 };
 
-/** The input that fits a field's schema. An empty one is left out, so that the plugin's own default holds. */
+/**
+ * The input that fits a field's schema. An empty one is left out, so that the plugin's own default
+ * holds.
+ */
 export function RequestField({ name, schema, value, onChange }: RequestFieldProps) {
   const { t, i18n } = useTranslation();
   const format = useFormat();

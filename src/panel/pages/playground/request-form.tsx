@@ -7,7 +7,10 @@ import { RequestField } from './request-field.tsx';
 import classes from './request-form.module.css';
 import type { RequestDraft } from './use-request-body.ts';
 
-/** Inputs for what the plugin says that it bills or reads; what else is in the request is named, and can be taken out. */
+/**
+ * Inputs for what the plugin says that it bills or reads; what else is in the request is named, and
+ * can be taken out.
+ */
 export function RequestForm({ offer, draft }: { offer: CallableModel; draft: RequestDraft }) {
   const { t } = useTranslation();
   const { body, setField } = draft;

@@ -34,7 +34,8 @@ export function RunPanel({ offer, draft, onRun }: RunPanelProps) {
   const { t } = useTranslation();
   const format = useFormat();
   const { quote, isCurrent } = useQuote(offer, draft.body);
-  // By content, as long as nobody knows what came of them: the same request is sent again as it was, to the letter, and is bought once.
+  // By content, as long as nobody knows what came of them: the same request is sent again as it
+  // was, to the letter, and is bought once.
   const undecided = useRef(new Map<string, Attempt>());
   const submit = useChange<Attempt, TaskDetail>({
     request: ({ key, order }) => ({
@@ -100,7 +101,10 @@ export function RunPanel({ offer, draft, onRun }: RunPanelProps) {
   );
 }
 
-/** What a request says, whichever way its fields are ordered: one that is emptied and filled again stands last. */
+/**
+ * What a request says, whichever way its fields are ordered: one that is emptied and filled again
+ * stands last.
+ */
 const writeContent = (order: Order): string =>
   JSON.stringify(order, (_name, value: unknown) =>
     isObject(value)

@@ -14,7 +14,10 @@ export type Quoted = {
   isCurrent: boolean;
 };
 
-/** What the request would cost, asked for once it has stopped changing. Files are marks here: they change no price. */
+/**
+ * What the request would cost, asked for once it has stopped changing. Files are marks here: they
+ * change no price.
+ */
 export function useQuote({ plugin_key, blocked }: CallableModel, body: RequestBody): Quoted {
   const session = useSession();
   const text = JSON.stringify({ plugin_key, body });

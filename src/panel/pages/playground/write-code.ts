@@ -65,7 +65,10 @@ const scriptWords: Words = {
   key: (name) => (name === '__proto__' ? '["__proto__"]' : JSON.stringify(name)),
 };
 
-/** A value of JSON as a literal over several lines. JSON's texts and numbers are those of both languages. */
+/**
+ * A value of JSON as a literal over several lines. JSON's texts and numbers are those of both
+ * languages.
+ */
 function writeLiteral(value: unknown, words: Words, step: string, indent = ''): string {
   if (value === null || value === undefined) return words.null;
   if (typeof value === 'boolean') return value ? words.true : words.false;

@@ -1,6 +1,9 @@
 const task = 'task_0123456789abcdef';
 
-/** Arguments with which a hook can be tried at once; a list with one empty object for a hook that is not known here. */
+/**
+ * Arguments with which a hook can be tried at once; a list with one empty object for a hook that is
+ * not known here.
+ */
 export function sampleArguments(hook: string, model: string): string {
   const driver = {
     method: 'POST',

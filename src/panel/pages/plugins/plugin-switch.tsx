@@ -11,7 +11,9 @@ import { pluginPath, staleWithPlugins } from './plugin-paths.ts';
 type Wish = { enabled: boolean; cascade: boolean };
 type Needs = { channels: number; running: number };
 
-/** Switches a plugin on or off; where channels or tasks need it, says what ends with it and asks. */
+/**
+ * Switches a plugin on or off; where channels or tasks need it, says what ends with it and asks.
+ */
 export function PluginSwitch({ plugin }: { plugin: PluginSummary }) {
   const { t } = useTranslation();
   const confirm = useConfirm();

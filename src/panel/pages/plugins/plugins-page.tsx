@@ -18,7 +18,10 @@ import { PluginSwitch } from './plugin-switch.tsx';
 import classes from './plugins.module.css';
 import { UploadDialog } from './upload-dialog.tsx';
 
-/** What translates between this gateway and its vendors: what ships with it, what was uploaded, and which of them serve. */
+/**
+ * What translates between this gateway and its vendors: what ships with it, what was uploaded, and
+ * which of them serve.
+ */
 export function PluginsPage() {
   const { t } = useTranslation();
   const plugins = useApi<PluginSummary[]>('/api/plugin/task');

@@ -13,7 +13,9 @@ type Group = { heading: string; lines: readonly Line[] };
 
 const signs = { added: '+', removed: '−', changed: '~' } as const;
 
-/** What the manifests' difference means: hosts first, since they say where requests and keys may go. */
+/**
+ * What the manifests' difference means: hosts first, since they say where requests and keys may go.
+ */
 export function PreviewChanges({ preview }: { preview: PluginPreview }) {
   const { t } = useTranslation();
   const groups = listGroups(preview, t).filter(({ lines }) => lines.length > 0);
@@ -56,7 +58,9 @@ function ChangeGroup({ heading, lines }: Group) {
   );
 }
 
-/** What hangs on the plugin: channels that would serve less, and prices that would no longer fit. */
+/**
+ * What hangs on the plugin: channels that would serve less, and prices that would no longer fit.
+ */
 function Affected({ preview: { channels, prices } }: { preview: PluginPreview }) {
   const { t } = useTranslation();
   const { orphaned, undeclared, unpriced } = prices;

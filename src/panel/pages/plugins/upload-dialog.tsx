@@ -69,7 +69,8 @@ function UploadForm({ onClose }: { onClose(): void }) {
       // What was agreed to for a conflict counts for that conflict alone.
       change.mutate({ source, ...picture, remark, enabled, force: isConflict && force });
     } catch {
-      // Moved, deleted or changed since it was chosen. The browser tells of the same file only where another one, or none, stood before.
+      // Moved, deleted or changed since it was chosen. The browser tells of the same file only
+      // where another one, or none, stood before.
       if (beingRead === 'file') choose(null);
       else form.set('icon', null);
       setUnreadable(true);

@@ -38,7 +38,8 @@ export function VersionsTab({ plugin }: { plugin: PluginSummary }) {
     remove.mutate(
       { version, force },
       {
-        // Here, since this is not called once the page is left: nobody is asked about it on another one.
+        // Here, since this is not called once the page is left: nobody is asked about it on another
+        // one.
         onError: (error) => {
           if (!force && error instanceof ApiError && error.code === 'PLUGIN_IN_USE') void ask(version, true);
         },

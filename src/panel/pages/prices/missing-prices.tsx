@@ -9,7 +9,9 @@ import classes from './prices.module.css';
 
 type MissingPricesProps = { nameOf(key: string): string; onSet(subject: PriceSubject): void };
 
-/** Models that clients can ask for and that cost nothing yet. Those that no channel offers can wait. */
+/**
+ * Models that clients can ask for and that cost nothing yet. Those that no channel offers can wait.
+ */
 export function MissingPrices({ nameOf, onSet }: MissingPricesProps) {
   const { t } = useTranslation();
   const missing = useApi<UnpricedModels[]>('/api/price/missing');

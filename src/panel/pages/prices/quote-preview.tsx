@@ -24,7 +24,10 @@ type QuotePreviewProps = {
   examples: readonly Example[];
 };
 
-/** What an expression makes of an order, while it is written: the facts are the reader's, the sum is the gateway's. */
+/**
+ * What an expression makes of an order, while it is written: the facts are the reader's, the sum is
+ * the gateway's.
+ */
 export function QuotePreview({ pluginKey, model, expression, schema, examples }: QuotePreviewProps) {
   const { t, i18n } = useTranslation();
   const format = useFormat();

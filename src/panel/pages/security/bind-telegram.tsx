@@ -8,7 +8,9 @@ import { TelegramWidget } from '../oauth/telegram-widget.tsx';
 
 type BindTelegramProps = { isOpen: boolean; onClose(): void; botName: string };
 
-/** Telegram's own button, which leads the browser to the gateway and from there back to this panel. */
+/**
+ * Telegram's own button, which leads the browser to the gateway and from there back to this panel.
+ */
 export function BindTelegram({ isOpen, onClose, botName }: BindTelegramProps) {
   const { t } = useTranslation();
   return (

@@ -75,7 +75,10 @@ function ChangePassword({ username }: { username: string }) {
 
 const blank = { original_password: '', password: '' };
 
-/** An account of a provider gets its first password by a mailed link: that proves that the mailbox is his. */
+/**
+ * An account of a provider gets its first password by a mailed link: that proves that the mailbox
+ * is his.
+ */
 function FirstPassword({ user, status }: PasswordProps) {
   const { t } = useTranslation();
   if (!status.password_reset) {

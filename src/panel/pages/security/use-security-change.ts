@@ -10,7 +10,10 @@ type SecurityChange<Variables, Answer extends SessionRotation> = {
   onSuccess?(answer: Answer, variables: Variables): void;
 };
 
-/** A change of what protects the account: every other session ends, and this one goes on with the token of the answer. */
+/**
+ * A change of what protects the account: every other session ends, and this one goes on with the
+ * token of the answer.
+ */
 export function useSecurityChange<Variables, Answer extends SessionRotation = SessionRotation>({
   request,
   onAnswer,

@@ -6,7 +6,10 @@ import type { DiscoveredProvider } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
 
-/** Asks a provider of OpenID Connect for its addresses, by the address of the issuer or of the document itself. */
+/**
+ * Asks a provider of OpenID Connect for its addresses, by the address of the issuer or of the
+ * document itself.
+ */
 export function DiscoverIssuer({ onFound }: { onFound(found: DiscoveredProvider): void }) {
   const { t } = useTranslation();
   const [address, setAddress] = useState('');

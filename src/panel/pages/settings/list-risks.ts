@@ -47,6 +47,9 @@ const risks: readonly Risk[] = [
   },
 ];
 
-/** What deserves a word before it is saved: risks that the changed options take or have a part in. `read` gives the values to come. */
+/**
+ * What deserves a word before it is saved: risks that the changed options take or have a part in.
+ * `read` gives the values to come.
+ */
 export const listRisks = (changed: readonly string[], read: Read): TextKey[] =>
   risks.filter(({ of, isTaken }) => of.some((key) => changed.includes(key)) && isTaken(read)).map(({ text }) => text);

@@ -64,7 +64,10 @@ export function checkProvider(
   };
 }
 
-/** What the API takes: all fields of a new provider, of a stored one those that are another now than when the form began. */
+/**
+ * What the API takes: all fields of a new provider, of a stored one those that are another now than
+ * when the form began.
+ */
 export function readProvider(values: ProviderValues, begun: ProviderValues | null): Record<string, unknown> {
   const { slug, client_secret: secret, auth_style: style, ...fields } = values;
   const all = { ...fields, auth_style: Number(style) };

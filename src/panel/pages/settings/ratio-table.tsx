@@ -7,7 +7,10 @@ import classes from './settings.module.css';
 
 type Row = { id: number; name: string; ratio: number | string };
 
-/** Groups and their ratios as rows; the value is a JSON object, or a text that is none while a row is not complete. */
+/**
+ * Groups and their ratios as rows; the value is a JSON object, or a text that is none while a row
+ * is not complete.
+ */
 export function RatioTable({ option, value, label, help, error, onChange }: OptionInputProps) {
   const { t } = useTranslation();
   const [rows, setRows] = useState<readonly Row[]>(() => readRows(value));

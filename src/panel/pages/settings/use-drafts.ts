@@ -17,7 +17,10 @@ export type Drafts = {
   /** What the gateway says of an option since it was last changed. */
   faultOf(key: string): string | null;
   changes: Saving['changes'];
-  /** The option says who is who at a provider, and people are connected through it: saving needs a word for that. */
+  /**
+   * The option says who is who at a provider, and people are connected through it: saving needs a
+   * word for that.
+   */
   isBound(key: string): boolean;
   /** So it is with one of them. */
   needsForce: boolean;
@@ -28,7 +31,9 @@ export type Drafts = {
   discard(): void;
 };
 
-/** What was changed of some options and is not saved yet. All of it is saved together, or nothing. */
+/**
+ * What was changed of some options and is not saved yet. All of it is saved together, or nothing.
+ */
 export function useDrafts(options: readonly Option[], savedText: string): Drafts {
   const [drafts, setDrafts] = useState<Readonly<Record<string, string>>>({});
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());

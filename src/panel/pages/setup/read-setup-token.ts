@@ -1,5 +1,6 @@
 /**
- * The one-time token in what the terminal printed: the whole link, its fragment, or the bare code. Empty when there is none.
+ * The one-time token in what the terminal printed: the whole link, its fragment, or the bare code.
+ * Empty when there is none.
  */
 export function readSetupToken(text: string): string {
   const trimmed = text.trim();
@@ -8,7 +9,9 @@ export function readSetupToken(text: string): string {
   return /^[^\s/#?]+$/.test(trimmed) ? trimmed : '';
 }
 
-/** Takes the token out of the address, so that it stays neither in the history nor on the screen. */
+/**
+ * Takes the token out of the address, so that it stays neither in the history nor on the screen.
+ */
 export function takeTokenFromAddress(): string {
   const token = readSetupToken(window.location.hash);
   if (token === '' || !window.location.hash.includes('token=')) return '';

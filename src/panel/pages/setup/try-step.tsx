@@ -8,7 +8,10 @@ import { FailureNotice } from '../../ui/form/failure-notice.tsx';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
 import { FirstTask } from './first-task.tsx';
 
-/** After the account: a channel whose vendor is built in, and a first video through it. Nobody has to. */
+/**
+ * After the account: a channel whose vendor is built in, and a first video through it. Nobody has
+ * to.
+ */
 export function TryStep({ username }: { username: string }) {
   const { t } = useTranslation();
   const session = useSession();

@@ -5,7 +5,10 @@ import { useStatus } from '../../session/use-status.ts';
 import { affiliateQuery } from '../accounts/read-affiliate-code.ts';
 import { LostPassword } from './lost-password.tsx';
 
-/** For whoever cannot sign in: what this gateway offers of sign-up and a mailed link, and the owner's way back. */
+/**
+ * For whoever cannot sign in: what this gateway offers of sign-up and a mailed link, and the
+ * owner's way back.
+ */
 export function OtherWays() {
   const { t } = useTranslation();
   const [params] = useSearchParams();

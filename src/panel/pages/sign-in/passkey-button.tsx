@@ -10,7 +10,10 @@ import { SignInFailure } from './sign-in-failure.tsx';
 
 type PasskeyButtonProps = { status: GatewayStatus; onCodeDue(flowToken: string): void };
 
-/** Sign-in without a name: the passkey says who it is. Where the browser cannot, the reason stands in its place. */
+/**
+ * Sign-in without a name: the passkey says who it is. Where the browser cannot, the reason stands
+ * in its place.
+ */
 export function PasskeyButton({ status, onCodeDue }: PasskeyButtonProps) {
   const { t } = useTranslation();
   const session = useSession();

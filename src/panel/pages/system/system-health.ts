@@ -1,6 +1,9 @@
 import type { NodeReport } from '../../api/types.ts';
 
-/** What is not as it should be. A second or two of lateness is the poller's own rhythm; half a minute is not. */
+/**
+ * What is not as it should be. A second or two of lateness is the poller's own rhythm; half a
+ * minute is not.
+ */
 export type Troubles = {
   nodes: boolean;
   versions: boolean;

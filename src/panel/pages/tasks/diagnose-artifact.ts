@@ -10,7 +10,10 @@ const meanings: Readonly<Record<string, TextKey>> = {
   artifact_plugin_unavailable: 'task.artifact.plugin',
 };
 
-/** Why an element could not show a file: it says no more than that, so the gateway is asked for the first byte. */
+/**
+ * Why an element could not show a file: it says no more than that, so the gateway is asked for the
+ * first byte.
+ */
 export async function diagnoseArtifact(path: string): Promise<TextKey> {
   try {
     const response = await fetch(path, { headers: { range: 'bytes=0-0' }, cache: 'no-store' });

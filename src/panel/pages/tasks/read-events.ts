@@ -1,6 +1,9 @@
 export type StreamEvent = { event: string; data: string };
 
-/** The events of a server-sent event stream; comments, ids and broken tails are left out. Ends with the stream. */
+/**
+ * The events of a server-sent event stream; comments, ids and broken tails are left out. Ends with
+ * the stream.
+ */
 export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<StreamEvent, void> {
   const reader = body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>).getReader();
   let rest = '';

@@ -13,7 +13,10 @@ const calmPollMs = 20_000;
 /** Until a stream that ended or was refused is opened again. */
 const reopenMs = 8000;
 
-/** A task that keeps itself up to date while it runs: told by the gateway as it changes, asked for where it cannot tell. */
+/**
+ * A task that keeps itself up to date while it runs: told by the gateway as it changes, asked for
+ * where it cannot tell.
+ */
 export function useTask(id: string): UseQueryResult<TaskDetail> {
   const session = useSession();
   const queries = useQueryClient();

@@ -26,7 +26,10 @@ const texts: Record<Action, { title: TextKey; text: TextKey; action: TextKey }> 
   delete: { title: 'users.delete.title', text: 'users.delete.text', action: 'users.delete' },
 };
 
-/** Whether somebody may use his account, his rank, and its end: only what the signed-in one's rank allows is offered. */
+/**
+ * Whether somebody may use his account, his rank, and its end: only what the signed-in one's rank
+ * allows is offered.
+ */
 export function AccountActions({ account, rights }: { account: Account; rights: Rights }) {
   const { t } = useTranslation();
   const confirm = useConfirm();

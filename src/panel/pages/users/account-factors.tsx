@@ -11,7 +11,10 @@ import { Section } from '../../ui/page/section.tsx';
 import { PasswordDialog } from './password-dialog.tsx';
 import classes from './users.module.css';
 
-/** What the account signs in with; what its owner has lost can be taken away here, so that he gets in again. */
+/**
+ * What the account signs in with; what its owner has lost can be taken away here, so that he gets
+ * in again.
+ */
 export function AccountFactors({ account }: { account: Account }) {
   const { t } = useTranslation();
   const format = useFormat();

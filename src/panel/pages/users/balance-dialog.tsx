@@ -36,8 +36,8 @@ export function BalanceDialog({ account, isOpen, onClose }: BalanceDialogProps) 
 }
 
 /**
- * Belongs to the account and not to one opening of the dialog: where nobody knows what came of a request, the same one sent again counts once
- * as long as the balance is not known to have changed.
+ * Belongs to the account and not to one opening of the dialog: where nobody knows what came of a
+ * request, the same one sent again counts once as long as the balance is not known to have changed.
  */
 function useBalanceChange(account: Account, onDone: () => void) {
   const { t } = useTranslation();

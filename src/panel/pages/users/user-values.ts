@@ -27,8 +27,9 @@ const none: Rights = {
 };
 
 /**
- * Administrators deal with users alone, never with their peers; root with everybody below him. One's own account is changed in one's own
- * settings, but for root's balance, since nobody stands above him.
+ * Administrators deal with users alone, never with their peers; root with everybody below him.
+ * One's own account is changed in one's own settings, but for root's balance, since nobody stands
+ * above him.
  */
 export function rightsOver(operator: Person, target: Person & { deleted_at: number }): Rights {
   if (target.deleted_at !== 0) return none;

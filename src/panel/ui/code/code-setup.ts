@@ -38,7 +38,10 @@ const colours = HighlightStyle.define([
   { tag: [tags.propertyName, tags.definition(tags.variableName)], color: 'var(--tg-code-name)' },
 ]);
 
-/** What every editor of the panel has: our colours, wrapped lines, the page's nonce for its style tags, a name for screen readers. */
+/**
+ * What every editor of the panel has: our colours, wrapped lines, the page's nonce for its style
+ * tags, a name for screen readers.
+ */
 export function codeSetup(options: { language: CodeLanguage; label: string; editable: boolean }): Extension {
   const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.content ?? '';
   const languages = { javascript: () => javascript(), json: () => json(), text: () => [] };

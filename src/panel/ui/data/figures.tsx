@@ -8,7 +8,9 @@ export type Figure = {
   note?: ReactNode;
 };
 
-/** The few numbers that one comes to a page for, side by side; two by two where there is less room. */
+/**
+ * The few numbers that one comes to a page for, side by side; two by two where there is less room.
+ */
 export function Figures({ label, figures }: { label: string; figures: readonly Figure[] }) {
   return (
     <dl className={classes.figures} aria-label={label}>

@@ -1,4 +1,7 @@
-/** A text that a plugin brings: one for all languages, or one by BCP-47 locale with `en` always there. */
+/**
+ * A text that a plugin brings: one for all languages, or one by BCP-47 locale with `en` always
+ * there.
+ */
 export type LocalisedText = string | Readonly<Record<string, string>>;
 
 /** The text for a language: by its exact tag, then by its primary one, then in English. */

@@ -15,7 +15,10 @@ type PluginIconProps = {
 
 const tints = 6;
 
-/** A plugin's logo, or the vendor's mark or the letters that stand for it. Decoration: the name stands beside it. */
+/**
+ * A plugin's logo, or the vendor's mark or the letters that stand for it. Decoration: the name
+ * stands beside it.
+ */
 export function PluginIcon({ name, icon, path, size = 36 }: PluginIconProps) {
   const address = usePicture(path);
   const box = { width: size, height: size, fontSize: Math.round(size * 0.38) };

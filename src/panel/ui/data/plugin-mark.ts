@@ -43,9 +43,9 @@ const TEXT = /^text(?::(.*))?$/s;
 export type PluginMark = { picture: string } | { letters: string };
 
 /**
- * The mark that the manifest's `icon` asks for: the picture of a library name such as `Kling` or `Kling.Color`, else the
- * letters of `text:AB`, else the first two characters of the name as they are. A name of the library that is not bundled
- * gives letters too.
+ * The mark that the manifest's `icon` asks for: the picture of a library name such as `Kling` or
+ * `Kling.Color`, else the letters of `text:AB`, else the first two characters of the name as they
+ * are. A name of the library that is not bundled gives letters too.
  */
 export function chooseMark(name: string, icon: string | null | undefined): PluginMark {
   const wanted = icon?.trim() ?? '';

@@ -17,7 +17,10 @@ type AnswerProps<T> = {
   children(data: T): ReactNode;
 };
 
-/** What a query gave: its data, or what went wrong with a way to try again, or a quiet placeholder. Old data stays in view. */
+/**
+ * What a query gave: its data, or what went wrong with a way to try again, or a quiet placeholder.
+ * Old data stays in view.
+ */
 export function Answer<T>({ query, pending, missing, meanings = {}, children }: AnswerProps<T>) {
   const { t } = useTranslation();
   if (query.data !== undefined) {

@@ -18,7 +18,10 @@ const stateTexts = {
   delivered: 'board.delivered',
 } as const satisfies Record<Lane['state'], TextKey>;
 
-/** A picture of what the gateway does: tasks of a vendor wait, run, and come out on the owner's side of the gate. */
+/**
+ * A picture of what the gateway does: tasks of a vendor wait, run, and come out on the owner's side
+ * of the gate.
+ */
 export function TaskBoard() {
   const { t } = useTranslation();
   return (

@@ -13,7 +13,10 @@ export type Filters<Name extends string> = {
   clear(): void;
 };
 
-/** What a list is narrowed to and which page of it is shown: in the address, so that it can be linked to and gone back to. */
+/**
+ * What a list is narrowed to and which page of it is shown: in the address, so that it can be
+ * linked to and gone back to.
+ */
 export function useFilters<const Name extends string>(names: readonly Name[]): Filters<Name> {
   const [params, setParams] = useSearchParams();
   const values = useMemo(

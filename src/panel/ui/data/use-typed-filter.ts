@@ -4,7 +4,10 @@ import { laterValues } from '../still-to-come.ts';
 
 const delayMs = 300;
 
-/** The text of a search field for one filter: follows the filter, and changes it a moment after the last key. */
+/**
+ * The text of a search field for one filter: follows the filter, and changes it a moment after the
+ * last key.
+ */
 export function useTypedFilter(
   value: string,
   set: (value: string) => void,
@@ -16,7 +19,8 @@ export function useTypedFilter(
     set(typed.trim());
   }, delayMs);
   useEffect(() => {
-    // What was told from here comes back, on a slow machine after the next was told: by then more may have been typed.
+    // What was told from here comes back, on a slow machine after the next was told: by then more
+    // may have been typed.
     const left = laterValues(told.current, value);
     told.current = left ?? [value];
     if (left !== null) return;

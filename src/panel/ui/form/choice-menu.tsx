@@ -10,7 +10,10 @@ type ChoiceMenuProps = {
   onChoose(value: string): void;
 };
 
-/** One choice of several, behind an icon. It opens as it comes, in the place of the button that was pressed for it, and takes its focus. */
+/**
+ * One choice of several, behind an icon. It opens as it comes, in the place of the button that was
+ * pressed for it, and takes its focus.
+ */
 export function ChoiceMenu({ label, icon, value, choices, onChoose }: ChoiceMenuProps) {
   const [isOpen, setOpen] = useState(false);
   const target = useRef<HTMLButtonElement>(null);

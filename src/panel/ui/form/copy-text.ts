@@ -1,6 +1,7 @@
 /**
- * Puts a text on the clipboard; false when the browser allows neither way. The clipboard's own interface exists in secure
- * contexts only, so over plain HTTP on a local network a selected text field and the old command do it.
+ * Puts a text on the clipboard; false when the browser allows neither way. The clipboard's own
+ * interface exists in secure contexts only, so over plain HTTP on a local network a selected text
+ * field and the old command do it.
  */
 export async function copyText(text: string): Promise<boolean> {
   const clipboard: Clipboard | undefined = navigator.clipboard;

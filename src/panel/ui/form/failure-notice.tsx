@@ -11,7 +11,10 @@ type FailureNoticeProps = {
   meanings?: Readonly<Record<string, TextKey>>;
 };
 
-/** What a refused or failed call means, read out at once. Unexplained failures carry the request's id for the log. */
+/**
+ * What a refused or failed call means, read out at once. Unexplained failures carry the request's
+ * id for the log.
+ */
 export function FailureNotice({ error, meanings = {} }: FailureNoticeProps) {
   const { t, i18n } = useTranslation();
   const requestId = error instanceof ApiError && (error.status === 0 || error.status >= 500) ? error.requestId : null;

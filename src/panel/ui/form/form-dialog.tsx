@@ -14,8 +14,8 @@ type FormDialogProps = {
 };
 
 /**
- * A dialog around a form. While what was sent is on its way it cannot be closed: nothing would be stopped by that, and the answer would
- * close the dialog that is open by then.
+ * A dialog around a form. While what was sent is on its way it cannot be closed: nothing would be
+ * stopped by that, and the answer would close the dialog that is open by then.
  */
 export function FormDialog({ isOpen, onClose, title, size, children }: FormDialogProps) {
   const { t } = useTranslation();

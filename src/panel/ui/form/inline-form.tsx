@@ -18,8 +18,8 @@ type InlineFormProps = {
 };
 
 /**
- * Whether an inline form is open. `opener` belongs to the button that opens it and whose place it takes: when the form has closed and the
- * focus with it, the button has it again.
+ * Whether an inline form is open. `opener` belongs to the button that opens it and whose place it
+ * takes: when the form has closed and the focus with it, the button has it again.
  */
 export function useInlineForm() {
   const [isOpen, setOpen] = useState(false);

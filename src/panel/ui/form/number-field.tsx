@@ -7,7 +7,10 @@ type NumberFieldProps = NumberInputProps & {
   onChange(value: number | undefined): void;
 };
 
-/** What is typed on the way to a number (`0.`, `10.0`) stays as it is typed: put back as the number it means so far, the next digit would make it another. */
+/**
+ * What is typed on the way to a number (`0.`, `10.0`) stays as it is typed: put back as the number
+ * it means so far, the next digit would make it another.
+ */
 export function NumberField({ value, onChange, ...input }: NumberFieldProps) {
   const [typed, setTyped] = useState(value);
   return (

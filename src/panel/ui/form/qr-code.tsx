@@ -1,6 +1,9 @@
 import { encode } from 'uqr';
 
-/** A QR code as one path. Dark on white whatever the colour scheme, since cameras read no other reliably. */
+/**
+ * A QR code as one path. Dark on white whatever the colour scheme, since cameras read no other
+ * reliably.
+ */
 export function QrCode({ text, label, size = 184 }: { text: string; label: string; size?: number }) {
   const { data, size: cells } = encode(text, { border: 3 });
   const path = data.flatMap((row, y) => row.map((isDark, x) => (isDark ? `M${x} ${y}h1v1h-1z` : ''))).join('');

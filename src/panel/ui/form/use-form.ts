@@ -7,9 +7,15 @@ import type { TextKey } from '../../i18n/texts.ts';
 
 type FormOptions<Values, Variables> = {
   initial: Values;
-  /** What is wrong with the values, in the reader's language, by field; asked for after the first try to send. */
+  /**
+   * What is wrong with the values, in the reader's language, by field; asked for after the first
+   * try to send.
+   */
   check?(values: Values): Partial<Record<keyof Values & string, string | null>>;
-  /** What is sent. Who sends changes alone compares with how the form began: what it was made from may have been read anew since. */
+  /**
+   * What is sent. Who sends changes alone compares with how the form began: what it was made from
+   * may have been read anew since.
+   */
   read(values: Values, begun: Values): Variables;
   change: Pick<UseMutationResult<unknown, Error, Variables>, 'isPending' | 'error' | 'isError' | 'reset'> & {
     mutate(variables: Variables): void;
@@ -39,7 +45,10 @@ export type Form<Values> = {
     error: string | null;
     ref(element: Focusable | null): void;
   };
-  /** For inputs whose handler gets the value itself (Select, NumberInput, TagsInput, SegmentedControl). */
+  /**
+   * For inputs whose handler gets the value itself (Select, NumberInput, TagsInput,
+   * SegmentedControl).
+   */
   bindValue<Field extends keyof Values & string>(
     field: Field,
   ): {
@@ -57,8 +66,8 @@ export type Form<Values> = {
 };
 
 /**
- * One form: what was typed stays when the server refuses, and what the server says of a field stands at that field until it is changed. The
- * first wrong field takes the focus.
+ * One form: what was typed stays when the server refuses, and what the server says of a field
+ * stands at that field until it is changed. The first wrong field takes the focus.
  */
 export function useForm<Values extends Record<string, unknown>, Variables = Values>({
   initial,

@@ -2,7 +2,10 @@ import { Component, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { FullPageMessage } from './full-page.tsx';
 
-/** Catches what a page throws while it renders, a chunk that cannot be loaded included. `within`: the frame around it stands. */
+/**
+ * Catches what a page throws while it renders, a chunk that cannot be loaded included. `within`:
+ * the frame around it stands.
+ */
 export class CrashBoundary extends Component<{ children: ReactNode; within?: boolean }, { crashed: boolean }> {
   override state = { crashed: false };
 

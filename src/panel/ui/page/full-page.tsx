@@ -2,7 +2,10 @@ import { Button, Center, Loader, Stack, Text, Title } from '@mantine/core';
 import { useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 
-/** Shown while a page has nothing yet, in the whole window or `within` the frame. It stays invisible for a moment, so that quick answers do not flicker. */
+/**
+ * Shown while a page has nothing yet, in the whole window or `within` the frame. It stays invisible
+ * for a moment, so that quick answers do not flicker.
+ */
 export function FullPageLoader({ within = false }: { within?: boolean }) {
   const { t } = useTranslation();
   const [visible, setVisible] = useState(false);

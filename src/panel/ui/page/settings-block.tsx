@@ -9,7 +9,10 @@ type SettingsBlockProps = {
   children: ReactNode;
 };
 
-/** One subject of a page of settings: what it is at the left, how it stands and what can be done at the right. */
+/**
+ * One subject of a page of settings: what it is at the left, how it stands and what can be done at
+ * the right.
+ */
 export function SettingsBlock({ heading, intro, children }: SettingsBlockProps) {
   const id = useId();
   return (
