@@ -12,7 +12,7 @@ const EMBEDDED = '/$bunfs/';
  */
 export function sandboxCommand(): readonly string[] {
   if (import.meta.path.startsWith(EMBEDDED)) return [process.execPath, '__sandbox'];
-  return [process.execPath, join(import.meta.dir, '../main.ts'), '__sandbox'];
+  return [process.execPath, join(import.meta.dir, '../../main.ts'), '__sandbox'];
 }
 
 export type SandboxSettings = Pick<
