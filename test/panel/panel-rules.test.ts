@@ -7,7 +7,7 @@ import { passwordFault, usernameFault } from '../../src/panel/pages/setup/check-
 import { readSetupToken } from '../../src/panel/pages/setup/read-setup-token.ts';
 import { describeDevice } from '../../src/panel/session/describe-device.ts';
 import { safeRedirect } from '../../src/panel/session/safe-redirect.ts';
-import { chooseMark } from '../../src/panel/ui/data/plugin-mark.ts';
+import { chooseMark } from '../../src/panel/ui/display/plugin-mark.ts';
 import { laterValues } from '../../src/panel/ui/still-to-come.ts';
 
 const languages = await Promise.all(

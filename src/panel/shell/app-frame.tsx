@@ -5,7 +5,7 @@ import { type ReactNode, Suspense, useEffect } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Outlet, useLocation } from 'react-router';
 import { ProofProvider } from '../session/proof.tsx';
-import { PageControls } from '../ui/data/page-controls.tsx';
+import { PageControls } from '../ui/display/page-controls.tsx';
 import { ConfirmProvider } from '../ui/form/confirm.tsx';
 import { BrandMark } from '../ui/page/brand-mark.tsx';
 import { CrashBoundary } from '../ui/page/crash-boundary.tsx';

@@ -4,7 +4,7 @@ import { useId, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { AuditEntry } from '../../api/types.ts';
-import { useFormat } from '../../ui/data/use-format.ts';
+import { useFormat } from '../../ui/display/use-format.ts';
 import classes from './audit.module.css';
 import { actionTexts, methodTexts, signInTexts } from './audit-texts.ts';
 import { findTarget } from './find-target.ts';

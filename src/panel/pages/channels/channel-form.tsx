@@ -3,7 +3,7 @@ import { IconKey } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Channel, ChannelChoices } from '../../api/types.ts';
-import { Fold } from '../../ui/data/fold.tsx';
+import { Fold } from '../../ui/display/fold.tsx';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
 import type { Form } from '../../ui/form/use-form.ts';
 import { Section } from '../../ui/page/section.tsx';

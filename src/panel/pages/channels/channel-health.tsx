@@ -2,8 +2,8 @@ import { Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { Channel } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
-import { StatusMark, type Tone } from '../../ui/data/status-mark.tsx';
-import { useFormat } from '../../ui/data/use-format.ts';
+import { StatusMark, type Tone } from '../../ui/display/status-mark.tsx';
+import { useFormat } from '../../ui/display/use-format.ts';
 
 type HealthProps = { channel: Pick<Channel, 'health' | 'key_readable'> };
 

@@ -6,7 +6,7 @@ import type { Channel, ChannelChoices, SavedChannel } from '../../api/types.ts';
 import { useApi, useChange } from '../../api/use-api.ts';
 import { useRole } from '../../session/use-role.ts';
 import { roles } from '../../shell/sections.ts';
-import { Answer } from '../../ui/data/query-result.tsx';
+import { Answer } from '../../ui/display/query-result.tsx';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
 import { notifyDone } from '../../ui/form/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';

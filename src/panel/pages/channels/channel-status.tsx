@@ -2,7 +2,7 @@ import { Anchor, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { Channel } from '../../api/types.ts';
-import { useFormat } from '../../ui/data/use-format.ts';
+import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { ChannelHealth } from './channel-health.tsx';
 import { ChannelSwitch } from './channel-switch.tsx';

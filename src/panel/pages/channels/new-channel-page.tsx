@@ -3,7 +3,7 @@ import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { ChannelChoices, SavedChannel } from '../../api/types.ts';
 import { useApi, useChange } from '../../api/use-api.ts';
-import { Answer } from '../../ui/data/query-result.tsx';
+import { Answer } from '../../ui/display/query-result.tsx';
 import { notifyDone } from '../../ui/form/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
 import { BackLink } from '../../ui/page/back-link.tsx';

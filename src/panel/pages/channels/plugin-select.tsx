@@ -1,8 +1,8 @@
 import { Group, Select, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { ChannelChoices } from '../../api/types.ts';
-import { localise } from '../../ui/data/localise.ts';
-import { PluginIcon } from '../../ui/data/plugin-icon.tsx';
+import { localise } from '../../ui/display/localise.ts';
+import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
 import { pluginOf } from './channel-values.ts';
 import classes from './channels.module.css';
 

@@ -1,9 +1,9 @@
 import { useTranslation } from 'react-i18next';
 import type { UsageFigures } from '../../api/types.ts';
-import { ChartOrTable } from '../../ui/data/chart-or-table.tsx';
-import { type Column, Rows } from '../../ui/data/data-table.tsx';
-import { DayBars } from '../../ui/data/day-bars.tsx';
-import { useFormat } from '../../ui/data/use-format.ts';
+import { ChartOrTable } from '../../ui/display/chart-or-table.tsx';
+import { type Column, Rows } from '../../ui/display/data-table.tsx';
+import { DayBars } from '../../ui/display/day-bars.tsx';
+import { useFormat } from '../../ui/display/use-format.ts';
 import classes from './activity.module.css';
 
 type Day = UsageFigures['by_day'][number];

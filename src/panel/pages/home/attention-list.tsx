@@ -6,7 +6,7 @@ import { useApi } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useRole } from '../../session/use-role.ts';
 import { roles } from '../../shell/sections.ts';
-import { StatusMark } from '../../ui/data/status-mark.tsx';
+import { StatusMark } from '../../ui/display/status-mark.tsx';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import classes from './attention-list.module.css';

@@ -7,7 +7,7 @@ import { useApi, useChange } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useRole } from '../../session/use-role.ts';
 import { roles } from '../../shell/sections.ts';
-import type { PagedRows } from '../../ui/data/data-table.tsx';
+import type { PagedRows } from '../../ui/display/data-table.tsx';
 import { CopyField } from '../../ui/form/copy-field.tsx';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
 import { notifyDone } from '../../ui/form/notify.ts';

@@ -2,8 +2,8 @@ import { Anchor } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { UsageFigures } from '../../api/types.ts';
-import { Figures } from '../../ui/data/figures.tsx';
-import { useFormat } from '../../ui/data/use-format.ts';
+import { Figures } from '../../ui/display/figures.tsx';
+import { useFormat } from '../../ui/display/use-format.ts';
 
 type GlanceFiguresProps = { balance: number; figures: UsageFigures; days: string; all: boolean };
 

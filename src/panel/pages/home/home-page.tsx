@@ -9,9 +9,9 @@ import { useSession, useSessionSnapshot } from '../../session/session-context.ts
 import { useRole } from '../../session/use-role.ts';
 import { useStatus } from '../../session/use-status.ts';
 import { roles } from '../../shell/sections.ts';
-import { EmptyState } from '../../ui/data/empty-state.tsx';
-import { Answer } from '../../ui/data/query-result.tsx';
-import { useFilters } from '../../ui/data/use-filters.ts';
+import { EmptyState } from '../../ui/display/empty-state.tsx';
+import { Answer } from '../../ui/display/query-result.tsx';
+import { useFilters } from '../../ui/display/use-filters.ts';
 import { CopyField } from '../../ui/form/copy-field.tsx';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
 import { Page } from '../../ui/page/page.tsx';

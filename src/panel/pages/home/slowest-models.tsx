@@ -1,7 +1,7 @@
 import { useTranslation } from 'react-i18next';
 import type { UsageFigures } from '../../api/types.ts';
-import { Rows } from '../../ui/data/data-table.tsx';
-import { useFormat } from '../../ui/data/use-format.ts';
+import { Rows } from '../../ui/display/data-table.tsx';
+import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
 
 type ModelFigures = UsageFigures['slowest'][number];

@@ -1,6 +1,6 @@
 import type { TFunction } from 'i18next';
 import type { ApiKey, ApiKeyFields } from '../../api/types.ts';
-import { quotaPerUsd } from '../../ui/data/use-format.ts';
+import { quotaPerUsd } from '../../ui/display/use-format.ts';
 
 /** What the form of an API key holds. */
 export type KeyValues = {

@@ -6,7 +6,7 @@ import { useApi } from '../../api/use-api.ts';
 import { useSessionSnapshot } from '../../session/session-context.tsx';
 import { useRole } from '../../session/use-role.ts';
 import { roles } from '../../shell/sections.ts';
-import { Fold } from '../../ui/data/fold.tsx';
+import { Fold } from '../../ui/display/fold.tsx';
 import type { Form } from '../../ui/form/use-form.ts';
 import type { KeyValues } from './key-fields.ts';
 

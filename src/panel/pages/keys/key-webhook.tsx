@@ -5,7 +5,7 @@ import { useTranslation } from 'react-i18next';
 import type { ApiKey, WebhookSecret } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { useFormat } from '../../ui/data/use-format.ts';
+import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm.tsx';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
 import { notifyDone } from '../../ui/form/notify.ts';

@@ -4,7 +4,7 @@ import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { ApiKeyFields, NewApiKey } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
-import { Fold } from '../../ui/data/fold.tsx';
+import { Fold } from '../../ui/display/fold.tsx';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
 import { ShownOnce } from '../../ui/form/shown-once.tsx';
 import { useForm } from '../../ui/form/use-form.ts';

@@ -6,7 +6,7 @@ import { useTranslation } from 'react-i18next';
 import type { MarketOffer } from '../../api/types.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { useChangeWithProof } from '../../session/use-change-with-proof.ts';
-import { Answer } from '../../ui/data/query-result.tsx';
+import { Answer } from '../../ui/display/query-result.tsx';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
 import { notifyDone } from '../../ui/form/notify.ts';

@@ -2,8 +2,8 @@ import { Button, FileButton, Group, Text, TextInput } from '@mantine/core';
 import { IconPaperclip } from '@tabler/icons-react';
 import { useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { Fold } from '../../ui/data/fold.tsx';
-import { useFormat } from '../../ui/data/use-format.ts';
+import { Fold } from '../../ui/display/fold.tsx';
+import { useFormat } from '../../ui/display/use-format.ts';
 import classes from './attach-file.module.css';
 import type { RequestDraft } from './use-request-body.ts';
 

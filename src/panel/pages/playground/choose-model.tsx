@@ -3,8 +3,8 @@ import { useTranslation } from 'react-i18next';
 import type { CallableModel } from '../../api/types.ts';
 import { useRole } from '../../session/use-role.ts';
 import { roles } from '../../shell/sections.ts';
-import { localise } from '../../ui/data/localise.ts';
-import { PluginIcon } from '../../ui/data/plugin-icon.tsx';
+import { localise } from '../../ui/display/localise.ts';
+import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
 import classes from './choose-model.module.css';
 import { offerKey } from './choose-offer.ts';
 

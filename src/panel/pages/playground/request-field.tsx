@@ -1,8 +1,8 @@
 import { Select, Textarea, TextInput } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { CallableModel } from '../../api/types.ts';
-import { localise } from '../../ui/data/localise.ts';
-import { useFormat } from '../../ui/data/use-format.ts';
+import { localise } from '../../ui/display/localise.ts';
+import { useFormat } from '../../ui/display/use-format.ts';
 import { writeFieldName } from '../../ui/form/field-name.ts';
 import { NumberField } from '../../ui/form/number-field.tsx';
 

@@ -6,7 +6,7 @@ import { ApiError } from '../../api/api-error.ts';
 import type { CallableModel, TaskDetail } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
-import { useFormat } from '../../ui/data/use-format.ts';
+import { useFormat } from '../../ui/display/use-format.ts';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
 import { createIdempotencyKey, isDecided } from '../../ui/form/make-request-key.ts';
 import { Section } from '../../ui/page/section.tsx';

@@ -6,7 +6,7 @@ import { Link, useParams, useSearchParams } from 'react-router';
 import type { PluginPreview } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { Answer } from '../../ui/data/query-result.tsx';
+import { Answer } from '../../ui/display/query-result.tsx';
 import { useConfirm } from '../../ui/form/confirm.tsx';
 import { notifyDone } from '../../ui/form/notify.ts';
 import { Page } from '../../ui/page/page.tsx';

@@ -3,7 +3,7 @@ import { useTranslation } from 'react-i18next';
 import { useParams, useSearchParams } from 'react-router';
 import type { PluginSummary, PluginVersion } from '../../api/types.ts';
 import { useApi } from '../../api/use-api.ts';
-import { Answer } from '../../ui/data/query-result.tsx';
+import { Answer } from '../../ui/display/query-result.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { BackToVersions } from './back-to-versions.tsx';
 import { pluginPath } from './plugin-paths.ts';

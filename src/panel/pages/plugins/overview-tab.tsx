@@ -2,7 +2,7 @@ import { Button, Code, Group, MultiSelect, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { PluginSummary, PluginVersion } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
-import { localise } from '../../ui/data/localise.ts';
+import { localise } from '../../ui/display/localise.ts';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
 import { notifyDone } from '../../ui/form/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';

@@ -2,8 +2,8 @@ import { Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { PluginPreview } from '../../api/types.ts';
-import { type Column, Rows } from '../../ui/data/data-table.tsx';
-import { TaskStatus } from '../../ui/data/status-mark.tsx';
+import { type Column, Rows } from '../../ui/display/data-table.tsx';
+import { TaskStatus } from '../../ui/display/status-mark.tsx';
 import { Section } from '../../ui/page/section.tsx';
 
 type Replayed = PluginPreview['replay'][number];

@@ -5,7 +5,7 @@ import { useSearchParams } from 'react-router';
 import type { PluginDetail, PluginSummary, PluginVersion } from '../../api/types.ts';
 import { useApi, withQuery } from '../../api/use-api.ts';
 import { CodeEditor } from '../../ui/code/code-editor.tsx';
-import { Answer } from '../../ui/data/query-result.tsx';
+import { Answer } from '../../ui/display/query-result.tsx';
 import { saveText } from '../../ui/form/save-text.ts';
 import { FaultList } from './plugin-faults.tsx';
 import { pluginPath } from './plugin-paths.ts';

@@ -4,7 +4,7 @@ import { useTranslation } from 'react-i18next';
 import type { PluginDetail } from '../../api/types.ts';
 import { useApi, withQuery } from '../../api/use-api.ts';
 import { CodeDiff } from '../../ui/code/code-editor.tsx';
-import { Answer } from '../../ui/data/query-result.tsx';
+import { Answer } from '../../ui/display/query-result.tsx';
 import { pluginPath } from './plugin-paths.ts';
 
 /** The sources of two versions beside each other. `factory` is what ships with the gateway. */

@@ -2,7 +2,7 @@ import { Skeleton } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { GatewayStatus } from '../../api/types.ts';
 import { useApi } from '../../api/use-api.ts';
-import { Answer } from '../../ui/data/query-result.tsx';
+import { Answer } from '../../ui/display/query-result.tsx';
 import { CopyField } from '../../ui/form/copy-field.tsx';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
 

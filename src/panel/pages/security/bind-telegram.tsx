@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 import type { TelegramTicket } from '../../api/types.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { Answer } from '../../ui/data/query-result.tsx';
+import { Answer } from '../../ui/display/query-result.tsx';
 import { TelegramWidget } from '../oauth/telegram-widget.tsx';
 
 type BindTelegramProps = { isOpen: boolean; onClose(): void; botName: string };

@@ -5,10 +5,10 @@ import type { GatewayStatus, Passkey, SessionRotation } from '../../api/types.ts
 import { useApi, useChange } from '../../api/use-api.ts';
 import { hasPasskeys } from '../../session/passkeys.ts';
 import { useProof } from '../../session/proof.tsx';
-import { Dotted } from '../../ui/data/dotted.tsx';
-import { Item, ItemList } from '../../ui/data/item-list.tsx';
-import { Answer } from '../../ui/data/query-result.tsx';
-import { useFormat } from '../../ui/data/use-format.ts';
+import { Dotted } from '../../ui/display/dotted.tsx';
+import { Item, ItemList } from '../../ui/display/item-list.tsx';
+import { Answer } from '../../ui/display/query-result.tsx';
+import { useFormat } from '../../ui/display/use-format.ts';
 import { useConfirm } from '../../ui/form/confirm.tsx';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
 import { useInlineForm } from '../../ui/form/inline-form.tsx';

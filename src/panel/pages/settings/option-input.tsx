@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Option } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
-import { quotaPerUsd, useFormat } from '../../ui/data/use-format.ts';
+import { quotaPerUsd, useFormat } from '../../ui/display/use-format.ts';
 import { RatioTable } from './ratio-table.tsx';
 import { SecretInput } from './secret-input.tsx';
 import classes from './settings.module.css';

@@ -5,7 +5,7 @@ import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import type { OAuthProvider } from '../../api/types.ts';
 import { useChangeWithProof } from '../../session/use-change-with-proof.ts';
-import { Fold } from '../../ui/data/fold.tsx';
+import { Fold } from '../../ui/display/fold.tsx';
 import { CopyField } from '../../ui/form/copy-field.tsx';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
 import { notifyDone } from '../../ui/form/notify.ts';

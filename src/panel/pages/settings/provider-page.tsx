@@ -6,7 +6,7 @@ import { useParams } from 'react-router';
 import type { OAuthProvider } from '../../api/types.ts';
 import { useApi } from '../../api/use-api.ts';
 import { useChangeWithProof } from '../../session/use-change-with-proof.ts';
-import { Answer } from '../../ui/data/query-result.tsx';
+import { Answer } from '../../ui/display/query-result.tsx';
 import { useConfirm } from '../../ui/form/confirm.tsx';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
 import { notifyDone } from '../../ui/form/notify.ts';

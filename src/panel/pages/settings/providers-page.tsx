@@ -4,10 +4,10 @@ import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { OAuthProvider } from '../../api/types.ts';
 import { useApi } from '../../api/use-api.ts';
-import { type Column, Rows } from '../../ui/data/data-table.tsx';
-import { EmptyState } from '../../ui/data/empty-state.tsx';
-import { Answer } from '../../ui/data/query-result.tsx';
-import { StatusMark } from '../../ui/data/status-mark.tsx';
+import { type Column, Rows } from '../../ui/display/data-table.tsx';
+import { EmptyState } from '../../ui/display/empty-state.tsx';
+import { Answer } from '../../ui/display/query-result.tsx';
+import { StatusMark } from '../../ui/display/status-mark.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { SettingsFrame } from './settings-frame.tsx';
 

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { TaskDetail } from '../../api/types.ts';
-import { Answer } from '../../ui/data/query-result.tsx';
+import { Answer } from '../../ui/display/query-result.tsx';
 import { IconCheck } from '../../ui/icons.tsx';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
 import { hasEnded } from '../tasks/has-ended.ts';

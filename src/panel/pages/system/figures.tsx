@@ -1,5 +1,5 @@
 import { useTranslation } from 'react-i18next';
-import { StatusMark } from '../../ui/data/status-mark.tsx';
+import { StatusMark } from '../../ui/display/status-mark.tsx';
 import classes from './system.module.css';
 
 export type Figure = {

@@ -2,8 +2,8 @@ import { Anchor, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { NodeReport } from '../../api/types.ts';
-import { StatusMark } from '../../ui/data/status-mark.tsx';
-import { useFormat } from '../../ui/data/use-format.ts';
+import { StatusMark } from '../../ui/display/status-mark.tsx';
+import { useFormat } from '../../ui/display/use-format.ts';
 import classes from './system.module.css';
 
 /** Whether every balance is the sum of its entries, and which are not. */

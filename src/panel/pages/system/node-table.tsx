@@ -1,9 +1,9 @@
 import { Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { NodeReport } from '../../api/types.ts';
-import { type Column, Rows } from '../../ui/data/data-table.tsx';
-import { StatusMark } from '../../ui/data/status-mark.tsx';
-import { useFormat } from '../../ui/data/use-format.ts';
+import { type Column, Rows } from '../../ui/display/data-table.tsx';
+import { StatusMark } from '../../ui/display/status-mark.tsx';
+import { useFormat } from '../../ui/display/use-format.ts';
 import classes from './system.module.css';
 
 type Node = NodeReport['nodes'][number];

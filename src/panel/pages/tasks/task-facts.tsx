@@ -1,6 +1,6 @@
 import { useTranslation } from 'react-i18next';
 import type { TaskDetail } from '../../api/types.ts';
-import { useFormat } from '../../ui/data/use-format.ts';
+import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
 import classes from './task-facts.module.css';
 import { useChannelNames, usePluginNames, useUserNames } from './use-names.ts';

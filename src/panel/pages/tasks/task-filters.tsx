@@ -4,8 +4,8 @@ import { useTranslation } from 'react-i18next';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useRole } from '../../session/use-role.ts';
 import { roles } from '../../shell/sections.ts';
-import type { Filters } from '../../ui/data/use-filters.ts';
-import { useTypedFilter } from '../../ui/data/use-typed-filter.ts';
+import type { Filters } from '../../ui/display/use-filters.ts';
+import { useTypedFilter } from '../../ui/display/use-typed-filter.ts';
 import classes from './task-filters.module.css';
 import { useChannelNames, usePluginNames } from './use-names.ts';
 

@@ -1,7 +1,7 @@
 import { Progress } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
-import { TaskStatus } from '../../ui/data/status-mark.tsx';
-import { useFormat } from '../../ui/data/use-format.ts';
+import { TaskStatus } from '../../ui/display/status-mark.tsx';
+import { useFormat } from '../../ui/display/use-format.ts';
 import { hasEnded } from './has-ended.ts';
 import { readPercent } from './read-percent.ts';
 import classes from './task-progress.module.css';

@@ -1,8 +1,8 @@
 import { Stack } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { TaskDetail } from '../../api/types.ts';
-import { Fold } from '../../ui/data/fold.tsx';
-import { JsonView } from '../../ui/data/json-view.tsx';
+import { Fold } from '../../ui/display/fold.tsx';
+import { JsonView } from '../../ui/display/json-view.tsx';
 import { Section } from '../../ui/page/section.tsx';
 
 /** The task as it is, for whoever writes a client. */

@@ -1,8 +1,8 @@
 import { useTranslation } from 'react-i18next';
 import type { CallableModel } from '../../api/types.ts';
 import { useApi } from '../../api/use-api.ts';
-import { localise } from '../../ui/data/localise.ts';
-import { useFormat } from '../../ui/data/use-format.ts';
+import { localise } from '../../ui/display/localise.ts';
+import { useFormat } from '../../ui/display/use-format.ts';
 
 export type FactWords = {
   /** What the plugin says of a billed quantity; empty where it says nothing. */

@@ -2,7 +2,7 @@ import { Anchor, Drawer, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { UsageRow } from '../../api/types.ts';
-import { useFormat } from '../../ui/data/use-format.ts';
+import { useFormat } from '../../ui/display/use-format.ts';
 import { TaskBill } from '../tasks/task-bill.tsx';
 import classes from './bill-list.module.css';
 

@@ -3,12 +3,12 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { ApiKey, ApiKeyPage, UsageFigures, UsagePage, UsageRow } from '../../api/types.ts';
 import { useApi, withQuery } from '../../api/use-api.ts';
-import { type Column, DataTable } from '../../ui/data/data-table.tsx';
-import { EmptyState } from '../../ui/data/empty-state.tsx';
-import { StatusMark } from '../../ui/data/status-mark.tsx';
-import { type Filters, useFilters } from '../../ui/data/use-filters.ts';
-import { useFormat } from '../../ui/data/use-format.ts';
-import { useTypedFilter } from '../../ui/data/use-typed-filter.ts';
+import { type Column, DataTable } from '../../ui/display/data-table.tsx';
+import { EmptyState } from '../../ui/display/empty-state.tsx';
+import { StatusMark } from '../../ui/display/status-mark.tsx';
+import { type Filters, useFilters } from '../../ui/display/use-filters.ts';
+import { useFormat } from '../../ui/display/use-format.ts';
+import { useTypedFilter } from '../../ui/display/use-typed-filter.ts';
 import { BillDrawer } from './bill-drawer.tsx';
 import classes from './bill-list.module.css';
 

@@ -1,11 +1,11 @@
 import { Title } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { UsageFigures } from '../../api/types.ts';
-import { ChartOrTable } from '../../ui/data/chart-or-table.tsx';
-import { Rows } from '../../ui/data/data-table.tsx';
-import { DayBars } from '../../ui/data/day-bars.tsx';
-import { EmptyState } from '../../ui/data/empty-state.tsx';
-import { useFormat } from '../../ui/data/use-format.ts';
+import { ChartOrTable } from '../../ui/display/chart-or-table.tsx';
+import { Rows } from '../../ui/display/data-table.tsx';
+import { DayBars } from '../../ui/display/day-bars.tsx';
+import { EmptyState } from '../../ui/display/empty-state.tsx';
+import { useFormat } from '../../ui/display/use-format.ts';
 
 /** Spend by day as a chart or a table, and by model. */
 export function Spend({ figures }: { figures: UsageFigures }) {

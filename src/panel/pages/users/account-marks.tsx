@@ -1,7 +1,7 @@
 import { useTranslation } from 'react-i18next';
 import type { AccountRow } from '../../api/types.ts';
 import { roles } from '../../shell/sections.ts';
-import { StatusMark } from '../../ui/data/status-mark.tsx';
+import { StatusMark } from '../../ui/display/status-mark.tsx';
 
 export function RoleName({ role }: { role: number }) {
   const { t } = useTranslation();

@@ -4,7 +4,7 @@ import { useMemo, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Account } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
-import { useFormat } from '../../ui/data/use-format.ts';
+import { useFormat } from '../../ui/display/use-format.ts';
 import { FailureNotice } from '../../ui/form/failure-notice.tsx';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
 import { createIdempotencyKey, isDecided } from '../../ui/form/make-request-key.ts';

@@ -4,7 +4,7 @@ import { useParams } from 'react-router';
 import type { Account } from '../../api/types.ts';
 import { useApi } from '../../api/use-api.ts';
 import { useSessionSnapshot } from '../../session/session-context.tsx';
-import { Answer } from '../../ui/data/query-result.tsx';
+import { Answer } from '../../ui/display/query-result.tsx';
 import { BackLink } from '../../ui/page/back-link.tsx';
 import { MissingThing } from '../../ui/page/not-found.tsx';
 import { Page } from '../../ui/page/page.tsx';

@@ -1,6 +1,6 @@
 import type { TFunction } from 'i18next';
 import { roles } from '../../shell/sections.ts';
-import { quotaPerUsd } from '../../ui/data/use-format.ts';
+import { quotaPerUsd } from '../../ui/display/use-format.ts';
 
 /** What an administrator may do to an account; the API refuses the rest. */
 export type Rights = {

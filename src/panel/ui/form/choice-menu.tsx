@@ -1,6 +1,6 @@
 import { ActionIcon, Menu } from '@mantine/core';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
-import type { Choice } from '../data/page-controls.tsx';
+import type { Choice } from '../display/page-controls.tsx';
 
 type ChoiceMenuProps = {
   label: string;

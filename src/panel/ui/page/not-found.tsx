@@ -2,7 +2,7 @@ import { Button } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { TextKey } from '../../i18n/texts.ts';
-import { EmptyState } from '../data/empty-state.tsx';
+import { EmptyState } from '../display/empty-state.tsx';
 
 type MissingThingProps = {
   heading: string;

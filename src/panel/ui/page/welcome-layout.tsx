@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
-import { PageControls } from '../data/page-controls.tsx';
-import { TaskBoard } from '../data/task-board.tsx';
+import { PageControls } from '../display/page-controls.tsx';
+import { TaskBoard } from '../display/task-board.tsx';
 import { BrandMark } from './brand-mark.tsx';
 import classes from './welcome-layout.module.css';
 

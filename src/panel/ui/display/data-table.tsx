@@ -2,8 +2,8 @@ import { Group, Pagination, Skeleton, Text } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useEffectEvent } from 'react';
 import { useTranslation } from 'react-i18next';
-import { Answer } from './query-result.tsx';
 import classes from './data-table.module.css';
+import { Answer } from './query-result.tsx';
 import { useFormat } from './use-format.ts';
 
 export type Column<Row> = {

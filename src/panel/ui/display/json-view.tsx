@@ -2,9 +2,9 @@ import { ActionIcon, Text } from '@mantine/core';
 import { type ReactNode, useMemo, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { copyText } from '../form/copy-text.ts';
+import { notifyDone } from '../form/notify.ts';
 import { IconCopy } from '../icons.tsx';
 import classes from './json-view.module.css';
-import { notifyDone } from '../form/notify.ts';
 
 /** A string, then whether it is a name; or a number or word of JSON. */
 const token = /("(?:[^"\\]|\\.)*")(\s*:)?|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)/g;
