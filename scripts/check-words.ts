@@ -1,0 +1,97 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { listFiles, root } from './hash-inputs.ts';
+
+/** Columns of a comment, its indentation and marks included. */
+const MAX_COLUMNS = 100;
+const folders = ['src', 'test', 'scripts', 'bench', 'contracts', 'docs', '.github'];
+const topFiles = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md'];
+
+/** Words of this project's own making, in names or prose, and the field's words for them. */
+const forbidden: readonly { pattern: RegExp; use: string }[] = [
+  { pattern: /open-?surely/i, use: 'insert-recovering-commit' },
+  { pattern: /\bpass-over\b|passOver/, use: 'skip-unreadable-channel' },
+  { pattern: /hold-?places|\bPlaces\b/, use: 'concurrency limit' },
+  { pattern: /\bgive-back\b|\bgiveBack\b/, use: 'free, release' },
+  { pattern: /option-?desk|\bdesks?\b/i, use: 'service' },
+  { pattern: /write-?together/i, use: 'batch' },
+  { pattern: /isStoreAway/, use: 'isStoreUnavailable' },
+  { pattern: /\blanes?\b|[a-z]Lanes?\b|-lanes?\b/i, use: 'queue' },
+  { pattern: /wait-?at-?most\b/i, use: 'deadline' },
+  {
+    pattern: /keep-?lease|keep-?claims|keep-?failure|kept-?request/i,
+    use: 'renew-lease, memory-leases, stored-failure',
+  },
+  { pattern: /endNameless/, use: 'failWithoutVendorId' },
+  { pattern: /\bhastens?\b|\bhastened\b/i, use: 'pull forward' },
+  { pattern: /leadsHere/, use: 'pointsToSelf' },
+  { pattern: /RequestManner|\bmanners?\b/i, use: 'options' },
+  { pattern: /mayComeAgain|freesKey/, use: 'retryable, releasesIdempotencyKey' },
+  { pattern: /FrontDoor|\bfront door\b/i, use: 'request pipeline' },
+  { pattern: /\bbury\b|\bburies\b|\bburied\b/i, use: 'write a tombstone' },
+  { pattern: /spend-?code/i, use: 'consume-code' },
+  { pattern: /change-?standing|\bstandings?\b/i, use: 'status or role' },
+  {
+    pattern: /own-identity|guard-move|pass-?challenge|speak-?oauth/i,
+    use: 'find-or-create-user, check-, verify-captcha',
+  },
+  { pattern: /\bLetter\b|\bletters\b(?! (and|or|of|in)\b)|allowLetter/, use: 'mail' },
+  { pattern: /sound-?parts/i, use: 'valid-parts' },
+  { pattern: /\bjudges?\b|\bjudged\b|\bjudge[A-Z-]/, use: 'check' },
+  { pattern: /stop-?list/i, use: 'shutdown' },
+  { pattern: /\bexamine(?:Store|-)/, use: 'doctor checks' },
+  { pattern: /\bToldError\b|told-error|\b(?:const|let) \{? ?told\b/, use: 'UserError, logFields' },
+  { pattern: /still-?to-?come\b/i, use: 'laterValues' },
+  { pattern: /\bpatience\b/i, use: 'deadline' },
+  { pattern: /\bsurely\b/i, use: 'what is guaranteed, and how' },
+  { pattern: /\bwhoever\b|\bwhosoever\b/i, use: 'the person: client, administrator, vendor' },
+  { pattern: /\b(?:he|him|his|himself|she|her|herself)\b/, use: 'they' },
+  { pattern: /\bnewcomers?\b/i, use: 'new user' },
+];
+
+/** Lines that may use a word, because it is somebody else's: `file` ends so, and the line has `text`. */
+const exceptions: readonly { file: string; text: string }[] = [];
+
+/**
+ * Forbidden words in names, comments, texts and documents below `base`, and comments of more than
+ * 100 columns, as `file:line: what`.
+ */
+export function checkWords(base: string): string[] {
+  const files = [...folders.flatMap((folder) => listFiles(folder, base)), ...topFiles];
+  return files.filter(isChecked).flatMap((file) => {
+    const lines = readFileSync(join(base, file), 'utf8').split('\n');
+    return [
+      ...findWords(file).map((what) => `${file}: ${what}`),
+      ...lines.flatMap((line, index) => checkLine(file, line).map((what) => `${file}:${index + 1}: ${what}`)),
+    ];
+  });
+}
+
+/** Texts in other languages, vendors' plugins, recorded answers and generated files are not ours to word. */
+function isChecked(file: string): boolean {
+  if (/^src\/(panel\/i18n|plugins\/factory)\//.test(file) || /^test\/fixtures\//.test(file)) return false;
+  if (file === 'scripts/check-words.ts' || /\.gen\./.test(file)) return false;
+  return /\.(ts|tsx|mjs|js|md|yml)$/.test(file);
+}
+
+function checkLine(file: string, line: string): string[] {
+  if (exceptions.some((one) => file.endsWith(one.file) && line.includes(one.text))) return [];
+  const isTooWide = /^\s*(\*|\/\/|\/\*)/.test(line) && line.length > MAX_COLUMNS && !/https?:\/\/\S{40,}/.test(line);
+  return [
+    ...findWords(line),
+    ...(isTooWide ? [`a comment of ${line.length} columns, ${MAX_COLUMNS} is the ceiling`] : []),
+  ];
+}
+
+function findWords(text: string): string[] {
+  return forbidden.flatMap(({ pattern, use }) => {
+    const word = pattern.exec(text)?.[0];
+    return word === undefined ? [] : [`"${word}" is not a word of the field: ${use}`];
+  });
+}
+
+if (import.meta.main) {
+  const findings = checkWords(root);
+  for (const finding of findings) console.error(finding);
+  process.exitCode = findings.length > 0 ? 1 : 0;
+}

@@ -1,0 +1,65 @@
+import { afterEach, expect, test } from 'bun:test';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { checkParameters } from '../../scripts/check-parameters.ts';
+import { checkWords } from '../../scripts/check-words.ts';
+
+const trees: string[] = [];
+const TOP = { 'README.md': '', 'CONTRIBUTING.md': '', 'SECURITY.md': '', 'CHANGELOG.md': '' };
+
+function tree(files: Record<string, string>): string {
+  const base = mkdtempSync(join(tmpdir(), 'taskgate-style-'));
+  trees.push(base);
+  for (const folder of ['src', 'test', 'scripts', 'bench', 'contracts', 'docs', '.github'])
+    mkdirSync(join(base, folder));
+  for (const [path, text] of Object.entries({ ...TOP, ...files })) {
+    mkdirSync(dirname(join(base, path)), { recursive: true });
+    writeFileSync(join(base, path), text);
+  }
+  return base;
+}
+
+afterEach(() => {
+  for (const base of trees.splice(0)) rmSync(base, { recursive: true, force: true });
+});
+
+test.each([
+  [
+    'a name',
+    { 'src/tasks/a.ts': 'export const x = 1;\nexport const openSurely = 2;' },
+    'src/tasks/a.ts:2: "openSurely"',
+  ],
+  ['a file name', { 'src/tasks/poll-lanes.ts': '' }, 'src/tasks/poll-lanes.ts: "-lanes"'],
+  ['a document', { 'docs/api.md': 'Ask whoever runs it.' }, 'docs/api.md:1: "whoever"'],
+  ['a person as he', { 'src/auth/a.ts': '// The user and his sessions.' }, 'src/auth/a.ts:1: "his"'],
+  ['a wide comment', { 'src/auth/a.ts': `  // ${'x'.repeat(96)}` }, 'src/auth/a.ts:1: a comment of 101 columns'],
+])('a forbidden word or width is refused in %s', (_, files, finding) => {
+  expect(checkWords(tree(files as Record<string, string>))).toEqual([expect.stringContaining(finding)]);
+});
+
+test('plain words, wide code and texts of the languages pass', () => {
+  const base = tree({
+    'src/auth/a.ts': `/** ${'x'.repeat(90)} */\nexport const a = '${'x'.repeat(100)}';`,
+    'src/panel/i18n/a.ts': 'export const a = "her";',
+    'docs/api.md': 'They say what is there, other or this.',
+  });
+  expect(checkWords(base)).toEqual([]);
+});
+
+test.each([
+  ['a function', 'export function f(a: 1, b: 2, c: 3, d: 4) {}'],
+  ['an arrow function', 'export const f = (a: 1, b: 2, c: 3, d: 4) => a;'],
+  ['a method', 'export class A {\n  f(a: 1, b: 2, c: 3, d: 4) {}\n}'],
+  ['a method of an interface', 'export interface A {\n  f(a: 1, b: 2, c: 3, d: 4): void;\n}'],
+  ['a function type', 'export type F = (a: 1, b: 2, c: 3, d: 4) => void;'],
+])('four positional parameters are refused in %s', (_, source) => {
+  expect(checkParameters(tree({ 'src/a.ts': source }))).toEqual([
+    expect.stringMatching(/^src\/a\.ts:[12]: 4 positional parameters, 3 is the ceiling$/),
+  ]);
+});
+
+test('three positional parameters and an object of more pass', () => {
+  const source = 'export const f = (a: 1, b: 2, { c, d }: { c: 3; d: 4 }) => [a, b, c, d];';
+  expect(checkParameters(tree({ 'src/a.ts': source }))).toEqual([]);
+});
