@@ -6,8 +6,7 @@
 export { createHttpApp, type HttpApp, type HttpDeps, type Routes } from './app.ts';
 export { NotReady } from './operator/health.ts';
 export { createMetrics, type Metrics } from './operator/metrics.ts';
-export type { AttentionItem } from './panel-api/attention.ts';
-export type { PublicSettings } from './panel-api/operation.ts';
+export type { AttentionItem } from './panel-api/operation/attention.ts';
 export type {
   OptionChanged,
   OptionFault,
@@ -16,6 +15,7 @@ export type {
   OptionTests,
   OptionView,
   SettingsService,
-} from './panel-api/options.ts';
-export type { SystemView } from './panel-api/system.ts';
+} from './panel-api/operation/options.ts';
+export type { PublicSettings } from './panel-api/operation/status.ts';
+export type { SystemView } from './panel-api/operation/system.ts';
 export type { Listening, ListenOptions } from './pipeline/listen.ts';

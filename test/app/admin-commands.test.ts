@@ -5,7 +5,7 @@
 import { Database } from 'bun:sqlite';
 import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { join } from 'node:path';
-import { openPanel, type PanelCaller } from '../http/panel-caller.ts';
+import { openPanel, type PanelCaller } from '../http/panel-api/panel-caller.ts';
 import { until } from '../support/gateway.ts';
 import { runTaskgate, temporaryFolder } from './run-taskgate.ts';
 

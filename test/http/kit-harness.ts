@@ -5,14 +5,14 @@
 import { join } from 'node:path';
 import { Elysia, t } from 'elysia';
 import type { ApiPrincipal, PanelPrincipal } from '../../src/auth/index.ts';
-import { openUploads } from '../../src/http/bodies/open-uploads.ts';
 import { readBody } from '../../src/http/bodies/read-body.ts';
 import { createUploadBudget } from '../../src/http/bodies/upload-budget.ts';
+import { openUploads } from '../../src/http/bodies/upload-folder.ts';
 import { createHealth, type ReadinessChecks } from '../../src/http/operator/health.ts';
 import { createMetrics, createMetricsRoute } from '../../src/http/operator/metrics.ts';
-import { createSessionCookies } from '../../src/http/panel-api/session-cookies.ts';
+import { createSessionCookies } from '../../src/http/panel-api/sign-in/session-cookies.ts';
 import type { PanelManifest } from '../../src/http/panel-files/panel-manifest.ts';
-import { assemble, type HttpConfig, type HttpFoundation } from '../../src/http/pipeline/assemble.ts';
+import { assemble, type HttpConfig, type HttpFoundation } from '../../src/http/pipeline/assemble-pipeline.ts';
 import type { Authenticators } from '../../src/http/pipeline/authorize-request.ts';
 import type { RequestLimits } from '../../src/http/pipeline/handle-request.ts';
 import { type Kit, ok, strictObject, whole } from '../../src/http/pipeline/route-kit.ts';

@@ -1,9 +1,8 @@
 import type { RequestFile } from '../../tasks/index.ts';
 import { httpErrors } from '../errors.ts';
 import { BODY_LIMITS, formatBytes } from './body-limits.ts';
-import type { Upload, Uploads, UploadWriter } from './open-uploads.ts';
-
 import { checkFieldName, decodeUtf8, type PartHeader } from './read-part-header.ts';
+import type { Upload, Uploads, UploadWriter } from './upload-folder.ts';
 
 /** Limits of form and multipart bodies (as in new-api). */
 const MAX_FIELDS = 256;

@@ -2,7 +2,7 @@ import { createByteBuffer, createJsonEscapeReader, randomAlnum } from '../../ker
 import { type ExtractedFiles, fileToken, TOKEN_PREFIX_LENGTH } from '../../tasks/index.ts';
 import { httpErrors } from '../errors.ts';
 import { type BodyLimit, beyondLimit } from './body-limits.ts';
-import type { Upload, Uploads } from './open-uploads.ts';
+import type { Upload, Uploads } from './upload-folder.ts';
 
 /** Shorter runs of Base64 stay in the JSON. */
 const MIN_RUN_BYTES = 64 * 1024;

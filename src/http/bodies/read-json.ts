@@ -4,8 +4,8 @@ import type { ExtractedFiles } from '../../tasks/index.ts';
 import { httpErrors } from '../errors.ts';
 import { BODY_LIMITS, type BodyLimit, beyondLimit } from './body-limits.ts';
 import { createFileExtractor, type FileExtractor } from './extract-files.ts';
-import type { Uploads } from './open-uploads.ts';
 import { streamBody } from './read-body.ts';
+import type { Uploads } from './upload-folder.ts';
 
 /** Up to here JSON stays as it is sent, files included. */
 const EXTRACT_ABOVE = BODY_LIMITS.submission.maxBytes;

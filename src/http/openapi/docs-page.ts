@@ -1,5 +1,5 @@
 import { isObject, randomToken } from '../../kernel/index.ts';
-import type { OpenApiDocument, Operation } from './openapi.ts';
+import type { OpenApiDocument, Operation } from './openapi-document.ts';
 
 const ACCESS_LABEL: Record<NonNullable<Operation['x-access']>, string> = {
   public: 'public',

@@ -1,11 +1,11 @@
 import { Elysia, t } from 'elysia';
 import type { ApiPrincipal, PanelPrincipal } from '../../auth/index.ts';
 import { BODY_LIMITS, type BodyLimit, type BodyLimitName } from '../bodies/body-limits.ts';
-import type { UploadFolder } from '../bodies/open-uploads.ts';
 import { assertJsonType } from '../bodies/read-body.ts';
 import { readJsonBody } from '../bodies/read-json.ts';
+import type { UploadFolder } from '../bodies/upload-folder.ts';
 import { httpErrors } from '../errors.ts';
-import type { ProofNeed } from '../panel-api/security-proof.ts';
+import type { ProofNeed } from '../panel-api/sign-in/security-proof.ts';
 import type { UserLimitScope } from './access-levels.ts';
 import type { RequestScope, RequestScopes } from './request-scope.ts';
 

@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia';
 import type { Kit } from '../pipeline/route-kit.ts';
-import { forwardRelayed } from './relay-response.ts';
+import { forwardRelayed } from './relay-requests.ts';
 import type { V1Deps } from './task-routes.ts';
 
 /**

@@ -5,7 +5,7 @@ import { readClientRequest, readRelayableRequest, requestedModel } from '../bodi
 import { httpErrors } from '../errors.ts';
 import { REPLAYED } from '../pipeline/response-headers.ts';
 import type { Kit } from '../pipeline/route-kit.ts';
-import { createRelayed, findOrRelay, forwardRelayed } from './relay-response.ts';
+import { createRelayed, findOrRelay, forwardRelayed } from './relay-requests.ts';
 import { accessEnded, type ServerEvent, sendEvents } from './send-events.ts';
 import { callerOf, formLimits, type V1Deps } from './task-routes.ts';
 

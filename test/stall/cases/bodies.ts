@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { BODY_LIMITS, type BodyLimitName } from '../../../src/http/bodies/body-limits.ts';
 import { readUrlencoded } from '../../../src/http/bodies/collect-form.ts';
-import { openUploads } from '../../../src/http/bodies/open-uploads.ts';
 import { readJsonBody } from '../../../src/http/bodies/read-json.ts';
 import { readMultipart } from '../../../src/http/bodies/read-multipart.ts';
+import { openUploads } from '../../../src/http/bodies/upload-folder.ts';
 import { AppError, silentLogger } from '../../../src/kernel/index.ts';
 import { temporaryFolder } from '../../support/gateway.ts';
 import { fill, stallCase } from '../measure-block.ts';

@@ -6,7 +6,7 @@ import { MAX_CHARACTERS, readAssertion } from '../../../src/auth/telegram/read-a
 import { MAX_SOURCE, parsePriceExpression } from '../../../src/billing/price-expression.ts';
 import { mediaType } from '../../../src/http/bodies/read-body.ts';
 import { MAX_PART_HEADER_BYTES, readPartHeader } from '../../../src/http/bodies/read-part-header.ts';
-import { createSessionCookies } from '../../../src/http/panel-api/session-cookies.ts';
+import { createSessionCookies } from '../../../src/http/panel-api/sign-in/session-cookies.ts';
 import { createClientIp } from '../../../src/http/pipeline/client-ip.ts';
 import { hasLoopbackHost } from '../../../src/http/pipeline/guard-host.ts';
 import { guardOrigin } from '../../../src/http/pipeline/guard-origin.ts';

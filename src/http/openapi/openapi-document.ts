@@ -1,0 +1,250 @@
+import { toOpenAPISchema } from '@elysiajs/openapi/openapi';
+import { type AnyElysia, Elysia } from 'elysia';
+import { isObject } from '../../kernel/index.ts';
+import { BODY_LIMITS, type BodyLimit, type BodyLimitName, formatBytes } from '../bodies/body-limits.ts';
+import type { ProofNeed } from '../panel-api/sign-in/security-proof.ts';
+import type { AccessLevel } from '../pipeline/access-levels.ts';
+import type { Kit } from '../pipeline/route-kit.ts';
+import { describeCodes, type PublishedCode } from './describe-codes.ts';
+import { CALLBACK_URL, WEBHOOKS } from './describe-webhooks.ts';
+import { renderDocs } from './docs-page.ts';
+
+/** An operation of the document as far as it is touched here. */
+export type Operation = {
+  summary?: string;
+  description?: string;
+  tags?: string[];
+  parameters?: unknown;
+  requestBody?: unknown;
+  security?: unknown;
+  responses?: Record<string, unknown>;
+  'x-access'?: AccessLevel;
+  /** The path with its parameters' proper names, where the router made the route take others. */
+  'x-path'?: string;
+  'x-limit'?: string;
+  'x-limit-per-user'?: string;
+  'x-limit-model-requests'?: boolean;
+  'x-body-limit'?: BodyLimitName;
+  'x-security-proof'?: ProofNeed;
+};
+export type OpenApiDocument = {
+  openapi: string;
+  info: { title: string; version: string; description: string };
+  paths: Record<string, Record<string, Operation>>;
+  /** What the gateway sends. */
+  webhooks: object;
+  components: Record<string, unknown>;
+  /** What each code means. */
+  'x-codes': PublishedCode[];
+};
+
+const SECURITY: Record<AccessLevel, object[]> = {
+  public: [],
+  user: [{ panel: [] }],
+  session: [{ panel: [] }],
+  admin: [{ panel: [] }],
+  root: [{ panel: [] }],
+  apiKey: [{ apiKey: [] }],
+  apiKeyOrCapability: [{ apiKey: [] }, { capability: [] }],
+  refreshCookie: [{ refreshCookie: [] }],
+  operator: [{ metrics: [] }],
+};
+
+const DESCRIPTION = [
+  'Panel routes (/api) answer {success, message, data}; a failure carries its real status and {success: false, code, message, details?, request_id}.',
+  'Routes for API clients (/v1) answer in OpenAI shapes; a failure is {error: {message, type, code, param}}.',
+  'JSON bodies have at most 64 KiB, 20,000 values and 64 levels where an operation says nothing else.',
+  'Every answer carries x-request-id. Times are Unix seconds; quota is an integer, 500,000 of it are one US dollar.',
+].join('\n\n');
+
+/** The document of every route, with what it takes to call it. */
+export function describeApi(app: AnyElysia, version: string): OpenApiDocument {
+  const generated = toOpenAPISchema(app, { staticFile: false }) as unknown as Pick<
+    OpenApiDocument,
+    'paths' | 'components'
+  >;
+  const codes = describeCodes();
+  describeBodies(app, generated.paths);
+  const paths = mergeShapes(generated.paths);
+  for (const [path, operations] of Object.entries(paths)) {
+    for (const operation of Object.values(operations)) complete(operation, path);
+  }
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Taskgate', version, description: DESCRIPTION },
+    paths,
+    webhooks: WEBHOOKS,
+    'x-codes': codes,
+    components: {
+      ...generated.components,
+      securitySchemes: {
+        panel: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'An access token, or where no session is asked for a personal access token (tgp_…).',
+        },
+        apiKey: { type: 'http', scheme: 'bearer', description: 'An API key: sk-…' },
+        capability: { type: 'apiKey', in: 'query', name: 'access', description: 'Part of a signed artifact address.' },
+        refreshCookie: { type: 'apiKey', in: 'cookie', name: 'svc_refresh' },
+        metrics: { type: 'http', scheme: 'bearer', description: 'METRICS_TOKEN.' },
+      },
+      responses: {
+        PanelFailure: failure('A failure on a panel route.', {
+          success: { const: false },
+          code: { type: 'string', enum: codes.map(({ panel }) => panel) },
+          message: { type: 'string' },
+          details: {},
+          request_id: { type: 'string' },
+        }),
+        OpenAiFailure: failure('A failure on a route for API clients.', {
+          error: {
+            type: 'object',
+            properties: {
+              message: { type: 'string' },
+              type: { type: 'string' },
+              code: { type: ['string', 'null'] },
+              param: { type: ['string', 'null'] },
+            },
+          },
+        }),
+      },
+    },
+  };
+}
+
+/**
+ * Bodies are read by a parser of our own, of which the generator does not know that it takes JSON
+ * and nothing else.
+ */
+function describeBodies(app: AnyElysia, paths: OpenApiDocument['paths']): void {
+  for (const { method, path, hooks } of app.routes) {
+    const operation = paths[path.replaceAll(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()];
+    if (!operation || !hooks.body) continue;
+    operation.requestBody = { required: true, content: { 'application/json': { schema: hooks.body } } };
+  }
+}
+
+/**
+ * OpenAPI knows one path of a shape: `/v1/tasks/{pluginKey}` and `/v1/tasks/{taskId}` become one,
+ * with the first's names.
+ */
+function mergeShapes(paths: OpenApiDocument['paths']): OpenApiDocument['paths'] {
+  const merged: OpenApiDocument['paths'] = {};
+  const firstOfShape = new Map<string, string>();
+  for (const [routed, operations] of Object.entries(paths)) {
+    const path = Object.values(operations).find((operation) => operation['x-path'])?.['x-path'] ?? routed;
+    const shape = path.replaceAll(/\{[^{}]+\}/g, '{}');
+    const first = firstOfShape.get(shape) ?? path;
+    firstOfShape.set(shape, first);
+    const names = namesOf(routed).map((name, i): [string, string] => [name, namesOf(first)[i] ?? name]);
+    for (const operation of Object.values(operations)) renameParameters(operation, new Map(names));
+    merged[first] = { ...merged[first], ...operations };
+  }
+  return merged;
+}
+
+const namesOf = (path: string): string[] => [...path.matchAll(/\{([^{}]+)\}/g)].map((match) => match[1] ?? '');
+
+function renameParameters(operation: Operation, names: ReadonlyMap<string, string>): void {
+  if (!Array.isArray(operation.parameters)) return;
+  operation.parameters = operation.parameters.map((parameter: unknown) =>
+    isObject(parameter) && parameter.in === 'path' && typeof parameter.name === 'string'
+      ? { ...parameter, name: names.get(parameter.name) ?? parameter.name }
+      : parameter,
+  );
+}
+
+function complete(operation: Operation, path: string): void {
+  operation.security = SECURITY[operation['x-access'] ?? 'root'];
+  const proof = operation['x-security-proof'];
+  if (proof) addParameter(operation, describeProof(proof));
+  // Every route that submits.
+  if (operation['x-limit-model-requests']) {
+    addParameter(operation, IDEMPOTENCY_KEY);
+    // Notices are signed with a secret of the API key's.
+    if (operation['x-access'] === 'apiKey') addParameter(operation, CALLBACK_URL);
+  }
+  const reference = { $ref: `#/components/responses/${path.startsWith('/v1/') ? 'OpenAiFailure' : 'PanelFailure'}` };
+  const known = isObject(operation.responses) ? operation.responses : {};
+  const limits = describeLimits(operation);
+  const limited =
+    limits === '' ? {} : { '429': { description: `${limits} Retry-After says how many seconds to wait.` } };
+  operation.responses = { '200': { description: 'Success' }, ...known, ...limited, default: reference };
+}
+
+function addParameter(operation: Operation, parameter: object): void {
+  const known: unknown[] = Array.isArray(operation.parameters) ? operation.parameters : [];
+  operation.parameters = [...known, parameter];
+}
+
+const IDEMPOTENCY_KEY = {
+  in: 'header',
+  name: 'Idempotency-Key',
+  required: false,
+  schema: { type: 'string', minLength: 1, maxLength: 255 },
+  description:
+    'A text of your own that stands for this request: for 24 hours, repeats with the same key and body get the same task (with Idempotent-Replayed: true) and buy nothing.',
+};
+
+const describeProof = ({ scope, when }: ProofNeed): object => ({
+  in: 'header',
+  name: 'X-Security-Proof',
+  required: when === undefined,
+  schema: { type: 'string' },
+  description: `A Security Proof of the scope ${scope}${when === undefined ? '' : `, ${when}`}: from POST /api/verify, or from /api/user/passkey/verify/begin and finish.`,
+});
+
+/** What counts a call besides the limit of all of `/api`, and bounds its body. */
+const describeLimits = (operation: Operation): string =>
+  [
+    operation['x-limit'] === undefined ? '' : 'Counted with all critical routes for each address.',
+    operation['x-limit-per-user'] === undefined
+      ? ''
+      : `Counted for each user (${operation['x-limit-per-user']}) up to the same number.`,
+    operation['x-body-limit'] === undefined ? '' : describeBodyLimit(BODY_LIMITS[operation['x-body-limit']]),
+    operation['x-limit-model-requests'] ? 'Counted for each user by the options ModelRequestRateLimit….' : '',
+  ]
+    .filter(Boolean)
+    .join(' ');
+
+/** Other bodies have the limit that the document's description tells. */
+const describeBodyLimit = ({ maxBytes, maxValues, maxDepth, maxWireBytes }: BodyLimit): string => {
+  const wire = maxWireBytes === undefined ? '' : `, with files in Base64 ${formatBytes(maxWireBytes)}`;
+  return `JSON has at most ${formatBytes(maxBytes)}${wire}, ${maxValues.toLocaleString('en')} values and ${maxDepth} levels.`;
+};
+
+const failure = (description: string, properties: object) => ({
+  description,
+  content: { 'application/json': { schema: { type: 'object', properties } } },
+});
+
+/**
+ * `document` gives the description of the whole application, which is complete only after this
+ * route has joined it.
+ */
+export function openApiRoutes(kit: Kit, document: () => OpenApiDocument) {
+  let described: OpenApiDocument | undefined;
+  const describe = () => {
+    described ??= document();
+    return described;
+  };
+  return new Elysia({ normalize: false, tags: ['Operation'] })
+    .use(kit)
+    .get('/api/openapi.json', () => Response.json(describe()), {
+      public: true,
+      detail: { summary: 'This interface as OpenAPI 3.1' },
+    })
+    .get(
+      '/api/docs',
+      () => {
+        const { html, contentSecurityPolicy } = renderDocs(describe());
+        return new Response(html, {
+          headers: {
+            'content-type': 'text/html; charset=utf-8',
+            'content-security-policy': contentSecurityPolicy,
+          },
+        });
+      },
+      { public: true, detail: { summary: 'This interface as a page' } },
+    );
+}

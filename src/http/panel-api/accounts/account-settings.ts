@@ -1,0 +1,68 @@
+import { Elysia, t } from 'elysia';
+import type { Auth } from '../../../auth/index.ts';
+import { fieldError } from '../../bodies/field-error.ts';
+import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
+import type { RecordAudit } from '../record-audit.ts';
+import { readProof } from '../sign-in/security-proof.ts';
+
+const password = (description: string) => t.String({ minLength: 1, maxLength: 1000, description });
+
+/** What the signed-in user changes about his own account: profile, password, its end. */
+export function accountSettingsRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: RecordAudit }) {
+  return new Elysia({ normalize: false, tags: ['Account'] })
+    .use(kit)
+    .put(
+      '/api/user/self',
+      async ({ panel, origin, body }) => {
+        const target = `user:${panel.user.id}`;
+        const { password: newPassword, original_password: currentPassword, ...profile } = body;
+        if (newPassword === undefined && currentPassword === undefined) {
+          const { user, before, after } = await auth.account.edit(panel, profile);
+          if (Object.keys(after).length > 0) {
+            await audit({ panel, origin }, { action: 'user.profile', target, detail: { before, after } });
+          }
+          return ok(user);
+        }
+        if (newPassword === undefined) throw missing('password');
+        if (currentPassword === undefined) throw missing('original_password');
+        const [other] = Object.keys(profile);
+        if (other !== undefined) throw fieldError(other, 'wrong_value', 'Change the password in a request of its own.');
+        const bundle = await auth.passwords.change(panel, { currentPassword, newPassword, origin });
+        await audit({ panel, origin }, { action: 'user.password', target, detail: {} });
+        return ok(bundle);
+      },
+      {
+        user: true,
+        critical: true,
+        body: strictObject({
+          display_name: t.Optional(t.String({ maxLength: 500, description: 'At most 64 characters.' })),
+          language: t.Optional(t.String({ maxLength: 20, description: 'en, zh' })),
+          username: t.Optional(t.String({ maxLength: 200, description: '1 to 32 of letters, digits and . _ -' })),
+          original_password: t.Optional(password('The present one.')),
+          password: t.Optional(password('8 to 128 characters.')),
+        }),
+        detail: {
+          summary: "Change one's own profile or password",
+          description:
+            'Profile fields answer the user. A new password takes `original_password`, ends every other session and answers a new access token. Password and user name take a session; a personal access token is not enough.',
+        },
+      },
+    )
+    .delete(
+      '/api/user/self',
+      async ({ request, panel, origin }) => {
+        await auth.account.delete(panel, readProof(request));
+        const detail = { before: { username: panel.user.username } };
+        await audit({ panel, origin }, { action: 'user.delete', target: `user:${panel.user.id}`, detail });
+        return ok(null);
+      },
+      {
+        session: true,
+        critical: true,
+        proof: { scope: 'account.delete' },
+        detail: { summary: "Delete one's own account" },
+      },
+    );
+}
+
+const missing = (field: string) => fieldError(field, 'required', `The field "${field}" is missing: give a text.`);

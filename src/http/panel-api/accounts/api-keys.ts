@@ -1,0 +1,110 @@
+import { Elysia, t } from 'elysia';
+import type { Auth } from '../../../auth/index.ts';
+import { shownUrl } from '../../../tasks/index.ts';
+import { type Kit, ok, strictObject, whole } from '../../pipeline/route-kit.ts';
+import { paged, pageQuery, readId, readPage } from '../paging.ts';
+import type { RecordAudit } from '../record-audit.ts';
+
+const fields = {
+  unlimited_quota: t.Optional(t.Boolean({ description: 'The key draws on the account without a budget of its own.' })),
+  quota: t.Optional(whole({ minimum: 0, description: 'The budget; 500,000 = 1 USD.' })),
+  models: t.Optional(t.Array(t.String({ maxLength: 191 }), { maxItems: 500, description: 'Empty: every model.' })),
+  allow_ips: t.Optional(
+    t.Array(t.String({ maxLength: 64 }), { maxItems: 500, description: 'Addresses or CIDRs; empty: every address.' }),
+  ),
+  expires_at: t.Optional(whole({ minimum: 0, description: 'Unix seconds; 0: never.' })),
+  group: t.Optional(t.Union([t.String({ maxLength: 200 }), t.Null()])),
+  webhook_url: t.Optional(
+    t.Union([t.String({ maxLength: 8192 }), t.Null()], {
+      description: 'Where notices of the tasks go that name no address of their own (X-Callback-Url); null: nowhere.',
+    }),
+  ),
+};
+
+/** The caller's own API keys. */
+export function apiKeyRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: RecordAudit }) {
+  return new Elysia({ normalize: false, tags: ['API keys'] })
+    .use(kit)
+    .get(
+      '/api/token',
+      async ({ panel, query }) => {
+        const page = readPage(query);
+        return ok(paged(page, await auth.apiKeys.list(panel, page)));
+      },
+      { user: true, query: strictObject(pageQuery), detail: { summary: "One's own API keys" } },
+    )
+    .post(
+      '/api/token',
+      async ({ panel, origin, body }) => {
+        const made = await auth.apiKeys.create(panel, body);
+        // The prefix, never the key.
+        const after = { ...writtenDown(body), prefix: made.prefix };
+        await audit({ panel, origin }, { action: 'api_key.create', target: `api_key:${made.id}`, detail: { after } });
+        return ok(made);
+      },
+      {
+        user: true,
+        body: strictObject({ name: t.String({ maxLength: 500 }), ...fields }),
+        detail: {
+          summary: 'Make an API key; the answer alone shows it, and with a webhook_url the secret of its notices',
+        },
+      },
+    )
+    .get('/api/token/:id', async ({ panel, params }) => ok(await auth.apiKeys.read(panel, readId(params.id))), {
+      user: true,
+      detail: { summary: "One of one's own API keys" },
+    })
+    .put(
+      '/api/token/:id',
+      async ({ panel, origin, params, body }) => {
+        const id = readId(params.id);
+        const changed = await auth.apiKeys.update(panel, id, body);
+        await audit(
+          { panel, origin },
+          { action: 'api_key.update', target: `api_key:${id}`, detail: { after: writtenDown(body) } },
+        );
+        return ok(changed);
+      },
+      {
+        user: true,
+        body: strictObject({
+          name: t.Optional(t.String({ maxLength: 500 })),
+          ...fields,
+          status: t.Optional(whole({ minimum: 1, maximum: 2 })),
+        }),
+        detail: { summary: 'Change the given fields of an API key' },
+      },
+    )
+    .post(
+      '/api/token/:id/webhook-secret',
+      async ({ panel, origin, params }) => {
+        const id = readId(params.id);
+        const made = await auth.apiKeys.rotateWebhookSecret(panel, id);
+        const detail = { former_until: made.former_until };
+        await audit({ panel, origin }, { action: 'api_key.webhook_secret', target: `api_key:${id}`, detail });
+        return ok(made);
+      },
+      {
+        user: true,
+        detail: {
+          summary: 'Make the secret that signs the notices of an API key, or a new one',
+          description:
+            'The answer alone shows it. The one before signs along for 24 hours: each notice then carries two signatures.',
+        },
+      },
+    )
+    .delete(
+      '/api/token/:id',
+      async ({ panel, origin, params }) => {
+        const id = readId(params.id);
+        await auth.apiKeys.delete(panel, id);
+        await audit({ panel, origin }, { action: 'api_key.delete', target: `api_key:${id}`, detail: {} });
+        return ok(null);
+      },
+      { user: true, detail: { summary: 'Delete an API key' } },
+    );
+}
+
+/** A receiver's address may hold secrets of its own. */
+const writtenDown = <T extends { webhook_url?: string | null }>(body: T): T =>
+  typeof body.webhook_url === 'string' ? { ...body, webhook_url: shownUrl(body.webhook_url) } : body;

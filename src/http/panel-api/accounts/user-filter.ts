@@ -1,0 +1,49 @@
+import { t } from 'elysia';
+import { fieldError } from '../../bodies/field-error.ts';
+
+const SORTS = {
+  id: 'id',
+  username: 'username',
+  quota: 'quota',
+  group: 'group',
+  created_at: 'createdAt',
+  last_login_at: 'lastLoginAt',
+} as const;
+const ROLES = { '1': 1, '10': 10, '100': 100 } as const;
+const STATUSES = { '1': 1, '2': 2, '-1': -1 } as const;
+const ORDERS = { asc: 'asc', desc: 'desc' } as const;
+
+const text = (description: string) => t.Optional(t.String({ maxLength: 200, description }));
+
+/** What a list of accounts takes besides its page; texts, since they come from an address. */
+export const listQuery = {
+  sort_by: text(Object.keys(SORTS).join(', ')),
+  sort_order: text('asc (the default) or desc'),
+  keyword: text('An id, or a part of a user name, display name or mail address'),
+  group: text('The name of a group'),
+  role: text('1 user, 10 administrator, 100 root'),
+  status: text('1 enabled, 2 disabled, -1 deleted'),
+};
+
+type ListQuery = { [K in keyof typeof listQuery]?: string };
+
+/** An empty text asks for nothing, as a form sends it. @throws http.validation_failed */
+export function readUserFilter(query: ListQuery & { page?: string; page_size?: string }) {
+  const { keyword, group } = query;
+  const [sortBy, order] = [pick('sort_by', query.sort_by, SORTS), pick('sort_order', query.sort_order, ORDERS)];
+  const [role, status] = [pick('role', query.role, ROLES), pick('status', query.status, STATUSES)];
+  return {
+    ...(keyword ? { keyword } : {}),
+    ...(group ? { group } : {}),
+    ...(sortBy ? { sortBy } : {}),
+    ...(order ? { order } : {}),
+    ...(role ? { role } : {}),
+    ...(status ? { status } : {}),
+  };
+}
+
+function pick<T>(field: string, name: string | undefined, choices: Readonly<Record<string, T>>): T | undefined {
+  if (name === undefined || name === '') return undefined;
+  if (Object.hasOwn(choices, name)) return choices[name];
+  throw fieldError(field, 'wrong_value', `"${field}" must be one of ${Object.keys(choices).join(', ')}.`);
+}

@@ -1,0 +1,40 @@
+import type { PluginService, PluginSummary } from '../../../plugins/index.ts';
+import type { SettingsService } from '../operation/options.ts';
+
+/** What a channel can be made of. */
+export type ChannelChoices = {
+  plugins: ReturnType<typeof describeChoice>[];
+  groups: { name: string; ratio: number }[];
+};
+
+/** For administrators, who see neither the plugins' sources nor the options. */
+export async function readChannelChoices(deps: {
+  plugins: PluginService;
+  options: SettingsService;
+}): Promise<ChannelChoices> {
+  const [plugins, options] = await Promise.all([deps.plugins.list(), deps.options.list()]);
+  // The option's own rule says that it is an object of numbers.
+  const ratios = JSON.parse(options.find(({ key }) => key === 'groups')?.value ?? '{}') as Record<string, number>;
+  return {
+    plugins: plugins.map(describeChoice),
+    groups: Object.entries(ratios).map(([name, ratio]) => ({ name, ratio })),
+  };
+}
+
+const describeChoice = ({ key, version, meta, narrowedModels, runtimeStatus, hasIcon }: PluginSummary) => ({
+  key,
+  version,
+  name: meta?.name ?? key,
+  description: meta?.description ?? null,
+  icon: meta?.icon ?? null,
+  has_icon: hasIcon,
+  base_url: meta?.baseUrl ?? '',
+  models: narrowedModels ?? meta?.models ?? [],
+  channel_types: meta?.channelTypes ?? [],
+  /** `service_account`: the key is the JSON file of a service account. */
+  credential: isServiceAccount(meta?.auth) ? ('service_account' as const) : ('key' as const),
+  serves: runtimeStatus === 'registered' || runtimeStatus === 'disabled_fallback',
+});
+
+const isServiceAccount = (auth: unknown): boolean =>
+  typeof auth === 'object' && auth !== null && 'type' in auth && auth.type === 'oauth2_jwt';

@@ -1,0 +1,280 @@
+import { Elysia, t } from 'elysia';
+import type { Auth, PanelPrincipal } from '../../../auth/index.ts';
+import type { ChannelChange, ChannelInput, Channels, SavedChannel } from '../../../channels/index.ts';
+import type { JsonObject } from '../../../kernel/index.ts';
+import type { PluginService } from '../../../plugins/index.ts';
+import type { ChannelHealth, Tasks } from '../../../tasks/index.ts';
+import { panelCode } from '../../errors.ts';
+import { isRoot } from '../../pipeline/authorize-request.ts';
+import { type Kit, ok, strictObject, whole } from '../../pipeline/route-kit.ts';
+import type { SettingsService } from '../operation/options.ts';
+import { paged, pageQuery, readId, readPage } from '../paging.ts';
+import type { RecordAudit } from '../record-audit.ts';
+import { readProof } from '../sign-in/security-proof.ts';
+import { readChannelChoices } from './channel-choices.ts';
+
+type Channel = SavedChannel['channel'];
+
+const optional = {
+  base_url: t.Optional(t.String({ maxLength: 2048, description: "Empty: the plugin's default address." })),
+  groups: t.Optional(t.Array(t.String({ maxLength: 64 }), { maxItems: 1000 })),
+  priority: t.Optional(whole({ minimum: -1_000_000, maximum: 1_000_000, description: 'The highest is asked first.' })),
+  weight: t.Optional(whole({ minimum: 0, maximum: 1_000_000, description: 'The share among equal priorities.' })),
+  model_mapping: t.Optional(
+    t.Record(t.String(), t.String({ maxLength: 191 }), {
+      maxProperties: 1000,
+      description: "A client's model name to the vendor's.",
+    }),
+  ),
+  task_plugin_key: t.Optional(t.String({ maxLength: 200, description: 'The plugin of a channel of type 61.' })),
+  settings: t.Optional(t.Record(t.String(), t.Unknown(), { maxProperties: 100 })),
+  status: t.Optional(t.Union([t.Literal(1), t.Literal(2)], { description: '1 enabled, 2 disabled.' })),
+};
+const required = {
+  name: t.String({ maxLength: 500 }),
+  type: whole({ minimum: 1, maximum: 1_000_000 }),
+  key: t.String({ maxLength: 32 * 1024, description: "The vendor's credential. No answer shows it." }),
+  models: t.Array(t.String({ maxLength: 191 }), { maxItems: 1000 }),
+};
+const createBody = strictObject({ ...required, ...optional });
+const updateBody = strictObject({
+  name: t.Optional(required.name),
+  type: t.Optional(required.type),
+  key: t.Optional(required.key),
+  models: t.Optional(required.models),
+  ...optional,
+});
+
+/** Channels: accounts at vendors. */
+export function channelRoutes(
+  kit: Kit,
+  deps: {
+    auth: Auth;
+    channels: Channels;
+    plugins: PluginService;
+    options: SettingsService;
+    tasks: Tasks;
+    audit: RecordAudit;
+  },
+) {
+  const { auth, channels, tasks, audit } = deps;
+
+  const show = (channel: Channel, health: ReadonlyMap<number, ChannelHealth>) => ({
+    ...describeChannel(channel),
+    key_readable: channels.isReadable(channel),
+    health: describeHealth(health.get(channel.id)),
+  });
+
+  const requireKeyProof = (panel: PanelPrincipal, proof: string | undefined) =>
+    auth.proofs.require(panel, proof, 'channel.key.read');
+
+  /**
+   * Whoever may read a key may also send it elsewhere. A proof that comes along and is not good is
+   * refused, not overlooked.
+   */
+  async function mayMoveKey(panel: PanelPrincipal, proof: string | undefined): Promise<boolean> {
+    if (proof === undefined || !isRoot(panel)) return false;
+    await requireKeyProof(panel, proof);
+    return true;
+  }
+
+  return new Elysia({ normalize: false, tags: ['Channels'] })
+    .use(kit)
+    .get(
+      '/api/channel',
+      async ({ query }) => {
+        const page = readPage(query);
+        const { total, items } = await channels.list(page);
+        const health = await tasks.channelHealth();
+        return ok(paged(page, { total, items: items.map((channel) => show(channel, health)) }));
+      },
+      {
+        admin: true,
+        query: strictObject(pageQuery),
+        detail: {
+          summary: 'Channels',
+          description:
+            'health: what has ended within a day, and idle, good or failing. key_readable is false where no CRYPTO_SECRET opens the key. used_quota is what the channel has been paid for.',
+        },
+      },
+    )
+    .get('/api/channel/choices', async () => ok(await readChannelChoices(deps)), {
+      admin: true,
+      detail: {
+        summary: 'What a channel can be made of: plugins and groups',
+        description:
+          'models are those that the plugin serves, base_url is empty where it has no address of its own. credential: key, or service_account for the JSON file of one.',
+      },
+    })
+    .get(
+      '/api/channel/:id',
+      async ({ params }) => ok(show(await channels.get(readId(params.id)), await tasks.channelHealth())),
+      {
+        admin: true,
+        detail: { summary: 'A channel, without its key' },
+      },
+    )
+    .post(
+      '/api/channel',
+      async ({ body, panel, origin }) => {
+        const { name, type, key, models } = body;
+        const saved = await channels.create({ name, type, key, models, ...readOptional(body) });
+        const after = describeChannel(saved.channel);
+        await audit(
+          { panel, origin },
+          {
+            action: 'channel.create',
+            target: `channel:${after.id}`,
+            detail: { after, base_url_source: saved.baseUrlSource },
+          },
+        );
+        return ok(after);
+      },
+      { admin: true, bodyLimit: 'configuration', body: createBody, detail: { summary: 'Make a channel' } },
+    )
+    .put(
+      '/api/channel/:id',
+      async ({ params, body, panel, origin, request }) => {
+        const { name, type, key, models } = body;
+        const change: ChannelChange = { ...given({ name, type, key, models }), ...readOptional(body) };
+        const saved = await channels.update(readId(params.id), change, {
+          mayMoveKey: await mayMoveKey(panel, readProof(request)),
+        });
+        const after = describeChannel(saved.channel);
+        await audit(
+          { panel, origin },
+          {
+            action: 'channel.update',
+            target: `channel:${after.id}`,
+            detail: {
+              before: describeChannel(saved.before),
+              after,
+              key_changed: key !== undefined,
+              base_url_source: saved.baseUrlSource,
+            },
+          },
+        );
+        return ok(after);
+      },
+      {
+        admin: true,
+        proof: {
+          scope: 'channel.key.read',
+          when: 'of root, where base_url, type or task_plugin_key changes and key is not given again',
+        },
+        bodyLimit: 'configuration',
+        body: updateBody,
+        detail: { summary: 'Change the given fields of a channel' },
+      },
+    )
+    .post(
+      '/api/channel/:id/key',
+      async ({ params, panel, origin, request }) => {
+        await requireKeyProof(panel, readProof(request));
+        const channel = await channels.get(readId(params.id));
+        const key = channels.credential(channel);
+        await audit({ panel, origin }, { action: 'channel.key_view', target: `channel:${channel.id}`, detail: {} });
+        return ok({ key });
+      },
+      {
+        root: true,
+        critical: true,
+        perUser: 'channel-key',
+        proof: { scope: 'channel.key.read' },
+        detail: { summary: 'The key of a channel' },
+      },
+    )
+    .post(
+      '/api/channel/:id/test',
+      async ({ params, panel, origin, request }) => {
+        const channel = await channels.get(readId(params.id));
+        const trial = await tasks.tryChannel(channel, panel.user.id, request.signal);
+        const target = `channel:${channel.id}`;
+        await audit({ panel, origin }, { action: 'channel.test', target, detail: { ok: trial.ok } });
+        return ok(trial);
+      },
+      {
+        admin: true,
+        critical: true,
+        detail: {
+          summary: 'Try a channel step by step, at no cost',
+          description:
+            'Asks the vendor about a job that it does not have (a relay: for its models) with the stored key. steps: key, plugin, address, connection, tls, answer, credential, as far as it came; ok is null where it could not be found out. Nothing is submitted.',
+        },
+      },
+    )
+    .delete(
+      '/api/channel/:id',
+      async ({ params, panel, origin }) => {
+        const before = describeChannel(await channels.delete(readId(params.id)));
+        await audit(
+          { panel, origin },
+          { action: 'channel.delete', target: `channel:${before.id}`, detail: { before } },
+        );
+        return ok(null);
+      },
+      { admin: true, detail: { summary: 'Delete a channel; its running tasks end with a refund' } },
+    );
+}
+
+function readOptional(
+  body: Partial<typeof createBody.static>,
+): Omit<Partial<ChannelInput>, 'name' | 'type' | 'key' | 'models'> {
+  return given({
+    baseUrl: body.base_url,
+    groups: body.groups,
+    priority: body.priority,
+    weight: body.weight,
+    modelMapping: body.model_mapping,
+    taskPluginKey: body.task_plugin_key,
+    settings: body.settings as JsonObject | undefined,
+    status: body.status,
+  });
+}
+
+type Given<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+
+/** Without the fields that were left out: leaving out keeps, it does not empty. */
+function given<T extends object>(fields: T): Given<T> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Given<T>;
+}
+
+/**
+ * What has ended within a day; times are 0 where there was none. A channel made a moment ago is not
+ * known yet.
+ */
+const describeHealth = (health?: ChannelHealth) => ({
+  state: health?.state ?? ('idle' as const),
+  succeeded: health?.succeeded ?? 0,
+  failed: health?.failed ?? 0,
+  in_flight: health?.inFlight ?? 0,
+  last_success_at: health?.lastSuccessAt ?? 0,
+  last_failure_at: health?.lastFailureAt ?? 0,
+  last_failed_task: health?.lastFailedTask ?? '',
+  /**
+   * Of a submission that failed, as in the answer to it; empty where the vendor failed the task.
+   */
+  last_failure_code: health?.lastFailureCode ? panelCode(health.lastFailureCode) : '',
+  last_failure_reason: health?.lastFailureReason ?? '',
+});
+
+function describeChannel(channel: Channel) {
+  return {
+    id: channel.id,
+    name: channel.name,
+    type: channel.type,
+    key_hint: channel.keyHint,
+    base_url: channel.baseUrl,
+    models: channel.models,
+    groups: channel.groups,
+    priority: channel.priority,
+    weight: channel.weight,
+    model_mapping: channel.modelMapping,
+    task_plugin_key: channel.taskPluginKey,
+    settings: channel.settings,
+    status: channel.status,
+    used_quota: channel.usedQuota,
+    created_at: channel.createdAt,
+    updated_at: channel.updatedAt,
+  };
+}

@@ -1,0 +1,130 @@
+import type {
+  ActivationPreview,
+  PluginDetail,
+  PluginSummary,
+  PluginVersion,
+  ProtocolClaim,
+  RuntimeStatus,
+  VersionDiff,
+} from '../../../plugins/index.ts';
+
+export const describeVersion = (version: PluginVersion) => ({
+  id: version.id,
+  key: version.key,
+  version: version.version,
+  api_version: version.apiVersion,
+  source_hash: version.sourceHash,
+  enabled: version.enabled,
+  active: version.active,
+  remark: version.remark,
+  has_icon: version.hasIcon,
+  narrowed_models: version.narrowedModels,
+  created_at: version.createdAt,
+});
+
+export const describeDetail = (detail: PluginDetail) => ({
+  plugin: detail.plugin ? describeVersion(detail.plugin) : null,
+  layer: detail.layer === 'database' ? ('override' as const) : ('factory' as const),
+  meta: detail.meta,
+  source: detail.source,
+  source_hash: detail.sourceHash,
+  has_icon: detail.hasIcon,
+  errors: detail.errors,
+});
+
+export const describeSummary = (plugin: PluginSummary) => ({
+  key: plugin.key,
+  version: plugin.version,
+  meta: plugin.meta,
+  source: plugin.source,
+  enabled: plugin.enabled,
+  active: plugin.active,
+  source_hash: plugin.sourceHash,
+  has_icon: plugin.hasIcon,
+  remark: plugin.remark,
+  narrowed_models: plugin.narrowedModels,
+  runtime_status: plugin.runtimeStatus,
+  ...(plugin.runtimeError === undefined ? {} : { runtime_error: plugin.runtimeError }),
+  ...(plugin.factoryMeta === undefined ? {} : { factory_meta: plugin.factoryMeta }),
+  channel_count: plugin.channelCount,
+  in_flight_count: plugin.inFlightCount,
+});
+
+export const describeRuntime = ({ lastRebuild, ...status }: RuntimeStatus) => ({
+  current_generation: status.currentGeneration,
+  generation_published_at: status.generationPublishedAt,
+  database_revision: status.databaseRevision,
+  ...(status.databaseError === undefined ? {} : { database_error: status.databaseError }),
+  last_rebuild: {
+    status: lastRebuild.status,
+    attempted_at: lastRebuild.attemptedAt,
+    generation: lastRebuild.generation,
+    database_revision: lastRebuild.databaseRevision,
+    plugin_error_count: lastRebuild.pluginErrorCount,
+    ...(lastRebuild.error === undefined ? {} : { error: lastRebuild.error }),
+  },
+  plugin_errors: status.pluginErrors,
+});
+
+/** What the audit trail says of a version. */
+export const auditVersion = (version: PluginVersion | null) =>
+  version && {
+    version: version.version,
+    source_hash: version.sourceHash,
+    enabled: version.enabled,
+    active: version.active,
+    remark: version.remark,
+    has_icon: version.hasIcon,
+    narrowed_models: version.narrowedModels,
+  };
+
+const describeSource = ({ version, sourceHash }: { version: string; sourceHash: string }) => ({
+  version,
+  source_hash: sourceHash,
+});
+
+export const describeDiff = (diff: VersionDiff) => ({
+  from: describeSource(diff.from),
+  to: describeSource(diff.to),
+  identical: diff.identical,
+  source: diff.source,
+  hunks: diff.hunks.map(({ oldStart, oldLines, newStart, newLines, lines }) => ({
+    old_start: oldStart,
+    old_lines: oldLines,
+    new_start: newStart,
+    new_lines: newLines,
+    lines,
+  })),
+  manifest: diff.manifest,
+});
+
+const describeClaim = ({ name, supports, models }: ProtocolClaim) => ({ name, modes: supports, models });
+
+/** Routes and usage fields are shown as manifests write them. */
+export const describePreview = (preview: ActivationPreview) => ({
+  from: preview.from && {
+    ...describeSource(preview.from),
+    layer: preview.from.layer === 'database' ? ('override' as const) : preview.from.layer,
+  },
+  to: describeSource(preview.to),
+  hosts: preview.hosts,
+  models: preview.models,
+  narrowed_models: preview.narrowedModels,
+  routes: preview.routes,
+  protocols: {
+    added: preview.protocols.added.map(describeClaim),
+    removed: preview.protocols.removed.map(describeClaim),
+    changed: preview.protocols.changed,
+  },
+  channel_types: preview.channelTypes,
+  usage_schema: preview.usageSchema,
+  channels: preview.channels,
+  conflict: preview.conflict,
+  replay: preview.replay.map(({ taskId, storedStatus, before, after, changed }) => ({
+    task_id: taskId,
+    stored_status: storedStatus,
+    before,
+    after,
+    changed,
+  })),
+});

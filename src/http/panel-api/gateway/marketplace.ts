@@ -1,0 +1,196 @@
+import { Elysia, t } from 'elysia';
+import type { Auth } from '../../../auth/index.ts';
+import { type Json, userOwner } from '../../../kernel/index.ts';
+import {
+  type Marketplace,
+  type MarketSource,
+  type OfferedSource,
+  type PluginDetail,
+  parseMarketSources,
+  type SourceOffer,
+  writeMarketSources,
+} from '../../../plugins/index.ts';
+import { fieldError } from '../../bodies/field-error.ts';
+import { serveIcon } from '../../panel-files/serve-icon.ts';
+import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
+import type { SettingsService } from '../operation/options.ts';
+import type { RecordAudit } from '../record-audit.ts';
+import { readProof } from '../sign-in/security-proof.ts';
+import { auditVersion } from './describe-plugin.ts';
+
+const SOURCES = 'task_plugin.marketplace_sources';
+
+const flag = t.Optional(t.Union([t.Literal('true'), t.Literal('false')]));
+/** The name of a source, of a plugin, a version: what an index can hold at most. */
+const source = t.String({ minLength: 1, maxLength: 60, description: 'The name of a source.' });
+const key = t.String({ minLength: 1, maxLength: 30 });
+const version = t.String({ minLength: 1, maxLength: 200 });
+
+type MarketplaceRouteDeps = { auth: Auth; marketplace: Marketplace; options: SettingsService; audit: RecordAudit };
+
+/** Plugins that others publish. The gateway fetches; the browser talks to nobody else. */
+export function marketplaceRoutes(kit: Kit, { auth, marketplace, options, audit }: MarketplaceRouteDeps) {
+  async function readSources(): Promise<Json> {
+    const view = (await options.list()).find((each) => each.key === SOURCES);
+    return JSON.parse(view?.value ?? '[]') as Json;
+  }
+
+  return new Elysia({ normalize: false, tags: ['Marketplace'] })
+    .use(kit)
+    .get(
+      '/api/plugin/task/marketplace',
+      async ({ query }) => ok((await marketplace.list({ refresh: query.refresh === 'true' })).map(describeOffer)),
+      {
+        root: true,
+        query: strictObject({ refresh: flag }),
+        detail: {
+          summary: 'What every source offers',
+          description:
+            'Kept for five minutes; refresh=true asks the sources now. A source that cannot be read has an error and no plugins.',
+        },
+      },
+    )
+    .get('/api/plugin/task/marketplace/sources', async () => ok(await readSources()), {
+      root: true,
+      detail: { summary: 'The sources' },
+    })
+    .put(
+      '/api/plugin/task/marketplace/sources',
+      async ({ request, body, panel, origin }) => {
+        await auth.proofs.require(panel, readProof(request), 'settings.security');
+        const sources = parseMarketSources(body);
+        if (!sources.ok) throw fieldError(sources.error.field, 'wrong_value', sources.error.message);
+        const done = await options.change([{ key: SOURCES, value: writeMarketSources(sources.value) }]);
+        if (!done.ok) throw fieldError('', 'wrong_value', done.error.map(({ message }) => message).join(' '));
+        for (const { before, after } of done.value.changed) {
+          await audit(
+            { panel, origin },
+            { action: 'option.set', target: `option:${SOURCES}`, detail: { before, after } },
+          );
+        }
+        return ok(await readSources());
+      },
+      {
+        root: true,
+        proof: { scope: 'settings.security' },
+        body: t.Array(strictObject({ name: t.String({ maxLength: 200 }), index_url: t.String({ maxLength: 2048 }) }), {
+          maxItems: 20,
+        }),
+        detail: { summary: 'Set the sources', description: `The same as the option ${SOURCES}.` },
+      },
+    )
+    .get(
+      '/api/plugin/task/marketplace/source',
+      async ({ query }) => ok(describeSource(await marketplace.read(query))),
+      {
+        root: true,
+        query: strictObject({ source, key, version: t.Optional(version) }),
+        detail: {
+          summary: 'The text of an offered version, beside the one that serves; to be read before it is installed',
+        },
+      },
+    )
+    .get('/api/plugin/task/marketplace/icon', async ({ query }) => serveIcon(await marketplace.icon(query)), {
+      root: true,
+      query: strictObject({ source, key }),
+      detail: { summary: 'The logo of an offered plugin' },
+    })
+    .post(
+      '/api/plugin/task/marketplace/install',
+      async ({ body, panel, origin }) => {
+        const detail = await marketplace.install(body, userOwner(panel.user.id));
+        await audit(
+          { panel, origin },
+          {
+            action: 'plugin.install',
+            target: `plugin:${body.key}@${body.version}`,
+            detail: {
+              source: body.source,
+              before: auditVersion(detail.before),
+              after: auditVersion(detail.plugin),
+              force: body.force ?? false,
+            },
+          },
+        );
+        return ok(describeInstalled(detail));
+      },
+      {
+        root: true,
+        body: strictObject({
+          source,
+          key,
+          version,
+          sha256: t.Optional(
+            t.String({ maxLength: 200, description: 'The hash that was shown; another one by now is refused.' }),
+          ),
+          force: t.Optional(t.Boolean({ description: 'Install although another plugin has what this one claims.' })),
+          enabled: t.Optional(t.Boolean({ description: 'false stores without serving.' })),
+        }),
+        detail: {
+          summary: 'Install an offered version',
+          description: 'The first version of a plugin serves at once; a later one waits until it is activated.',
+        },
+      },
+    );
+}
+
+const nameSource = ({ name, indexUrl }: MarketSource) => ({ name, index_url: indexUrl });
+
+const iconPath = (source: string, key: string): string =>
+  `/api/plugin/task/marketplace/icon?${new URLSearchParams({ source, key })}`;
+
+const describeOffer = (offer: SourceOffer) => ({
+  source: nameSource(offer.source),
+  name: offer.name,
+  ...(offer.error === undefined ? {} : { error: offer.error }),
+  fetched_at: offer.fetchedAt,
+  plugins: offer.plugins.map((plugin) => ({
+    key: plugin.key,
+    name: plugin.name,
+    description: plugin.description ?? null,
+    icon: plugin.icon ?? null,
+    ...(plugin.iconFile ? { icon_url: iconPath(offer.source.name, plugin.key) } : {}),
+    sort_priority: plugin.sortPriority,
+    website: plugin.website ?? null,
+    channel_types: plugin.channelTypes,
+    models: plugin.models,
+    latest: plugin.latest,
+    versions: plugin.versions.map((each) => ({
+      version: each.version,
+      sha256: each.sha256,
+      min_api_version: each.minApiVersion,
+      allowed_hosts: each.allowedHosts,
+      base_url: each.baseUrl ?? null,
+      stored: each.stored,
+      active: each.active,
+    })),
+    ...(plugin.installed
+      ? { installed: { version: plugin.installed.version, source_hash: plugin.installed.sourceHash } }
+      : {}),
+    state: plugin.state,
+  })),
+  skipped: offer.skipped,
+});
+
+const describeSource = ({ sourceHash, current, ...offered }: OfferedSource) => ({
+  ...offered,
+  source_hash: sourceHash,
+  current: current && { version: current.version, source: current.source, source_hash: current.sourceHash },
+});
+
+const describeInstalled = ({ plugin, meta, sourceHash, hasIcon }: PluginDetail) => ({
+  key: plugin?.key,
+  version: plugin?.version,
+  source_hash: sourceHash,
+  has_icon: hasIcon,
+  enabled: plugin?.enabled ?? false,
+  active: plugin?.active ?? false,
+  /** Says what is left to do. */
+  outcome: outcomeOf(plugin),
+  meta,
+});
+
+const outcomeOf = (plugin: PluginDetail['plugin']): 'serving' | 'waits_for_activation' | 'disabled' => {
+  if (!plugin?.enabled) return 'disabled';
+  return plugin.active ? 'serving' : 'waits_for_activation';
+};

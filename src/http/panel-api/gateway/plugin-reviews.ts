@@ -1,0 +1,89 @@
+import { Elysia, t } from 'elysia';
+import type { Billing } from '../../../billing/index.ts';
+import { type Json, userOwner } from '../../../kernel/index.ts';
+import type { PluginService } from '../../../plugins/index.ts';
+import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
+import { describeDiff, describePreview } from './describe-plugin.ts';
+
+const version = (description: string) => t.String({ minLength: 1, maxLength: 200, description });
+
+type ReviewDeps = { plugins: PluginService; billing: Billing };
+
+/**
+ * What an administrator looks at before a version serves. Nothing here writes, and no vendor is
+ * asked.
+ */
+export function pluginReviewRoutes(kit: Kit, { plugins, billing }: ReviewDeps) {
+  return new Elysia({ normalize: false, tags: ['Plugins'] })
+    .use(kit)
+    .get(
+      '/api/plugin/task/:key/diff',
+      async ({ params, query }) => ok(describeDiff(await plugins.diff(params.key, query.from, query.to))),
+      {
+        root: true,
+        query: strictObject({
+          from: version('A stored version, or factory: what ships with the gateway.'),
+          to: version('A stored version, or factory.'),
+        }),
+        detail: {
+          summary: 'What differs between two versions',
+          description:
+            'source is a unified diff and hunks the same in parts; texts with too little in common come out as one replaced by the other. manifest has each value that differs by JSON pointer, and is null where one of the sources does not pass the checks.',
+        },
+      },
+    )
+    .post(
+      '/api/plugin/task/:key/preview',
+      async ({ params: { key }, body, panel }) => {
+        const preview = await plugins.preview(key, body.version, userOwner(panel.user.id));
+        const { orphaned, undeclared, unpriced } = billing.prices.judge({ pluginKey: key, ...preview.priced });
+        return ok({
+          ...describePreview(preview),
+          prices: {
+            orphaned: orphaned.map(({ pluginKey, model }) => ({ plugin_key: pluginKey, model })),
+            undeclared: undeclared.map(({ pluginKey, model, facts }) => ({ plugin_key: pluginKey, model, facts })),
+            unpriced,
+          },
+        });
+      },
+      {
+        root: true,
+        body: strictObject({ version: version('A stored version, or factory: what ships with the gateway.') }),
+        detail: {
+          summary: 'What an activation would change',
+          description:
+            'Against what serves now: hosts, models, the models that it is narrowed to (narrowed_models; null: all), routes, protocols, channel types, usage facts; prices of models that go away (orphaned), that read facts which are no longer declared (undeclared) and models that have none (unpriced); channels that would serve less; the conflict that would refuse it. replay reads the last 20 stored answers with both versions and marks those whose status changes.',
+        },
+      },
+    )
+    .post(
+      '/api/plugin/task/:key/dryrun',
+      async ({ params, body, panel }) => {
+        const run = { ...body, args: (body.args ?? []) as Json[] };
+        return ok(await plugins.dryRun(params.key, run, userOwner(panel.user.id)));
+      },
+      {
+        root: true,
+        bodyLimit: 'arguments',
+        body: strictObject({
+          hook: t.String({ minLength: 1, maxLength: 200, description: 'The name of an export.' }),
+          member: t.Optional(t.String({ maxLength: 200, description: 'A member of it; the same as a path of one.' })),
+          path: t.Optional(
+            t.Array(t.String({ maxLength: 200 }), { maxItems: 8, description: 'From the export to the function.' }),
+          ),
+          args: t.Optional(
+            t.Array(t.Unknown(), {
+              maxItems: 64,
+              description: 'At most 1 MiB of JSON with the rest of the body.',
+            }),
+          ),
+          version: t.Optional(version('A stored version or factory; without it the active one, else factory.')),
+        }),
+        detail: {
+          summary: 'Call one hook and nothing more: no request is made',
+          description:
+            'Gives {result, console, ms}. What the hook does wrong is PLUGIN_HOOK_FAILED (422, details: kind, console, line, column).',
+        },
+      },
+    );
+}

@@ -1,0 +1,243 @@
+import { Elysia, t } from 'elysia';
+import type { PanelPrincipal, RequestOrigin } from '../../../auth/index.ts';
+import { userOwner } from '../../../kernel/index.ts';
+import type { PluginService } from '../../../plugins/index.ts';
+import { serveIcon } from '../../panel-files/serve-icon.ts';
+import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
+import type { RecordAudit } from '../record-audit.ts';
+import { auditVersion, describeDetail, describeRuntime, describeSummary, describeVersion } from './describe-plugin.ts';
+
+const flag = (description: string) => t.Optional(t.Union([t.Literal('true'), t.Literal('false')], { description }));
+const wanted = t.Optional(t.String({ minLength: 1, maxLength: 200, description: 'Without it the one that serves.' }));
+
+const uploadOptions = {
+  root: true,
+  bodyLimit: 'source',
+  body: strictObject({
+    source: t.String({ minLength: 1, maxLength: 2 * 1024 * 1024, description: 'The whole module, at most 1 MiB.' }),
+    remark: t.Optional(t.String({ maxLength: 2000, description: 'A note for administrators.' })),
+    enabled: t.Optional(
+      t.Boolean({ description: 'Default true; false stores without serving. A stored version keeps what it has.' }),
+    ),
+    force: t.Optional(
+      t.Boolean({
+        description: 'Store although another plugin has what this one claims, or switch off what is in use.',
+      }),
+    ),
+    icon: t.Optional(
+      t.String({
+        maxLength: 1024 * 1024,
+        description: 'A base64 data URL of a PNG or SVG image of at most 512 KiB, decoded.',
+      }),
+    ),
+    sourceSha256: t.Optional(
+      t.String({ maxLength: 200, description: 'The SHA-256 that the source must have, in hex.' }),
+    ),
+  }),
+  detail: {
+    summary: 'Upload a plugin version',
+    description:
+      'The only stored version of a key serves at once, later ones wait to be activated. The same version with the same source changes remark, icon and enabled only. Refused, and nothing changes: PLUGIN_INVALID (422, details.errors: every fault with path, rule, message, hint, line, column), PLUGIN_ICON_INVALID (422), PLUGIN_CONFLICT (409, details.with), PLUGIN_VERSION_EXISTS (409: the version is stored with another source), PLUGIN_IN_USE (409), PLUGIN_UNAVAILABLE (503).',
+  },
+} as const;
+
+/** Task plugins: what there is, and who serves. */
+export function pluginRoutes(kit: Kit, { plugins, audit }: { plugins: PluginService; audit: RecordAudit }) {
+  type Upload = {
+    body: typeof uploadOptions.body.static;
+    panel: PanelPrincipal;
+    origin: RequestOrigin;
+  };
+  async function upload({ body, panel, origin }: Upload) {
+    const detail = await plugins.upload(body, userOwner(panel.user.id));
+    const { key = '', version = '' } = detail.plugin ?? {};
+    await audit(
+      { panel, origin },
+      {
+        action: 'plugin.upload',
+        target: `plugin:${key}@${version}`,
+        detail: {
+          before: auditVersion(detail.before),
+          after: auditVersion(detail.plugin),
+          force: body.force ?? false,
+          icon_given: body.icon !== undefined,
+        },
+      },
+    );
+    return ok(describeDetail(detail));
+  }
+
+  return new Elysia({ normalize: false, tags: ['Plugins'] })
+    .use(kit)
+    .get('/api/plugin/task', async () => ok((await plugins.list()).map(describeSummary)), {
+      root: true,
+      detail: {
+        summary: 'All plugins, what ships with the gateway included',
+        description:
+          'By sortPriority, then by key. runtime_status: registered (serves), not_registered (in conflict: runtime_error says with whom), compile_failed, disabled, disabled_fallback (the stored version is off and the one that ships with the gateway serves).',
+      },
+    })
+    .post('/api/plugin/task', upload, uploadOptions)
+    .put('/api/plugin/task', upload, uploadOptions)
+    .get('/api/plugin/task/runtime/status', () => ok(describeRuntime(plugins.runtimeStatus())), {
+      root: true,
+      detail: {
+        summary: "This node's generation and what could not join it",
+        description:
+          'Nodes with the same database_revision have read the same plugins. database_error: the database does not answer and what was published stays.',
+      },
+    })
+    .get(
+      '/api/plugin/task/:key',
+      async ({ params, query }) => ok(describeDetail(await plugins.detail(params.key, query.version))),
+      {
+        root: true,
+        query: strictObject({ version: wanted }),
+        detail: {
+          summary: 'A plugin version with its source',
+          description:
+            'plugin is null for one that ships with the gateway. meta is null and errors has the faults where a stored source does not pass the checks.',
+        },
+      },
+    )
+    .get(
+      '/api/plugin/task/:key/versions',
+      async ({ params }) => ok((await plugins.versions(params.key)).map(describeVersion)),
+      {
+        root: true,
+        detail: { summary: 'The stored versions of a plugin, the newest first' },
+      },
+    )
+    .get(
+      '/api/plugin/task/:key/icon',
+      async ({ params, query }) => serveIcon(await plugins.icon(params.key, query.version)),
+      {
+        root: true,
+        query: strictObject({ version: wanted }),
+        detail: { summary: 'The logo of a plugin', description: 'image/png or image/svg+xml; 404 without one.' },
+      },
+    )
+    .post(
+      '/api/plugin/task/:key/activate',
+      async ({ params: { key }, body: { version }, panel, origin }) => {
+        const { before, after } = await plugins.activate(key, version);
+        await audit(
+          { panel, origin },
+          {
+            action: 'plugin.activate',
+            target: `plugin:${key}`,
+            detail: { before: auditVersion(before), after: auditVersion(after) ?? { serving: 'factory' } },
+          },
+        );
+        return ok(null);
+      },
+      {
+        root: true,
+        body: strictObject({
+          version: t.String({ minLength: 1, maxLength: 200, description: 'A stored version, or factory.' }),
+        }),
+        detail: {
+          summary: 'Let a stored version serve, forwards or back, or what ships with the gateway',
+          description:
+            'Enables it as well. A version that is not narrowed takes over the narrowing of the one that it replaces, but for models that it does not have. With factory the stored versions stay and none of them is active, later uploads included, until one is activated. Requests that have begun end on the version that they began with. PLUGIN_INVALID, PLUGIN_CONFLICT: nothing changes.',
+        },
+      },
+    )
+    .post(
+      '/api/plugin/task/:key/status',
+      async ({ params: { key }, body: { enabled }, query, panel, origin }) => {
+        const cascade = query.cascade === 'true';
+        const force = query.force === 'true';
+        const done = await plugins.setEnabled(key, enabled, { cascade, force });
+        await audit(
+          { panel, origin },
+          {
+            action: 'plugin.status',
+            target: `plugin:${key}`,
+            detail: {
+              before: done.before,
+              after: { enabled: done.pluginEnabled, disabled_channels: done.disabledChannels },
+              cascade,
+              force,
+            },
+          },
+        );
+        return ok({
+          plugin_enabled: done.pluginEnabled,
+          disabled_channels: done.disabledChannels,
+          in_flight_count: done.inFlightCount,
+        });
+      },
+      {
+        root: true,
+        body: strictObject({ enabled: t.Boolean() }),
+        query: strictObject({
+          cascade: flag('Disable the enabled channels that are bound to it as well.'),
+          force: flag('Although tasks are unfinished: they wait until it is enabled again.'),
+        }),
+        detail: {
+          summary: 'Switch a plugin on or off',
+          description:
+            'Counts for its stored versions and for the one that ships with the gateway. PLUGIN_IN_USE (409, details: channels, in_flight_count) without cascade or force where they are needed.',
+        },
+      },
+    )
+    .put(
+      '/api/plugin/task/:key/models',
+      async ({ params: { key }, body: { models }, panel, origin }) => {
+        const { before, after } = await plugins.narrow(key, models);
+        await audit(
+          { panel, origin },
+          {
+            action: 'plugin.narrow',
+            target: `plugin:${key}@${after.version}`,
+            detail: { before: before.narrowedModels, after: after.narrowedModels },
+          },
+        );
+        return ok(describeVersion(after));
+      },
+      {
+        root: true,
+        body: strictObject({
+          models: t.Union(
+            [t.Null(), t.Array(t.String({ minLength: 1, maxLength: 191 }), { minItems: 1, maxItems: 1000 })],
+            {
+              description: 'The models that it serves; null: all of its manifest.',
+            },
+          ),
+        }),
+        detail: {
+          summary: 'Narrow the models of the active version',
+          description:
+            'Its protocol claims and routes serve these models only; later uploads of the key and versions activated in its place take it over. PLUGIN_INVALID: a name is no model of it. PLUGIN_CONFLICT: another plugin has one of them.',
+        },
+      },
+    )
+    .delete(
+      '/api/plugin/task/:key/versions/:version',
+      async ({ params: { key, version }, query, panel, origin }) => {
+        const force = query.force === 'true';
+        const { before, successor } = await plugins.deleteVersion(key, version, { force });
+        await audit(
+          { panel, origin },
+          {
+            action: 'plugin.delete',
+            target: `plugin:${key}@${version}`,
+            detail: { before: auditVersion(before), after: { serving: successor }, force },
+          },
+        );
+        return ok(null);
+      },
+      {
+        root: true,
+        query: strictObject({
+          force: flag('Although it is in use, or what takes its place cannot serve.'),
+        }),
+        detail: {
+          summary: 'Delete a stored version',
+          description:
+            'In the place of the active one comes the newest that remains, else the one that ships with the gateway. PLUGIN_INVALID, PLUGIN_CONFLICT: that one could not serve. PLUGIN_IN_USE: there is none, and channels or tasks need the plugin.',
+        },
+      },
+    );
+}

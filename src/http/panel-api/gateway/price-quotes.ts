@@ -1,0 +1,98 @@
+import { Elysia, t } from 'elysia';
+import type { PanelPrincipal } from '../../../auth/index.ts';
+import type { Billing } from '../../../billing/index.ts';
+import type { JsonObject } from '../../../kernel/index.ts';
+import type { RequestOptions, Tasks } from '../../../tasks/index.ts';
+import { fieldError } from '../../bodies/field-error.ts';
+import { httpErrors } from '../../errors.ts';
+import { isAdmin, isRoot } from '../../pipeline/authorize-request.ts';
+import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
+
+const quoteBody = strictObject({
+  plugin_key: t.Optional(
+    t.String({ minLength: 1, maxLength: 30, description: 'Default *: the price of every plugin.' }),
+  ),
+  model: t.String({ minLength: 1, maxLength: 191 }),
+  action: t.Optional(t.String({ maxLength: 40 })),
+  facts: t.Optional(
+    t.Record(t.String(), t.Unknown(), { maxProperties: 100, description: 'Usage facts as the plugin declares them.' }),
+  ),
+  request: t.Optional(
+    t.Record(t.String(), t.Unknown(), {
+      maxProperties: 1000,
+      description:
+        'Instead of facts: a body as POST /v1/tasks/{plugin_key} takes it, from which the plugin reads them.',
+    }),
+  ),
+  expression: t.Optional(
+    t.String({
+      minLength: 1,
+      maxLength: 10_000,
+      description: 'Root only: tried with facts, in place of the price that is set.',
+    }),
+  ),
+  group: t.Optional(t.String({ minLength: 1, maxLength: 64, description: "Administrators only. Default: one's own." })),
+});
+type QuoteBody = typeof quoteBody.static;
+type Asked = { requestId: string; body: QuoteBody; files: RequestOptions['files'] };
+
+/** What a task would cost, for whoever asks: nothing is sent, written or charged. */
+export function priceQuoteRoutes(kit: Kit, { billing, tasks }: { billing: Billing; tasks: Tasks }) {
+  function groupOf(panel: PanelPrincipal, group = panel.user.group): string {
+    if (group !== panel.user.group && !isAdmin(panel)) throw httpErrors.insufficient_privilege();
+    return group;
+  }
+
+  function quoteFacts(panel: PanelPrincipal, body: QuoteBody, group: string) {
+    return billing.quote({
+      pluginKey: body.plugin_key ?? '*',
+      model: body.model,
+      upstreamModel: body.model,
+      action: body.action ?? '',
+      facts: (body.facts ?? {}) as JsonObject,
+      group,
+      isAdmin: isAdmin(panel),
+      expression: body.expression,
+    });
+  }
+
+  async function quote(panel: PanelPrincipal, { requestId, body, files }: Asked) {
+    const group = groupOf(panel, body.group);
+    if (body.expression !== undefined && !isRoot(panel)) throw httpErrors.insufficient_privilege();
+    const { request, plugin_key: pluginKey, model, action = '' } = body;
+    if (request === undefined) return quoteFacts(panel, body, group);
+    if (body.facts) throw fieldError('facts', 'wrong_value', 'Give either "facts" or "request".');
+    if (body.expression !== undefined)
+      throw fieldError('expression', 'wrong_value', 'An "expression" is tried with "facts", not with "request".');
+    if (pluginKey === undefined)
+      throw fieldError('plugin_key', 'required', '"plugin_key" is needed with "request": the plugin reads it.');
+    const caller = { user: panel.user, key: null, group };
+    return tasks.quote(caller, requestId, {
+      pluginKey,
+      model,
+      action,
+      request: request as JsonObject,
+      files,
+    });
+  }
+
+  return new Elysia({ normalize: false, tags: ['Prices'] }).use(kit).post(
+    '/api/price/quote',
+    async ({ body, panel, requestId, files }) => {
+      const { usd, quota, steps, snapshot } = await quote(panel, { requestId, body, files });
+      const { expression, groupRatio, facts } = snapshot;
+      return ok({ usd, quota, group_ratio: groupRatio, expression, facts, steps });
+    },
+    {
+      user: true,
+      perUser: 'quote',
+      bodyLimit: 'request',
+      body: quoteBody,
+      detail: {
+        summary: 'What a task would cost',
+        description:
+          'usd is before the group ratio; quota is what would be reserved, 500,000 of it one USD; steps is the expression with the values put in. expression is null for a model without a price that the caller may use. With request the hooks of the plugin are run as for a submission, and refuse what they would refuse there. Nothing is sent to a vendor, stored or charged. BILLING_MODEL_PRICE_ERROR (400): no price, or a usage fact is missing (details name it).',
+      },
+    },
+  );
+}

@@ -1,0 +1,64 @@
+import { Elysia, t } from 'elysia';
+import type { Auth } from '../../../auth/index.ts';
+import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
+import type { RecordAudit } from '../record-audit.ts';
+
+export type MadeDemoChannel = {
+  channel: { id: number; name: string; models: string[]; taskPluginKey: string | null };
+  /** False: it was there already. */
+  created: boolean;
+};
+
+type SetupDeps = { auth: Auth; audit: RecordAudit; demoChannel: () => Promise<MadeDemoChannel> };
+
+export function setupRoutes(kit: Kit, { auth, audit, demoChannel }: SetupDeps) {
+  return new Elysia({ normalize: false, tags: ['Set-up'] })
+    .use(kit)
+    .get('/api/setup', async () => ok({ status: !(await auth.setup.needed()) }), {
+      public: true,
+      detail: { summary: 'Whether the set-up is complete' },
+    })
+    .post(
+      '/api/setup',
+      async ({ body, origin }) => {
+        const root = await auth.setup.complete(body);
+        await audit(
+          { setup: root, origin },
+          { action: 'setup.complete', target: `user:${root.userId}`, detail: { username: root.username } },
+        );
+        return ok({ username: root.username });
+      },
+      {
+        public: true,
+        critical: true,
+        body: strictObject({
+          token: t.String({ minLength: 1, maxLength: 200, description: 'From the link that the terminal prints.' }),
+          username: t.String({ minLength: 1, maxLength: 200 }),
+          password: t.String({ minLength: 1, maxLength: 1000 }),
+        }),
+        detail: { summary: 'Make the root account with the one-time set-up link' },
+      },
+    )
+    .post(
+      '/api/setup/demo-channel',
+      async ({ panel, origin }) => {
+        const { channel, created } = await demoChannel();
+        const { id, name, models } = channel;
+        const made = { id, name, models, task_plugin_key: channel.taskPluginKey };
+        if (created)
+          await audit(
+            { panel, origin },
+            { action: 'channel.create', target: `channel:${id}`, detail: { after: made } },
+          );
+        return ok({ channel: made, created });
+      },
+      {
+        root: true,
+        detail: {
+          summary: 'Make the demo channel, whose vendor is built in and needs no network',
+          description:
+            'Once: a second call gives the channel that is there. It is changed and deleted as any other. CHANNEL_DEMO_UNAVAILABLE (409): on PostgreSQL, where several nodes may serve, or without the demo plugin.',
+        },
+      },
+    );
+}

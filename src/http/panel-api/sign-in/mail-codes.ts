@@ -1,0 +1,124 @@
+import { Elysia, t } from 'elysia';
+import type { Auth } from '../../../auth/index.ts';
+import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
+import type { RecordAudit } from '../record-audit.ts';
+import { challengeField, readChallengeToken } from './challenge-token.ts';
+import { type ProofNeed, readProof } from './security-proof.ts';
+
+const mailAddress = t.String({ minLength: 1, maxLength: 320 });
+const forAddress: ProofNeed = {
+  scope: 'account.email',
+  when: 'where the account has a password, a passkey or two-factor',
+};
+
+/**
+ * What is done with codes and links that were mailed: a new password, and the address of a
+ * signed-in user.
+ */
+export function mailCodeRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: RecordAudit }) {
+  return new Elysia({ normalize: false, tags: ['Mail'] })
+    .use(kit)
+    .post(
+      '/api/reset_password',
+      async ({ body, request, origin }) => {
+        await auth.passwords.byMail.request({
+          email: body.email,
+          challengeToken: readChallengeToken(body, request),
+          acceptLanguage: request.headers.get('accept-language') ?? undefined,
+          origin,
+        });
+        return ok(null);
+      },
+      {
+        public: true,
+        critical: true,
+        body: strictObject({ email: mailAddress, ...challengeField }),
+        detail: {
+          summary: 'Mail a link to choose a new password',
+          description: 'Answers alike whether the address has an account.',
+        },
+      },
+    )
+    .post(
+      '/api/user/reset',
+      async ({ body, request, origin }) => {
+        const mailedLink = await auth.passwords.byMail.finish({
+          ...body,
+          acceptLanguage: request.headers.get('accept-language') ?? undefined,
+          origin,
+        });
+        const target = `user:${mailedLink.userId}`;
+        await audit({ mailedLink, origin }, { action: 'user.password_reset', target, detail: {} });
+        return ok(null);
+      },
+      {
+        public: true,
+        critical: true,
+        body: strictObject({
+          email: mailAddress,
+          token: t.String({ minLength: 1, maxLength: 200, description: 'From the link.' }),
+          password: t.String({ minLength: 1, maxLength: 1000, description: '8 to 128 characters.' }),
+        }),
+        detail: {
+          summary: 'Set the new password; every session ends',
+          description: 'Signs nobody in. A second factor stays and is asked for at the next sign-in.',
+        },
+      },
+    )
+    .post(
+      '/api/user/email/code',
+      async ({ panel, body, origin }) => {
+        await auth.mail.address.sendCode(panel, { email: body.email, origin });
+        return ok(null);
+      },
+      {
+        session: true,
+        critical: true,
+        body: strictObject({ email: mailAddress }),
+        detail: { summary: "Mail a code to the address that is to be one's own" },
+      },
+    )
+    .post(
+      '/api/oauth/email/bind',
+      async ({ request, panel, origin, body }) => {
+        const bound = await auth.mail.address.bind(panel, { ...body, proof: readProof(request) });
+        await audit(
+          { panel, origin },
+          {
+            action: 'user.email_bind',
+            target: `user:${panel.user.id}`,
+            detail: { before: panel.user.email, after: bound.email },
+          },
+        );
+        return ok(bound);
+      },
+      {
+        session: true,
+        critical: true,
+        proof: forAddress,
+        body: strictObject({ email: mailAddress, code: t.String({ minLength: 1, maxLength: 64 }) }),
+        detail: { summary: "Make a confirmed address one's own; the former one is told" },
+      },
+    )
+    .delete(
+      '/api/user/email',
+      async ({ request, panel, origin }) => {
+        await auth.mail.address.unbind(panel, { proof: readProof(request) });
+        await audit(
+          { panel, origin },
+          {
+            action: 'user.email_unbind',
+            target: `user:${panel.user.id}`,
+            detail: { before: panel.user.email, after: null },
+          },
+        );
+        return ok(null);
+      },
+      {
+        session: true,
+        critical: true,
+        proof: forAddress,
+        detail: { summary: "Take the address off one's account; it is told" },
+      },
+    );
+}

@@ -1,0 +1,133 @@
+import { Elysia, t } from 'elysia';
+import type { Auth, PanelPrincipal } from '../../../auth/index.ts';
+import type { JsonObject } from '../../../kernel/index.ts';
+import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
+import { readId } from '../paging.ts';
+import type { RecordAudit } from '../record-audit.ts';
+import { readProof } from './security-proof.ts';
+
+const text = (maxLength: number, description?: string) =>
+  t.Optional(t.String({ maxLength, ...(description ? { description } : {}) }));
+
+const fields = {
+  name: text(200, '1 to 64 characters.'),
+  icon: text(200, 'A name or an address of a picture.'),
+  enabled: t.Optional(t.Boolean({ description: 'Default true.' })),
+  client_id: text(300),
+  client_secret: text(600, 'Never shown again. Empty or *** keeps the one that is stored.'),
+  authorization_endpoint: text(600),
+  token_endpoint: text(600),
+  user_info_endpoint: text(600),
+  well_known: text(600, 'The discovery document, from which endpoints are read that are not given.'),
+  scopes: text(600, 'Separated by spaces. Default: openid profile email.'),
+  user_id_field: text(200, 'A dotted path in the answer of the user info endpoint. Default: sub.'),
+  username_field: text(200, 'Default: preferred_username.'),
+  display_name_field: text(200, 'Default: name.'),
+  email_field: text(200, 'Default: email. Taken only where the answer says that it is verified.'),
+  auth_style: t.Optional(
+    t.Union([t.Literal(0), t.Literal(1), t.Literal(2)], {
+      description: 'How the client proves itself: 0 automatic, 1 in the body, 2 Basic.',
+    }),
+  ),
+  access_policy: text(20_000, 'Who may sign in, as JSON text: {logic, conditions: [{field, op, value}], groups}.'),
+  access_denied_message: text(
+    600,
+    'What others are told; {{provider}}, {{field}}, {{required}}, {{current}} are filled in.',
+  ),
+};
+
+/** The providers of identities that root adds. */
+export function oauthProviderRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: RecordAudit }) {
+  const { providers } = auth.oauth;
+  /** A provider decides who gets in. */
+  const requireProof = (panel: PanelPrincipal, request: Request): Promise<void> =>
+    auth.proofs.require(panel, readProof(request), 'settings.security');
+
+  return new Elysia({ normalize: false, tags: ['Identities'] })
+    .use(kit)
+    .get('/api/custom-oauth-provider', async () => ok(await providers.list()), {
+      root: true,
+      detail: { summary: 'The added providers' },
+    })
+    .get('/api/custom-oauth-provider/:id', async ({ params }) => ok(await providers.get(readId(params.id))), {
+      root: true,
+      detail: { summary: 'An added provider' },
+    })
+    .post(
+      '/api/custom-oauth-provider',
+      async ({ request, panel, origin, body }) => {
+        await requireProof(panel, request);
+        const made = await providers.create(body);
+        const entry = {
+          action: 'oauth_provider.create',
+          target: `oauth_provider:${made.id}`,
+          detail: { after: told(made) },
+        };
+        await audit({ panel, origin }, entry);
+        return ok(made);
+      },
+      {
+        root: true,
+        proof: { scope: 'settings.security' },
+        body: strictObject({
+          slug: t.String({ maxLength: 64, description: 'Its name in addresses, for good.' }),
+          ...fields,
+        }),
+        detail: { summary: 'Add a provider' },
+      },
+    )
+    .put(
+      '/api/custom-oauth-provider/:id',
+      async ({ request, panel, origin, params, body }) => {
+        await requireProof(panel, request);
+        const id = readId(params.id);
+        const { before, after } = await providers.update(id, body);
+        const detail = { before: told(before), after: told(after) };
+        await audit({ panel, origin }, { action: 'oauth_provider.update', target: `oauth_provider:${id}`, detail });
+        return ok(after);
+      },
+      {
+        root: true,
+        proof: { scope: 'settings.security' },
+        body: strictObject({
+          ...fields,
+          force: t.Optional(
+            t.Boolean({ description: 'Take another address or user_id_field though identities are bound: they stay.' }),
+          ),
+        }),
+        detail: {
+          summary: 'Change an added provider; the slug stays',
+          description:
+            'Another address of its discovery document, token or user info endpoint takes the client secret again.',
+        },
+      },
+    )
+    .delete(
+      '/api/custom-oauth-provider/:id',
+      async ({ request, panel, origin, params }) => {
+        await requireProof(panel, request);
+        const id = readId(params.id);
+        const detail = { before: told(await providers.delete(id)) };
+        await audit({ panel, origin }, { action: 'oauth_provider.delete', target: `oauth_provider:${id}`, detail });
+        return ok(null);
+      },
+      {
+        root: true,
+        proof: { scope: 'settings.security' },
+        detail: { summary: 'Delete an added provider to which nobody is bound' },
+      },
+    )
+    .post('/api/custom-oauth-provider/discovery', async ({ body }) => ok(await providers.discover(body)), {
+      root: true,
+      body: strictObject({ well_known_url: text(600), issuer_url: text(600) }),
+      detail: { summary: 'What the discovery document of a provider says' },
+    });
+}
+
+type View = Awaited<ReturnType<Auth['oauth']['providers']['get']>>;
+
+/** For the audit trail: of the secret only whether there is one. */
+const told = ({ client_secret: secret, ...view }: View): JsonObject => ({
+  ...view,
+  client_secret: secret === '' ? 'unset' : 'set',
+});

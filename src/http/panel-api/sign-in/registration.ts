@@ -1,0 +1,72 @@
+import { Elysia, t } from 'elysia';
+import type { Auth } from '../../../auth/index.ts';
+import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
+import type { RecordAudit } from '../record-audit.ts';
+import { challengeField, readChallengeToken } from './challenge-token.ts';
+
+const mailAddress = t.String({ minLength: 1, maxLength: 320 });
+
+/** How people make accounts, and how they bring others. */
+export function registrationRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: RecordAudit }) {
+  return new Elysia({ normalize: false, tags: ['Registration'] })
+    .use(kit)
+    .post(
+      '/api/user/register',
+      async ({ body, request, origin }) => {
+        const registered = await auth.registration.register({
+          username: body.username,
+          password: body.password,
+          email: body.email,
+          verificationCode: body.verification_code,
+          affCode: body.aff_code,
+          challengeToken: readChallengeToken(body, request),
+          acceptLanguage: request.headers.get('accept-language') ?? undefined,
+          origin,
+        });
+        const { userId, username } = registered;
+        await audit(
+          { registered, origin },
+          { action: 'user.register', target: `user:${userId}`, detail: { username } },
+        );
+        return ok({ username });
+      },
+      {
+        public: true,
+        critical: true,
+        body: strictObject({
+          username: t.String({ minLength: 1, maxLength: 200 }),
+          password: t.String({ minLength: 1, maxLength: 1000, description: '8 to 128 characters.' }),
+          email: t.Optional(t.String({ maxLength: 320, description: 'Needed where addresses are confirmed.' })),
+          verification_code: t.Optional(t.String({ maxLength: 64, description: 'From the mail to this address.' })),
+          aff_code: t.Optional(t.String({ maxLength: 64, description: 'Affiliate code of whoever brought you.' })),
+          ...challengeField,
+        }),
+        detail: { summary: 'Make an account; sign in afterwards' },
+      },
+    )
+    .post(
+      '/api/verification',
+      async ({ body, request, origin }) => {
+        await auth.registration.sendVerification({
+          email: body.email,
+          challengeToken: readChallengeToken(body, request),
+          acceptLanguage: request.headers.get('accept-language') ?? undefined,
+          origin,
+        });
+        return ok(null);
+      },
+      {
+        public: true,
+        critical: true,
+        body: strictObject({ email: mailAddress, ...challengeField }),
+        detail: {
+          summary: 'Mail the code that confirms the address of a new account',
+          description: 'Answers alike whether the address has an account: the mail to such an address says so.',
+        },
+      },
+    )
+    .get('/api/user/aff', async ({ panel }) => ok(await auth.registration.affiliateCode(panel)), {
+      user: true,
+      detail: { summary: "One's own affiliate code, made when first asked for" },
+    });
+}

@@ -1,0 +1,99 @@
+import { Elysia, t } from 'elysia';
+import type { Auth } from '../../../auth/index.ts';
+import { AppError, type Clock } from '../../../kernel/index.ts';
+import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
+import { createLoginResponse } from './login-response.ts';
+import type { SessionCookies } from './session-cookies.ts';
+
+/**
+ * Verdicts after which the cookies are worth nothing; trouble, limits and mismatches clear nothing.
+ */
+const ENDS_COOKIES = ['auth.unauthorized', 'auth.session_revoked'];
+
+const credentials = strictObject({
+  username: t.String({ maxLength: 320, description: 'User name or e-mail address.' }),
+  password: t.String({ maxLength: 1000 }),
+});
+
+export function signInRoutes(kit: Kit, deps: { auth: Auth; cookies: SessionCookies; clock: Clock }) {
+  const { auth, cookies, clock } = deps;
+  const loginResponse = createLoginResponse(deps);
+  const logIn = async (
+    request: Parameters<Auth['passwords']['logIn']>[0],
+    jar: Parameters<SessionCookies['read']>[0],
+  ) => loginResponse(await auth.passwords.logIn(request), jar);
+  const readRefresh = (request: Request, jar: Parameters<SessionCookies['read']>[0]) => ({
+    refreshToken: cookies.read(jar),
+    expectedSid: request.headers.get('x-auth-session') ?? undefined,
+  });
+
+  return new Elysia({ normalize: false, tags: ['Sign-in'] })
+    .use(kit)
+    .post('/api/user/login', async ({ body, origin, cookie }) => logIn({ ...body, origin }, cookie), {
+      public: true,
+      critical: true,
+      body: credentials,
+      detail: { summary: 'Sign in with a password' },
+    })
+    .post(
+      '/api/user/auth/login',
+      async ({ body, origin, cookie }) => logIn({ ...body, origin, refreshToken: cookies.read(cookie) }, cookie),
+      {
+        public: true,
+        critical: true,
+        body: credentials,
+        detail: {
+          summary: 'Sign in with a password, from a browser that may be signed in',
+          description:
+            'The same as `POST /api/user/login`, at a path to which browsers send the refresh cookie: one that holds a live session of this account is not slowed down while others guess at its password.',
+        },
+      },
+    )
+    .post(
+      '/api/user/login/2fa',
+      async ({ body, origin, cookie }) => {
+        const { code, flow_token: flowToken } = body;
+        return loginResponse(await auth.twoFactor.finishLogin({ code, flowToken, origin }), cookie);
+      },
+      {
+        public: true,
+        critical: true,
+        body: strictObject({
+          code: t.String({ maxLength: 64, description: 'A code of the authenticator app, or a backup code.' }),
+          flow_token: t.String({ maxLength: 200, description: 'From the first step, which answered require_2fa.' }),
+        }),
+        detail: { summary: 'The second step of a sign-in' },
+      },
+    )
+    .post(
+      '/api/user/auth/refresh',
+      async ({ request, cookie, origin }) => {
+        try {
+          const next = await auth.sessions.refresh({ ...readRefresh(request, cookie), origin });
+          cookies.write(cookie, next.refreshToken, next.refreshExpiresAt, clock.unix());
+          return ok(next.bundle);
+        } catch (error) {
+          if (error instanceof AppError && ENDS_COOKIES.includes(error.code)) cookies.clear(cookie);
+          throw error;
+        }
+      },
+      {
+        refreshCookie: true,
+        critical: true,
+        detail: { summary: 'Swap the refresh cookie for a new one and a new access token' },
+      },
+    )
+    .post(
+      '/api/user/auth/logout',
+      async ({ request, cookie, origin }) => {
+        const { revokedSid, clearCookies } = await auth.sessions.logOut({
+          ...readRefresh(request, cookie),
+          authorization: request.headers.get('authorization') ?? undefined,
+          origin,
+        });
+        if (clearCookies) cookies.clear(cookie);
+        return ok({ revoked_sid: revokedSid, cookie_cleared: clearCookies });
+      },
+      { refreshCookie: true, critical: true, detail: { summary: 'End the session and clear its cookies' } },
+    );
+}

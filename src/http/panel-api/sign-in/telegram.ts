@@ -1,0 +1,96 @@
+import { Elysia } from 'elysia';
+import type { Auth } from '../../../auth/index.ts';
+import type { Clock } from '../../../kernel/index.ts';
+import { logFailure, toAppError } from '../../errors.ts';
+import { guardNavigation } from '../../pipeline/guard-navigation.ts';
+import { type Kit, ok } from '../../pipeline/route-kit.ts';
+import type { RecordAudit } from '../record-audit.ts';
+import { createLoginResponse } from './login-response.ts';
+import type { SessionCookies } from './session-cookies.ts';
+import { createTelegramBindCookie } from './telegram-bind-cookie.ts';
+
+const BIND_PATH = '/api/oauth/telegram/bind';
+/** The panel's page on which the widget's return ends; it tells the page that opened it. */
+const LANDING_PATH = '/oauth/telegram';
+
+/**
+ * What the landing page hears of a refusal, as in new-api; everything else is an internal error to
+ * it.
+ */
+const BIND_CODES: Record<string, string> = {
+  'auth.method_disabled': 'TELEGRAM_BIND_DISABLED',
+  'auth.invalid_credentials': 'TELEGRAM_BIND_INVALID_REQUEST',
+  'auth.assertion_replayed': 'TELEGRAM_BIND_INVALID_REQUEST',
+  'auth.flow_invalid': 'TELEGRAM_BIND_FLOW_INVALID',
+  'auth.session_revoked': 'TELEGRAM_BIND_SESSION_INVALID',
+  'http.origin_forbidden': 'TELEGRAM_BIND_SESSION_INVALID',
+  'auth.identity_taken': 'TELEGRAM_BIND_ALREADY_BOUND',
+  'auth.user_not_found': 'TELEGRAM_BIND_USER_DELETED',
+  'auth.user_disabled': 'TELEGRAM_BIND_USER_DISABLED',
+};
+
+const WIDGET_FIELDS = 'The query is what the login widget of Telegram hands over, unchanged: id, auth_date, hash, ….';
+
+/** Sign-in and binding by Telegram's login widget. */
+export function telegramRoutes(
+  kit: Kit,
+  deps: { auth: Auth; audit: RecordAudit; cookies: SessionCookies; clock: Clock; config: { secureCookies: boolean } },
+) {
+  const { telegram } = deps.auth;
+  const bindCookie = createTelegramBindCookie({ secure: deps.config.secureCookies, path: BIND_PATH });
+  const loginResponse = createLoginResponse(deps);
+
+  return new Elysia({ normalize: false, tags: ['Identities'] })
+    .use(kit)
+    .get(
+      '/api/oauth/telegram/login',
+      async ({ request, origin, cookie }) => {
+        guardNavigation(request.headers);
+        return loginResponse(await telegram.logIn({ query: readQuery(request), origin }), cookie);
+      },
+      { public: true, critical: true, detail: { summary: 'Sign in with Telegram', description: WIDGET_FIELDS } },
+    )
+    .post(
+      `${BIND_PATH}/start`,
+      async ({ panel, cookie }) => {
+        const ticket = await telegram.binding.begin(panel);
+        bindCookie.write(cookie, ticket.flow_token, ticket.expires_at, deps.clock.unix());
+        return ok({ ...ticket, callback_url: `${BIND_PATH}/${ticket.flow_token}` });
+      },
+      { session: true, critical: true, detail: { summary: 'Begin to bind a Telegram account' } },
+    )
+    .get(
+      `${BIND_PATH}/:flow_token`,
+      async ({ request, params, origin, log, cookie }) => {
+        const { flow_token: flowToken } = params;
+        try {
+          bindCookie.requireBrowser(cookie, flowToken);
+          const { principal, subject } = await telegram.binding.finish(flowToken, readQuery(request), origin);
+          bindCookie.clear(cookie);
+          const detail = { after: { provider: 'telegram', subject } };
+          const target = `user:${principal.user.id}`;
+          await deps.audit({ panel: principal, origin }, { action: 'user.identity.bind', target, detail });
+          return land({ telegram_bind: 'success', flow_token: flowToken });
+        } catch (thrown) {
+          const error = toAppError(thrown);
+          logFailure(log, error);
+          const code = BIND_CODES[error.code] ?? 'TELEGRAM_BIND_INTERNAL_ERROR';
+          return land({ telegram_bind: 'error', error_code: code, flow_token: flowToken });
+        }
+      },
+      {
+        public: true,
+        critical: true,
+        detail: {
+          summary: 'Where the widget returns to bind a Telegram account',
+          description: `${WIDGET_FIELDS} In the browser that began. Leads to ${LANDING_PATH}, with telegram_bind, error_code, flow_token.`,
+          responses: { '302': { description: `To ${LANDING_PATH}` } },
+        },
+      },
+    );
+}
+
+const readQuery = (request: Request): URLSearchParams => new URL(request.url).searchParams;
+
+const land = (parameters: Record<string, string>): Response =>
+  new Response(null, { status: 302, headers: { location: `${LANDING_PATH}?${new URLSearchParams(parameters)}` } });

@@ -1,0 +1,100 @@
+import { Elysia, t } from 'elysia';
+import type { Auth, PanelPrincipal } from '../../../auth/index.ts';
+import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
+import type { RecordAudit } from '../record-audit.ts';
+import { proofScope } from './security-proof.ts';
+
+const appCode = t.String({ maxLength: 64, description: 'A code of the authenticator app.' });
+const anyCode = t.String({ maxLength: 64, description: 'A code of the authenticator app, or a backup code.' });
+
+const own = ({ user }: PanelPrincipal): string => `user:${user.id}`;
+
+/** The signed-in user's own second factor, and the confirmation that it is he. */
+export function twoFactorRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: RecordAudit }) {
+  return new Elysia({ normalize: false, tags: ['Security'] })
+    .use(kit)
+    .get('/api/user/2fa/status', async ({ panel }) => ok(await auth.twoFactor.status(panel)), {
+      user: true,
+      detail: { summary: "Whether one's own second factor is enabled or locked, and what backup codes are left" },
+    })
+    .post(
+      '/api/user/2fa/setup',
+      async ({ panel, origin }) => {
+        const setup = await auth.twoFactor.setUp(panel);
+        await audit({ panel, origin }, { action: 'user.2fa.setup', target: own(panel), detail: {} });
+        return ok(setup);
+      },
+      {
+        session: true,
+        critical: true,
+        detail: {
+          summary: 'Begin to set up an authenticator app; the answer alone shows its secret and the backup codes',
+        },
+      },
+    )
+    .post(
+      '/api/user/2fa/enable',
+      async ({ panel, origin, body }) => {
+        const bundle = await auth.twoFactor.enable(panel, body.code);
+        await audit({ panel, origin }, { action: 'user.2fa.enable', target: own(panel), detail: {} });
+        return ok(bundle);
+      },
+      {
+        session: true,
+        critical: true,
+        body: strictObject({ code: appCode }),
+        detail: { summary: 'Enable the second factor that was set up; every other session ends' },
+      },
+    )
+    .post(
+      '/api/user/2fa/disable',
+      async ({ panel, origin, body }) => {
+        const bundle = await auth.twoFactor.disable(panel, { code: body.code, origin });
+        await audit({ panel, origin }, { action: 'user.2fa.disable', target: own(panel), detail: {} });
+        return ok(bundle);
+      },
+      {
+        session: true,
+        critical: true,
+        body: strictObject({ code: anyCode }),
+        detail: { summary: 'Take the second factor away; every other session ends' },
+      },
+    )
+    .post(
+      '/api/user/2fa/backup_codes',
+      async ({ panel, origin, body }) => {
+        const bundle = await auth.twoFactor.replaceBackupCodes(panel, { code: body.code, origin });
+        await audit({ panel, origin }, { action: 'user.2fa.backup_codes', target: own(panel), detail: {} });
+        return ok(bundle);
+      },
+      {
+        session: true,
+        critical: true,
+        body: strictObject({ code: appCode }),
+        detail: { summary: 'New backup codes in place of all old ones; every other session ends' },
+      },
+    )
+    .get('/api/verify', async ({ panel, query }) => ok(await auth.proofs.describe(panel, query.scope)), {
+      session: true,
+      query: strictObject({ scope: proofScope }),
+      detail: {
+        summary: 'How to confirm that it is you',
+        description:
+          'needed: whether this account must confirm it for the scope at all. methods: 2fa, passkey, password, each of which is enough; empty where the account has nothing to confirm with.',
+      },
+    })
+    .post('/api/verify', async ({ panel, origin, body }) => ok(await auth.proofs.prove(panel, { ...body, origin })), {
+      session: true,
+      critical: true,
+      perUser: 'verify',
+      body: strictObject({
+        method: t.Union([t.Literal('2fa'), t.Literal('password')], {
+          description: 'With a second factor: 2fa. With neither second factor nor passkey: password.',
+        }),
+        code: t.Optional(anyCode),
+        password: t.Optional(t.String({ maxLength: 1000 })),
+        scope: proofScope,
+      }),
+      detail: { summary: 'Confirm that it is you: a Security Proof for X-Security-Proof, valid for five minutes' },
+    });
+}

@@ -1,0 +1,76 @@
+import { Elysia, t } from 'elysia';
+import type { Auth } from '../../../auth/index.ts';
+import type { Clock } from '../../../kernel/index.ts';
+import { serveIcon } from '../../panel-files/serve-icon.ts';
+import { guardNavigation } from '../../pipeline/guard-navigation.ts';
+import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
+import type { RecordAudit } from '../record-audit.ts';
+import { auditNewUser } from './audit-new-user.ts';
+import { createLoginResponse } from './login-response.ts';
+import type { SessionCookies } from './session-cookies.ts';
+
+const code = t.String({ maxLength: 64, description: 'What the official account answered.' });
+const flowToken = { maxLength: 200, description: 'From the begin step.' };
+
+/** The gateway keeps the QR code itself; a new one is to be seen soon. */
+const BROWSER_KEEPS_SECONDS = 60;
+
+/** Sign-in and binding by a code of the WeChat official account. */
+export function wechatRoutes(
+  kit: Kit,
+  deps: { auth: Auth; audit: RecordAudit; cookies: SessionCookies; clock: Clock },
+) {
+  const { wechat } = deps.auth;
+  const loginResponse = createLoginResponse(deps);
+
+  return new Elysia({ normalize: false, tags: ['Identities'] })
+    .use(kit)
+    .post('/api/oauth/wechat/state', async () => ok(await wechat.beginLogin()), {
+      public: true,
+      critical: true,
+      detail: { summary: 'Begin to sign in with WeChat' },
+    })
+    .get('/api/oauth/wechat/qrcode', async () => serveIcon(await wechat.qrCode(), BROWSER_KEEPS_SECONDS), {
+      public: true,
+      detail: {
+        summary: 'The QR code of the WeChat account',
+        description: 'A picture, fetched from WeChatAccountQRCodeImageURL and kept for ten minutes.',
+      },
+    })
+    .get(
+      '/api/oauth/wechat',
+      async ({ request, query, origin, cookie }) => {
+        guardNavigation(request.headers);
+        const { login, made } = await wechat.logIn({ code: query.code, flowToken: query.state, origin });
+        await auditNewUser(deps.audit, made, { provider: 'wechat', origin });
+        return loginResponse(login, cookie);
+      },
+      {
+        public: true,
+        critical: true,
+        query: t.Object({ code, state: t.String(flowToken) }),
+        detail: { summary: 'Sign in with WeChat' },
+      },
+    )
+    .post('/api/oauth/wechat/bind/start', async ({ panel }) => ok(await wechat.beginBinding(panel)), {
+      session: true,
+      critical: true,
+      detail: { summary: 'Begin to bind a WeChat account' },
+    })
+    .post(
+      '/api/oauth/wechat/bind',
+      async ({ panel, body, origin }) => {
+        const { subject } = await wechat.bind(panel, { code: body.code, flowToken: body.flow_token, origin });
+        const detail = { after: { provider: 'wechat', subject } };
+        const target = `user:${panel.user.id}`;
+        await deps.audit({ panel, origin }, { action: 'user.identity.bind', target, detail });
+        return ok({ provider: 'wechat' });
+      },
+      {
+        session: true,
+        critical: true,
+        body: strictObject({ code, flow_token: t.String(flowToken) }),
+        detail: { summary: 'Bind the WeChat account whose code this is' },
+      },
+    );
+}

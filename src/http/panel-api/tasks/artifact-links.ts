@@ -1,0 +1,31 @@
+import { Elysia } from 'elysia';
+import type { Auth } from '../../../auth/index.ts';
+import { type Kit, ok } from '../../pipeline/route-kit.ts';
+import { readId } from '../paging.ts';
+import type { RecordAudit } from '../record-audit.ts';
+
+/** The end of all artifact links that a user has given out. New ones are made as before. */
+export function artifactLinkRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: RecordAudit }) {
+  const action = 'user.links.revoke';
+  return new Elysia({ normalize: false, tags: ['Account'] })
+    .use(kit)
+    .post(
+      '/api/user/links/revoke',
+      async ({ panel, origin }) => {
+        await auth.account.revokeLinks(panel);
+        await audit({ panel, origin }, { action, target: `user:${panel.user.id}`, detail: {} });
+        return ok(null);
+      },
+      { session: true, detail: { summary: "End all artifact links of one's own that were given out until now" } },
+    )
+    .post(
+      '/api/user/:id/links/revoke',
+      async ({ panel, origin, params }) => {
+        const id = readId(params.id);
+        await auth.administration.revokeLinks(panel, id);
+        await audit({ panel, origin }, { action, target: `user:${id}`, detail: {} });
+        return ok(null);
+      },
+      { admin: true, detail: { summary: "End all artifact links of a user's tasks that were given out until now" } },
+    );
+}

@@ -1,0 +1,182 @@
+import { Elysia, t } from 'elysia';
+import type { Auth, PanelPrincipal } from '../../../auth/index.ts';
+import type { JsonObject } from '../../../kernel/index.ts';
+import type { CallableModel, Caller, RequestOptions, Tasks } from '../../../tasks/index.ts';
+import { fieldError } from '../../bodies/field-error.ts';
+import { isAdmin } from '../../pipeline/authorize-request.ts';
+import { REPLAYED } from '../../pipeline/response-headers.ts';
+import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
+import { accessEnded, openStream, sendEvents } from '../../v1/send-events.ts';
+import type { RecordAudit } from '../record-audit.ts';
+import { createTaskReader } from './read-task.ts';
+
+const submitBody = strictObject({
+  plugin_key: t.String({ minLength: 1, maxLength: 30 }),
+  body: t.Record(t.String(), t.Unknown(), {
+    maxProperties: 1000,
+    description: 'As POST /v1/tasks/{plugin_key} takes it; model stands in it.',
+  }),
+});
+
+type PlaygroundDeps = {
+  tasks: Tasks;
+  audit: RecordAudit;
+  /** Ends streams with their user and session. */
+  watchAccess: Auth['watchAccess'];
+  /** Between two keep-alive comments of a stream. */
+  heartbeatMs: number;
+};
+
+/**
+ * Tasks of a signed-in user's own making, without an API key: what can be asked for, at what price,
+ * and how it goes.
+ */
+export function playgroundRoutes(kit: Kit, { tasks, audit, heartbeatMs, watchAccess }: PlaygroundDeps) {
+  const { readDetail } = createTaskReader(tasks);
+  const mannerOf = (request: Request, files?: RequestOptions['files']): RequestOptions => ({
+    idempotencyKey: request.headers.get('idempotency-key'),
+    signal: request.signal,
+    files,
+  });
+
+  return new Elysia({ normalize: false, tags: ['Tasks in the panel'] })
+    .use(kit)
+    .get('/api/model', ({ panel }) => ok(tasks.models(callerOf(panel)).map(describeModel)), {
+      user: true,
+      detail: {
+        summary: 'The models that one may ask for, with what a form for them can be made of',
+        description:
+          "By one's own group and enabled channels. schema is JSON Schema of the fields that a form can offer: the prompt and those billed facts that a request names; plugins may take more. x-description and x-enum-labels are texts by locale, x-unit is second or count. blocked says why a submission would be refused now: no_price, plugin_suspended.",
+      },
+    })
+    .post(
+      '/api/task',
+      async ({ body, panel, origin, requestId, request, keepOpen, files, set }) => {
+        keepOpen();
+        const { plugin_key: pluginKey, body: asked } = body;
+        const { replayed, taskId } = await tasks.submitBody(
+          callerOf(panel),
+          requestId,
+          pluginKey,
+          asked as JsonObject,
+          mannerOf(request, files),
+        );
+        if (replayed) set.headers[REPLAYED] = 'true';
+        else {
+          const detail = { plugin_key: pluginKey };
+          await audit({ panel, origin }, { action: 'task.submit', target: `task:${taskId}`, detail });
+        }
+        return ok(await readDetail(panel, taskId));
+      },
+      {
+        user: true,
+        modelRequest: true,
+        bodyLimit: 'request',
+        body: submitBody,
+        detail: {
+          summary: "Submit a task on one's own account",
+          description:
+            'Files go as data URLs within the body, which may have 16 MiB with them and 1 MiB, 20,000 values and 64 levels without them.',
+        },
+      },
+    )
+    .post(
+      '/api/task/quote',
+      async ({ body, panel, requestId, files }) => {
+        const { plugin_key: pluginKey, body: request } = body;
+        const { model } = request;
+        if (typeof model !== 'string' || model.trim() === '')
+          throw fieldError('body.model', 'required', '"model" is needed in "body" and must be a text.');
+        const { usd, quota, steps, snapshot } = await tasks.quote(callerOf(panel), requestId, {
+          pluginKey,
+          model,
+          action: '',
+          request: request as JsonObject,
+          files,
+        });
+        const { expression, groupRatio, facts } = snapshot;
+        return ok({ usd, quota, group_ratio: groupRatio, expression, facts, steps, balance: panel.user.quota });
+      },
+      {
+        user: true,
+        perUser: 'quote',
+        bodyLimit: 'request',
+        body: submitBody,
+        detail: {
+          summary: 'What this submission would cost',
+          description:
+            'As POST /api/price/quote with request: the hooks of the plugin run and refuse what they would refuse; nothing is sent, stored or charged. balance is the quota that the caller has.',
+        },
+      },
+    )
+    .post(
+      '/api/task/:task_id/retry',
+      async ({ params, panel, origin, requestId, request, keepOpen, set }) => {
+        keepOpen();
+        const { task_id: from } = params;
+        const { replayed, taskId } = await tasks.retry(callerOf(panel), requestId, from, mannerOf(request));
+        if (replayed) set.headers[REPLAYED] = 'true';
+        else await audit({ panel, origin }, { action: 'task.retry', target: `task:${taskId}`, detail: { from } });
+        return ok(await readDetail(panel, taskId));
+      },
+      {
+        user: true,
+        modelRequest: true,
+        detail: {
+          summary: "Ask for one's own ended task again, as a new one",
+          description:
+            'At the price of today. REQUEST_NOT_KEPT (409): the request had files, built on earlier tasks or is too large.',
+        },
+      },
+    )
+    .get(
+      '/api/task/:task_id/events',
+      async ({ params, panel, request, requestId, log, keepOpen }) => {
+        const { user } = panel;
+        const watcher = { user, key: null, anyTask: isAdmin(panel) };
+        const access = watchAccess(panel, request.signal);
+        const events = await openStream(access, (left) => tasks.follow(watcher, params.task_id, left, requestId));
+        const onEnd = keepOpen();
+        const onFailure = (error: unknown) =>
+          log.warn({ err: error, task_id: params.task_id }, 'an event stream broke');
+        const lastEvent = () => ({ event: 'error', data: accessEnded() });
+        return sendEvents(access, events, { heartbeatMs, lastEvent, onFailure, onEnd });
+      },
+      {
+        user: true,
+        detail: {
+          summary: 'Follow a task by server-sent events: task.updated, then task.finished',
+          description: 'The events of GET /v1/tasks/{task_id}/events, for its owner and for administrators.',
+          responses: { '200': { description: 'Each event carries the task', content: { 'text/event-stream': {} } } },
+        },
+      },
+    );
+}
+
+/** On the user's own account: there is no key whose budget or lists could count. */
+const callerOf = ({ user }: PanelPrincipal): Caller => ({ user, key: null, group: user.group });
+
+function describeModel({ plugin, model, actions, protoVideo, responseModes, native, schema, ...offer }: CallableModel) {
+  const { manifest } = plugin;
+  return {
+    plugin_key: plugin.key,
+    plugin_name: manifest.name,
+    plugin_version: plugin.version,
+    plugin_description: manifest.description ?? null,
+    /** As in the manifest; an uploaded image is at /api/plugin/task/:key/icon. */
+    icon: manifest.icon ?? null,
+    model,
+    actions,
+    surfaces: {
+      generic: `/v1/tasks/${plugin.key}`,
+      proto_video: protoVideo ? '/v1/videos' : null,
+      proto_responses: responseModes ? { path: '/v1/responses', modes: responseModes } : null,
+      native,
+    },
+    schema,
+    examples: manifest.usageExamples,
+    price: { expression: offer.price ?? null, priced: offer.price !== undefined },
+    channels: offer.channels,
+    blocked: offer.blocked ?? null,
+  };
+}

@@ -1,0 +1,81 @@
+import type { PanelPrincipal } from '../../../auth/index.ts';
+import { explainBill } from '../../../billing/index.ts';
+import { AppError } from '../../../kernel/index.ts';
+import { hasEnded, type TaskDetail, type Tasks, taskObject } from '../../../tasks/index.ts';
+import { isAdmin } from '../../pipeline/authorize-request.ts';
+
+type Task = TaskDetail['task'];
+
+/** Reads tasks for whoever may: one's own, everybody's for administrators. */
+export function createTaskReader(tasks: Tasks) {
+  /** The user whose tasks may be read; null for all. */
+  const reach = (panel: PanelPrincipal): number | null => (isAdmin(panel) ? null : panel.user.id);
+
+  /** @throws tasks.task_not_found */
+  async function readDetail(panel: PanelPrincipal, taskId: string) {
+    const { task, events, ledger } = await tasks.detail(taskId, reach(panel));
+    const { request } = task.execution;
+    const isOwn = task.userId === panel.user.id;
+    return {
+      ...describeTask(task, isAdmin(panel)),
+      // In full it is its owner's alone.
+      request: (isOwn && request) || null,
+      retryable: isOwn && request !== undefined && hasEnded(task),
+      bill: explainBill(task),
+      timeline: events.map((event) => ({
+        at: event.at,
+        kind: event.kind,
+        status: event.status,
+        class: event.class,
+        http_status: event.httpStatus,
+        detail: event.detail,
+      })),
+      ledger: ledger.map((line) => ({
+        kind: line.kind,
+        attempt: line.attempt,
+        amount: line.amount,
+        note: line.note,
+        created_at: line.createdAt,
+      })),
+      artifacts: await listArtifacts(task),
+    };
+  }
+
+  /** A plugin that is gone or cannot list costs the list, not the page. */
+  async function listArtifacts(task: Task) {
+    try {
+      return (await tasks.artifacts(task)).artifacts ?? [];
+    } catch (error) {
+      if (error instanceof AppError) return [];
+      throw error;
+    }
+  }
+
+  return { reach, readDetail };
+}
+
+/**
+ * The vendor's answer, the plugin's state, the vendor's task id and the lease are private and stay
+ * inside.
+ */
+export const describeTask = (task: Task, forAdmin: boolean) => ({
+  ...taskObject(task),
+  input: task.properties.input,
+  quota: task.quota,
+  submit_time: task.submitTime,
+  start_time: task.startTime,
+  finish_time: task.finishTime,
+  polls: task.polls,
+  ...(forAdmin
+    ? {
+        user_id: task.userId,
+        api_key_id: task.apiKeyId,
+        channel_id: task.channelId,
+        group: task.group,
+        upstream_model: task.properties.upstreamModelName,
+        plugin_version: task.execution.pluginVersion,
+        request_id: task.execution.requestId,
+        poll_failures: task.pollFailures,
+      }
+    : {}),
+});

@@ -1,0 +1,70 @@
+import { Elysia } from 'elysia';
+import type { PanelPrincipal } from '../../../auth/index.ts';
+import { type Notice, shownUrl, type Tasks } from '../../../tasks/index.ts';
+import { isAdmin } from '../../pipeline/authorize-request.ts';
+import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
+import { paged, pageQuery, readPage } from '../paging.ts';
+import type { RecordAudit } from '../record-audit.ts';
+
+/**
+ * Notices of a task to its owner's receiver: what was sent, what came of it, and sending it again.
+ * For the owner and administrators.
+ */
+export function webhookRoutes(kit: Kit, { tasks, audit }: { tasks: Tasks; audit: RecordAudit }) {
+  /** The user whose tasks may be touched; null for all. */
+  const reach = (panel: PanelPrincipal): number | null => (isAdmin(panel) ? null : panel.user.id);
+
+  return new Elysia({ normalize: false, tags: ['Tasks in the panel'] })
+    .use(kit)
+    .get(
+      '/api/task/:task_id/webhooks',
+      async ({ panel, params, query }) => {
+        const page = readPage(query);
+        const { total, items } = await tasks.webhooks.list(params.task_id, reach(panel), page);
+        return ok(paged(page, { total, items: items.map(describeNotice) }));
+      },
+      {
+        user: true,
+        query: strictObject(pageQuery),
+        detail: {
+          summary: 'The webhooks of a task with their deliveries, the latest first',
+          description:
+            'status: pending, delivered, failed (given up after 24 hours, or answered 410) or superseded (a later one took its place). Of the address the query is left out.',
+        },
+      },
+    )
+    .post(
+      '/api/task/:task_id/webhooks/:id/redeliver',
+      async ({ panel, origin, params }) => {
+        await tasks.webhooks.redeliver(params.task_id, reach(panel), params.id);
+        const detail = { webhook: params.id };
+        await audit({ panel, origin }, { action: 'task.webhook_redeliver', target: `task:${params.task_id}`, detail });
+        return ok(null);
+      },
+      {
+        user: true,
+        detail: {
+          summary: 'Send a webhook again, with the same webhook-id',
+          description: 'Whatever became of it before; it is tried for another 24 hours.',
+        },
+      },
+    );
+}
+
+const describeNotice = (notice: Notice) => ({
+  id: notice.eventId,
+  event: notice.event,
+  url: shownUrl(notice.url),
+  status: notice.status,
+  attempts: notice.attempts,
+  /** Unix seconds; null where nothing more is tried. */
+  next_attempt_at: notice.status === 'pending' ? Math.ceil(notice.nextAttemptAtMs / 1000) : null,
+  created_at: notice.createdAt,
+  payload: notice.payload,
+  deliveries: notice.deliveries.map(({ at, httpStatus, durationMs, error }) => ({
+    at,
+    http_status: httpStatus,
+    duration_ms: durationMs,
+    error,
+  })),
+});

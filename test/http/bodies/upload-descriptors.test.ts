@@ -1,0 +1,41 @@
+import { expect, test } from 'bun:test';
+import { join } from 'node:path';
+import { createUploadBudget } from '../../../src/http/bodies/upload-budget.ts';
+import { openUploads } from '../../../src/http/bodies/upload-folder.ts';
+import { silentLogger } from '../../../src/kernel/index.ts';
+import { temporaryFolder } from '../../support/gateway.ts';
+
+const room = createUploadBudget({ nodeBytes: Number.POSITIVE_INFINITY, userBytes: Number.POSITIVE_INFINITY });
+const uploads = openUploads({ folder: join(temporaryFolder(), 'uploads'), room, logger: silentLogger }).of(null);
+const SIZE = 1024 * 1024;
+
+async function upload(byte: number) {
+  const writer = uploads.begin();
+  await writer.write(new Uint8Array(SIZE).fill(byte));
+  return { file: await writer.end(), remove: writer.remove };
+}
+
+/** The bytes that came, each once, until the reading ended or broke. */
+async function restOf(reading: AsyncIterator<Uint8Array>): Promise<Set<number>> {
+  const seen = new Set<number>();
+  try {
+    for (let step = await reading.next(); !step.done; step = await reading.next()) {
+      for (const byte of step.value) seen.add(byte);
+    }
+  } catch {
+    // Where it breaks is not what matters.
+  }
+  return seen;
+}
+
+test('descriptor reuse: who still reads a removed file never gets the next client’s', async () => {
+  const mine = await upload(1);
+  const reading = mine.file.stream()[Symbol.asyncIterator]();
+  await reading.next();
+  await mine.remove();
+  // The system gives the number of the closed file to one of these.
+  const others = await Promise.all([upload(2), upload(2), upload(2)]);
+  expect(await restOf(reading)).toEqual(new Set());
+  expect(await restOf(others[0].file.stream()[Symbol.asyncIterator]())).toEqual(new Set([2]));
+  await Promise.all(others.map(({ remove }) => remove()));
+});

@@ -1,0 +1,229 @@
+/**
+ * What administrators are told of the gateway's state: trouble, health of channels, the system
+ * page.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { createDemoVendor } from '../../../src/app/demo-vendor/index.ts';
+import { systemClock } from '../../../src/kernel/index.ts';
+import { until } from '../../support/gateway.ts';
+import { openPanel, type PanelCaller } from './panel-caller.ts';
+
+const VENDOR_KEY = 'vendor-key-0123456789';
+
+let panel: PanelCaller;
+let vendor: { url: string; stop(): Promise<void> };
+const tokens = { root: '', admin: '', user: '' };
+const ids = { good: 0, bad: 0 };
+
+beforeAll(async () => {
+  vendor = await createDemoVendor({ clock: systemClock, key: VENDOR_KEY, durationMs: 200 }).start(0);
+  panel = await openPanel({ TASK_POLL_INTERVAL_SECONDS: '1', HOST: '0.0.0.0', TASK_TIMEOUT_MINUTES: '60' });
+  tokens.root = (await panel.logIn('root')).token;
+  for (const [name, role] of [
+    ['admin', 10],
+    ['user', 1],
+  ] as const) {
+    panel.addUser(name, role);
+    tokens[name] = (await panel.logIn(name)).token;
+  }
+  const channel = { type: 61, task_plugin_key: 'demo', base_url: vendor.url };
+  const make = async (body: object) => (await must('/api/channel', { token: tokens.root, body })).id as number;
+  ids.good = await make({ ...channel, name: 'good', key: VENDOR_KEY, models: ['demo-video'] });
+  ids.bad = await make({ ...channel, name: 'bad', key: 'a-wrong-vendor-key', models: ['demo-video-pro'] });
+});
+afterAll(async () => {
+  await panel.gateway.stop();
+  await vendor.stop();
+});
+
+async function must(path: string, request: Parameters<PanelCaller['send']>[1]) {
+  const answer = await panel.send(path, request);
+  if (answer.status !== 200) throw new Error(`${path}: ${answer.text}`);
+  return JSON.parse(answer.text).data;
+}
+type Item = { code: string; severity: string; target: { kind: string; id: unknown }; message: string };
+const attention = (token = tokens.admin): Promise<Item[]> => must('/api/attention', { token });
+const submit = (model: string, prompt = 'x') =>
+  panel.send('/api/task', {
+    token: tokens.root,
+    body: { plugin_key: 'demo', body: { model, prompt } },
+  });
+
+describe('what needs attention', () => {
+  test('is for administrators', async () => {
+    expect((await panel.send('/api/attention', { token: tokens.user })).status).toBe(403);
+    expect((await panel.send('/api/attention')).status).toBe(401);
+  });
+
+  test('unsafe settings, models without a price, failing channels, lost keys, false balances, old tasks', async () => {
+    for (let i = 0; i < 3; i += 1) expect((await submit('demo-video-pro')).status).toBeGreaterThanOrEqual(400);
+    const done = (await submit('demo-video')).json.data.id;
+    await until('the task has ended', async () => {
+      const { status } = await must(`/api/task/${done}`, { token: tokens.root });
+      return status === 'SUCCESS';
+    });
+    const old = await submit('demo-video', 'x [duration=3600]');
+    // With a claim of its own, so that a poll that is under way changes nothing any more.
+    panel.run(`update tasks set submit_time = 1000, status = 'IN_PROGRESS', next_poll_at = 9999999999999,
+      lease_until = 9999999999999, lease_seq = lease_seq + 1 where task_id = '${old.json.data.id}'`);
+    panel.run(`update users set quota = quota + 1 where username = 'user'`);
+    await attention();
+    const items = await until('the ledger was checked', async () => {
+      const found = await attention();
+      return (
+        found.some(({ code }) => code === 'ledger_mismatch') &&
+        found.some(({ code }) => code === 'channel_failing') &&
+        found
+      );
+    });
+    const by = (code: string) => items.filter((item) => item.code === code);
+    expect(by('setting_unsafe').map(({ target }) => target.id)).toEqual(expect.arrayContaining(['HOST']));
+    expect(by('model_unpriced')).toEqual([
+      expect.objectContaining({ severity: 'warning', target: { kind: 'price', id: 'demo' } }),
+    ]);
+    expect(by('model_unpriced')[0]?.message).toContain('demo-video, demo-video-pro');
+    expect(by('channel_failing')).toEqual([
+      expect.objectContaining({ severity: 'error', target: { kind: 'channel', id: ids.bad } }),
+    ]);
+    expect(by('tasks_overdue')).toHaveLength(1);
+    expect(by('node_gone')).toEqual([]);
+    const severities = items.map(({ severity }) => severity);
+    expect(severities.lastIndexOf('error')).toBeLessThan(severities.indexOf('warning'));
+    for (const item of items) expect(JSON.stringify(item)).not.toContain(VENDOR_KEY);
+  });
+
+  test('links that would lead people astray are not made, and what to set is told', async () => {
+    const { id } = (await submit('demo-video')).json.data;
+    await until('the task has ended', async () => {
+      const { status } = await must(`/api/task/${id}`, { token: tokens.root });
+      return status === 'SUCCESS';
+    });
+    const links = () => panel.send(`/api/task/${id}/artifacts`, { token: tokens.root });
+    const missing = async () => (await attention()).filter(({ code }) => code === 'address_missing');
+    expect(await missing()).toEqual([
+      {
+        ...{ code: 'address_missing', severity: 'warning', target: { kind: 'setting', id: 'ServerAddress' } },
+        message: expect.stringMatching(/links to artifacts cannot be made.*set ServerAddress to the address/),
+      },
+    ]);
+    expect((await links()).json.message).toContain('root sets the option ServerAddress or TaskPublicAddress');
+
+    const headers = await panel.prove(tokens.root);
+    const body = { key: 'ServerAddress', value: 'https://gate.example.org' };
+    await must('/api/option', { method: 'PUT', token: tokens.root, headers, body });
+    expect(await missing()).toEqual([]);
+    expect((await links()).json.data.artifacts[0].content_url).toStartWith('https://gate.example.org/v1/tasks/');
+  });
+});
+
+describe('channels', () => {
+  test('tell their health, and whether their key can be read', async () => {
+    const list = (await must('/api/channel', { token: tokens.admin })).items as Record<string, unknown>[];
+    const [good, bad] = [ids.good, ids.bad].map((id) => list.find((row) => row.id === id));
+    expect(good).toMatchObject({
+      key_readable: true,
+      health: { state: 'good', succeeded: 1, failed: 0, in_flight: 1 },
+    });
+    expect(bad).toMatchObject({
+      key_readable: true,
+      health: {
+        state: 'failing',
+        succeeded: 0,
+        failed: 3,
+        in_flight: 0,
+        last_success_at: 0,
+        last_failed_task: expect.stringMatching(/^task_/),
+        last_failure_code: expect.stringMatching(/^VENDOR_/),
+        last_failure_reason: expect.stringMatching(/./),
+      },
+    });
+    panel.run(`update channels set key_sealed = 'lost' where id = ${ids.bad}`);
+    expect((await must(`/api/channel/${ids.bad}`, { token: tokens.admin })).key_readable).toBe(false);
+  });
+});
+
+describe('a trial of a channel', () => {
+  const change = (id: number, body: object) =>
+    must(`/api/channel/${id}`, { method: 'PUT', token: tokens.root, body: { key: VENDOR_KEY, ...body } });
+  const attempt = async (id: number) => {
+    const answer = await panel.send(`/api/channel/${id}/test`, { method: 'POST', token: tokens.admin });
+    expect(answer.status).toBe(200);
+    expect(answer.text).not.toContain(VENDOR_KEY);
+    const { ok, steps, status } = answer.json.data;
+    const outcomes = steps.map(({ name, ok: good }: { name: string; ok: boolean }) => `${name} ${good}`);
+    return { ok, status, outcomes, last: steps.at(-1) };
+  };
+
+  test('whose vendor takes the key', async () => {
+    const trial = await attempt(ids.good);
+    expect(trial).toMatchObject({ ok: true, status: 404 });
+    expect(trial.outcomes).toEqual([
+      'key true',
+      'plugin true',
+      'address true',
+      'connection true',
+      'answer true',
+      'credential true',
+    ]);
+    expect((await panel.audit('channel.test'))[0]).toMatchObject({
+      target: `channel:${ids.good}`,
+      detail: { ok: true },
+    });
+  });
+
+  test('whose key is refused, whose address is nobody, has no name, or whose key is lost', async () => {
+    await change(ids.bad, { key: 'invalid-vendor-key' });
+    expect(await attempt(ids.bad)).toMatchObject({ ok: false, status: 401, last: { name: 'credential', ok: false } });
+    await change(ids.bad, { base_url: 'http://127.0.0.1:1' });
+    expect(await attempt(ids.bad)).toMatchObject({ ok: false, status: null, last: { name: 'connection', ok: false } });
+    await change(ids.bad, { base_url: 'http://nowhere.invalid' });
+    expect(await attempt(ids.bad)).toMatchObject({ ok: false, last: { name: 'address', ok: false } });
+    panel.run(`update channels set key_sealed = 'lost' where id = ${ids.bad}`);
+    expect((await attempt(ids.bad)).outcomes).toEqual(['key false']);
+  });
+
+  test('of a relay asks for the models, over TLS says what is wrong with the certificate', async () => {
+    const seen: string[] = [];
+    const relay = Bun.serve({
+      port: 0,
+      hostname: '127.0.0.1',
+      fetch(request) {
+        seen.push(`${new URL(request.url).pathname} ${request.headers.get('authorization')}`);
+        return Response.json({ data: [] });
+      },
+    });
+    const body = { name: 'relay', type: 1, key: VENDOR_KEY, base_url: `${relay.url.origin}/v1`, models: ['x'] };
+    const { id } = await must('/api/channel', { token: tokens.root, body });
+    expect(await attempt(id)).toMatchObject({ ok: true, status: 200 });
+    expect(seen).toEqual([`/v1/models Bearer ${VENDOR_KEY}`]);
+    await change(id, { base_url: relay.url.origin.replace('http:', 'https:') });
+    expect((await attempt(id)).last).toMatchObject({ ok: false });
+    await relay.stop(true);
+  });
+
+  test('is for administrators, of channels that are there', async () => {
+    for (const [token, id, status] of [
+      [tokens.user, ids.good, 403],
+      [tokens.admin, 999, 404],
+    ] as const) {
+      expect((await panel.send(`/api/channel/${id}/test`, { method: 'POST', token })).status).toBe(status);
+    }
+  });
+});
+
+test('the system page: nodes, queue, sandbox, database, ledger, limits', async () => {
+  const system = await must('/api/node', { token: tokens.root });
+  expect(system).toMatchObject({
+    nodes: [{ role: 'master', alive: true, self: true, version: expect.any(String) }],
+    queue: { unfinished: 1, due: 0 },
+    polls: { polling: true, made: expect.any(Number) },
+    sandbox: { suspended: [], processes: expect.any(Number), max_processes: expect.any(Number) },
+    plugins: { generation: expect.any(Number), errors: {} },
+    webhooks: { pending: 0, oldest_seconds: 0 },
+    database: { kind: 'sqlite', shared_cache: false },
+    ledger: { ok: false, users: [{ user_id: expect.any(Number), quota: 1, ledger: 0 }] },
+    limits: { TASK_POLL_INTERVAL_SECONDS: 1, TASK_TIMEOUT_MINUTES: 60 },
+  });
+  expect(system.database.bytes).toBeGreaterThan(100_000);
+  expect((await panel.send('/api/node', { token: tokens.admin })).status).toBe(403);
+});

@@ -1,0 +1,87 @@
+import { describe, expect, test } from 'bun:test';
+import { authSettings } from '../../../src/app/config/auth-settings.ts';
+import { isOptionKey, ruleOf } from '../../../src/app/options/option-catalogue.ts';
+import { readOptions } from '../../../src/app/options/read-options.ts';
+import { createSecretBox } from '../../../src/kernel/index.ts';
+
+const PREFIX = 'ModelRequestRateLimit';
+
+describe('options of the limit of model requests', () => {
+  const rows: [name: string, type: string, initial: string, taken: string[], refused: string[]][] = [
+    ['Enabled', 'boolean', 'false', ['true', 'false'], ['', 'TRUE', '1', 'yes', ' true']],
+    ['DurationMinutes', 'integer', '1', ['1', '60', '1440'], ['0', '', '-1', '1.5', '1e2', '1441', ' 5', 'ten']],
+    ['Count', 'integer', '0', ['0', '1', '1000000'], ['-1', '', '1000001', '0x10', 'NaN']],
+    ['SuccessCount', 'integer', '1000', ['1', '1000000'], ['0', '', '1000001', 'Infinity', '99999999999999999999']],
+    [
+      'Group',
+      'json',
+      '{}',
+      ['{}', '{"default":[0,1]}', '{"default":[200,100],"vip":[0,1000000]}'],
+      [
+        '',
+        '[]',
+        'null',
+        '{"a":1}',
+        '{"a":[1]}',
+        '{"a":[0,0]}',
+        '{"a":[-1,1]}',
+        '{"a":[0,1,2]}',
+        '{"a":["0","1"]}',
+        '{"a":[0,1.5]}',
+        '{"a":[0,1000001]}',
+        '{"a":[0,1]',
+        JSON.stringify(Object.fromEntries(Array.from({ length: 1001 }, (_, i) => [`g${i}`, [0, 1]]))),
+      ],
+    ],
+  ];
+  test.each(rows)('%s', (name, type, initial, taken, refused) => {
+    const key = PREFIX + name;
+    const rule = isOptionKey(key) ? ruleOf(key) : undefined;
+    expect([rule?.type, rule?.default]).toEqual([type as 'json', initial]);
+    for (const value of [initial, ...taken]) expect([value, rule?.check(value)]).toEqual([value, undefined]);
+    for (const value of refused) expect([value, typeof rule?.check(value)]).toEqual([value, 'string']);
+  });
+
+  const settingsOf = (stored: Record<string, string>) => {
+    const rows = Object.entries(stored).map(([key, value]) => ({ key, value }));
+    const node = { trustedOrigin: '', listening: 'http://localhost:3000', isLoopback: true };
+    return authSettings(readOptions(rows, createSecretBox(['a secret'])), node).modelRequests;
+  };
+
+  test('nothing stored: off, a thousand successes a minute', () => {
+    expect(settingsOf({})).toEqual({ enabled: false, windowSeconds: 60, total: 0, success: 1000, groups: new Map() });
+  });
+
+  test('what is stored holds', () => {
+    expect(
+      settingsOf({
+        [`${PREFIX}Enabled`]: 'true',
+        [`${PREFIX}DurationMinutes`]: '5',
+        [`${PREFIX}Count`]: '20',
+        [`${PREFIX}SuccessCount`]: '10',
+        [`${PREFIX}Group`]: '{"vip":[0,500],"__proto__":[1,2]}',
+      }),
+    ).toEqual({
+      enabled: true,
+      windowSeconds: 300,
+      total: 20,
+      success: 10,
+      groups: new Map([
+        ['vip', { total: 0, success: 500 }],
+        ['__proto__', { total: 1, success: 2 }],
+      ]),
+    });
+  });
+
+  test('a stored value that is not allowed (an older database) counts as none', () => {
+    expect(
+      settingsOf({
+        [`${PREFIX}Enabled`]: 'perhaps',
+        [`${PREFIX}DurationMinutes`]: '0',
+        [`${PREFIX}Count`]: '-5',
+        [`${PREFIX}SuccessCount`]: '0',
+        [`${PREFIX}Group`]: '{"vip":[0,0]}',
+      }),
+    ).toEqual(settingsOf({}));
+  });
+});

@@ -1,0 +1,83 @@
+/**
+ * Two gateways on one PostgreSQL: what root sets on one counts on the other at once, and is sealed
+ * in between.
+ */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { type RunningGateway, runTaskgate, startTaskgate, temporaryFolder } from '../../app/run-taskgate.ts';
+import { openRaw } from '../../contract/open-raw.ts';
+import { migratedDatabaseUrl } from '../../support/migrated-database.ts';
+import { proofHeader } from '../../support/security-proof.ts';
+import { until } from '../../support/until.ts';
+
+const PASSWORD = 'correct horse battery';
+const CLEAR = 'never-to-be-seen-again';
+
+let databaseUrl: string;
+let nodes: RunningGateway[];
+let token: string;
+let proof: Record<string, string> = {};
+
+beforeAll(async () => {
+  databaseUrl = await migratedDatabaseUrl();
+  const environment = {
+    DATABASE_URL: databaseUrl,
+    SESSION_SECRET: 'session-secret-of-the-tests-0123456789',
+    CRYPTO_SECRET: 'crypto-secret-of-the-tests-0123456789',
+    // Long enough that nothing is followed by reading again.
+    SYNC_FREQUENCY: '600',
+  };
+  const argv = ['admin', 'create-root', '--username', 'root', '--password-stdin', '--data-dir', temporaryFolder()];
+  const made = await runTaskgate(argv, { environment, stdin: PASSWORD });
+  if (made.code !== 0) throw new Error(made.err);
+  nodes = await Promise.all([startTaskgate(environment), startTaskgate(environment)]);
+  const login = await ask(0, '/api/user/login', 'POST', { username: 'root', password: PASSWORD });
+  token = String(login.data.access_token);
+  proof = await proofHeader({ url: `http://127.0.0.1:${nodes[0]?.port}`, token, password: PASSWORD });
+}, 60_000);
+afterAll(async () => {
+  for (const node of nodes ?? []) await node.stop();
+});
+
+async function ask(node: number, path: string, method = 'GET', body?: unknown) {
+  const response = await fetch(`http://127.0.0.1:${nodes[node]?.port}${path}`, {
+    method,
+    headers: { 'content-type': 'application/json', ...proof, ...(token ? { authorization: `Bearer ${token}` } : {}) },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  // biome-ignore lint/suspicious/noExplicitAny: answers are compared field by field
+  return (await response.json()) as { success: boolean; data: any };
+}
+
+test('the status of both follows one change of several options', async () => {
+  const options = [
+    { key: 'SystemName', value: 'Ours' },
+    { key: 'TelegramBotName', value: 'gate_bot' },
+    { key: 'TelegramBotToken', value: CLEAR },
+    { key: 'TelegramOAuthEnabled', value: 'true' },
+  ];
+  expect((await ask(0, '/api/option', 'PUT', { options })).success).toBe(true);
+  const expected = {
+    system_name: 'Ours',
+    telegram_oauth: true,
+    telegram_bot_name: 'gate_bot',
+    register_enabled: false,
+  };
+  expect((await ask(0, '/api/status')).data).toMatchObject(expected);
+  await until(async () => (await ask(1, '/api/status')).data.telegram_oauth === true);
+  expect((await ask(1, '/api/status')).data).toMatchObject(expected);
+
+  const listed = await ask(1, '/api/option');
+  expect(JSON.stringify(listed)).not.toContain(CLEAR);
+  expect(listed.data.find(({ key }: { key: string }) => key === 'TelegramBotToken')).toMatchObject({ value: '***' });
+  const raw = openRaw({ databaseUrl, dataDir: '' });
+  const stored = JSON.stringify([
+    ...(await raw.rows('select * from options')),
+    ...(await raw.rows('select * from audit_logs')),
+  ]);
+  await raw.close();
+  expect(stored).toContain('option:TelegramBotToken');
+  expect(stored).not.toContain(CLEAR);
+
+  await ask(1, '/api/option', 'PUT', { key: 'TelegramOAuthEnabled', value: 'false' });
+  await until(async () => (await ask(0, '/api/status')).data.telegram_oauth === false);
+});

@@ -1,0 +1,976 @@
+/**
+ * The panel's API of a running gateway: who may do what, what is answered, and what is left in the
+ * audit trail.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { createDemoVendor } from '../../../src/app/demo-vendor/index.ts';
+import { systemClock } from '../../../src/kernel/index.ts';
+import { type RunningGateway, startTaskgate } from '../../app/run-taskgate.ts';
+import { proofHeader } from '../../support/security-proof.ts';
+
+const ROOT = { username: 'root', password: 'correct horse battery' };
+const VENDOR_KEY = 'vendor-key-0123456789';
+
+let gateway: RunningGateway;
+let base: string;
+let setupToken: string;
+
+beforeAll(async () => {
+  gateway = await startTaskgate();
+  base = `http://127.0.0.1:${gateway.port}`;
+  setupToken = gateway.setup_url?.split('#token=')[1] ?? '';
+}, 60_000);
+afterAll(() => gateway.stop());
+
+type Send = { method?: string; path: string; token?: string; body?: unknown; headers?: Record<string, string> };
+
+// biome-ignore lint/suspicious/noExplicitAny: answers are compared field by field
+type Answer = { status: number; json: any; text: string; headers: Headers };
+
+async function send({ method = 'GET', path, token, body, headers }: Send): Promise<Answer> {
+  const response = await fetch(`${base}${path}`, {
+    method,
+    headers: {
+      ...(token ? { authorization: `Bearer ${token}` } : {}),
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  return {
+    status: response.status,
+    text,
+    json: text.startsWith('{') ? JSON.parse(text) : undefined,
+    headers: response.headers,
+  };
+}
+
+const cookieOf = (answer: Answer): string =>
+  answer.headers
+    .getSetCookie()
+    .find((cookie) => cookie.startsWith('svc_refresh='))
+    ?.split(';')[0] ?? '';
+
+let rootToken: string;
+async function root(): Promise<string> {
+  rootToken ??= (await logIn(ROOT)).json.data.access_token;
+  return rootToken;
+}
+const logIn = (who: { username: string; password: string }) =>
+  send({ method: 'POST', path: '/api/user/login', body: who });
+
+describe('set-up', () => {
+  test('is asked for, by one-time link, and makes root once', async () => {
+    expect((await send({ path: '/api/setup' })).json).toEqual({ success: true, message: '', data: { status: false } });
+    expect((await send({ path: '/api/status' })).json.data).toMatchObject({ setup: false, system_name: 'Taskgate' });
+
+    const wrong = await send({ method: 'POST', path: '/api/setup', body: { token: 'guessed', ...ROOT } });
+    expect([wrong.status, wrong.json.code]).toEqual([403, 'AUTH_SETUP_TOKEN_INVALID']);
+    const weak = await send({
+      method: 'POST',
+      path: '/api/setup',
+      body: { token: setupToken, username: 'root', password: 'short' },
+    });
+    expect([weak.status, weak.json.code, weak.json.details.field]).toEqual([400, 'VALIDATION_FAILED', 'password']);
+    expect(weak.text).not.toContain('short"');
+
+    const done = await send({ method: 'POST', path: '/api/setup', body: { token: setupToken, ...ROOT } });
+    expect([done.status, done.json.data]).toEqual([200, { username: 'root' }]);
+    expect(done.headers.getSetCookie()).toEqual([]);
+
+    const again = await send({ method: 'POST', path: '/api/setup', body: { token: setupToken, ...ROOT } });
+    expect([again.status, again.json.code]).toEqual([409, 'AUTH_SETUP_DONE']);
+    expect((await send({ path: '/api/status' })).json.data.setup).toBe(true);
+  });
+});
+
+describe('sign-in', () => {
+  test('gives the unified result and both cookies', async () => {
+    const answer = await logIn(ROOT);
+    expect(answer.status).toBe(200);
+    const { access_token, access_expires_at, token_type, user, session } = answer.json.data;
+    expect([token_type, typeof access_token, access_expires_at > 0]).toEqual(['Bearer', 'string', true]);
+    expect(user).toMatchObject({ username: 'root', role: 100, status: 1, has_password: true, quota: 100_000_000 });
+    expect(Object.keys(session).sort()).toEqual(
+      ['created_at', 'current', 'expires_at', 'ip', 'last_active_at', 'login_method', 'sid', 'user_agent'].sort(),
+    );
+    expect(answer.headers.getSetCookie().map((cookie) => cookie.split('=')[0])).toEqual([
+      'svc_refresh',
+      'svc_has_session',
+    ]);
+    for (const secret of ['password', 'hash', 'auth_version', 'argon2']) {
+      expect(answer.text.replace('"has_password"', '').replace('"login_method":"password"', '')).not.toContain(secret);
+    }
+    expect(answer.headers.get('cache-control')).toBe('no-store');
+  });
+
+  test.each([
+    ['a wrong password', { username: 'root', password: 'wrong horse' }],
+    ['an unknown user', { username: 'nobody', password: 'wrong horse' }],
+  ])('%s is the same refusal', async (_name, body) => {
+    const answer = await send({ method: 'POST', path: '/api/user/login', body });
+    expect([answer.status, answer.json.code, answer.json.message]).toEqual([
+      401,
+      'AUTH_INVALID_CREDENTIALS',
+      'The user name or the password is wrong.',
+    ]);
+    expect(answer.headers.getSetCookie()).toEqual([]);
+  });
+
+  test('refresh rotates; logout ends the session and clears both cookies', async () => {
+    const cookie = cookieOf(await logIn(ROOT));
+    const refreshed = await send({ method: 'POST', path: '/api/user/auth/refresh', headers: { cookie } });
+    expect(refreshed.status).toBe(200);
+    const next = cookieOf(refreshed);
+    expect(next).not.toBe(cookie);
+    const { sid } = refreshed.json.data.session;
+
+    const mismatch = await send({
+      method: 'POST',
+      path: '/api/user/auth/refresh',
+      headers: { cookie: next, 'x-auth-session': 'another' },
+    });
+    expect([mismatch.status, mismatch.json.code, mismatch.headers.getSetCookie()]).toEqual([
+      409,
+      'AUTH_SESSION_MISMATCH',
+      [],
+    ]);
+
+    const out = await send({
+      method: 'POST',
+      path: '/api/user/auth/logout',
+      headers: { cookie: next, 'x-auth-session': sid },
+    });
+    expect([out.status, out.json.data.cookie_cleared]).toEqual([200, true]);
+    expect(out.headers.getSetCookie().every((header) => header.includes('Max-Age=0'))).toBe(true);
+
+    const after = await send({ method: 'POST', path: '/api/user/auth/refresh', headers: { cookie: next } });
+    expect([after.status, after.json.code]).toEqual([401, 'AUTH_SESSION_REVOKED']);
+    expect(after.headers.getSetCookie().map((header) => header.split(';')[0])).toEqual([
+      'svc_refresh=',
+      'svc_has_session=',
+    ]);
+  });
+
+  test.each([
+    ['no cookie', ''],
+    ['a malformed cookie', 'svc_refresh=abc'],
+    ['JSON as a cookie', 'svc_refresh={"sid":1}'],
+    ['an unknown session', `svc_refresh=00000000-0000-4000-8000-000000000000.${'a'.repeat(64)}`],
+  ])('refresh with %s is 401 and clears', async (_name, cookie) => {
+    const answer = await send({ method: 'POST', path: '/api/user/auth/refresh', headers: { cookie } });
+    expect([answer.status, answer.json.code]).toEqual([401, 'AUTH_UNAUTHORIZED']);
+    expect(answer.headers.getSetCookie().length).toBe(2);
+  });
+
+  test('sessions are listed and ended', async () => {
+    const mine = (await logIn(ROOT)).json.data;
+    const other = (await logIn(ROOT)).json.data;
+    const list = await send({ path: '/api/user/sessions', token: mine.access_token });
+    expect([list.json.data[0].sid, list.json.data[0].current]).toEqual([mine.session.sid, true]);
+    const ended = await send({
+      method: 'DELETE',
+      path: `/api/user/sessions/${other.session.sid}`,
+      token: mine.access_token,
+    });
+    expect(ended.json.data).toEqual({ revoked_sid: other.session.sid, current: false });
+    expect((await send({ path: '/api/user/self', token: other.access_token })).json.code).toBe('AUTH_SESSION_REVOKED');
+    const gone = await send({
+      method: 'DELETE',
+      path: `/api/user/sessions/${other.session.sid}`,
+      token: mine.access_token,
+    });
+    expect([gone.status, gone.json.code]).toEqual([404, 'AUTH_SESSION_NOT_FOUND']);
+    rootToken = mine.access_token;
+    const others = await send({ method: 'POST', path: '/api/user/sessions/revoke-others', token: mine.access_token });
+    expect(others.json.data.revoked_count).toBeGreaterThanOrEqual(0);
+  });
+
+  test('a new password needs the old one and leaves no trace of either', async () => {
+    const token = await root();
+    const wrong = await send({
+      method: 'PUT',
+      path: '/api/user/self',
+      token,
+      body: { original_password: 'nonsense', password: 'another horse battery' },
+    });
+    expect([wrong.status, wrong.json.code]).toEqual([400, 'AUTH_PASSWORD_INVALID']);
+    const changed = await send({
+      method: 'PUT',
+      path: '/api/user/self',
+      token,
+      body: { original_password: ROOT.password, password: 'another horse battery' },
+    });
+    expect(changed.status).toBe(200);
+    expect((await send({ path: '/api/user/self', token })).status).toBe(401);
+    rootToken = changed.json.data.access_token;
+    ROOT.password = 'another horse battery';
+    const audit = await send({ path: '/api/audit', token: rootToken });
+    expect(audit.json.data.items[0]).toMatchObject({
+      action: 'user.password',
+      username: 'root',
+      auth_method: 'session',
+    });
+    expect(audit.text).not.toContain('horse');
+  });
+});
+
+describe('every route states who may call it', () => {
+  test('and the list is this one', async () => {
+    const { json } = await send({ path: '/api/openapi.json' });
+    const access: Record<string, string[]> = {};
+    for (const [path, operations] of Object.entries(
+      json.paths as Record<string, Record<string, { 'x-access': string }>>,
+    )) {
+      for (const [method, operation] of Object.entries(operations)) {
+        const level = operation['x-access'];
+        access[level] = [...(access[level] ?? []), `${method.toUpperCase()} ${path}`].sort();
+      }
+    }
+    expect(access).toEqual({
+      public: [
+        'GET /api/docs',
+        'GET /api/legal',
+        'GET /api/oauth/telegram/bind/{flow_token}',
+        'GET /api/oauth/telegram/login',
+        'GET /api/oauth/wechat',
+        'GET /api/oauth/wechat/qrcode',
+        'GET /api/oauth/{provider}',
+        'GET /api/openapi.json',
+        'GET /api/setup',
+        'GET /api/status',
+        'GET /livez',
+        'GET /readyz',
+        'POST /api/oauth/state',
+        'POST /api/oauth/wechat/state',
+        'POST /api/reset_password',
+        'POST /api/setup',
+        'POST /api/user/auth/login',
+        'POST /api/user/login',
+        'POST /api/user/login/2fa',
+        'POST /api/user/passkey/login/begin',
+        'POST /api/user/passkey/login/finish',
+        'POST /api/user/register',
+        'POST /api/user/reset',
+        'POST /api/verification',
+      ],
+      refreshCookie: ['POST /api/user/auth/logout', 'POST /api/user/auth/refresh'],
+      session: [
+        'DELETE /api/user/email',
+        'DELETE /api/user/oauth/bindings/{provider}',
+        'DELETE /api/user/passkey',
+        'DELETE /api/user/passkey/{id}',
+        'DELETE /api/user/self',
+        'DELETE /api/user/sessions/{sid}',
+        'DELETE /api/user/token',
+        'GET /api/user/sessions',
+        'GET /api/verify',
+        'POST /api/oauth/email/bind',
+        'POST /api/oauth/telegram/bind/start',
+        'POST /api/oauth/wechat/bind',
+        'POST /api/oauth/wechat/bind/start',
+        'POST /api/user/2fa/backup_codes',
+        'POST /api/user/2fa/disable',
+        'POST /api/user/2fa/enable',
+        'POST /api/user/2fa/setup',
+        'POST /api/user/email/code',
+        'POST /api/user/links/revoke',
+        'POST /api/user/passkey/register/begin',
+        'POST /api/user/passkey/register/finish',
+        'POST /api/user/passkey/verify/begin',
+        'POST /api/user/passkey/verify/finish',
+        'POST /api/user/sessions/revoke-others',
+        'POST /api/user/token',
+        'POST /api/verify',
+        'PUT /api/user/passkey/{id}',
+      ],
+      user: [
+        'DELETE /api/token/{id}',
+        'GET /api/log',
+        'GET /api/model',
+        'GET /api/stats',
+        'GET /api/task',
+        'GET /api/task/{task_id}',
+        'GET /api/task/{task_id}/artifacts',
+        'GET /api/task/{task_id}/events',
+        'GET /api/task/{task_id}/webhooks',
+        'GET /api/token',
+        'GET /api/token/{id}',
+        'GET /api/user/2fa/status',
+        'GET /api/user/aff',
+        'GET /api/user/oauth/bindings',
+        'GET /api/user/passkey',
+        'GET /api/user/self',
+        'GET /api/user/token',
+        'POST /api/price/quote',
+        'POST /api/task',
+        'POST /api/task/quote',
+        'POST /api/task/{task_id}/cancel',
+        'POST /api/task/{task_id}/retry',
+        'POST /api/task/{task_id}/webhooks/{id}/redeliver',
+        'POST /api/token',
+        'POST /api/token/{id}/webhook-secret',
+        'PUT /api/token/{id}',
+        'PUT /api/user/self',
+      ],
+      admin: [
+        'DELETE /api/channel/{id}',
+        'DELETE /api/user/{id}',
+        'DELETE /api/user/{id}/2fa',
+        'DELETE /api/user/{id}/bindings/{provider}',
+        'DELETE /api/user/{id}/reset_passkey',
+        'DELETE /api/user/{id}/token',
+        'GET /api/attention',
+        'GET /api/channel',
+        'GET /api/channel/choices',
+        'GET /api/channel/{id}',
+        'GET /api/user',
+        'GET /api/user/search',
+        'GET /api/user/{id}',
+        'POST /api/channel',
+        'POST /api/channel/{id}/test',
+        'POST /api/user',
+        'POST /api/user/manage',
+        'POST /api/user/{id}/links/revoke',
+        'PUT /api/channel/{id}',
+        'PUT /api/user',
+      ],
+      root: [
+        'DELETE /api/custom-oauth-provider/{id}',
+        'DELETE /api/plugin/task/{key}/versions/{version}',
+        'DELETE /api/price',
+        'DELETE /api/user/{id}/sessions',
+        'DELETE /api/user/{id}/sessions/{sid}',
+        'GET /api/audit',
+        'GET /api/custom-oauth-provider',
+        'GET /api/custom-oauth-provider/{id}',
+        'GET /api/node',
+        'GET /api/option',
+        'GET /api/plugin/task',
+        'GET /api/plugin/task/marketplace',
+        'GET /api/plugin/task/marketplace/icon',
+        'GET /api/plugin/task/marketplace/source',
+        'GET /api/plugin/task/marketplace/sources',
+        'GET /api/plugin/task/runtime/status',
+        'GET /api/plugin/task/{key}',
+        'GET /api/plugin/task/{key}/diff',
+        'GET /api/plugin/task/{key}/icon',
+        'GET /api/plugin/task/{key}/versions',
+        'GET /api/price',
+        'GET /api/price/missing',
+        'GET /api/user/{id}/sessions',
+        'POST /api/channel/{id}/key',
+        'POST /api/custom-oauth-provider',
+        'POST /api/custom-oauth-provider/discovery',
+        'POST /api/option/test',
+        'POST /api/plugin/task',
+        'POST /api/plugin/task/marketplace/install',
+        'POST /api/plugin/task/{key}/activate',
+        'POST /api/plugin/task/{key}/dryrun',
+        'POST /api/plugin/task/{key}/preview',
+        'POST /api/plugin/task/{key}/status',
+        'POST /api/setup/demo-channel',
+        'PUT /api/custom-oauth-provider/{id}',
+        'PUT /api/option',
+        'PUT /api/plugin/task',
+        'PUT /api/plugin/task/marketplace/sources',
+        'PUT /api/plugin/task/{key}/models',
+        'PUT /api/price',
+      ],
+      operator: ['GET /metrics'],
+      apiKey: [
+        'DELETE /v1/responses/{response_id}',
+        'DELETE /v1/videos/{task_id}',
+        'GET /api/log/token',
+        'GET /api/usage/token',
+        'GET /v1/responses/{response_id}',
+        'GET /v1/tasks/{pluginKey}',
+        'GET /v1/tasks/{taskId}/artifacts',
+        'GET /v1/tasks/{taskId}/events',
+        'GET /v1/videos/{task_id}',
+        'POST /v1/responses',
+        'POST /v1/responses/{response_id}/cancel',
+        'POST /v1/tasks/{pluginKey}',
+        'POST /v1/tasks/{taskId}/cancel',
+        'POST /v1/videos',
+      ],
+      apiKeyOrCapability: [
+        'GET /v1/tasks/{taskId}/artifacts/{key}/content',
+        'GET /v1/videos/{task_id}/content',
+        'HEAD /v1/tasks/{taskId}/artifacts/{key}/content',
+        'HEAD /v1/videos/{task_id}/content',
+      ],
+    });
+  });
+
+  test('and by which limits it is counted besides those of its address', async () => {
+    const { paths } = (await send({ path: '/api/openapi.json' })).json;
+    const limited: Record<string, string[]> = {};
+    for (const [path, operations] of Object.entries(
+      paths as Record<string, Record<string, Record<string, string | true>>>,
+    )) {
+      for (const [method, operation] of Object.entries(operations)) {
+        for (const limit of ['x-limit', 'x-limit-per-user', 'x-limit-model-requests']) {
+          const name = operation[limit] === true ? limit : operation[limit];
+          if (name) limited[name] = [...(limited[name] ?? []), `${method.toUpperCase()} ${path}`].sort();
+        }
+      }
+    }
+    expect(limited).toEqual({
+      critical: [
+        'DELETE /api/user/email',
+        'DELETE /api/user/oauth/bindings/{provider}',
+        'DELETE /api/user/passkey',
+        'DELETE /api/user/passkey/{id}',
+        'DELETE /api/user/self',
+        'GET /api/log/token',
+        'GET /api/oauth/telegram/bind/{flow_token}',
+        'GET /api/oauth/telegram/login',
+        'GET /api/oauth/wechat',
+        'GET /api/oauth/{provider}',
+        'GET /api/usage/token',
+        'POST /api/channel/{id}/key',
+        'POST /api/channel/{id}/test',
+        'POST /api/oauth/email/bind',
+        'POST /api/oauth/state',
+        'POST /api/oauth/telegram/bind/start',
+        'POST /api/oauth/wechat/bind',
+        'POST /api/oauth/wechat/bind/start',
+        'POST /api/oauth/wechat/state',
+        'POST /api/option/test',
+        'POST /api/reset_password',
+        'POST /api/setup',
+        'POST /api/user/2fa/backup_codes',
+        'POST /api/user/2fa/disable',
+        'POST /api/user/2fa/enable',
+        'POST /api/user/2fa/setup',
+        'POST /api/user/auth/login',
+        'POST /api/user/auth/logout',
+        'POST /api/user/auth/refresh',
+        'POST /api/user/email/code',
+        'POST /api/user/login',
+        'POST /api/user/login/2fa',
+        'POST /api/user/passkey/login/begin',
+        'POST /api/user/passkey/login/finish',
+        'POST /api/user/passkey/register/begin',
+        'POST /api/user/passkey/register/finish',
+        'POST /api/user/passkey/verify/begin',
+        'POST /api/user/passkey/verify/finish',
+        'POST /api/user/register',
+        'POST /api/user/reset',
+        'POST /api/user/token',
+        'POST /api/verification',
+        'POST /api/verify',
+        'PUT /api/user/self',
+      ],
+      'access-token': ['POST /api/user/token'],
+      'channel-key': ['POST /api/channel/{id}/key'],
+      quote: ['POST /api/price/quote', 'POST /api/task/quote'],
+      verify: ['POST /api/verify'],
+      'x-limit-model-requests': [
+        'POST /api/task',
+        'POST /api/task/{task_id}/retry',
+        'POST /v1/responses',
+        'POST /v1/tasks/{pluginKey}',
+        'POST /v1/videos',
+      ],
+    });
+  });
+
+  test('and which of them take a security proof in a header, for what', async () => {
+    const { paths } = (await send({ path: '/api/openapi.json' })).json;
+    type Parameter = { in: string; name: string; required: boolean; description?: string };
+    const declared: Record<string, string> = {};
+    for (const [path, operations] of Object.entries(
+      paths as Record<string, Record<string, { parameters?: Parameter[] }>>,
+    )) {
+      for (const [method, { parameters = [] }] of Object.entries(operations)) {
+        const header = parameters.find(({ name }) => name === 'X-Security-Proof');
+        if (!header) continue;
+        expect(header.in).toBe('header');
+        const scope = /scope ([a-z.]+[a-z])/.exec(header.description ?? '')?.[1];
+        declared[`${method.toUpperCase()} ${path}`] = `${scope}${header.required ? '' : ', at times'}`;
+      }
+    }
+    expect(declared).toEqual({
+      'DELETE /api/custom-oauth-provider/{id}': 'settings.security',
+      'DELETE /api/user/email': 'account.email, at times',
+      'DELETE /api/user/passkey': 'passkey.delete',
+      'DELETE /api/user/passkey/{id}': 'passkey.delete',
+      'DELETE /api/user/self': 'account.delete',
+      'POST /api/channel/{id}/key': 'channel.key.read',
+      'POST /api/custom-oauth-provider': 'settings.security',
+      'POST /api/oauth/email/bind': 'account.email, at times',
+      'POST /api/option/test': 'settings.security',
+      'POST /api/user/passkey/register/begin': 'passkey.register, at times',
+      'POST /api/user/passkey/register/finish': 'passkey.register, at times',
+      'PUT /api/channel/{id}': 'channel.key.read, at times',
+      'PUT /api/custom-oauth-provider/{id}': 'settings.security',
+      'PUT /api/option': 'settings.security, at times',
+      'PUT /api/plugin/task/marketplace/sources': 'settings.security',
+    });
+  });
+
+  test('and every body is described', async () => {
+    const { paths } = (await send({ path: '/api/openapi.json' })).json;
+    const { schema } = paths['/api/channel'].post.requestBody.content['application/json'];
+    expect(schema).toMatchObject({
+      type: 'object',
+      additionalProperties: false,
+      required: ['name', 'type', 'key', 'models'],
+    });
+    expect(paths['/api/price'].put.requestBody.content['application/json'].schema.required).toEqual([
+      'model',
+      'expression',
+    ]);
+    expect(paths['/v1/tasks/{pluginKey}'].get.parameters[0]).toMatchObject({
+      name: 'pluginKey',
+      in: 'path',
+      required: true,
+    });
+    const named = (operation: { parameters: { in: string; name: string }[] }) =>
+      operation.parameters.map((parameter) => `${parameter.in} ${parameter.name}`);
+    expect(named(paths['/v1/tasks/{taskId}/cancel'].post)).toEqual(['path taskId']);
+    expect(named(paths['/v1/tasks/{pluginKey}'].post)).toEqual([
+      'path pluginKey',
+      'header Idempotency-Key',
+      'header X-Callback-Url',
+    ]);
+    expect(named(paths['/v1/videos'].post)).toEqual(['header Idempotency-Key', 'header X-Callback-Url']);
+    const { responses } = paths['/v1/tasks/{taskId}/events'].get;
+    expect(Object.keys(responses['200'].content)).toEqual(['text/event-stream']);
+  });
+
+  test('and every code is documented', async () => {
+    const { json } = await send({ path: '/api/openapi.json' });
+    const codes = new Map(json['x-codes'].map((code: { panel: string; status: number }) => [code.panel, code.status]));
+    for (const [code, status] of [
+      ['AUTH_INVALID_CREDENTIALS', 401],
+      ['AUTH_SESSION_MISMATCH', 409],
+      ['AUTH_ORIGIN_FORBIDDEN', 403],
+      ['VALIDATION_FAILED', 400],
+      ['RATE_LIMITED', 429],
+      ['PLUGIN_INVALID', 422],
+      ['CHANNEL_NOT_FOUND', 404],
+      ['TASK_NOT_FOUND', 404],
+      ['STORE_UNAVAILABLE', 503],
+    ] as const) {
+      expect([code, codes.get(code)]).toEqual([code, status]);
+    }
+    expect([...codes.keys()].every((code) => /^[A-Z][A-Z0-9_]+$/.test(String(code)))).toBe(true);
+  });
+
+  test('the interface’s page loads nothing', async () => {
+    const { status, text, headers } = await send({ path: '/api/docs' });
+    expect(status).toBe(200);
+    for (const row of ['/api/channel', '/v1/videos', 'administrator', 'API key']) expect(text).toContain(row);
+    for (const loaded of ['<script', 'src=', 'http://', 'https://', '@import', 'url('])
+      expect(text).not.toContain(loaded);
+    expect(headers.get('content-security-policy')).toContain("default-src 'none'");
+  });
+});
+
+describe('API keys', () => {
+  test('are shown once, changed, and deleted', async () => {
+    const token = await root();
+    const made = await send({
+      method: 'POST',
+      path: '/api/token',
+      token,
+      body: { name: 'ci', quota: 5, models: ['m'] },
+    });
+    expect(made.status).toBe(200);
+    const { id, key } = made.json.data;
+    expect(key).toMatch(/^sk-[A-Za-z0-9]{48}$/);
+    const list = await send({ path: '/api/token?page=1&page_size=5', token });
+    expect(list.json.data).toMatchObject({
+      page: 1,
+      page_size: 5,
+      total: 1,
+      items: [{ id, name: 'ci', quota: 5, models: ['m'] }],
+    });
+    expect(list.text).not.toContain(key);
+    const off = await send({ method: 'PUT', path: `/api/token/${id}`, token, body: { status: 2 } });
+    expect(off.json.data).toMatchObject({ name: 'ci', status: 2, quota: 5 });
+    const refused = await send({ path: '/v1/tasks/task_x', token: key });
+    expect([refused.status, refused.json.error.code, refused.json.error.type]).toEqual([
+      401,
+      'api_key_disabled',
+      'authentication_error',
+    ]);
+    expect((await send({ method: 'DELETE', path: `/api/token/${id}`, token })).status).toBe(200);
+    expect((await send({ path: '/v1/tasks/task_x', token: key })).json.error.code).toBe('api_key_invalid');
+    expect((await send({ method: 'DELETE', path: `/api/token/${id}`, token })).status).toBe(404);
+    const audit = await send({ path: '/api/audit?page_size=100', token });
+    const rows = audit.json.data.items.filter((row: { target: string }) => row.target === `api_key:${id}`);
+    expect(rows.map((row: { action: string }) => row.action)).toEqual([
+      'api_key.delete',
+      'api_key.update',
+      'api_key.create',
+    ]);
+    expect(audit.text).not.toContain(key);
+  });
+
+  test('an access token is never accepted on /v1, nor a key on /api', async () => {
+    const token = await root();
+    expect((await send({ path: '/v1/tasks/task_x', token })).json.error.code).toBe('api_key_invalid');
+    const made = await send({ method: 'POST', path: '/api/token', token, body: { name: 'x', unlimited_quota: true } });
+    expect((await send({ path: '/api/user/self', token: made.json.data.key })).json.code).toBe('AUTH_UNAUTHORIZED');
+    await send({ method: 'DELETE', path: `/api/token/${made.json.data.id}`, token });
+  });
+});
+
+describe('lists', () => {
+  test.each([
+    ['page=0', 'page'],
+    ['page=x', 'page'],
+    ['page_size=101', 'page_size'],
+    ['page_size=-1', 'page_size'],
+    ['page=1e3', 'page'],
+    ['pages=2', 'pages'],
+  ])('%s is refused by name', async (query, field) => {
+    const answer = await send({ path: `/api/channel?${query}`, token: await root() });
+    expect([answer.status, answer.json.code, answer.json.details.errors[0].field]).toEqual([
+      400,
+      'VALIDATION_FAILED',
+      field,
+    ]);
+  });
+});
+
+describe('channels', () => {
+  const wanted = { name: 'demo', type: 61, key: VENDOR_KEY, models: ['demo-video'], task_plugin_key: 'demo' };
+
+  test('are made, changed and deleted, and the key never comes back', async () => {
+    const token = await root();
+    const made = await send({ method: 'POST', path: '/api/channel', token, body: wanted });
+    expect([made.status, made.json.data.key_hint, made.json.data.groups]).toEqual([200, '6789', ['default']]);
+    const { id } = made.json.data;
+    const path = `/api/channel/${id}`;
+
+    const moved = await send({ method: 'PUT', path, token, body: { base_url: 'https://evil.example' } });
+    expect([moved.status, moved.json.code]).toEqual([403, 'CHANNEL_KEY_REQUIRED']);
+    const renamed = await send({ method: 'PUT', path, token, body: { name: 'renamed', weight: 3 } });
+    expect(renamed.json.data).toMatchObject({
+      name: 'renamed',
+      weight: 3,
+      models: ['demo-video'],
+      task_plugin_key: 'demo',
+    });
+    const read = await send({ path, token });
+    expect(read.json.data).toMatchObject({ ...renamed.json.data, key_readable: true, health: { state: 'idle' } });
+    expect((await send({ method: 'DELETE', path, token })).status).toBe(200);
+    expect((await send({ path, token })).json.code).toBe('CHANNEL_NOT_FOUND');
+
+    const audit = await send({ path: '/api/audit?page_size=100', token });
+    const rows = audit.json.data.items.filter((row: { target: string }) => row.target === `channel:${id}`);
+    expect(rows.map((row: { action: string }) => row.action)).toEqual([
+      'channel.delete',
+      'channel.update',
+      'channel.create',
+    ]);
+    expect(rows[1].detail).toMatchObject({ before: { name: 'demo' }, after: { name: 'renamed' }, key_changed: false });
+    expect(rows[2].detail.base_url_source).toBe('plugin_default');
+    expect(rows[0]).toMatchObject({ username: 'root', auth_method: 'session', ip: '127.0.0.1' });
+    for (const answer of [made, renamed, read, audit]) expect(answer.text).not.toContain(VENDOR_KEY);
+  });
+
+  test.each([
+    ['an unknown plugin', { ...wanted, task_plugin_key: 'none' }, 400, 'CHANNEL_INVALID'],
+    ['no models', { ...wanted, models: [] }, 400, 'CHANNEL_INVALID'],
+    ['an unknown field', { ...wanted, keys: 'x' }, 400, 'VALIDATION_FAILED'],
+    ['a number as text', { ...wanted, weight: '3' }, 400, 'VALIDATION_FAILED'],
+    ['a mapping to numbers', { ...wanted, model_mapping: { a: 1 } }, 400, 'VALIDATION_FAILED'],
+  ])('%s: %#', async (_name, body, status, code) => {
+    const answer = await send({ method: 'POST', path: '/api/channel', token: await root(), body });
+    expect([answer.status, answer.json.code]).toEqual([status, code]);
+    expect(answer.text).not.toContain(VENDOR_KEY);
+  });
+
+  test.each(['0', '-1', 'x', '1.5', '99999', '1%2F2'])('the id %s names nothing', async (id) => {
+    expect((await send({ path: `/api/channel/${id}`, token: await root() })).status).toBe(404);
+  });
+});
+
+describe('prices and options', () => {
+  test('a price is set, quoted and removed', async () => {
+    const token = await root();
+    const set = await send({
+      method: 'PUT',
+      path: '/api/price',
+      token,
+      body: { plugin_key: 'demo', model: 'demo-video', expression: '0.05 * u("seconds")' },
+    });
+    expect(set.json.data).toMatchObject({ plugin_key: 'demo', model: 'demo-video', expression: '0.05 * u("seconds")' });
+    const quote = await send({
+      method: 'POST',
+      path: '/api/price/quote',
+      token,
+      body: { plugin_key: 'demo', model: 'demo-video', facts: { seconds: 4 } },
+    });
+    expect(quote.json.data).toMatchObject({ usd: 0.2, quota: 100_000 });
+    const missing = await send({
+      method: 'POST',
+      path: '/api/price/quote',
+      token,
+      body: { plugin_key: 'demo', model: 'demo-video', facts: {} },
+    });
+    expect(missing.status).toBe(400);
+    const broken = await send({
+      method: 'PUT',
+      path: '/api/price',
+      token,
+      body: { model: 'm', expression: 'process.exit()' },
+    });
+    expect([broken.status, broken.json.code]).toEqual([400, 'BILLING_PRICE_INVALID']);
+    expect((await send({ path: '/api/price', token })).json.data.total).toBe(1);
+    const path = '/api/price?plugin_key=demo&model=demo-video';
+    expect((await send({ method: 'DELETE', path, token })).status).toBe(200);
+    expect((await send({ method: 'DELETE', path, token })).status).toBe(404);
+  });
+
+  test('the set-up is the first row of the trail', async () => {
+    const { json } = await send({ path: '/api/audit?page_size=100', token: await root() });
+    expect(json.data.items.at(-1)).toMatchObject({ action: 'setup.complete', auth_method: 'setup', username: 'root' });
+  });
+
+  test('an option is checked, stored and audited', async () => {
+    const token = await root();
+    const headers = await proofHeader({ url: base, token, password: ROOT.password });
+    const set = (key: string, value: string) =>
+      send({ method: 'PUT', path: '/api/option', token, headers, body: { key, value } });
+    expect((await set('groups', '{"default":1,"vip":0.8}')).status).toBe(200);
+    const all = await send({ path: '/api/option', token });
+    expect(all.json.data.find((option: { key: string }) => option.key === 'groups')).toEqual({
+      key: 'groups',
+      value: '{"default":1,"vip":0.8}',
+      type: 'json',
+      default: '{"default":1}',
+      group: 'billing',
+      proof: 'none',
+      live: true,
+    });
+    const refused: [string, string][] = [
+      ['groups', '{"default":-1}'],
+      ['groups', 'nonsense'],
+      ['ServerAddress', 'javascript:alert(1)'],
+      ['ServerAddress', 'https://user:pass@example.com'],
+      ['billing.unpriced', 'sometimes'],
+      ['SystemName', ''],
+      ['__proto__', 'x'],
+      ['setup.completed_at', '0'],
+    ];
+    for (const [key, value] of refused) {
+      const answer = await set(key, value);
+      expect([key, answer.status, answer.json.code]).toEqual([key, 400, 'VALIDATION_FAILED']);
+    }
+    const audit = await send({ path: '/api/audit', token });
+    expect(audit.json.data.items[0]).toMatchObject({
+      action: 'option.set',
+      target: 'option:groups',
+      detail: { before: '{"default":1}', after: '{"default":1,"vip":0.8}' },
+    });
+  });
+});
+
+describe('plugins', () => {
+  const source = (version: string, extra = '') => `
+    export const meta = { apiVersion: 1, key: 'probe', name: 'Probe', version: '${version}', author: { name: 'T' },
+      models: ['probe-1'], fetchMode: 'per_task', baseUrl: 'http://127.0.0.1:9' };
+    export function buildSubmitRequest(ctx) { ${extra} return { method: 'POST', url: ctx.baseUrl, body: {} }; }
+    export function parseSubmitResponse() { return { taskId: 'x', taskData: {} }; }
+    export function buildQueryRequest(ctx) { return { method: 'GET', url: ctx.baseUrl }; }
+    export function parseTaskResult() { return { status: 'SUCCESS' }; }`;
+  const upload = async (body: object) => send({ method: 'POST', path: '/api/plugin/task', token: await root(), body });
+
+  test('are uploaded, activated, tried, switched and deleted', async () => {
+    const token = await root();
+    const first = await upload({ source: source('1.0.0'), remark: 'first' });
+    expect(first.status).toBe(200);
+    expect(first.json.data).toMatchObject({
+      layer: 'override',
+      plugin: { key: 'probe', version: '1.0.0', active: true },
+    });
+    const second = await upload({ source: source('1.1.0', 'throw new Error("No seconds given.");'), remark: '' });
+    expect(second.json.data.plugin).toMatchObject({ version: '1.1.0', active: false });
+
+    const clash = await upload({ source: source('1.0.0', 'void 0;') });
+    expect([clash.status, clash.json.code]).toEqual([409, 'PLUGIN_VERSION_EXISTS']);
+    const broken = await upload({ source: 'export const meta = {' });
+    expect([broken.status, broken.json.code]).toEqual([422, 'PLUGIN_INVALID']);
+    expect(broken.json.details.errors.length).toBeGreaterThan(0);
+    const badIcon = await upload({ source: source('1.2.0'), icon: 'data:image/png;base64,AAAA' });
+    expect([badIcon.status, badIcon.json.code]).toEqual([422, 'PLUGIN_ICON_INVALID']);
+
+    const activated = await send({
+      method: 'POST',
+      path: '/api/plugin/task/probe/activate',
+      token,
+      body: { version: '1.1.0' },
+    });
+    expect(activated.status).toBe(200);
+    const versions = await send({ path: '/api/plugin/task/probe/versions', token });
+    expect(versions.json.data.map((row: { version: string; active: boolean }) => [row.version, row.active])).toEqual([
+      ['1.1.0', true],
+      ['1.0.0', false],
+    ]);
+    const thrown = await send({
+      method: 'POST',
+      path: '/api/plugin/task/probe/dryrun',
+      token,
+      body: { hook: 'buildSubmitRequest', args: [{}] },
+    });
+    expect([thrown.status, thrown.json.code]).toEqual([422, 'PLUGIN_HOOK_FAILED']);
+    expect(thrown.json.message).toContain('No seconds given.');
+    const dry = await send({
+      method: 'POST',
+      path: '/api/plugin/task/probe/dryrun',
+      token,
+      body: { hook: 'parseTaskResult' },
+    });
+    expect(dry.json.data).toMatchObject({ result: { status: 'SUCCESS' }, console: [] });
+
+    const off = await send({ method: 'POST', path: '/api/plugin/task/probe/status', token, body: { enabled: false } });
+    expect(off.json.data).toEqual({ plugin_enabled: false, disabled_channels: [], in_flight_count: 0 });
+    const list = await send({ path: '/api/plugin/task', token });
+    const listed = list.json.data.map((row: { key: string; source: string; enabled: boolean }) => [
+      row.key,
+      row.source,
+      row.enabled,
+    ]);
+    expect(listed.slice(-2)).toEqual([
+      ['demo', 'factory', true],
+      ['probe', 'override', false],
+    ]);
+    expect((await send({ method: 'DELETE', path: '/api/plugin/task/probe/versions/1.1.0', token })).status).toBe(200);
+    expect((await send({ path: '/api/plugin/task/probe?version=1.1.0', token })).json.code).toBe('PLUGIN_NOT_FOUND');
+    expect((await send({ path: '/api/plugin/task/runtime/status', token })).json.data).toMatchObject({
+      last_rebuild: { status: 'success', plugin_error_count: 0 },
+      plugin_errors: {},
+    });
+    expect((await send({ path: '/api/plugin/task/probe/icon', token })).status).toBe(404);
+    const audit = await send({ path: '/api/audit', token });
+    expect(audit.json.data.items.slice(0, 5).map((row: { action: string }) => row.action)).toEqual([
+      'plugin.delete',
+      'plugin.status',
+      'plugin.activate',
+      'plugin.upload',
+      'plugin.upload',
+    ]);
+  });
+
+  test('a key without plugin is 404 everywhere', async () => {
+    const token = await root();
+    for (const [method, path, body] of [
+      ['GET', '/api/plugin/task/none', undefined],
+      ['GET', '/api/plugin/task/none/versions', undefined],
+      ['POST', '/api/plugin/task/none/activate', { version: '1.0.0' }],
+      ['POST', '/api/plugin/task/none/status', { enabled: true }],
+      ['POST', '/api/plugin/task/none/dryrun', { hook: 'x' }],
+      ['POST', '/api/plugin/task/none/preview', { version: '1.0.0' }],
+      ['PUT', '/api/plugin/task/none/models', { models: null }],
+      ['GET', '/api/plugin/task/none/diff?from=1.0.0&to=factory', undefined],
+      ['DELETE', '/api/plugin/task/none/versions/1.0.0', undefined],
+    ] as const) {
+      const answer = await send({ method, path, token, body });
+      expect([path, answer.status, answer.json.code]).toEqual([path, 404, 'PLUGIN_NOT_FOUND']);
+    }
+  });
+});
+
+describe('tasks in the panel', () => {
+  let vendor: { url: string; stop(): Promise<void> };
+  beforeAll(async () => {
+    vendor = await createDemoVendor({ clock: systemClock, durationMs: 500 }).start(0);
+  });
+  afterAll(() => vendor.stop());
+
+  test('show their story, and nothing of the vendor’s', async () => {
+    const token = await root();
+    const channel = await send({
+      method: 'POST',
+      path: '/api/channel',
+      token,
+      body: {
+        name: 'demo',
+        type: 61,
+        key: VENDOR_KEY,
+        base_url: vendor.url,
+        models: ['demo-video'],
+        task_plugin_key: 'demo',
+      },
+    });
+    expect(channel.status).toBe(200);
+    const made = await send({ method: 'POST', path: '/api/token', token, body: { name: 't', unlimited_quota: true } });
+    const { key } = made.json.data;
+    const submitted = await send({
+      method: 'POST',
+      path: '/v1/videos',
+      token: key,
+      body: { model: 'demo-video', prompt: 'a quiet harbour' },
+    });
+    expect([submitted.status, submitted.json]).toMatchObject([200, { object: 'video', status: 'queued' }]);
+    const { id } = submitted.json;
+
+    let detail = await send({ path: `/api/task/${id}`, token });
+    for (const give = performance.now() + 15_000; performance.now() < give; ) {
+      if (detail.json.data.status === 'SUCCESS') break;
+      await Bun.sleep(50);
+      detail = await send({ path: `/api/task/${id}`, token });
+    }
+    const { data } = detail.json;
+    expect(data).toMatchObject({
+      task_id: id,
+      status: 'SUCCESS',
+      model: 'demo-video',
+      platform: 'demo',
+      channel_id: channel.json.data.id,
+    });
+    expect(data.timeline.length).toBeGreaterThan(1);
+    expect(data.artifacts.length).toBe(1);
+    const stored = new URL(data.artifacts[0].content_url);
+    const file = await fetch(`${base}${stored.pathname}${stored.search}`);
+    expect([file.status, file.headers.get('content-type'), file.headers.get('access-control-allow-origin')]).toEqual([
+      200,
+      'video/mp4',
+      '*',
+    ]);
+    expect((await file.arrayBuffer()).byteLength).toBeGreaterThan(1000);
+    for (const secret of [VENDOR_KEY, key, 'lease', 'upstream_task_id', 'job_'])
+      expect(detail.text).not.toContain(secret);
+
+    const list = await send({ path: '/api/task?scope=all&status=SUCCESS&platform=demo', token });
+    expect(list.json.data).toMatchObject({ page: 1, total: 1, items: [{ task_id: id }] });
+    expect((await send({ path: '/api/task?status=DONE', token })).json.details.errors[0].field).toBe('status');
+    expect((await send({ path: `/api/task/${id}/artifacts`, token })).json.data.artifacts.length).toBe(1);
+    expect((await send({ path: '/api/task/task_none', token })).json.code).toBe('TASK_NOT_FOUND');
+    const usage = await send({ path: '/api/log', token });
+    expect(usage.json.data.items.every((row: { task_id: string }) => row.task_id === id)).toBe(true);
+    const [row] = usage.json.data.items;
+    const found = async (filter: string): Promise<number> =>
+      (await send({ path: `/api/log?scope=own&${filter}`, token })).json.data.total;
+    expect(await found(`model=${row.model}&api_key=${row.api_key_id}&since=${row.created_at}`)).toBe(1);
+    expect(await found(`until=${row.created_at - 1}`)).toBe(0);
+    expect(await found('model=none')).toBe(0);
+    expect((await send({ path: '/api/log?api_key=x', token })).json.code).toBe('VALIDATION_FAILED');
+    expect(gateway.log()).not.toContain(stored.searchParams.get('access') ?? 'no access');
+  }, 60_000);
+});
+
+describe('operation', () => {
+  test('nodes and queue', async () => {
+    const { json } = await send({ path: '/api/node', token: await root() });
+    expect(json.data.nodes.length).toBe(1);
+    expect(json.data.queue).toEqual({ unfinished: 0, due: 0, latest_lateness_ms: 0 });
+    expect(JSON.stringify(json)).not.toContain('fingerprint');
+  });
+
+  test('ready, and nothing secret before sign-in', async () => {
+    const ready = await send({ path: '/readyz' });
+    expect([ready.status, ready.json.status]).toEqual([200, 'ready']);
+    const status = await send({ path: '/api/status' });
+    expect(status.json.data).toMatchObject({ register_enabled: false, password_login_enabled: true, setup: true });
+    expect(status.text).not.toMatch(/secret(?!s)|token|password"/i);
+  });
+});

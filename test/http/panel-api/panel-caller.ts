@@ -1,0 +1,105 @@
+/**
+ * A running gateway with its administrator, and people whom the API cannot make: their password is
+ * the administrator's.
+ */
+import { Database } from 'bun:sqlite';
+import { setDefaultTimeout } from 'bun:test';
+import { join } from 'node:path';
+import { type RunningGateway, runTaskgate, startTaskgate, temporaryFolder } from '../../app/run-taskgate.ts';
+import { cheapHash } from '../../support/cheap-hash.ts';
+import { proofHeader } from '../../support/security-proof.ts';
+
+// The gateway is a process of its own, on a busy machine.
+setDefaultTimeout(60_000);
+
+const PASSWORD = 'correct horse battery';
+
+// biome-ignore lint/suspicious/noExplicitAny: answers are compared field by field
+export type Answer = { status: number; json: any; text: string; headers: Headers };
+export type Send = { method?: string; token?: string; body?: unknown; headers?: Record<string, string> };
+
+export type PanelCaller = {
+  gateway: RunningGateway;
+  /** Everybody's. */
+  password: string;
+  send(path: string, request?: Send): Promise<Answer>;
+  /** Signs in; gives the access token, the session's id and the refresh cookie. */
+  logIn(username: string): Promise<{ token: string; sid: string; cookie: string }>;
+  /** The header that confirms a change of security settings, made in the session of `token`. */
+  prove(token: string, scope?: string): Promise<{ 'x-security-proof': string }>;
+  /** Rows of the audit trail with this action, the latest first. */
+  audit(action: string): Promise<Record<string, unknown>[]>;
+  /** Writes a user of this role below the gateway; gives the id. */
+  addUser(username: string, role: number): number;
+  /** One statement below the gateway. */
+  run(statement: string): void;
+};
+
+export async function openPanel(environment: Record<string, string> = {}): Promise<PanelCaller> {
+  const dataDir = temporaryFolder();
+  const made = await runTaskgate(
+    ['admin', 'create-root', '--username', 'root', '--password-stdin', '--data-dir', dataDir],
+    { stdin: PASSWORD },
+  );
+  if (made.code !== 0) throw new Error(made.err);
+  const gateway = await startTaskgate(environment, dataDir);
+
+  async function send(path: string, { method, token, body, headers }: Send = {}): Promise<Answer> {
+    const response = await fetch(`http://127.0.0.1:${gateway.port}${path}`, {
+      method: method ?? (body === undefined ? 'GET' : 'POST'),
+      headers: {
+        ...(token ? { authorization: `Bearer ${token}` } : {}),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    return {
+      status: response.status,
+      text,
+      json: text.startsWith('{') ? JSON.parse(text) : undefined,
+      headers: response.headers,
+    };
+  }
+  const below = <T>(work: (database: Database) => T): T => {
+    const database = new Database(join(dataDir, 'taskgate.db'));
+    try {
+      database.run('pragma busy_timeout = 5000');
+      return work(database);
+    } finally {
+      database.close();
+    }
+  };
+  async function logIn(username: string) {
+    const answer = await send('/api/user/login', { body: { username, password: PASSWORD } });
+    if (answer.status !== 200) throw new Error(`${username} could not sign in: ${answer.text}`);
+    const { access_token, session } = answer.json.data;
+    const cookie = answer.headers.getSetCookie().find((line) => line.startsWith('svc_refresh='));
+    return { token: String(access_token), sid: String(session.sid), cookie: cookie?.split(';')[0] ?? '' };
+  }
+  return {
+    gateway,
+    password: PASSWORD,
+    send,
+    logIn,
+    prove: (token, scope) =>
+      proofHeader({ url: `http://127.0.0.1:${gateway.port}`, token, password: PASSWORD, ...(scope ? { scope } : {}) }),
+    async audit(action) {
+      const { token } = await logIn('root');
+      const { json } = await send('/api/audit?page_size=100', { token });
+      return json.data.items.filter((row: { action: string }) => row.action === action);
+    },
+    addUser: (username, role) =>
+      below((database) => {
+        const { id } = database
+          .query(
+            `insert into users (username, display_name, password_hash, role, status, created_at, quota)
+             values (?, ?, ?, ?, 1, 1, 0) returning id`,
+          )
+          .get(username, username, cheapHash(PASSWORD), role) as { id: number };
+        return id;
+      }),
+    run: (statement) => below((database) => void database.run(statement)),
+  };
+}

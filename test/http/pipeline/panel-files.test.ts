@@ -1,0 +1,173 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { PanelManifest } from '../../../src/http/panel-files/panel-manifest.ts';
+import { call, openKit } from '../kit-harness.ts';
+
+const SCRIPT = 'console.log("panel");'.repeat(50);
+let folder: string;
+let app: ReturnType<typeof openKit>;
+
+let manifest: PanelManifest;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'taskgate-panel-'));
+  const put = (name: string, content: string | Uint8Array) => {
+    const path = join(folder, name);
+    writeFileSync(path, content);
+    return path;
+  };
+  manifest = {
+    indexHtml:
+      '<meta name="csp-nonce" content="__CSP_NONCE__"><script type="module" src="/assets/main-abc.js"></script>',
+    files: [
+      {
+        path: '/assets/main-abc.js',
+        file: put('main.js', SCRIPT),
+        encodings: {
+          br: put('main.js.br', 'brotli bytes'),
+          gzip: put('main.js.gz', Bun.gzipSync(Buffer.from(SCRIPT))),
+        },
+        contentType: 'text/javascript; charset=utf-8',
+        immutable: true,
+        etag: '"abc"',
+      },
+      {
+        path: '/icon.svg',
+        file: put('icon.svg', '<svg/>'),
+        encodings: {},
+        contentType: 'image/svg+xml',
+        immutable: false,
+        etag: '"def"',
+      },
+    ],
+  };
+  app = openKit({ panel: manifest });
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const HTML = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
+
+describe('files', () => {
+  const rows: [accepted: string, encoding: string | null, etag: string][] = [
+    ['', null, '"abc"'],
+    ['gzip', 'gzip', '"abc-gzip"'],
+    ['gzip, deflate, br, zstd', 'br', '"abc-br"'],
+    ['br;q=0, gzip', 'gzip', '"abc-gzip"'],
+    ['br;q=0.0, gzip;q=0', null, '"abc"'],
+    ['GZIP;q=0.5', 'gzip', '"abc-gzip"'],
+    ['identity', null, '"abc"'],
+  ];
+  test.each(rows)('Accept-Encoding "%s"', async (accepted, encoding, etag) => {
+    const { status, headers } = await call(app, {
+      path: '/assets/main-abc.js',
+      headers: { 'accept-encoding': accepted },
+    });
+    expect([status, headers.get('content-encoding'), headers.get('etag')]).toEqual([200, encoding, etag]);
+    expect(headers.get('content-type')).toBe('text/javascript; charset=utf-8');
+    expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
+    expect(headers.get('vary')).toBe('accept-encoding');
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+  });
+
+  test('bytes are those of the file', async () => {
+    expect((await call(app, { path: '/assets/main-abc.js' })).text).toBe(SCRIPT);
+  });
+
+  test('a known version is not sent again', async () => {
+    const send = (tag: string) =>
+      call(app, { path: '/assets/main-abc.js', headers: { 'if-none-match': tag, 'accept-encoding': 'br' } });
+    const answer = await send('W/"abc-br", "x"');
+    expect([answer.status, answer.text, answer.headers.get('content-encoding')]).toEqual([304, '', null]);
+    expect((await send('"abc"')).status).toBe(200);
+  });
+
+  test('names without a hash are asked for again', async () => {
+    expect((await call(app, { path: '/icon.svg' })).headers.get('cache-control')).toBe('no-cache');
+  });
+
+  test('HEAD and other methods', async () => {
+    const head = await call(app, { method: 'HEAD', path: '/icon.svg' });
+    expect([head.status, head.text]).toEqual([200, '']);
+    expect((await call(app, { method: 'POST', path: '/icon.svg' })).status).toBe(404);
+  });
+});
+
+describe('the page', () => {
+  test.each(['/', '/setup', '/sign-in', '/tasks/task_1', '/deep/er/path'])('%s', async (path) => {
+    const { status, text, headers } = await call(app, { path, headers: HTML });
+    expect(status).toBe(200);
+    const nonce = /content="([\w-]{22})"/.exec(text)?.[1];
+    expect(nonce).toBeDefined();
+    const policy = headers.get('content-security-policy') ?? '';
+    expect(policy).toContain(`style-src 'self' 'nonce-${nonce}'`);
+    expect(policy).toContain("script-src 'self';");
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).toContain("frame-ancestors 'none'");
+    for (const loose of ['unsafe-inline', 'unsafe-eval', 'http:', 'https:', '*']) expect(policy).not.toContain(loose);
+    expect(headers.get('cache-control')).toBe('no-store');
+    expect(headers.get('referrer-policy')).toBe('no-referrer');
+    expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
+  });
+
+  test.each<[name: string, turnstile: boolean, telegram: boolean, scripts: string, frames: string | undefined]>([
+    ['nothing', false, false, "'self'", undefined],
+    ['Turnstile', true, false, "'self' https://challenges.cloudflare.com", 'https://challenges.cloudflare.com'],
+    ["Telegram's widget", false, true, "'self' https://telegram.org", 'https://oauth.telegram.org'],
+    [
+      'both',
+      true,
+      true,
+      "'self' https://challenges.cloudflare.com https://telegram.org",
+      'https://challenges.cloudflare.com https://oauth.telegram.org',
+    ],
+  ])(
+    'takes from other sites what is switched on, here %s, and from the next page on',
+    async (_name, turnstile, telegram, scripts, frames) => {
+      let on = false;
+      const switched = openKit({
+        panel: manifest,
+        foreignParts: () => ({ turnstile: on && turnstile, telegram: on && telegram }),
+      });
+      const policy = async () => {
+        const { headers } = await call(switched, { path: '/sign-in', headers: HTML });
+        const rules = (headers.get('content-security-policy') ?? '').split('; ').map((rule) => rule.split(' '));
+        return Object.fromEntries(rules.map(([name, ...sources]) => [name, sources.join(' ')]));
+      };
+      const closed = await policy();
+      expect(JSON.stringify(closed)).not.toContain('https:');
+      on = true;
+      const { 'script-src': script, 'frame-src': frame, ...rest } = await policy();
+      expect([script, frame]).toEqual([scripts, frames]);
+      const { 'script-src': _script, 'style-src': _nonce, ...same } = closed;
+      expect(rest).toMatchObject(same);
+      expect(Object.values(rest).join(' ')).not.toContain('https:');
+    },
+  );
+
+  test('every answer has another nonce', async () => {
+    const [one, two] = await Promise.all([
+      call(app, { path: '/', headers: HTML }),
+      call(app, { path: '/', headers: HTML }),
+    ]);
+    expect(one.text).not.toBe(two.text);
+  });
+
+  const never: [name: string, path: string, headers: Record<string, string>][] = [
+    ['an unknown API path', '/api/none', HTML],
+    ['the API’s root', '/api', HTML],
+    ['a path of API clients', '/v1/none', HTML],
+    ['a missing asset', '/assets/gone-123.js', HTML],
+    ['a path traversal', '/assets/..%2f..%2fetc/passwd.txt', HTML],
+    ['an SDK’s wrong base address', '/chat/completions', { accept: 'application/json' }],
+    ['curl', '/setup', { accept: '*/*' }],
+  ];
+  test.each(never)('is not the answer to %s', async (_name, path, headers) => {
+    const answer = await call(app, { path, headers });
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([404, 'application/json;charset=utf-8']);
+  });
+
+  test('an unbuilt panel is a plain 404', async () => {
+    expect((await call(openKit(), { path: '/', headers: HTML })).status).toBe(404);
+  });
+});

@@ -1,0 +1,148 @@
+/**
+ * A gateway with plugins whose decoders do as their requests say, before a vendor that keeps what
+ * it is sent.
+ */
+
+import { type RunningGateway, startTaskgate } from '../../app/run-taskgate.ts';
+import { pluginSource } from '../../plugins/support.ts';
+import { type Administrator, ask, setUp } from '../../support/gateway.ts';
+import { migratedDatabaseUrl } from '../../support/migrated-database.ts';
+
+type Route = Record<string, unknown>;
+
+const decodes = { type: 'submit', decode: 'decode', render: 'present' };
+const ROUTES: Route[] = [
+  { method: 'POST', path: '/acme/submit', ...decodes, action: 'route_action' },
+  { method: 'POST', path: '/acme/narrow', ...decodes, models: ['acme-1'] },
+  { method: 'POST', path: '/acme/unpresentable', ...decodes, render: 'fail' },
+  { method: 'PUT', path: '/acme/files/:name/*rest', ...decodes },
+  { method: 'GET', path: '/acme/start', ...decodes },
+  { method: 'POST', path: '/acme/slash/', ...decodes },
+  { method: 'POST', path: '/acme/any', ...decodes, type: 'dynamic' },
+  { method: 'GET', path: '/acme/any', ...decodes, type: 'dynamic' },
+  { method: 'GET', path: '/acme/tasks/:task_id', type: 'query', render: 'present' },
+  { method: 'POST', path: '/acme/tasks/:task_id', type: 'query', render: 'present' },
+  { method: 'GET', path: '/acme/named/:id', type: 'query', taskIdParam: 'id', render: 'present' },
+  { method: 'GET', path: '/acme/unpresentable/:task_id', type: 'query', render: 'fail' },
+];
+
+/**
+ * What a request tells the decoder to return stands in `result`; `throw` is what it throws.
+ * Presenters show all that they were given.
+ */
+const NATIVE = `
+const told = ({ body }) =>
+  body.kind === 'json' ? body.value : body.kind === 'none' ? {} : JSON.parse((body.fields.told || ['{}'])[0]);
+export const native = {
+  decode(ctx) {
+    const { result, throw: message } = told(ctx);
+    if (message) throw new Error(message);
+    if (result !== undefined) return result;
+    return { kind: 'submit', model: 'acme-1', requestBody: { seen: ctx.body } };
+  },
+  present: (ctx, given) => ({ ctx, given }),
+  fail() { throw new Error('words of the presenter'); },
+  ERRORS
+};`;
+
+const source = (key: string, errors: string, change: object = {}): string =>
+  pluginSource(
+    {
+      key,
+      routes: ROUTES.map((route) => ({ ...route, path: String(route.path).replace('/acme', `/${key}`) })),
+      ...change,
+    },
+    NATIVE.replace('ERRORS', errors),
+  )
+    .replace('body: ctx.requestBody', 'body: { ctx, ...ctx.requestBody }')
+    .replace('taskId: response.body.id', 'taskId: response.body.id, taskData: response.body');
+
+const PRESENTS_ERRORS = `error(ctx, error) {
+    if (ctx.query.silent) return undefined;
+    if (ctx.query.clumsy) throw new Error('secret of the error presenter');
+    return { vendor: error, at: ctx.path, params: ctx.params, body: ctx.body.kind };
+  },`;
+
+const VIDEO = `
+export const protocols = { proto_video: {
+  decodeRequest: ({ model, body }) => ({ kind: 'submit', model, originTaskIds: body.value.origins }),
+  render: (ctx, task) => ({ metadata: { ctx, task } }),
+} };`;
+
+export type Job = { id: string; ctx: Record<string, unknown>; [name: string]: unknown };
+
+export type NativeGateway = Awaited<ReturnType<typeof startNativeGateway>>;
+
+export async function startNativeGateway(dialect: 'sqlite' | 'postgres') {
+  const jobs: Job[] = [];
+  let gate: Promise<void> | undefined;
+  const vendor = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    async fetch(request) {
+      if (request.method === 'GET') return Response.json({ status: 'IN_PROGRESS' });
+      const body = (await request.json()) as Omit<Job, 'id'>;
+      const id = `job-${jobs.length + 1}`;
+      jobs.push({ ...body, id } as Job);
+      await gate;
+      const { answer = 200 } = body as { answer?: number };
+      if (answer !== 200) return Response.json({ message: 'the vendor says no' }, { status: answer });
+      if (body.garbage) return Response.json({ nothing: true });
+      if (body.large) return Response.json({ id, pad: 'a b '.repeat(225_000) });
+      return Response.json({ id, task_id: id, inner: [{ taskId: id, url: `https://cdn.example/${id}`, name: id }] });
+    },
+  });
+  const gateway: RunningGateway = await startTaskgate(
+    dialect === 'postgres'
+      ? {
+          DATABASE_URL: await migratedDatabaseUrl(),
+          SESSION_SECRET: 'session-secret-of-the-tests-0123456789',
+          CRYPTO_SECRET: 'crypto-secret-of-the-tests-0123456789',
+        }
+      : {},
+  );
+  const url = `http://127.0.0.1:${gateway.port}`;
+  const admin: Administrator = await setUp({ ...gateway, url, setupUrl: gateway.setup_url } as never);
+  await admin.call('POST', '/api/plugin/task', {
+    source:
+      source('acme', PRESENTS_ERRORS, { models: ['acme-1', 'acme-2', 'acme-3'], protocols: ['proto_video'] }) + VIDEO,
+  });
+  await admin.call('POST', '/api/plugin/task', { source: source('beta', '', { models: ['beta-1', 'acme-1'] }) });
+  const addChannel = (fields: object = {}) =>
+    admin.createChannel(vendor.url.href, { models: ['acme-1', 'acme-2'], task_plugin_key: 'acme', ...fields });
+  const channel = await addChannel();
+  await addChannel({ models: ['beta-1', 'acme-1'], task_plugin_key: 'beta' });
+  const key = await admin.createKey();
+
+  return {
+    url,
+    port: gateway.port,
+    admin,
+    key,
+    channel,
+    addChannel,
+    jobs,
+    log: () => gateway.log(),
+    /** The vendor answers no submission until the promise does. */
+    hold: (until: Promise<void> | undefined) => {
+      gate = until;
+    },
+    send: (
+      path: string,
+      body?: unknown,
+      init: { method?: string; token?: string; headers?: Record<string, string> } = {},
+    ) => ask(`${url}${path}`, { token: key, ...(body === undefined ? {} : { body }), ...init }),
+    /** Submits with this decoder result; gives the public id and what the vendor got. */
+    async submit(result?: object, plugin = 'acme'): Promise<{ id: string; job: Job }> {
+      const told = result ?? { kind: 'submit', model: plugin === 'acme' ? 'acme-1' : 'beta-1' };
+      const { status, body } = await ask(`${url}/${plugin}/submit`, { token: key, body: { result: told } });
+      if (status !== 200) throw new Error(`${status} ${JSON.stringify(body)}`);
+      const id = (body.given as { task_id: string }).task_id;
+      return { id, job: jobs.find(({ ctx }) => ctx.publicTaskId === id) as Job };
+    },
+    async stop() {
+      await gateway.stop();
+      await vendor.stop(true);
+    },
+  };
+}

@@ -1,0 +1,232 @@
+/**
+ * The front door before plugins' routes: what comes first, what is let go, and who may keep plugins
+ * busy.
+ */
+import { afterEach, describe, expect, test } from 'bun:test';
+import { readFileSync } from 'node:fs';
+import { panelManifest } from '../../../build/panel/manifest.gen.ts';
+import { createUploadBudget } from '../../../src/http/bodies/upload-budget.ts';
+import { openUploads } from '../../../src/http/bodies/upload-folder.ts';
+import { createNativeRoutes } from '../../../src/http/v1/native-routes.ts';
+import { AppError, silentLogger } from '../../../src/kernel/index.ts';
+import { reservedBy } from '../../../src/plugins/routes/route-paths.ts';
+import type { NativeRoute, Tasks } from '../../../src/tasks/index.ts';
+import { temporaryFolder } from '../../app/run-taskgate.ts';
+import { until } from '../../support/until.ts';
+import { call, openKit, SECRET_CAUSE } from '../kit-harness.ts';
+
+let opened = 0;
+let released = 0;
+let type: NativeRoute['type'] = 'submit';
+let answer: NativeRoute['answer'] = async () => ({ body: 'answered', replayed: false });
+let presentError: NativeRoute['presentError'] = async (_request, error) => ({ vendor: error.code });
+let counted: string[] = [];
+
+/** A plugin that claims every path, as no plugin may. */
+const greedy: Pick<Tasks, 'openNativeRoute'> = {
+  openNativeRoute(_method, path) {
+    opened += 1;
+    return {
+      kind: 'route',
+      type,
+      pattern: path,
+      params: {},
+      answer: (native) => answer(native),
+      presentError: (request, error) => presentError(request, error, { owner: 'user:1' }),
+      release: () => {
+        released += 1;
+      },
+    };
+  },
+};
+const modelRequests = async () => {
+  counted.push('begun');
+  return async () => void counted.push('succeeded');
+};
+const app = openKit({
+  limits: { modelRequests },
+  findNative: createNativeRoutes({
+    tasks: greedy as Tasks,
+    uploads: openUploads({
+      folder: temporaryFolder(),
+      room: createUploadBudget({ nodeBytes: 1_000_000, userBytes: 1_000_000 }),
+      logger: silentLogger,
+    }),
+    maxFileBytes: 1024,
+    heartbeatMs: 1000,
+    watchAccess: () => ({ signal: new AbortController().signal, hasEnded: () => false, stop: () => {} }),
+    assertKeyAllows: () => {},
+    limits: { modelRequests },
+    auth: {
+      async authenticateApiKey() {
+        throw new AppError('auth.api_key_exhausted', 'unauthenticated', 'The budget is used up.');
+      },
+    },
+  }),
+});
+afterEach(() => {
+  [opened, released, counted, type] = [0, 0, [], 'submit'];
+  answer = async () => ({ body: 'answered', replayed: false });
+  presentError = async (_request, error) => ({ vendor: error.code });
+});
+const post = (path: string, as = 'sk-good') => call(app, { method: 'POST', path, as });
+
+test("shadowing: a path of the gateway's own is never a plugin's, whatever the method", async () => {
+  for (const { pattern } of app.routes.routes) {
+    const path = pattern.replaceAll(/:\w+/g, 'x');
+    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS']) {
+      await call(app, { method, path });
+      await call(app, { method, path: `${path}/` });
+    }
+  }
+  expect(opened).toBe(0);
+  expect((await post('/acme/jobs')).json).toBe('answered');
+  expect(opened).toBe(1);
+});
+
+test("shadowing: no plugin may declare the panel's pages and files", () => {
+  const routes = readFileSync(new URL('../../../src/panel/routes/app-routes.tsx', import.meta.url), 'utf8');
+  const pages = [...routes.matchAll(/path="(\/[^"]+)"/g)].map(([, path = '']) => path);
+  expect(pages).toContain('/sign-in');
+  for (const path of [...pages, ...panelManifest.files.map((file) => file.path)]) {
+    expect([path, typeof reservedBy(path)]).toEqual([path, 'string']);
+  }
+});
+
+describe('what was opened is let go', () => {
+  const refusals: [name: string, request: Parameters<typeof call>[1], fails?: () => void][] = [
+    ['answered', { method: 'POST', path: '/acme/x', as: 'sk-good' }],
+    ['without a key', { method: 'POST', path: '/acme/x' }],
+    [
+      'with a body of a strange type',
+      { method: 'POST', path: '/acme/x', as: 'sk-good', body: new Blob(['x'], { type: 'text/x' }) },
+    ],
+    [
+      'with a crash',
+      { method: 'POST', path: '/acme/x', as: 'sk-good' },
+      () => {
+        answer = async () => {
+          throw new Error('a crash');
+        };
+      },
+    ],
+  ];
+  test.each(refusals)('%s', async (_name, request, fails) => {
+    fails?.();
+    await call(app, request);
+    expect([opened, released]).toEqual([1, 1]);
+  });
+});
+
+test('a crash is told as a failure of the gateway, in the words of the vendor', async () => {
+  answer = async () => {
+    throw new Error('SELECT secret');
+  };
+  const { status, text } = await post('/acme/x');
+  expect([status, text]).toEqual([500, '{"vendor":"server_error"}']);
+});
+
+test('flood without a key: two refusals at once go to plugins, the others are answered without them', async () => {
+  const gate = Promise.withResolvers<void>();
+  let asked = 0;
+  presentError = async () => {
+    asked += 1;
+    await gate.promise;
+    return 'in other words';
+  };
+  const flood = Array.from({ length: 50 }, () => post('/acme/x', 'sk-bad'));
+  const plain = await Promise.all(flood.slice(2));
+  expect(new Set(plain.map(({ status, json }) => [status, json.error.type].join()))).toEqual(
+    new Set(['401,authentication_error']),
+  );
+  answer = async () => {
+    throw new AppError('tasks.x', 'invalid', 'No.');
+  };
+  const caller = post('/acme/x');
+  gate.resolve();
+  expect((await caller).json).toBe('in other words');
+  expect(await Promise.all(flood.slice(0, 2)).then((first) => first.map(({ json }) => json))).toEqual(
+    Array(2).fill('in other words'),
+  );
+  expect(asked).toBe(3);
+  expect((await post('/acme/x', 'sk-bad')).json).toBe('in other words');
+});
+
+test('slow upload: a connection may idle only once the whole body is there', async () => {
+  let kept = 0;
+  let asked = false;
+  let finish = () => {};
+  const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      controller.enqueue(new TextEncoder().encode('{"a"'));
+      finish = () => {
+        controller.enqueue(new TextEncoder().encode(':1}'));
+        controller.close();
+      };
+    },
+    pull() {
+      asked = true;
+    },
+  });
+  const headers = { authorization: 'Bearer sk-good', 'content-type': 'application/json' };
+  const request = new Request('http://gateway.local/acme/x', { method: 'POST', headers, body });
+  const keepOpen = () => {
+    kept += 1;
+    return () => {};
+  };
+  const answered = app.handle(request, { address: '203.0.113.9', keepOpen });
+  await until(() => asked);
+  expect(kept).toBe(0);
+  finish();
+  expect((await answered).status).toBe(200);
+  expect(kept).toBe(1);
+});
+
+describe('the limit of model requests', () => {
+  test('a submission counts, and as a success once', async () => {
+    await post('/acme/x');
+    expect(counted).toEqual(['begun', 'succeeded']);
+  });
+
+  test('a replay is no new success, and a refusal none at all', async () => {
+    answer = async () => ({ body: null, replayed: true });
+    expect((await post('/acme/x')).headers.get('idempotent-replayed')).toBe('true');
+    answer = async () => {
+      throw new AppError('tasks.x', 'invalid', 'No.');
+    };
+    await post('/acme/x');
+    expect(counted).toEqual(['begun', 'begun']);
+  });
+
+  test('queries do not count', async () => {
+    for (type of ['query', 'dynamic'] as const) await post('/acme/x');
+    expect(counted).toEqual([]);
+  });
+
+  test('what a dynamic route submits needs a key with a budget before it counts', async () => {
+    type = 'dynamic';
+    answer = async ({ admit }) => {
+      await admit('model');
+      return { body: null, replayed: false };
+    };
+    const { status, json } = await post('/acme/x');
+    expect([status, json, counted]).toEqual([401, { vendor: 'authentication_error' }, []]);
+  });
+});
+
+test('a fault while the way is looked for is answered like every other: with a body, an id and a log line', async () => {
+  const broken = openKit({
+    findNative: () => {
+      throw new Error(SECRET_CAUSE);
+    },
+  });
+  for (const method of ['POST', 'GET', 'OPTIONS']) {
+    const { status, json, headers, text } = await call(broken, { method, path: '/acme/jobs' });
+    expect([status, json.error.code]).toEqual([500, 'internal']);
+    expect(headers.get('x-request-id')).toBeTruthy();
+    expect(text).not.toContain(SECRET_CAUSE);
+  }
+  const told = broken.lines.filter(({ message }) => message === 'request');
+  expect(told.map(({ fields }) => fields.status)).toEqual([500, 500, 500]);
+  expect((await call(broken, { path: '/api/open' })).status).toBe(200);
+});

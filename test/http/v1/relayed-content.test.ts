@@ -1,0 +1,56 @@
+import { expect, test } from 'bun:test';
+import type { ApiPrincipal } from '../../../src/auth/index.ts';
+import { forwardRelayed } from '../../../src/http/v1/relay-requests.ts';
+import { contentResponse } from '../../../src/http/v1/send-content.ts';
+import type { RelayAnswer, Tasks } from '../../../src/tasks/index.ts';
+
+const answer: RelayAnswer = { status: 200, headers: {}, body: null, replayed: false };
+const bytes = new TextEncoder().encode('words of the vendor');
+const stream = () => new Response(bytes).body;
+
+test.each([
+  ...[204, 205, 304].map((status) => [status, status, ''] as const),
+  ...[100, 199, 600, 999].map((status) => [status, 502, 'words of the vendor'] as const),
+  ...[200, 206, 416, 599].map((status) => [status, status, 'words of the vendor'] as const),
+])('an answer of a vendor with status %i is one with %i', async (status, answered, text) => {
+  for (const body of [bytes, stream()]) {
+    const response = contentResponse(
+      { status, headers: { 'content-type': 'a/b', 'content-length': '19' }, body },
+      'key',
+    );
+    expect([response.status, await response.text()]).toEqual([answered, text]);
+    expect(response.headers.has('content-length')).toBe(![204, 205].includes(status));
+  }
+});
+
+test('the body of an answer that has none is let go', async () => {
+  let cancelled = false;
+  const body = new ReadableStream<Uint8Array>({
+    cancel() {
+      cancelled = true;
+    },
+  });
+  expect(contentResponse({ status: 205, headers: {}, body }, 'key').body).toBeNull();
+  expect(cancelled).toBeTrue();
+});
+
+const tasks = { relay: { forward: async () => answer } } as unknown as Tasks;
+const api = { user: { id: 1 }, key: { id: 2 } } as ApiPrincipal;
+
+test('a stream of events, which may be silent, ends with its connection', async () => {
+  const events = { ...answer, headers: { 'content-type': 'text/event-stream; charset=utf-8' }, body: bytes };
+  const streaming = { relay: { forward: async () => events } } as unknown as Tasks;
+  const asked = { request: new Request('http://gateway.local/v1/responses/r'), api, keepOpen: () => {} };
+  const { headers } = await forwardRelayed(streaming, 'response', asked, 'r', { operation: 'retrieve' });
+  expect([headers.get('connection'), headers.get('x-accel-buffering')]).toEqual(['close', 'no']);
+});
+
+test('slow reading: a download that nobody reads loses its connection, what waits for the vendor keeps it', async () => {
+  const kept: string[] = [];
+  for (const operation of ['content', 'retrieve', 'cancel', 'delete'] as const) {
+    const request = new Request('http://gateway.local/v1/videos/v');
+    const asked = { request, api, keepOpen: () => void kept.push(operation) };
+    await forwardRelayed(tasks, 'video', asked, 'v', { operation });
+  }
+  expect(kept).toEqual(['retrieve', 'cancel', 'delete']);
+});
