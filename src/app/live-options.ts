@@ -1,4 +1,4 @@
-import { applyNewest, type Logger, type SecretBox } from '../kernel/index.ts';
+import { createReplica, type Logger, type SecretBox } from '../kernel/index.ts';
 import type { Store } from '../store/ports/index.ts';
 import { type OptionSnapshot, type OptionValues, readOptions } from './options/read-options.ts';
 
@@ -28,20 +28,20 @@ export function createLiveOptions(deps: {
 }): LiveOptions {
   const { store, logger, secretBox, syncFrequencyMs, onReading } = deps;
   let now = readOptions([], secretBox);
-  let unsubscribe = () => {};
-  let timer: ReturnType<typeof setInterval> | undefined;
 
-  const load = applyNewest(
-    () => store.options.all(),
-    (stored) => {
+  const replica = createReplica({
+    topic: 'options',
+    read: () => store.options.all(),
+    apply(stored) {
       const next = readOptions(stored, secretBox);
       warnOfUnreadable(logger, now, next);
       now = next;
       onReading?.();
     },
-  );
-  const reload = () =>
-    load().catch((error) => logger.warn({ err: error }, 'the options could not be read again; the known ones stay'));
+    subscribe: store.subscribe,
+    intervalMs: syncFrequencyMs,
+    logger,
+  });
 
   return {
     text: (key) => now.text(key),
@@ -52,19 +52,9 @@ export function createLiveOptions(deps: {
     json: (key) => now.json(key),
     secret: (key) => now.secret(key),
     isSet: (key) => now.isSet(key),
-    reload,
-    async start() {
-      await load();
-      unsubscribe = store.subscribe((topic) => {
-        if (topic === 'options') void reload();
-      });
-      timer = setInterval(() => void reload(), syncFrequencyMs);
-      timer.unref();
-    },
-    stop() {
-      unsubscribe();
-      clearInterval(timer);
-    },
+    start: replica.start,
+    reload: replica.reload,
+    stop: replica.stop,
   };
 }
 

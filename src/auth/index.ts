@@ -4,6 +4,8 @@
  * sessions and flows. May touch: the store's ports. Never touches: cookies, header names and
  * statuses (the HTTP room's), the environment, tasks, money beyond the first root's grant.
  */
+
+export { DELETED, ROLE, STATUS } from '../store/ports/index.ts';
 export { assertKeyAllows } from './api-keys/assert-key-allows.ts';
 export type { ApiKeyFields } from './api-keys/validate-api-key.ts';
 export type { Auth } from './auth.ts';

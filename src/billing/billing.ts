@@ -105,18 +105,8 @@ export function createBilling(deps: {
   settings: () => BillingSettings;
   watchCache?: WatchCache;
 }): Billing {
-  const { store, clock, logger } = deps;
+  const { clock, logger } = deps;
   const prices = createPriceBook(deps);
-  let unsubscribe = () => {};
-  let timer: ReturnType<typeof setInterval> | undefined;
-
-  const reload = async () => {
-    try {
-      await prices.load();
-    } catch (error) {
-      logger.warn({ err: error }, 'prices could not be read again; the known ones stay in force');
-    }
-  };
 
   const groupRatio = (group: string) => {
     const ratios = deps.settings().groupRatios;
@@ -147,18 +137,8 @@ export function createBilling(deps: {
     prices,
     groupRatio,
     takesUnpriced,
-    async start() {
-      await prices.load();
-      unsubscribe = store.subscribe((topic) => {
-        if (topic === 'prices') void reload();
-      });
-      timer = setInterval(() => void reload(), deps.syncFrequencyMs);
-      timer.unref?.();
-    },
-    stop() {
-      unsubscribe();
-      clearInterval(timer);
-    },
+    start: prices.start,
+    stop: prices.stop,
     needsFacts: (pluginKey, model, upstreamModel) =>
       (prices.find(pluginKey, model, upstreamModel)?.expression.factKeys.length ?? 0) > 0,
     readsFacts: ({ expression }) => expression !== null && prices.factKeysOf(expression).length > 0,

@@ -1,4 +1,11 @@
-import { applyNewest, type Clock, type Json, type JsonObject, type WatchCache } from '../kernel/index.ts';
+import {
+  type Clock,
+  createReplica,
+  type Json,
+  type JsonObject,
+  type Logger,
+  type WatchCache,
+} from '../kernel/index.ts';
 import type { PriceRecord, Store } from '../store/ports/index.ts';
 import { checkPriceChange, type PluginChange, type PriceJudgement } from './check-change.ts';
 import { billingErrors } from './errors.ts';
@@ -9,7 +16,9 @@ import { type PriceExpression, parsePriceExpression } from './price-expression.t
 export type DeclaredFact = { kind: 'number'; max?: number } | { kind: 'boolean' } | { kind: 'enum'; values: string[] };
 
 export type PriceBook = {
-  load(): Promise<void>;
+  /** Rejects when the prices cannot be read. */
+  start(): Promise<void>;
+  stop(): void;
   /** (plugin, model), ("*", model), then the same with the upstream model. */
   find(
     pluginKey: string,
@@ -40,6 +49,8 @@ const MAX_ACTIONS = 8;
 export function createPriceBook(deps: {
   store: Store;
   clock: Clock;
+  logger: Logger;
+  syncFrequencyMs: number;
   declaredFacts: (pluginKey: string) => Record<string, DeclaredFact> | undefined;
   watchCache?: WatchCache;
 }): PriceBook {
@@ -50,9 +61,10 @@ export function createPriceBook(deps: {
   deps.watchCache?.('price_expressions', () => remembered.size);
   const keyOf = (pluginKey: string, model: string) => `${pluginKey}\n${model}`;
 
-  const load = applyNewest(
-    () => store.prices.all(),
-    (fresh) => {
+  const replica = createReplica({
+    topic: 'prices',
+    read: () => store.prices.all(),
+    apply(fresh) {
       const next: typeof byKey = new Map();
       for (const row of fresh) {
         const parsed = parsePriceExpression(row.expression);
@@ -61,10 +73,19 @@ export function createPriceBook(deps: {
       rows = fresh;
       byKey = next;
     },
-  );
+    subscribe: store.subscribe,
+    intervalMs: deps.syncFrequencyMs,
+    logger: deps.logger,
+  });
+
+  async function reloadAndPublish(): Promise<void> {
+    await replica.load();
+    await store.publish('prices');
+  }
 
   return {
-    load,
+    start: replica.start,
+    stop: replica.stop,
     all: () => rows,
     judge: (change) => checkPriceChange(rows, change),
     factKeysOf(expression) {
@@ -88,14 +109,12 @@ export function createPriceBook(deps: {
       checkExpression(expression, model, declaredFacts(pluginKey));
       const row: PriceRecord = { pluginKey, model, expression, updatedAt: clock.unix() };
       await store.prices.put(row);
-      await load();
-      await store.publish('prices');
+      await reloadAndPublish();
       return row;
     },
     async delete(pluginKey, model) {
       if (!(await store.prices.delete(pluginKey, model))) throw billingErrors.price_not_found();
-      await load();
-      await store.publish('prices');
+      await reloadAndPublish();
     },
   };
 }

@@ -1,5 +1,5 @@
-import { applyNewest, type Clock, type Logger, type SecretBox } from '../kernel/index.ts';
-import type { ChannelRecord, Page, Paged, Store } from '../store/ports/index.ts';
+import { type Clock, createReplica, type Logger, type SecretBox } from '../kernel/index.ts';
+import { type ChannelRecord, type Page, type Paged, STATUS, type Store } from '../store/ports/index.ts';
 import {
   type ChannelInput,
   checkBinding,
@@ -56,23 +56,21 @@ export function createChannels(deps: {
   const { store, clock, logger, secretBox, plugins } = deps;
   let copy: ChannelRecord[] = [];
   let byId = new Map<number, ChannelRecord>();
-  let timer: ReturnType<typeof setInterval> | undefined;
-  let unsubscribe = () => {};
 
-  const load = applyNewest(
-    () => store.channels.all(),
-    (fresh) => {
-      copy = fresh;
-      byId = new Map(fresh.map((channel) => [channel.id, channel]));
+  const replica = createReplica({
+    topic: 'channels',
+    read: () => store.channels.all(),
+    apply(rows) {
+      copy = rows;
+      byId = new Map(rows.map((channel) => [channel.id, channel]));
     },
-  );
-  const reload = () =>
-    load().catch((error) =>
-      logger.warn({ err: error }, 'channels could not be read again; the known ones stay in use'),
-    );
+    subscribe: store.subscribe,
+    intervalMs: deps.syncFrequencyMs,
+    logger,
+  });
 
-  async function changed(): Promise<void> {
-    await load();
+  async function reloadAndPublish(): Promise<void> {
+    await replica.load();
     await store.publish('channels');
   }
 
@@ -106,7 +104,7 @@ export function createChannels(deps: {
     list: (page) => store.channels.list(page),
 
     async start() {
-      await load();
+      await replica.start();
       const lost = copy.filter((channel) => !isReadable(channel));
       if (lost.length > 0) {
         logger.warn(
@@ -114,16 +112,8 @@ export function createChannels(deps: {
           'no CRYPTO_SECRET opens the keys of these channels: enter them again, or name the former secret in CRYPTO_SECRET_PREVIOUS',
         );
       }
-      unsubscribe = store.subscribe((topic) => {
-        if (topic === 'channels') void reload();
-      });
-      timer = setInterval(() => void reload(), deps.syncFrequencyMs);
-      timer.unref?.();
     },
-    stop() {
-      unsubscribe();
-      clearInterval(timer);
-    },
+    stop: replica.stop,
 
     credential(channel) {
       const key = secretBox.open(channel.keySealed);
@@ -152,11 +142,11 @@ export function createChannels(deps: {
         modelMapping: checkMapping(input.modelMapping ?? {}),
         taskPluginKey: binding.taskPluginKey,
         settings: input.settings ?? {},
-        status: input.status ?? 1,
+        status: input.status ?? STATUS.enabled,
         createdAt: now,
         updatedAt: now,
       });
-      await changed();
+      await reloadAndPublish();
       return { channel, baseUrlSource: binding.baseUrlSource };
     },
 
@@ -187,14 +177,14 @@ export function createChannels(deps: {
         updatedAt: clock.unix(),
       });
       if (!channel) throw channelErrors.not_found();
-      await changed();
+      await reloadAndPublish();
       return { channel, before, baseUrlSource: binding.baseUrlSource };
     },
 
     async delete(id) {
       const before = await get(id);
       if (!(await store.channels.delete(id))) throw channelErrors.not_found();
-      await changed();
+      await reloadAndPublish();
       return before;
     },
   };

@@ -1,5 +1,5 @@
 import { randomBelow } from '../kernel/index.ts';
-import type { ChannelRecord } from '../store/ports/index.ts';
+import { type ChannelRecord, STATUS } from '../store/ports/index.ts';
 import { TASK_PLUGIN_TYPE } from './check-channel.ts';
 
 export type PickRequest = {
@@ -46,7 +46,7 @@ const isDrivenBy = (channel: ChannelRecord, pluginKey: string, channelTypes: rea
 
 /** Whether a channel may serve a request. */
 export const serves = (channel: ChannelRecord, request: PickRequest): boolean =>
-  channel.status === 1 &&
+  channel.status === STATUS.enabled &&
   (request.only === undefined || channel.id === request.only) &&
   !request.except.includes(channel.id) &&
   isDrivenBy(channel, request.pluginKey, request.channelTypes) &&

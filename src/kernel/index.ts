@@ -3,7 +3,6 @@
  * logger's interface. May touch: the standard library. Never touches: files, the network, the
  * environment, another room.
  */
-export { applyNewest } from './apply-newest.ts';
 export { createByteBuffer } from './byte-buffer.ts';
 export { type Clock, isoTime, systemClock } from './clock.ts';
 export {
@@ -52,6 +51,7 @@ export { ANONYMOUS_OWNER, SYSTEM_OWNER, userOwner } from './owner.ts';
 export { createJsonEscapeReader } from './read-json-escape.ts';
 export { createRedactor, redactSecrets, sanitizeMessage } from './redact.ts';
 export { redactJson } from './redact-json.ts';
+export { createReplica, type Replica } from './replica.ts';
 export { err, ok, type Result } from './result.ts';
 export { createJsonScanner, type JsonBounds, type JsonScanner, sliceChunks } from './scan-json.ts';
 export { trimTrailing } from './trim-trailing.ts';

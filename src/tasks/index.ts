@@ -4,6 +4,7 @@
  * cookies, sessions. A task ends in `finish-task.ts` and nowhere else.
  */
 
+export { TASK_STATUSES } from '../store/ports/index.ts';
 export type { LinkLimits } from './artifacts/limit-links.ts';
 export type { Content, ContentRequest } from './artifacts/open-artifact.ts';
 export { taskErrors } from './errors.ts';

@@ -67,9 +67,9 @@ test('a session that one node ends is over at once on the other, though they dig
       if (reading) await to.remember(sid, session, reading.at);
       return (await to.get(sid))?.state === 'active';
     });
-    await from.announce([{ sid, expiresAt: session.expiresAt }]);
+    await from.markRevoking([{ sid, expiresAt: session.expiresAt }]);
     expect((await to.get(sid))?.state).toBe('revoking');
-    await from.bury([{ sid, expiresAt: session.expiresAt }]);
+    await from.writeTombstones([{ sid, expiresAt: session.expiresAt }]);
     expect((await to.get(sid))?.state).toBe('revoked');
   }
 });

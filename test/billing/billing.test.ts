@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { type Billing, type BillingSettings, createBilling, type QuoteRequest } from '../../src/billing/index.ts';
 import { AppError, newTaskId, silentLogger, systemClock } from '../../src/kernel/index.ts';
-import type { PriceRecord, Store, TaskRecord } from '../../src/store/ports/index.ts';
+import type { Store, TaskRecord } from '../../src/store/ports/index.ts';
 import { addKey, addUser, describeEachStore, leaseOf, newTask } from '../contract/each-store.ts';
 
 const start = async (store: Store, settings: Partial<BillingSettings> = {}): Promise<Billing> => {
@@ -244,34 +244,6 @@ describeEachStore(
           expect(await ended({ seconds })).toBe(2_500_000);
         });
       }
-    });
-
-    test('a price changed between two readings: the later reading wins, whichever answers first', async () => {
-      await price('1');
-      let answerFirst = (_: PriceRecord[]) => {};
-      let reads = 0;
-      const slow: Store = {
-        ...store,
-        prices: {
-          ...store.prices,
-          all() {
-            reads += 1;
-            if (reads !== 2) return store.prices.all();
-            return new Promise((resolve) => {
-              answerFirst = resolve;
-            });
-          },
-        },
-      };
-      const other = await start(slow);
-      const outdated = await store.prices.all();
-      const first = other.prices.load();
-      await price('2');
-      await other.prices.load();
-      answerFirst(outdated);
-      await first;
-      expect(other.quote(ask()).usd).toBe(2);
-      other.stop();
     });
 
     describe('the budget of a limited key', () => {

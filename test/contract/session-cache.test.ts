@@ -118,8 +118,8 @@ test('without a server every reading says nothing, and nothing needs to be told'
   const cache = createNoSessionCache();
   expect(cache.enabled).toBe(false);
   await cache.remember('s', newSession(), 1);
-  await cache.announce([ending('s')]);
-  await cache.bury([ending('s')]);
+  await cache.markRevoking([ending('s')]);
+  await cache.writeTombstones([ending('s')]);
   expect(await cache.get('s')).toBeUndefined();
 });
 
@@ -169,18 +169,18 @@ describe('the session cache in a running server', () => {
   test('an announced end makes everybody ask; a buried session is a verdict', async () => {
     const sid = newUuid();
     await reread(b, sid);
-    await a.announce([ending(sid)]);
+    await a.markRevoking([ending(sid)]);
     expect(await stateOf(b, sid)).toBe('revoking');
-    await a.bury([ending(sid)]);
+    await a.writeTombstones([ending(sid)]);
     expect(await stateOf(b, sid)).toBe('revoked');
-    await b.announce([ending(sid)]);
+    await b.markRevoking([ending(sid)]);
     expect(await stateOf(b, sid)).toBe('revoked');
   });
 
   test('no reading of the database replaces a tombstone, of either kind', async () => {
     const [announced, buried] = [newUuid(), newUuid()];
-    await a.announce([ending(announced)]);
-    await a.bury([ending(buried)]);
+    await a.markRevoking([ending(announced)]);
+    await a.writeTombstones([ending(buried)]);
     for (const sid of [announced, buried]) await reread(b, sid, newSession({ version: 99, userAuthVersion: 99 }));
     expect(await stateOf(b, announced)).toBe('revoking');
     expect(await stateOf(b, buried)).toBe('revoked');
@@ -189,8 +189,8 @@ describe('the session cache in a running server', () => {
   test('late write-back: read before the revocation, written after its tombstone', async () => {
     const sid = newUuid();
     const { at } = await read(b, sid);
-    await a.announce([ending(sid)]);
-    await a.bury([ending(sid)]);
+    await a.markRevoking([ending(sid)]);
+    await a.writeTombstones([ending(sid)]);
     await b.remember(sid, newSession(), at);
     expect(await stateOf(b, sid)).toBe('revoked');
   });
@@ -200,7 +200,7 @@ describe('the session cache in a running server', () => {
     await Promise.all([believes(slow), until(async () => (await other.get('any')) !== undefined)]);
     const sid = newUuid();
     const { at } = await read(slow, sid);
-    await other.bury([ending(sid)]);
+    await other.writeTombstones([ending(sid)]);
     await until(async () => (await stateOf(slow, sid)) !== 'revoked');
     expect(await lifeOfWhat(server, () => slow.remember(sid, newSession(), at))).toBe(-2);
     expect(await stateOf(slow, sid)).toBe('unknown');
@@ -244,7 +244,7 @@ describe('the session cache in a running server', () => {
   });
 
   test('a tombstone lives for SYNC_FREQUENCY, or to the end of its session, and at least a second', async () => {
-    for (const write of [a.announce, a.bury]) {
+    for (const write of [a.markRevoking, a.writeTombstones]) {
       expect(await lifeOfWhat(server, () => write([ending(newUuid())]))).toBe(600_000);
       expect(await lifeOfWhat(server, () => write([ending(newUuid(), 100)]))).toBeWithin(50_000, 100_001);
       expect(await lifeOfWhat(server, () => write([ending(newUuid(), -100)]))).toBe(1_000);
@@ -253,12 +253,12 @@ describe('the session cache in a running server', () => {
 
   test('thousands end at once', async () => {
     const sids = Array.from({ length: 1200 }, () => newUuid());
-    await a.announce(sids.map((sid) => ending(sid)));
+    await a.markRevoking(sids.map((sid) => ending(sid)));
     expect(await stateOf(b, sids.at(-1) ?? '')).toBe('revoking');
-    await a.bury(sids.map((sid) => ending(sid)));
+    await a.writeTombstones(sids.map((sid) => ending(sid)));
     for (const sid of [sids[0], sids[700], sids.at(-1)]) expect(await stateOf(b, sid ?? '')).toBe('revoked');
-    await a.announce([]);
-    await a.bury([]);
+    await a.markRevoking([]);
+    await a.writeTombstones([]);
   });
 
   test('in whatever order two nodes write at once, an end stays', async () => {
@@ -266,9 +266,9 @@ describe('the session cache in a running server', () => {
     await Promise.all(
       sids.flatMap((sid) => [
         reread(b, sid),
-        a.announce([ending(sid)]),
+        a.markRevoking([ending(sid)]),
         reread(b, sid),
-        a.bury([ending(sid)]),
+        a.writeTombstones([ending(sid)]),
         reread(b, sid),
       ]),
     );
@@ -309,9 +309,9 @@ describe('the session cache and a server in trouble', () => {
         for (let i = 0; i < 20; i += 1) {
           expect(await node.get(kept)).toBeUndefined();
           await node.remember(kept, newSession(), 1);
-          await node.announce([ending(ended)]);
+          await node.markRevoking([ending(ended)]);
         }
-        await node.bury([ending(ended)]);
+        await node.writeTombstones([ending(ended)]);
         expect(lived.stop()).toBeLessThan(400);
 
         await server.start();
@@ -339,7 +339,7 @@ describe('the session cache and a server in trouble', () => {
         await server.kill();
         await until(async () => (await node.get(newUuid())) === undefined);
         const sids = Array.from({ length: 100_010 }, () => newUuid());
-        await node.bury(sids.map((sid) => ending(sid)));
+        await node.writeTombstones(sids.map((sid) => ending(sid)));
         expect(sizes.map((size) => size())).toEqual([100_000]);
         await server.start();
         await isBack(node);
@@ -358,8 +358,8 @@ describe('the session cache and a server in trouble', () => {
         const sid = newUuid();
         await reread(b, sid);
         await server.look((redis) => redis.save());
-        await a.announce([ending(sid)]);
-        await a.bury([ending(sid)]);
+        await a.markRevoking([ending(sid)]);
+        await a.writeTombstones([ending(sid)]);
 
         await server.kill();
         await server.start();
@@ -413,8 +413,8 @@ describe('the session cache and a server in trouble', () => {
         server.pause();
         const lived = startLivedTime();
         await Promise.all(Array.from({ length: 20 }, () => node.get(sid)));
-        await node.announce([ending(ended)]);
-        await node.bury([ending(ended)]);
+        await node.markRevoking([ending(ended)]);
+        await node.writeTombstones([ending(ended)]);
         for (let i = 0; i < 20; i += 1) expect(await node.get(sid)).toBeUndefined();
         expect(lived.stop()).toBeLessThan(900);
 
@@ -483,8 +483,8 @@ describe('the session cache and a server in trouble', () => {
         expect(lines).toEqual([]);
 
         await server.look((redis) => redis.config('SET', 'maxmemory', '1'));
-        await node.announce([ending(ended)]);
-        await node.bury([ending(ended)]);
+        await node.markRevoking([ending(ended)]);
+        await node.writeTombstones([ending(ended)]);
         expect(await node.get(sid)).toBeUndefined();
         const refusals = () => stat(server, 'total_error_replies');
         const before = await refusals();
@@ -511,9 +511,9 @@ describe('the session cache and a server in trouble', () => {
         const [old, recent] = [newUuid(), newUuid()];
         await server.kill();
         await until(async () => (await node.get(old)) === undefined);
-        await node.bury([ending(old)]);
+        await node.writeTombstones([ending(old)]);
         shift += (TTL + 1) * 1000;
-        await node.bury([ending(recent)]);
+        await node.writeTombstones([ending(recent)]);
         await server.start();
         await isBack(node);
         expect(await stateOf(node, old)).toBe('unknown');
@@ -530,7 +530,7 @@ describe('the session cache and a server in trouble', () => {
         const node = open(server.url);
         const sid = newUuid();
         expect(await node.get(sid)).toBeUndefined();
-        await node.bury([ending(sid)]);
+        await node.writeTombstones([ending(sid)]);
         await server.start();
         await isBack(node);
         expect(await stateOf(node, sid)).toBe('revoked');

@@ -3,7 +3,7 @@ import type { Channels } from '../../channels/index.ts';
 import type { AttentionItem } from '../../http/index.ts';
 import type { Clock } from '../../kernel/index.ts';
 import type { PluginService } from '../../plugins/index.ts';
-import type { Store } from '../../store/ports/index.ts';
+import { STATUS, type Store } from '../../store/ports/index.ts';
 import type { Tasks } from '../../tasks/index.ts';
 import { NODE_ALIVE_SECONDS, ONLY_WORKERS, onlyWorkers } from './announce-node.ts';
 import type { LedgerCheck } from './check-ledger.ts';
@@ -86,7 +86,7 @@ async function channelTrouble({ channels, tasks }: AttentionDeps): Promise<Atten
   const health = await tasks.channelHealth();
   return channels
     .known()
-    .filter(({ status }) => status === 1)
+    .filter(({ status }) => status === STATUS.enabled)
     .flatMap((channel): AttentionItem[] => {
       const target = { kind: 'channel' as const, id: channel.id };
       const found = health.get(channel.id);

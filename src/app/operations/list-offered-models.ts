@@ -1,6 +1,7 @@
 import type { OfferedModel } from '../../billing/index.ts';
 import { type Channels, mapModel, RELAY_TYPE } from '../../channels/index.ts';
 import type { Generation, LoadedPlugin } from '../../plugins/index.ts';
+import { STATUS } from '../../store/ports/index.ts';
 
 /**
  * Every model that a plugin has or a channel lists, with who serves it: what prices are compared
@@ -35,7 +36,7 @@ export function listOfferedModels(
       model,
       upstreamModel: mapModel(channel.modelMapping, model),
       facts: factsOf(plugin),
-      offered: channel.status === 1,
+      offered: channel.status === STATUS.enabled,
     })),
   );
   return [...own, ...listed];

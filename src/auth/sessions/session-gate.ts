@@ -87,17 +87,17 @@ export function createSessionGate(deps: {
     },
 
     async end(session, reason) {
-      await cache.announce([session]);
+      await cache.markRevoking([session]);
       const ended = await store.sessions.revoke(session.sid, reason, clock.unix());
       // Also when another node was first: it may not have come to publish it.
-      await cache.bury([session]);
+      await cache.writeTombstones([session]);
       return ended;
     },
 
     async endAll({ userId, exceptSid, reason }, change) {
       const now = clock.unix();
       const known = cache.enabled ? await store.sessions.active(userId, now) : [];
-      await cache.announce(known.filter(({ sid }) => sid !== exceptSid));
+      await cache.markRevoking(known.filter(({ sid }) => sid !== exceptSid));
 
       let ended: string[] = [];
       const result = await change(async (tx) => {
@@ -108,7 +108,7 @@ export function createSessionGate(deps: {
       const ends = new Map(known.map(({ sid, expiresAt }) => [sid, expiresAt]));
       // One that was opened in between has its whole life before it.
       const unknownEnd = now + config.refreshDays * SECONDS_PER_DAY;
-      await cache.bury(ended.map((sid) => ({ sid, expiresAt: ends.get(sid) ?? unknownEnd })));
+      await cache.writeTombstones(ended.map((sid) => ({ sid, expiresAt: ends.get(sid) ?? unknownEnd })));
       return result;
     },
   };

@@ -1,4 +1,4 @@
-import type { ApiPrincipal, DecidingIp, PanelPrincipal } from '../../auth/index.ts';
+import { type ApiPrincipal, type DecidingIp, type PanelPrincipal, ROLE } from '../../auth/index.ts';
 import { httpErrors } from '../errors.ts';
 import type { AccessLevel } from './access-levels.ts';
 import { guardOrigin, type OriginGuardConfig } from './guard-origin.ts';
@@ -15,11 +15,8 @@ export type Authenticators = {
   ): Promise<ApiPrincipal>;
 };
 
-const ADMIN = 10;
-const ROOT = 100;
-
-export const isAdmin = (panel: PanelPrincipal): boolean => panel.user.role >= ADMIN;
-export const isRoot = (panel: PanelPrincipal): boolean => panel.user.role >= ROOT;
+export const isAdmin = (panel: PanelPrincipal): boolean => panel.user.role >= ROLE.admin;
+export const isRoot = (panel: PanelPrincipal): boolean => panel.user.role >= ROLE.root;
 
 /**
  * Lets a request through to a route of `level` or throws; puts the principal into the scope. A new
@@ -49,10 +46,10 @@ export async function authorizeRequest(
       if ((await panel()).kind !== 'session') throw httpErrors.session_required();
       return;
     case 'admin':
-      requireRole(await panel(), ADMIN);
+      requireRole(await panel(), ROLE.admin);
       return;
     case 'root':
-      requireRole(await panel(), ROOT);
+      requireRole(await panel(), ROLE.root);
       return;
     case 'apiKey':
       scope.api = await deps.auth.authenticateApiKey(authorization, use);

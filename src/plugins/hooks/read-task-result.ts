@@ -1,5 +1,6 @@
 import type { TaskStatus } from '../../../contracts/v1.d.ts';
 import { err, isObject, type Json, ok, type Result, redactSecrets, sanitizeMessage } from '../../kernel/index.ts';
+import { TASK_STATUSES } from '../../store/ports/index.ts';
 
 /** Largest state that is stored, as JSON (as in new-api). */
 const MAX_STATE_BYTES = 1_048_576;
@@ -25,14 +26,7 @@ export type ParsedTask = {
   state: StateChange;
 };
 
-const STATUSES: ReadonlySet<string> = new Set([
-  'NOT_START',
-  'SUBMITTED',
-  'QUEUED',
-  'IN_PROGRESS',
-  'SUCCESS',
-  'FAILURE',
-]);
+const STATUSES: ReadonlySet<string> = new Set(TASK_STATUSES);
 
 export function readState(result: Record<string, unknown>): StateChange {
   if (!Object.hasOwn(result, 'state')) return { kind: 'keep' };

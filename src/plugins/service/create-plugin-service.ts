@@ -1,4 +1,4 @@
-import { type Clock, type Logger, SYSTEM_OWNER } from '../../kernel/index.ts';
+import { type Clock, createReplica, type Logger, SYSTEM_OWNER } from '../../kernel/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import { createRegistry, type RuntimeStatus } from '../registry/create-registry.ts';
@@ -84,30 +84,23 @@ export function createPluginService(deps: Deps): PluginService {
   const ctx: ServiceContext = { ...deps, compiler, worker, registry, owner: SYSTEM_OWNER };
   const of = (owner = SYSTEM_OWNER): ServiceContext => ({ ...ctx, owner });
   const inTurn = createKeyedMutex({ store, clock, registry });
-  const stopping = new AbortController();
-  let unsubscribe: (() => void) | undefined;
-  let following: Promise<void> = Promise.resolve();
-
-  async function follow(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      await clock.sleep(deps.syncFrequencyMs, stopping.signal);
-      if (!stopping.signal.aborted) await registry.rebuild();
-    }
-  }
+  // The registry itself orders its rebuilds, and logs those that fail.
+  const replica = createReplica({
+    topic: 'plugins',
+    read: registry.rebuild,
+    apply: () => {},
+    subscribe: store.subscribe,
+    intervalMs: deps.syncFrequencyMs,
+    logger: deps.logger,
+  });
 
   return {
     async start() {
       await store.ping();
-      unsubscribe = store.subscribe((topic) => {
-        if (topic === 'plugins') void registry.rebuild();
-      });
-      await registry.rebuild();
-      following = follow();
+      await replica.start();
     },
     async stop() {
-      stopping.abort();
-      unsubscribe?.();
-      await following;
+      replica.stop();
       await registry.idle();
     },
     pin: registry.pin,

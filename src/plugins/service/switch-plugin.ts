@@ -1,4 +1,4 @@
-import type { ChannelRecord, Repositories } from '../../store/ports/index.ts';
+import { type ChannelRecord, type Repositories, STATUS } from '../../store/ports/index.ts';
 import { pluginErrors } from '../errors.ts';
 import { readSnapshot, setFactoryEnabled } from '../registry/choose-sources.ts';
 import type { Manifest } from '../types.ts';
@@ -9,7 +9,7 @@ const manifestOf = (ctx: ServiceContext, key: string): Manifest | undefined =>
   ctx.registry.current().plugins.get(key)?.manifest ?? ctx.registry.factory().get(key)?.manifest;
 
 const enabledChannels = async (ctx: ServiceContext, tx: Repositories, key: string): Promise<ChannelRecord[]> =>
-  boundChannels(await tx.channels.all(), key, manifestOf(ctx, key)).filter(({ status }) => status === 1);
+  boundChannels(await tx.channels.all(), key, manifestOf(ctx, key)).filter(({ status }) => status === STATUS.enabled);
 
 /**
  * Throws `plugins.in_use` while enabled channels need a key or tasks of it are unfinished, but for

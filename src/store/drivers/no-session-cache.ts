@@ -6,7 +6,7 @@ export function createNoSessionCache(): SessionCache {
     enabled: false,
     get: async () => undefined,
     remember: async () => {},
-    announce: async () => {},
-    bury: async () => {},
+    markRevoking: async () => {},
+    writeTombstones: async () => {},
   };
 }

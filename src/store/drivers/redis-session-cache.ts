@@ -125,7 +125,7 @@ export function createRedisSessionCache(options: {
       await link.attempt(() => scripts.remember(keyOf(sid), entry, { lifeMs: ttlMs, restMs }));
     },
 
-    async announce(sessions) {
+    async markRevoking(sessions) {
       await link.attempt(async () => {
         for (let i = 0; i < sessions.length; i += BATCH) {
           const batch = sessions.slice(i, i + BATCH);
@@ -137,7 +137,7 @@ export function createRedisSessionCache(options: {
       });
     },
 
-    async bury(sessions) {
+    async writeTombstones(sessions) {
       forgetNeedless();
       for (const { sid, expiresAt } of sessions) keep(sid, expiresAt);
       await link.attempt(publish);

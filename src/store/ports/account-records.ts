@@ -6,10 +6,11 @@ import type { JsonObject } from '../../kernel/index.ts';
 export type Role = 1 | 10 | 100;
 export const ROLE = { user: 1, admin: 10, root: 100 } as const satisfies Record<string, Role>;
 /**
- * 1 enabled, 2 disabled. API keys also know 3 expired and 4 exhausted, which are computed and never
- * stored.
+ * Of users, API keys and channels. API keys are also shown as 3 (expired) and 4 (exhausted), which
+ * are computed and never stored.
  */
 export type EnabledStatus = 1 | 2;
+export const STATUS = { enabled: 1, disabled: 2 } as const satisfies Record<string, EnabledStatus>;
 
 export type UserRecord = {
   id: number;

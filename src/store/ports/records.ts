@@ -47,7 +47,8 @@ export type PluginRecord = {
   createdAt: number;
 };
 
-export type TaskStatus = 'NOT_START' | 'SUBMITTED' | 'QUEUED' | 'IN_PROGRESS' | 'SUCCESS' | 'FAILURE';
+export const TASK_STATUSES = ['NOT_START', 'SUBMITTED', 'QUEUED', 'IN_PROGRESS', 'SUCCESS', 'FAILURE'] as const;
+export type TaskStatus = (typeof TASK_STATUSES)[number];
 
 export type TaskProperties = {
   /** A short human-readable input, where the request has one (the prompt). */

@@ -42,9 +42,9 @@ export interface SessionCache {
    * Before a revocation is committed: until it is known to have happened, every node asks the
    * database.
    */
-  announce(sessions: readonly EndingSession[]): Promise<void>;
+  markRevoking(sessions: readonly EndingSession[]): Promise<void>;
   /**
    * After the commit. What cannot be published is kept and goes out first when the cache is back.
    */
-  bury(sessions: readonly EndingSession[]): Promise<void>;
+  writeTombstones(sessions: readonly EndingSession[]): Promise<void>;
 }

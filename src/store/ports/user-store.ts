@@ -2,7 +2,7 @@
  * What the rooms may ask of the database about users. The rules for implementations are those of
  * `store.ts`.
  */
-import type { AccessTokenRecord, AdminUserRecord, EnabledStatus, Role, UserRecord } from './account-records.ts';
+import type { AccessTokenRecord, AdminUserRecord, EnabledStatus, ROLE, Role, UserRecord } from './account-records.ts';
 import type { Page, Paged } from './records.ts';
 
 export type NewUser = Pick<
@@ -20,7 +20,10 @@ export type UserChange = Partial<
 >;
 
 /** What ends sessions. Nobody becomes root. */
-export type RightsChange = { role?: Exclude<Role, 100>; status?: EnabledStatus; passwordHash?: string };
+export type RightsChange = { role?: Exclude<Role, typeof ROLE.root>; status?: EnabledStatus; passwordHash?: string };
+
+/** As a status in `UserFilter`: deleted users only. */
+export const DELETED = -1;
 
 /** What is named must hold. By id, ascending, unless said otherwise; equal ones by id. */
 export type UserFilter = {
@@ -28,8 +31,8 @@ export type UserFilter = {
   keyword?: string;
   group?: string;
   role?: Role;
-  /** -1: deleted. The others leave deleted users out; without a status they are in. */
-  status?: EnabledStatus | -1;
+  /** An `EnabledStatus` leaves deleted users out; without a status they are in. */
+  status?: EnabledStatus | typeof DELETED;
   sortBy?: 'id' | 'username' | 'quota' | 'group' | 'createdAt' | 'lastLoginAt';
   order?: 'asc' | 'desc';
 };

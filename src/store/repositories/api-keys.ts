@@ -1,5 +1,5 @@
 import { and, asc, desc, eq, gt, inArray, isNotNull, isNull, or, sql } from 'drizzle-orm';
-import type { ApiKeyStore } from '../ports/index.ts';
+import { type ApiKeyStore, STATUS } from '../ports/index.ts';
 import { type Context, countAll, isEmpty, lazy, paged } from './context.ts';
 import { userColumns } from './user-columns.ts';
 
@@ -61,8 +61,14 @@ export function createApiKeyStore({ db, tables }: Context): ApiKeyStore {
       const rows = await db
         .select({ id: keys.id })
         .from(keys)
-        .innerJoin(users, and(eq(users.id, keys.userId), eq(users.deletedAt, 0), eq(users.status, 1)))
-        .where(and(inArray(keys.id, [...ids]), eq(keys.status, 1), or(eq(keys.expiresAt, 0), gt(keys.expiresAt, now))));
+        .innerJoin(users, and(eq(users.id, keys.userId), eq(users.deletedAt, 0), eq(users.status, STATUS.enabled)))
+        .where(
+          and(
+            inArray(keys.id, [...ids]),
+            eq(keys.status, STATUS.enabled),
+            or(eq(keys.expiresAt, 0), gt(keys.expiresAt, now)),
+          ),
+        );
       return rows.map(({ id }) => id);
     },
 

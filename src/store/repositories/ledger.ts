@@ -1,6 +1,6 @@
 import { and, asc, desc, eq, gte, or, sql } from 'drizzle-orm';
 import { storeErrors } from '../errors.ts';
-import type { LedgerStore } from '../ports/index.ts';
+import { type LedgerStore, STATUS } from '../ports/index.ts';
 import { type Context, countAll, lazy, paged, slot } from './context.ts';
 import { createImbalanceFinder } from './find-imbalances.ts';
 
@@ -82,7 +82,12 @@ export function createLedgerStore(context: Context): LedgerStore {
       .update(users)
       .set({ quota: sql`${users.quota} - ${amount(users.quota)}` })
       .where(
-        and(eq(users.id, at('userId')), eq(users.status, 1), eq(users.deletedAt, 0), gte(users.quota, at('amount'))),
+        and(
+          eq(users.id, at('userId')),
+          eq(users.status, STATUS.enabled),
+          eq(users.deletedAt, 0),
+          gte(users.quota, at('amount')),
+        ),
       )
       .returning({ id: users.id })
       .prepare(),

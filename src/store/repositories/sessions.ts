@@ -1,5 +1,5 @@
 import { and, desc, eq, gt, inArray, lt, lte, ne, or, type SQL, sql } from 'drizzle-orm';
-import type { SessionRecord, SessionStore } from '../ports/index.ts';
+import { type SessionRecord, type SessionStore, STATUS } from '../ports/index.ts';
 import { type Context, countAll, lazy, slot } from './context.ts';
 
 export function createSessionStore({ db, tables, amongRows }: Context): SessionStore {
@@ -62,7 +62,7 @@ export function createSessionStore({ db, tables, amongRows }: Context): SessionS
       const rows = await db
         .select({ sid: sessions.sid })
         .from(sessions)
-        .innerJoin(users, and(eq(users.id, sessions.userId), eq(users.deletedAt, 0), eq(users.status, 1)))
+        .innerJoin(users, and(eq(users.id, sessions.userId), eq(users.deletedAt, 0), eq(users.status, STATUS.enabled)))
         .where(
           and(
             inArray(sessions.sid, [...sids]),

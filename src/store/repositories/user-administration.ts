@@ -1,5 +1,5 @@
 import { and, asc, desc, eq, inArray, ne, or, type SQL, sql } from 'drizzle-orm';
-import { ROLE, type UserFilter, type UserStore } from '../ports/index.ts';
+import { DELETED, ROLE, STATUS, type UserFilter, type UserStore } from '../ports/index.ts';
 import { type Context, countAll, escapeLike, paged } from './context.ts';
 import { adminColumns, userColumns } from './user-columns.ts';
 
@@ -26,7 +26,7 @@ export function createUserAdministration({ db, tables, statement, holdRows }: Co
     },
 
     async administer(id, { role, status, passwordHash }, expectedAuthVersion) {
-      const sparesRoot = role !== undefined || status === 2 ? isNotRoot : undefined;
+      const sparesRoot = role !== undefined || status === STATUS.disabled ? isNotRoot : undefined;
       const changed = await db
         .update(users)
         .set({ role, status, passwordHash, authVersion: nextVersion })
@@ -55,7 +55,7 @@ export function createUserAdministration({ db, tables, statement, holdRows }: Co
           oidcId: null,
           linuxDoId: null,
           wechatId: null,
-          status: 2,
+          status: STATUS.disabled,
           deletedAt: at,
           authVersion: nextVersion,
         })
@@ -93,7 +93,7 @@ export function createUserAdministration({ db, tables, statement, holdRows }: Co
 
   function ofStatus(status: UserFilter['status']): SQL | undefined {
     if (status === undefined) return undefined;
-    return status === -1 ? ne(users.deletedAt, 0) : and(eq(users.status, status), isPresent);
+    return status === DELETED ? ne(users.deletedAt, 0) : and(eq(users.status, status), isPresent);
   }
 
   function holds(keyword: string): SQL | undefined {

@@ -1,5 +1,5 @@
 import { and, asc, eq, inArray, isNotNull, or, sql } from 'drizzle-orm';
-import type { UserStore } from '../ports/index.ts';
+import { STATUS, type UserStore } from '../ports/index.ts';
 import { type Context, countAll, isEmpty, lazy } from './context.ts';
 import { createUserAdministration } from './user-administration.ts';
 import { userColumns } from './user-columns.ts';
@@ -123,7 +123,9 @@ export function createUserStore(context: Context): UserStore {
       const rows = await db
         .select({ id: users.id })
         .from(users)
-        .where(and(inArray(users.id, [...ids]), eq(users.status, 1), isNotNull(users.accessToken), isPresent));
+        .where(
+          and(inArray(users.id, [...ids]), eq(users.status, STATUS.enabled), isNotNull(users.accessToken), isPresent),
+        );
       return rows.map(({ id }) => id);
     },
 

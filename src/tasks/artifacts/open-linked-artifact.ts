@@ -1,4 +1,5 @@
 import { AppError, holdSlotUntilSent } from '../../kernel/index.ts';
+import { STATUS } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import type { TaskDeps } from '../types.ts';
 import { type LinkTerms, verifyCapability } from './artifact-links.ts';
@@ -42,7 +43,7 @@ export async function openLinkedArtifact(
     return await holdSlotUntilSent(leave, async (onStreamEnd) => {
       const task = await deps.store.tasks.byTaskId(taskId);
       const owner = task && (await deps.store.users.byId(task.userId));
-      if (!task || owner?.status !== 1) throw taskErrors.artifact_not_found();
+      if (!task || owner?.status !== STATUS.enabled) throw taskErrors.artifact_not_found();
       if (owner.linkVersion !== terms.version || isLinkOver(deps, terms, task)) throw taskErrors.artifact_not_found();
       return openArtifact(deps, task, artifactKey, { ...client, onStreamEnd });
     });

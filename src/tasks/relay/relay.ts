@@ -1,5 +1,5 @@
 import { RELAY_TYPE } from '../../channels/index.ts';
-import type { RelayKind } from '../../store/ports/index.ts';
+import { type RelayKind, STATUS } from '../../store/ports/index.ts';
 import { findOwner } from '../submission/find-owner.ts';
 import type { Caller, TaskDeps } from '../types.ts';
 import { createRelayed, type RelayedRequest } from './create-relayed.ts';
@@ -66,7 +66,7 @@ export function createRelay(deps: TaskDeps): Relay {
       }
       return channels
         .known()
-        .some(({ status, type, models }) => status === 1 && type === RELAY_TYPE && models.includes(model));
+        .some(({ status, type, models }) => status === STATUS.enabled && type === RELAY_TYPE && models.includes(model));
     },
     create: (caller, request) => createRelayed(deps, caller, request),
     forward: (userId, kind, id, call) => forwardCall(deps, userId, kind, id, call),

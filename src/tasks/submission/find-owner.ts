@@ -1,5 +1,6 @@
 import { mapModel } from '../../channels/index.ts';
 import type { Generation, LoadedPlugin, ProtocolClaim, ProtocolName } from '../../plugins/index.ts';
+import { STATUS } from '../../store/ports/index.ts';
 import type { TaskDeps } from '../types.ts';
 
 /** A plugin that serves a model on a protocol, with its claim. */
@@ -23,7 +24,7 @@ export function findOwner(
   const claimed = generation.protocolOwner(protocol, model);
   if (claimed) return claimed;
   for (const channel of channels.known()) {
-    if (channel.status !== 1 || !channel.models.includes(model)) continue;
+    if (channel.status !== STATUS.enabled || !channel.models.includes(model)) continue;
     const plugin = channel.taskPluginKey
       ? generation.plugins.get(channel.taskPluginKey)
       : generation.byChannelType(channel.type);

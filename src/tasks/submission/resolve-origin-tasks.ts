@@ -1,5 +1,6 @@
 import type { Json } from '../../kernel/index.ts';
 import { type LoadedPlugin, readOriginTaskIds } from '../../plugins/index.ts';
+import { STATUS } from '../../store/ports/index.ts';
 import { taskErrors } from '../errors.ts';
 import { ownTasks } from '../state/own-tasks.ts';
 import type { Caller, OriginTasks, TaskDeps } from '../types.ts';
@@ -26,6 +27,6 @@ export async function resolveOriginTasks(
   if (tasks.some(({ platform }) => platform !== plugin.key)) throw taskErrors.origin_task_platform_mismatch();
   const [channelId, ...others] = new Set(tasks.map((task) => task.channelId));
   if (channelId === undefined || others.length > 0) throw taskErrors.origin_task_channel_conflict();
-  if (deps.channels.find(channelId)?.status !== 1) throw taskErrors.origin_task_channel_disabled();
+  if (deps.channels.find(channelId)?.status !== STATUS.enabled) throw taskErrors.origin_task_channel_disabled();
   return { tasks, channelId };
 }

@@ -1,4 +1,5 @@
 import { t } from 'elysia';
+import { DELETED, ROLE, STATUS } from '../../../auth/index.ts';
 import { fieldError } from '../../bodies/field-error.ts';
 
 const SORTS = {
@@ -9,8 +10,8 @@ const SORTS = {
   created_at: 'createdAt',
   last_login_at: 'lastLoginAt',
 } as const;
-const ROLES = { '1': 1, '10': 10, '100': 100 } as const;
-const STATUSES = { '1': 1, '2': 2, '-1': -1 } as const;
+const ROLES = { '1': ROLE.user, '10': ROLE.admin, '100': ROLE.root } as const;
+const STATUSES = { '1': STATUS.enabled, '2': STATUS.disabled, '-1': DELETED } as const;
 const ORDERS = { asc: 'asc', desc: 'desc' } as const;
 
 const text = (description: string) => t.Optional(t.String({ maxLength: 200, description }));

@@ -1,5 +1,5 @@
 import { Elysia, t } from 'elysia';
-import type { Auth, PanelPrincipal, RequestOrigin } from '../../../auth/index.ts';
+import { type Auth, type PanelPrincipal, type RequestOrigin, ROLE } from '../../../auth/index.ts';
 import type { JsonObject } from '../../../kernel/index.ts';
 import { fieldError } from '../../bodies/field-error.ts';
 import { type Kit, ok, strictObject, whole } from '../../pipeline/route-kit.ts';
@@ -66,7 +66,7 @@ export function userRoutes(kit: Kit, { auth, audit }: { auth: Auth; audit: Recor
           password,
           display_name: t.Optional(line),
           role: t.Optional(
-            t.Union([t.Literal(1), t.Literal(10), t.Literal(100)], {
+            t.Union([t.Literal(ROLE.user), t.Literal(ROLE.admin), t.Literal(ROLE.root)], {
               description: '1 user, 10 administrator (by root)',
             }),
           ),

@@ -1,13 +1,11 @@
 import { Elysia, t } from 'elysia';
-import type { Tasks } from '../../../tasks/index.ts';
+import { TASK_STATUSES, type Tasks } from '../../../tasks/index.ts';
 import { httpErrors } from '../../errors.ts';
 import { isAdmin } from '../../pipeline/authorize-request.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import { paged, pageQuery, readPage, readWhole } from '../paging.ts';
 import type { RecordAudit } from '../record-audit.ts';
 import { createTaskReader, describeTask } from './read-task.ts';
-
-const STATUSES = ['NOT_START', 'SUBMITTED', 'QUEUED', 'IN_PROGRESS', 'SUCCESS', 'FAILURE'] as const;
 
 /** Tasks as the panel shows them: one's own, and everybody's for administrators. */
 export function panelTaskRoutes(kit: Kit, { tasks, audit }: { tasks: Tasks; audit: RecordAudit }) {
@@ -40,7 +38,7 @@ export function panelTaskRoutes(kit: Kit, { tasks, audit }: { tasks: Tasks; audi
         query: strictObject({
           ...pageQuery,
           scope: t.Optional(t.Union([t.Literal('own'), t.Literal('all')], { description: 'all: administrators.' })),
-          status: t.Optional(t.Union(STATUSES.map((status) => t.Literal(status)))),
+          status: t.Optional(t.Union(TASK_STATUSES.map((status) => t.Literal(status)))),
           platform: t.Optional(t.String({ maxLength: 64 })),
           channel_id: t.Optional(t.String({ description: 'Administrators.' })),
           q: t.Optional(t.String({ maxLength: 200 })),
