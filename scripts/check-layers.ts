@@ -19,15 +19,19 @@ const allowed: Record<string, readonly string[]> = {
   auth: ['store/ports', 'upstream', 'kernel'],
   plugins: ['store/ports', 'sandbox', 'upstream', 'contracts', 'kernel'],
   tasks: ['plugins', 'channels', 'billing', 'store/ports', 'upstream', 'kernel'],
+  settings: ['auth', 'store/ports', 'upstream', 'kernel'],
   panel: ['contracts', 'http'],
-  http: ['auth', 'tasks', 'plugins', 'channels', 'billing', 'contracts', 'kernel', 'panel-manifest'],
+  http: ['auth', 'settings', 'tasks', 'plugins', 'channels', 'billing', 'contracts', 'kernel', 'panel-manifest'],
   app: [
     ...['kernel', 'store/ports', 'store', 'sandbox', 'upstream', 'billing', 'channels', 'auth', 'plugins', 'tasks'],
-    ...['http', 'contracts', 'migrations', 'panel-manifest', 'factory-manifest'],
+    ...['settings', 'http', 'contracts', 'migrations', 'panel-manifest', 'factory-manifest'],
   ],
   main: ['app', 'sandbox'],
   contracts: ['contracts'],
 };
+
+/** Rooms that may import only types of another. */
+const typesOnly: Record<string, string> = { panel: 'http', settings: 'auth' };
 
 /** Files that may be imported although they are not their room's `index.ts`. */
 const openFiles = ['src/sandbox/child.ts'];
@@ -78,7 +82,7 @@ function checkImports(file: string, source: string): string[] {
       return target === 'package.json' ? [] : complain(`${specifier} leads out of the rooms`);
     }
     if (!allowed[from]?.includes(to)) return complain(`${from} may not import ${to} (${specifier})`);
-    if (from === 'panel' && to === 'http' && !typeOnly) return complain(`panel may import only types of http`);
+    if (typesOnly[from] === to && !typeOnly) return complain(`${from} may import only types of ${to}`);
     if (!isEntrance(from, to, target)) return complain(`${to} is entered through its index.ts only (${specifier})`);
     return [];
   });

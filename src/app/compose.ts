@@ -1,26 +1,50 @@
 import { join } from 'node:path';
 import { factoryPlugins } from '../../build/factory/manifest.gen.ts';
 import { panelManifest } from '../../build/panel/manifest.gen.ts';
-import { type Auth, createAuth, createCleanUp, rootHasOtherSignInMethod } from '../auth/index.ts';
+import {
+  type Auth,
+  createAuth,
+  createCleanUp,
+  findRelyingParty,
+  rootHasOtherSignInMethod,
+  tryOidc,
+} from '../auth/index.ts';
 import { createBilling } from '../billing/index.ts';
 import { type Channels, createChannels } from '../channels/index.ts';
-import { createHttpApp, createMetrics, type SettingsService } from '../http/index.ts';
+import { createHttpApp, createMetrics } from '../http/index.ts';
 import type { Clock, Logger, SecretBox } from '../kernel/index.ts';
 import { createMarketplace, createPluginService, type HookCall, type PluginService } from '../plugins/index.ts';
 import type { Sandbox } from '../sandbox/index.ts';
+import {
+  authSettings,
+  configuredAddress,
+  createLiveOptions,
+  createOptionTrials,
+  createRiskLog,
+  createSettingsService,
+  DEFAULT_MARKET_SOURCES,
+  describeMissingAddress,
+  describeRisks,
+  describeStatus,
+  type NodeAddress,
+  readOptions,
+  type SettingsService,
+  serverAddress,
+  taskPublicAddress,
+} from '../settings/index.ts';
 import type { Store } from '../store/ports/index.ts';
 import { createCallbackUrls, createTasks } from '../tasks/index.ts';
 import { createSendMail, createServiceAccountTokens, createUpstream } from '../upstream/index.ts';
-import { authConfig, authSettings, cleanUpConfig } from './config/auth-settings.ts';
+import { authConfig, cleanUpConfig } from './config/auth-config.ts';
 import { billingSettings } from './config/billing-settings.ts';
 import { isLoopback } from './config/check-config.ts';
 import { decidingProxies } from './config/config-kinds.ts';
 import type { Config } from './config/config-variables.ts';
 import type { Secrets } from './config/load-secrets.ts';
 import { marketSources } from './config/market-sources.ts';
+import { configuredNode, listeningAddress } from './config/node-address.ts';
 import { panelHostNames } from './config/panel-names.ts';
 import { signInRetention } from './config/sign-in-retention.ts';
-import { createLiveOptions } from './live-options.ts';
 import { openShared } from './open-shared.ts';
 import { createLedgerCheck } from './operations/check-ledger.ts';
 import { createDemoChannel } from './operations/demo-channel.ts';
@@ -29,24 +53,9 @@ import { measureLag } from './operations/event-loop-lag.ts';
 import { listAttention } from './operations/list-attention.ts';
 import { listOfferedModels } from './operations/list-offered-models.ts';
 import { createPluginFacts } from './operations/plugin-facts.ts';
-import {
-  configuredAddress,
-  configuredNode,
-  describeMissingAddress,
-  listeningAddress,
-  type NodeAddress,
-  serverAddress,
-  taskPublicAddress,
-} from './operations/public-address.ts';
 import { countSignIns, measureCaches, measurePolls, registerMetrics } from './operations/register-metrics.ts';
 import { startCleanUp } from './operations/run-clean-up.ts';
 import { createDiskWatch } from './operations/watch-disks.ts';
-import { describeRisks } from './options/describe-risks.ts';
-import { describeStatus } from './options/describe-status.ts';
-import { createRiskLog } from './options/log-risks.ts';
-import { createOptionTests } from './options/option-tests.ts';
-import { readOptions } from './options/read-options.ts';
-import { createSettingsService } from './options/settings-service.ts';
 import type { Shutdown } from './shutdown.ts';
 import { VERSION } from './version.ts';
 
@@ -280,17 +289,25 @@ export async function composeServices(foundation: Foundation): Promise<Services>
       plugins,
       upstream,
       sources: () => marketSources(options),
+      shippedSources: DEFAULT_MARKET_SOURCES,
       mirrorDir: config.marketplaceDir,
       ...{ clock, logger, watchCache },
     }),
     options: optionDesk,
-    optionTests: createOptionTests({
+    optionTrials: createOptionTrials({
       options,
       upstream,
-      serverAddress: () => settings().serverAddress,
+      tryOidc: (oidc) => tryOidc(upstream, oidc, `${settings().serverAddress}/oauth/oidc`),
       tryMail: (to, language) => auth.mail.test(to, language),
     }),
-    publicSettings: () => describeStatus(options, settings(), configuredAddress(options, node)),
+    publicSettings: () => {
+      const auth = settings();
+      return describeStatus(options, {
+        auth,
+        relyingParty: findRelyingParty(auth),
+        address: configuredAddress(options, node),
+      });
+    },
     publicProviders: () => auth.oauth.providers.listPublic(),
     legalTexts: () => ({
       user_agreement: options.text('legal.user_agreement'),

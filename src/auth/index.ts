@@ -16,7 +16,7 @@ export { authErrors, proofErrors } from './errors.ts';
 export { addressKey } from './limits/address-key.ts';
 export type { LoginResult } from './login/complete-login.ts';
 export { tryOidc } from './oauth/try-oidc.ts';
-export { findRelyingParty } from './passkeys/relying-party.ts';
+export { findRelyingParty, type RelyingParty } from './passkeys/relying-party.ts';
 export type { SignedIn } from './sessions/describe-session.ts';
 export * from './types.ts';
 export { rootHasOtherSignInMethod } from './users/has-sign-in-method.ts';

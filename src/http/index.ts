@@ -7,15 +7,5 @@ export { createHttpApp, type HttpApp, type HttpDeps, type Routes } from './app.t
 export { NotReady } from './operator/health.ts';
 export { createMetrics, type Metrics } from './operator/metrics.ts';
 export type { AttentionItem } from './panel-api/operation/attention.ts';
-export type {
-  OptionChanged,
-  OptionFault,
-  OptionProof,
-  OptionTestResult,
-  OptionTests,
-  OptionView,
-  SettingsService,
-} from './panel-api/operation/options.ts';
-export type { PublicSettings } from './panel-api/operation/status.ts';
 export type { SystemView } from './panel-api/operation/system.ts';
 export type { Listening, ListenOptions } from './pipeline/listen.ts';

@@ -54,7 +54,6 @@ export {
   type OfferedSource,
   type SourceOffer,
 } from './marketplace/create-marketplace.ts';
-export { parseMarketSources, writeMarketSources } from './marketplace/market-sources.ts';
 export type { MarketSource } from './marketplace/types.ts';
 export { writeIndex } from './marketplace/write-index.ts';
 export type { RuntimeStatus } from './registry/create-registry.ts';

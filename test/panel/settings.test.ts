@@ -4,8 +4,8 @@
  */
 import { afterAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
-import { OPTION_KEYS } from '../../src/app/options/option-catalogue.ts';
 import { groupTexts, optionTexts } from '../../src/panel/pages/settings/option-texts.ts';
+import { OPTION_KEYS } from '../../src/settings/catalogue/option-catalogue.ts';
 import { ask, until } from '../support/gateway.ts';
 import { type IdentityProvider, startIdentityProvider } from '../support/identity-provider.ts';
 import { bindIdentity } from './bind-identity.ts';

@@ -3,11 +3,12 @@
  * hides.
  */
 import { describe, expect, test } from 'bun:test';
+import { indexLocation } from '../../src/plugins/marketplace/index-location.ts';
 import { installState } from '../../src/plugins/marketplace/install-state.ts';
-import { indexLocation, parseMarketSources } from '../../src/plugins/marketplace/market-sources.ts';
 import { newestVersion } from '../../src/plugins/marketplace/order-versions.ts';
 import { readIndex } from '../../src/plugins/marketplace/read-index.ts';
 import type { MarketIndex, MarketPlugin } from '../../src/plugins/marketplace/types.ts';
+import { parseMarketSources } from '../../src/settings/market-sources.ts';
 
 const BASE = new URL('https://market.example/plugins/index.json');
 const HASH = 'ab'.repeat(32);

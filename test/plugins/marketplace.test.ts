@@ -11,8 +11,8 @@ import { gzipSync } from 'node:zlib';
 import { silentLogger, systemClock } from '../../src/kernel/index.ts';
 import { createMarketplace, type Marketplace, type MarketSource, type PluginService } from '../../src/plugins/index.ts';
 import { createMarketReader } from '../../src/plugins/marketplace/fetch-file.ts';
-import { DEFAULT_MARKET_SOURCES } from '../../src/plugins/marketplace/market-sources.ts';
 import type { Sandbox } from '../../src/sandbox/index.ts';
+import { DEFAULT_MARKET_SOURCES } from '../../src/settings/market-sources.ts';
 import { createUpstream } from '../../src/upstream/index.ts';
 import { type MarketServer, PNG, publish, sha256, startMarket } from '../support/market-server.ts';
 import { makeService, type OpenedStore, openTestStore, pluginSource, refusal, startSandbox } from './support.ts';
@@ -60,6 +60,7 @@ const open = (
     plugins: service,
     upstream,
     sources: () => sources,
+    shippedSources: DEFAULT_MARKET_SOURCES,
     mirrorDir,
     clock: systemClock,
     logger: silentLogger,
@@ -149,7 +150,13 @@ describe('a source that cannot be read shows its error beside the others', () =>
       logger: silentLogger,
       resolve: async () => [{ address: '127.0.0.1', family: 4 }],
     });
-    const read = createMarketReader({ upstream: resolving, mirrorDir: '', clock: systemClock, logger: silentLogger });
+    const read = createMarketReader({
+      upstream: resolving,
+      shippedSources: DEFAULT_MARKET_SOURCES,
+      mirrorDir: '',
+      clock: systemClock,
+      logger: silentLogger,
+    });
     for (const shipped of DEFAULT_MARKET_SOURCES) {
       expect(await read(shipped, shipped.indexUrl, 'index')).toEqual({
         ok: false,

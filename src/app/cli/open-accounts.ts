@@ -1,15 +1,13 @@
 import { type Auth, createAuth, rootHasOtherSignInMethod } from '../../auth/index.ts';
-import type { SettingsService } from '../../http/index.ts';
 import { createSecretBox, type JsonObject, silentLogger, systemClock } from '../../kernel/index.ts';
+import { authSettings, createSettingsService, readOptions, type SettingsService } from '../../settings/index.ts';
 import { createMemoryCounters, createMemorySuccessLists, createNoSessionCache, openStore } from '../../store/index.ts';
 import type { Store } from '../../store/ports/index.ts';
 import { createSendMail, createUpstream } from '../../upstream/index.ts';
-import { authConfig, authSettings } from '../config/auth-settings.ts';
+import { authConfig } from '../config/auth-config.ts';
 import { loadSecrets } from '../config/load-secrets.ts';
+import { configuredNode } from '../config/node-address.ts';
 import { prepareDataDir } from '../operations/prepare-data-dir.ts';
-import { configuredNode } from '../operations/public-address.ts';
-import { readOptions } from '../options/read-options.ts';
-import { createSettingsService } from '../options/settings-service.ts';
 import { CommandError, type CommandInput } from './command.ts';
 import { readSettings } from './read-settings.ts';
 

@@ -1,5 +1,5 @@
 import type { BillingSettings } from '../../billing/index.ts';
-import type { OptionValues } from '../options/read-options.ts';
+import type { OptionValues } from '../../settings/index.ts';
 
 /** The options of the billing room as they stand now. */
 export const billingSettings = (options: OptionValues): BillingSettings => ({

@@ -1,5 +1,5 @@
-import { type MarketSource, parseMarketSources } from '../../plugins/index.ts';
-import type { OptionValues } from '../options/read-options.ts';
+import type { MarketSource } from '../../plugins/index.ts';
+import { type OptionValues, parseMarketSources } from '../../settings/index.ts';
 
 /** The marketplaces as they are set now; the catalogue has checked them. */
 export function marketSources(options: OptionValues): MarketSource[] {

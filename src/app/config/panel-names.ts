@@ -1,4 +1,4 @@
-import type { OptionValues } from '../options/read-options.ts';
+import type { OptionValues } from '../../settings/index.ts';
 import type { Config } from './config-variables.ts';
 
 /** The names under which the panel is known, in lower case, beside `localhost` and addresses. */

@@ -1,10 +1,9 @@
 import type { Clock, SecretBox } from '../../kernel/index.ts';
+import { describeMissingAddress, type NodeAddress, readOptions, taskPublicAddress } from '../../settings/index.ts';
 import type { Store } from '../../store/ports/index.ts';
-import { readOptions } from '../options/read-options.ts';
 import { NODE_ALIVE_SECONDS, ONLY_WORKERS, onlyWorkers } from './announce-node.ts';
 import { LISTED } from './check-ledger.ts';
 import { LATE_MS } from './list-attention.ts';
-import { describeMissingAddress, type NodeAddress, taskPublicAddress } from './public-address.ts';
 
 export type Finding = {
   check:

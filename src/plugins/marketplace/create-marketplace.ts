@@ -69,6 +69,8 @@ type Deps = {
   upstream: Upstream;
   /** The marketplaces as they are set now. */
   sources: () => readonly MarketSource[];
+  /** The sources that ship with the gateway: never at a private address. */
+  shippedSources: readonly MarketSource[];
   /** The folder that `file:` sources lie in; empty: there are none. */
   mirrorDir: string;
   clock: Clock;

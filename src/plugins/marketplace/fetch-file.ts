@@ -1,6 +1,6 @@
 import { type Clock, err, type Logger, ok, type Result } from '../../kernel/index.ts';
 import { canonicalHost, type Upstream, type UpstreamFailure } from '../../upstream/index.ts';
-import { DEFAULT_MARKET_SOURCES, indexLocation } from './market-sources.ts';
+import { indexLocation } from './index-location.ts';
 import { readMirror } from './read-mirror.ts';
 import type { MarketFile, MarketSource, ReadMarketFile } from './types.ts';
 
@@ -22,12 +22,14 @@ const CONNECT_MS = 5000;
  */
 export function createMarketReader(deps: {
   upstream: Upstream;
+  /** The sources that ship with the gateway: never at a private address. */
+  shippedSources: readonly MarketSource[];
   mirrorDir: string;
   clock: Clock;
   logger: Logger;
   patienceMs?: number;
 }): ReadMarketFile {
-  const { upstream, mirrorDir, clock, logger, patienceMs = PATIENCE_MS } = deps;
+  const { upstream, shippedSources, mirrorDir, clock, logger, patienceMs = PATIENCE_MS } = deps;
 
   async function download(source: MarketSource, url: URL, maxBytes: number): Promise<Result<Uint8Array, string>> {
     const signal = AbortSignal.timeout(patienceMs);
@@ -37,7 +39,7 @@ export function createMarketReader(deps: {
       method: 'GET',
       headers: {},
       body: { kind: 'none' },
-      privateHosts: privateHostsOf(source),
+      privateHosts: privateHostsOf(source, shippedSources),
       maxRedirects: 0,
       connectTimeoutMs: CONNECT_MS,
       headersTimeoutMs: patienceMs,
@@ -81,9 +83,9 @@ export function createMarketReader(deps: {
   };
 }
 
-function privateHostsOf(source: MarketSource): string[] {
-  const shipped = DEFAULT_MARKET_SOURCES.some(({ indexUrl }) => indexUrl === source.indexUrl);
-  return shipped ? [] : [canonicalHost(indexLocation(source))];
+function privateHostsOf(source: MarketSource, shippedSources: readonly MarketSource[]): string[] {
+  const isShipped = shippedSources.some(({ indexUrl }) => indexUrl === source.indexUrl);
+  return isShipped ? [] : [canonicalHost(indexLocation(source))];
 }
 
 function messageOf(kind: UpstreamFailure['kind'], maxBytes: number, patienceMs: number): string {

@@ -1,7 +1,7 @@
 import { type Clock, err, type Result, type WatchCache } from '../../kernel/index.ts';
 import type { PluginWorker } from '../worker/create-worker.ts';
 import { decodeText } from './fetch-file.ts';
-import { indexLocation } from './market-sources.ts';
+import { indexLocation } from './index-location.ts';
 import type { MarketIndex, MarketSource, ReadMarketFile } from './types.ts';
 
 /** An index as it was fetched, or why there is none. Times are unix seconds. */

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test';
-import { authSettings } from '../../../src/app/config/auth-settings.ts';
-import { isOptionKey, ruleOf } from '../../../src/app/options/option-catalogue.ts';
-import { readOptions } from '../../../src/app/options/read-options.ts';
 import { createSecretBox } from '../../../src/kernel/index.ts';
+import { authSettings } from '../../../src/settings/auth-settings.ts';
+import { isOptionKey, ruleOf } from '../../../src/settings/catalogue/option-catalogue.ts';
+import { readOptions } from '../../../src/settings/read-options.ts';
 
 const PREFIX = 'ModelRequestRateLimit';
 

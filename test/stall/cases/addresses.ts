@@ -1,4 +1,3 @@
-import { withoutSlash } from '../../../src/app/operations/public-address.ts';
 import { addressKey } from '../../../src/auth/limits/address-key.ts';
 import { MAX_ADDRESS, readMailAddress } from '../../../src/auth/mail/mail-address.ts';
 import { discover, wellKnownOf } from '../../../src/auth/oauth/discover.ts';
@@ -6,7 +5,8 @@ import type { DecidingIp } from '../../../src/auth/types.ts';
 import { checkBaseUrl, MAX_TYPED_BASE_URL } from '../../../src/channels/check-channel.ts';
 import { ok } from '../../../src/kernel/index.ts';
 import { normalizeAllowedHost, normalizeBaseUrl } from '../../../src/plugins/manifest/addresses.ts';
-import { indexLocation } from '../../../src/plugins/marketplace/market-sources.ts';
+import { indexLocation } from '../../../src/plugins/marketplace/index-location.ts';
+import { withoutSlash } from '../../../src/settings/public-address.ts';
 import { pointsToSelf } from '../../../src/tasks/artifacts/own-addresses.ts';
 import { MAX_PROVIDER_ANSWER_BYTES } from '../../../src/upstream/provider-requests.ts';
 import { fill, stallCase } from '../measure-block.ts';

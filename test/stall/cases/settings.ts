@@ -1,10 +1,10 @@
-import { OPTION_KEYS, ruleOf } from '../../../src/app/options/option-catalogue.ts';
 import { assertKeyAllows } from '../../../src/auth/api-keys/assert-key-allows.ts';
 import { validateApiKeyFields } from '../../../src/auth/api-keys/validate-api-key.ts';
 import type { DecidingIp } from '../../../src/auth/types.ts';
 import { checkMapping, checkNames } from '../../../src/channels/check-channel.ts';
 import { BODY_LIMITS } from '../../../src/http/bodies/body-limits.ts';
 import { ok } from '../../../src/kernel/index.ts';
+import { OPTION_KEYS, ruleOf } from '../../../src/settings/catalogue/option-catalogue.ts';
 import type { ApiKeyRecord, UserRecord } from '../../../src/store/ports/index.ts';
 import { createServiceAccountTokens, type Upstream } from '../../../src/upstream/index.ts';
 import { fill, stallCase } from '../measure-block.ts';

@@ -1,16 +1,16 @@
 import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { AppError, createSecretBox, type SecretBox, silentLogger, systemClock } from '../../../kernel/index.ts';
+import { readOptions } from '../../../settings/index.ts';
 import { openStore } from '../../../store/index.ts';
 import type { Store } from '../../../store/ports/index.ts';
 import { isLoopback } from '../../config/check-config.ts';
 import type { Config } from '../../config/config-variables.ts';
 import { loadSecrets, SECRETS_FILE } from '../../config/load-secrets.ts';
+import { configuredNode, listeningAddress } from '../../config/node-address.ts';
 import { panelHostNames } from '../../config/panel-names.ts';
 import { type Finding, runDoctorChecks } from '../../operations/doctor-checks.ts';
 import { describeFolder } from '../../operations/prepare-data-dir.ts';
-import { configuredNode, listeningAddress } from '../../operations/public-address.ts';
-import { readOptions } from '../../options/read-options.ts';
 import { answer, CommandError, type CommandInput, EXIT, type ExitCode } from '../command.ts';
 import { readSettings } from '../read-settings.ts';
 

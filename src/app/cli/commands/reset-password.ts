@@ -1,4 +1,4 @@
-import type { SettingsService } from '../../../http/index.ts';
+import type { SettingsService } from '../../../settings/index.ts';
 import { answer, type CommandInput, EXIT, type ExitCode, option } from '../command.ts';
 import { readPassword, withAccounts } from '../open-accounts.ts';
 

@@ -1,5 +1,5 @@
 import type { PluginService, PluginSummary } from '../../../plugins/index.ts';
-import type { SettingsService } from '../operation/options.ts';
+import type { SettingsService } from '../../../settings/index.ts';
 
 /** What a channel can be made of. */
 export type ChannelChoices = {

@@ -1,19 +1,11 @@
 import { Elysia, t } from 'elysia';
 import type { Auth } from '../../../auth/index.ts';
 import { type Json, userOwner } from '../../../kernel/index.ts';
-import {
-  type Marketplace,
-  type MarketSource,
-  type OfferedSource,
-  type PluginDetail,
-  parseMarketSources,
-  type SourceOffer,
-  writeMarketSources,
-} from '../../../plugins/index.ts';
+import type { Marketplace, MarketSource, OfferedSource, PluginDetail, SourceOffer } from '../../../plugins/index.ts';
+import { parseMarketSources, type SettingsService, writeMarketSources } from '../../../settings/index.ts';
 import { fieldError } from '../../bodies/field-error.ts';
 import { serveIcon } from '../../panel-files/serve-icon.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
-import type { SettingsService } from '../operation/options.ts';
 import type { RecordAudit } from '../record-audit.ts';
 import { readProof } from '../sign-in/security-proof.ts';
 import { auditVersion } from './describe-plugin.ts';

@@ -1,6 +1,6 @@
-import { Elysia, type Static, t } from 'elysia';
+import { Elysia, t } from 'elysia';
 import type { Auth } from '../../../auth/index.ts';
-import type { Result } from '../../../kernel/index.ts';
+import type { OptionFault, OptionTrials, SettingsService } from '../../../settings/index.ts';
 import { httpErrors } from '../../errors.ts';
 import { type Kit, ok, strictObject } from '../../pipeline/route-kit.ts';
 import type { RecordAudit } from '../record-audit.ts';
@@ -14,74 +14,13 @@ const Trial = t.Union([
   t.Literal('telegram'),
 ]);
 
-export type OptionView = {
-  key: string;
-  /** Always a text. Of a secret `***` when one is set, else empty. */
-  value: string;
-  type: 'text' | 'url' | 'choice' | 'boolean' | 'integer' | 'list' | 'json' | 'secret';
-  default: string;
-  group: string;
-  /** The values of a `choice`. */
-  choices?: readonly string[];
-  /** Of an `integer`. */
-  min?: number;
-  max?: number;
-  /** Characters; entries of a `list`. */
-  max_length?: number;
-  max_items?: number;
-  /** A text of several lines. */
-  multiline?: true;
-  /** The scope of the Security Proof that a change takes. */
-  proof: OptionProof;
-  /** What POST /api/option/test calls the trial of its group; left out where there is none. */
-  trial?: Static<typeof Trial>;
-  /** A change counts at once, on every node; no option needs a restart. */
-  live: true;
-  secret?: true;
-  /** A secret that no `CRYPTO_SECRET` opens: it must be entered again. */
-  unreadable?: true;
-};
-
-/** What a change did to one option; of a secret only whether it is set. */
-export type OptionChanged = { key: string; before: string; after: string };
-/** `index` is that of the change in the request; `needs_force`: `force` lets the change through. */
-export type OptionFault = { index: number; field: 'key' | 'value'; message: string; rule?: 'needs_force' };
-
-/** `settings.security`: the option decides who gets in, or where a secret or a link goes. */
-export type OptionProof = 'settings.security' | 'none';
-
-/** The options and their rules. A change counts on every node, here when it resolves. */
-export type SettingsService = {
-  list(): Promise<OptionView[]>;
-  /** The proof that a change of these options takes: of all that they take, the strictest. */
-  proofFor(keys: readonly string[]): OptionProof;
-  /**
-   * All of the changes or none. `views` are the named options, `changed` those that are another
-   * now. `force`: whoever is bound at a provider stays so although its address changes.
-   */
-  change(
-    changes: readonly { key: string; value: string }[],
-    how?: { force?: boolean | undefined },
-  ): Promise<Result<{ views: OptionView[]; changed: OptionChanged[] }, OptionFault[]>>;
-};
-
-/** What came of a trial, step by step; each message is a sentence without any secret. */
-export type OptionTestResult = { ok: boolean; steps: { name: string; ok: boolean; message: string }[] };
-/**
- * Tries what the options describe; never rejects for what the other side does. `to` and `language`
- * are those of a test mail.
- */
-export type OptionTest = (input: { to: string | undefined; language: string }) => Promise<OptionTestResult>;
-
-export type OptionTests = Record<Static<typeof Trial>, OptionTest>;
-
-type OptionRouteDeps = { auth: Auth; options: SettingsService; optionTests: OptionTests; audit: RecordAudit };
+type OptionRouteDeps = { auth: Auth; options: SettingsService; optionTrials: OptionTrials; audit: RecordAudit };
 
 /** Options in one request; more of them than exist. */
 const MAX_CHANGES = 200;
 const change = { key: t.String({ maxLength: 200 }), value: t.String({ maxLength: 100_000 }) };
 
-export function optionRoutes(kit: Kit, { auth, options, optionTests, audit }: OptionRouteDeps) {
+export function optionRoutes(kit: Kit, { auth, options, optionTrials, audit }: OptionRouteDeps) {
   return new Elysia({ normalize: false, tags: ['Options'] })
     .use(kit)
     .get('/api/option', async () => ok(await options.list()), {
@@ -133,7 +72,7 @@ export function optionRoutes(kit: Kit, { auth, options, optionTests, audit }: Op
         // A trial sends a stored secret to the address that is set.
         await auth.proofs.require(panel, readProof(request), 'settings.security');
         const { email, language } = panel.user;
-        const result = await optionTests[what]({ to: to ?? email ?? undefined, language });
+        const result = await optionTrials[what]({ to: to ?? email ?? undefined, language });
         await audit({ panel, origin }, { action: 'option.test', target: `option:${what}`, detail: { ok: result.ok } });
         return ok(result);
       },

@@ -1,0 +1,11 @@
+import { trimTrailing } from '../../kernel/index.ts';
+import type { MarketSource } from './types.ts';
+
+/** Where the index of a source is: of a folder, its `index.json`. */
+export function indexLocation({ indexUrl }: MarketSource): URL {
+  const url = new URL(indexUrl);
+  if (url.protocol === 'file:' && !url.pathname.endsWith('.json')) {
+    url.pathname = `${trimTrailing(url.pathname, '/')}/index.json`;
+  }
+  return url;
+}

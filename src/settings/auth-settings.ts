@@ -1,0 +1,131 @@
+import type { AuthSettings } from '../auth/index.ts';
+import { type NodeAddress, serverAddress, withoutSlash } from './public-address.ts';
+import type { OptionValues } from './read-options.ts';
+import { canMail, type Feature, isUsable } from './requirements.ts';
+
+/** The options of the auth room as they stand now. */
+export function authSettings(options: OptionValues, node: NodeAddress): AuthSettings {
+  const systemName = options.text('SystemName').trim();
+  const mail = mailSettings(options);
+  const challenge = challengeSettings(options);
+  // What was asked for and cannot take place closes registration instead of being left out.
+  const canVerify = mail !== undefined || !options.flag('EmailVerificationEnabled');
+  const canChallenge = challenge !== 'unusable';
+  return {
+    systemName,
+    serverAddress: serverAddress(options, node),
+    passkeys: {
+      enabled: options.flag('passkey.enabled'),
+      rpDisplayName: options.text('passkey.rp_display_name').trim(),
+      rpId: options.text('passkey.rp_id'),
+      origins: options.list('passkey.origins'),
+      allowInsecureOrigin: options.flag('passkey.allow_insecure_origin'),
+      userVerification: options.choice('passkey.user_verification'),
+      attachment: options.choice('passkey.attachment_preference'),
+    },
+    passwordLogin: options.flag('PasswordLoginEnabled'),
+    registration: {
+      enabled: options.flag('RegisterEnabled') && canVerify && canChallenge,
+      byPassword: options.flag('PasswordRegisterEnabled'),
+      verifyEmail: options.flag('EmailVerificationEnabled'),
+      quotaForNewUser: options.number('QuotaForNewUser'),
+      quotaForInviter: options.number('QuotaForInviter'),
+      quotaForInvitee: options.number('QuotaForInvitee'),
+    },
+    emails: {
+      domains: options.flag('EmailDomainRestrictionEnabled') ? options.list('EmailDomainWhitelist') : undefined,
+      refuseAliases: options.flag('EmailAliasRestrictionEnabled'),
+    },
+    mail,
+    challenge,
+    providers: providerSettings(options),
+    modelRequests: {
+      enabled: options.flag('ModelRequestRateLimitEnabled'),
+      windowSeconds: options.number('ModelRequestRateLimitDurationMinutes') * 60,
+      total: options.number('ModelRequestRateLimitCount'),
+      success: options.number('ModelRequestRateLimitSuccessCount'),
+      groups: groupLimits(options),
+    },
+  };
+}
+
+function mailSettings(options: OptionValues): AuthSettings['mail'] {
+  if (!canMail(options)) return undefined;
+  const account = options.text('SMTPAccount');
+  return {
+    host: options.text('SMTPServer'),
+    port: options.number('SMTPPort'),
+    account,
+    password: account === '' ? '' : options.secret('SMTPToken'),
+    from: options.text('SMTPFrom'),
+    tls: options.flag('SMTPSSLEnabled')
+      ? 'implicit'
+      : options.flag('SMTPStartTLSEnabled')
+        ? 'starttls'
+        : 'opportunistic',
+    skipVerify: options.flag('SMTPInsecureSkipVerify'),
+    forceAuthLogin: options.flag('SMTPForceAuthLogin'),
+  };
+}
+
+function challengeSettings(options: OptionValues): AuthSettings['challenge'] {
+  if (!options.flag('TurnstileCheckEnabled')) return undefined;
+  if (!isUsable(options, 'TurnstileCheckEnabled')) return 'unusable';
+  return {
+    siteKey: options.text('TurnstileSiteKey'),
+    secretKey: options.secret('TurnstileSecretKey'),
+    verifyUrl: options.text('TurnstileVerifyUrl'),
+  };
+}
+
+function providerSettings(options: OptionValues): AuthSettings['providers'] {
+  /** The settings of a provider that is usable. */
+  const usable = <T>(feature: Feature, read: () => T): T | undefined =>
+    isUsable(options, feature) ? read() : undefined;
+  return {
+    github: usable('GitHubOAuthEnabled', () => ({
+      clientId: options.text('GitHubClientId'),
+      clientSecret: options.secret('GitHubClientSecret'),
+      baseUrl: withoutSlash(options.text('GitHubBaseUrl')),
+      apiUrl: withoutSlash(options.text('GitHubApiUrl')),
+    })),
+    discord: usable('discord.enabled', () => ({
+      clientId: options.text('discord.client_id'),
+      clientSecret: options.secret('discord.client_secret'),
+      baseUrl: withoutSlash(options.text('discord.base_url')),
+    })),
+    linuxdo: usable('LinuxDOOAuthEnabled', () => ({
+      clientId: options.text('LinuxDOClientId'),
+      clientSecret: options.secret('LinuxDOClientSecret'),
+      baseUrl: withoutSlash(options.text('LinuxDOBaseUrl')),
+      minimumTrustLevel: options.number('LinuxDOMinimumTrustLevel'),
+    })),
+    oidc: usable('oidc.enabled', () => oidcSettings(options)),
+    telegram: usable('TelegramOAuthEnabled', () => ({
+      botName: options.text('TelegramBotName'),
+      botToken: options.secret('TelegramBotToken'),
+    })),
+    wechat: usable('WeChatAuthEnabled', () => ({
+      serverAddress: withoutSlash(options.text('WeChatServerAddress')),
+      serverToken: options.secret('WeChatServerToken'),
+      qrCodeUrl: options.text('WeChatAccountQRCodeImageURL'),
+    })),
+  };
+}
+
+/** As they are set, whether or not they are complete and switched on. */
+export const oidcSettings = (options: OptionValues): NonNullable<AuthSettings['providers']['oidc']> => ({
+  displayName: options.text('oidc.display_name').trim() || 'OIDC',
+  clientId: options.text('oidc.client_id'),
+  clientSecret: options.secret('oidc.client_secret'),
+  wellKnown: options.text('oidc.well_known'),
+  authorizationEndpoint: options.text('oidc.authorization_endpoint'),
+  tokenEndpoint: options.text('oidc.token_endpoint'),
+  userInfoEndpoint: options.text('oidc.user_info_endpoint'),
+});
+
+/** `{"group":[all, successful]}`, already checked. */
+function groupLimits(options: OptionValues): AuthSettings['modelRequests']['groups'] {
+  const groups = options.json('ModelRequestRateLimitGroup') as Record<string, [total: number, success: number]>;
+  return new Map(Object.entries(groups).map(([group, [total, success]]) => [group, { total, success }]));
+}

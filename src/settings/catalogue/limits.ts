@@ -1,0 +1,36 @@
+import { isObject, parseJson } from '../../kernel/index.ts';
+import { boolean, integer, json, type OptionRules } from './option-rule.ts';
+
+/**
+ * Most requests that a limit of model requests can name: each success up to it is kept as a time.
+ */
+const MAX_MODEL_REQUESTS = 1_000_000;
+const MINUTES_OF_A_DAY = 1440;
+const MAX_GROUPS = 1000;
+
+const isModelLimit = (value: unknown): boolean =>
+  Array.isArray(value) &&
+  value.length === 2 &&
+  value.every((count, i) => Number.isInteger(count) && count >= i && count <= MAX_MODEL_REQUESTS);
+
+export const limitOptions = {
+  /** Whether the submissions of each user are counted at all. */
+  ModelRequestRateLimitEnabled: { proof: 'none', ...boolean(false) },
+  ModelRequestRateLimitDurationMinutes: { proof: 'none', ...integer(1, 1, MINUTES_OF_A_DAY) },
+  /** Submissions of a user within that time, failed ones included; 0: any number. */
+  ModelRequestRateLimitCount: { proof: 'none', ...integer(0, 0, MAX_MODEL_REQUESTS) },
+  /** Submissions of a user within that time that succeed. */
+  ModelRequestRateLimitSuccessCount: { proof: 'none', ...integer(1000, 1, MAX_MODEL_REQUESTS) },
+  /** Other numbers for a group: its name to [all, successful]. */
+  ModelRequestRateLimitGroup: {
+    proof: 'none',
+    ...json('{}', (value) => {
+      const groups = parseJson(value);
+      const valid =
+        isObject(groups) && Object.keys(groups).length <= MAX_GROUPS && Object.values(groups).every(isModelLimit);
+      return valid
+        ? undefined
+        : `a JSON object of at most ${MAX_GROUPS} group names to [all, successful], whole numbers up to ${MAX_MODEL_REQUESTS}, the first at least 0, the second at least 1`;
+    }),
+  },
+} satisfies OptionRules;

@@ -1,0 +1,39 @@
+import { boolean, integer, isHost, type OptionRules, secret, text } from './option-rule.ts';
+
+/** `gate@example.org` or `Our gate <gate@example.org>`. */
+const SENDER = /^(?:[^<>@,;"\\]{1,100} <([^<>]+)>|([^<>]+))$/;
+const ADDRESS = /^[^\s@<>(),;:"\\[\]]{1,64}@[A-Za-z0-9.-]{1,253}$/;
+
+const isSender = (value: string): boolean => {
+  const [, named, bare] = SENDER.exec(value) ?? [];
+  return ADDRESS.test(named ?? bare ?? '');
+};
+
+export const mailOptions = {
+  SMTPServer: {
+    proof: 'settings.security',
+    ...text('', (value) => value === '' || isHost(value), 'a host name or an IP address without port, or nothing'),
+  },
+  /** 587 with STARTTLS, 465 with TLS from the first byte. */
+  SMTPPort: { proof: 'settings.security', ...integer(587, 1, 65_535) },
+  /** The name to log in with; nothing: the server takes mail without. */
+  SMTPAccount: { proof: 'settings.security', ...text('') },
+  SMTPToken: { proof: 'settings.security', ...secret('the password of SMTPAccount') },
+  /** The sender of all mails. */
+  SMTPFrom: {
+    proof: 'settings.security',
+    ...text(
+      '',
+      (value) => value === '' || isSender(value),
+      'a mail address (gate@example.org), or a name and a mail address (Our gate <gate@example.org>), or nothing',
+    ),
+  },
+  /** TLS from the first byte. */
+  SMTPSSLEnabled: { proof: 'settings.security', ...boolean(false) },
+  /** Plain at first, and nothing is sent before TLS has begun. */
+  SMTPStartTLSEnabled: { proof: 'settings.security', ...boolean(false) },
+  /** Takes any certificate: for servers of one's own with a certificate of one's own. */
+  SMTPInsecureSkipVerify: { proof: 'settings.security', ...boolean(false) },
+  /** AUTH LOGIN even where the server does not offer it. */
+  SMTPForceAuthLogin: { proof: 'settings.security', ...boolean(false) },
+} satisfies OptionRules;

@@ -1,0 +1,99 @@
+import type { OptionView } from '../types.ts';
+import { billingOptions } from './billing.ts';
+import { challengeOptions } from './challenge.ts';
+import { gatewayOptions } from './gateway.ts';
+import { legalOptions } from './legal.ts';
+import { limitOptions } from './limits.ts';
+import { mailOptions } from './mail.ts';
+import { telegramOptions, wechatOptions } from './messengers.ts';
+import type { OptionRule, OptionType } from './option-rule.ts';
+import { passkeyOptions } from './passkey.ts';
+import { pluginOptions } from './plugins.ts';
+import { discordOptions, githubOptions, linuxdoOptions, oidcOptions } from './providers.ts';
+import { signInOptions } from './sign-in.ts';
+
+/** The groups as the panel shows them. */
+const GROUPS = {
+  gateway: gatewayOptions,
+  sign_in: signInOptions,
+  mail: mailOptions,
+  challenge: challengeOptions,
+  github: githubOptions,
+  discord: discordOptions,
+  linuxdo: linuxdoOptions,
+  oidc: oidcOptions,
+  telegram: telegramOptions,
+  wechat: wechatOptions,
+  passkey: passkeyOptions,
+  limits: limitOptions,
+  billing: billingOptions,
+  plugins: pluginOptions,
+  legal: legalOptions,
+};
+
+/** Every option that exists; no other key can be written. */
+export const OPTION_CATALOGUE = {
+  ...gatewayOptions,
+  ...signInOptions,
+  ...mailOptions,
+  ...challengeOptions,
+  ...githubOptions,
+  ...discordOptions,
+  ...linuxdoOptions,
+  ...oidcOptions,
+  ...telegramOptions,
+  ...wechatOptions,
+  ...passkeyOptions,
+  ...limitOptions,
+  ...billingOptions,
+  ...pluginOptions,
+  ...legalOptions,
+};
+
+type Catalogue = typeof OPTION_CATALOGUE;
+export type OptionKey = keyof Catalogue;
+/** The keys of the options of one type. */
+export type KeyOf<Type extends OptionType> = {
+  [Key in OptionKey]: Catalogue[Key]['type'] extends Type ? Key : never;
+}[OptionKey];
+/** The values of a `choice`. */
+export type ChoiceOf<Key extends KeyOf<'choice'>> =
+  Catalogue[Key] extends OptionRule<'choice', infer Choice> ? Choice : never;
+
+export const OPTION_KEYS = Object.keys(OPTION_CATALOGUE) as OptionKey[];
+
+/**
+ * Options of former versions, each with what to use instead. Rows of theirs in a database are
+ * passed over.
+ */
+const REMOVED = new Map([
+  ['SelfUseModeEnabled', 'It had no effect. billing.unpriced says who may use models without a price.'],
+  ['DemoSiteEnabled', 'It had no effect. Leave it out.'],
+]);
+
+/** Why an option that once existed cannot be set; undefined for what never was one. */
+export const reportRemoved = (key: string): string | undefined => {
+  const instead = REMOVED.get(key);
+  return instead === undefined ? undefined : `The option ${key} was removed. ${instead}`;
+};
+
+export const isOptionKey = (key: string): key is OptionKey => Object.hasOwn(OPTION_CATALOGUE, key);
+
+export const ruleOf = (key: OptionKey): OptionRule => OPTION_CATALOGUE[key];
+
+const GROUP_OF = new Map<string, string>(
+  Object.entries(GROUPS).flatMap(([group, options]) => Object.keys(options).map((key) => [key, group] as const)),
+);
+
+export const groupOf = (key: OptionKey): string => GROUP_OF.get(key) ?? '';
+
+/** Groups whose settings can be tried, and what POST /api/option/test calls them. */
+const TRIALS = new Map<string, NonNullable<OptionView['trial']>>([
+  ['mail', 'smtp'],
+  ['oidc', 'oidc'],
+  ['challenge', 'turnstile'],
+  ['wechat', 'wechat'],
+  ['telegram', 'telegram'],
+]);
+
+export const trialOf = (key: OptionKey): OptionView['trial'] => TRIALS.get(groupOf(key));

@@ -1,0 +1,16 @@
+import { parseJson } from '../../kernel/index.ts';
+import { DEFAULT_MARKET_SOURCES, parseMarketSources, writeMarketSources } from '../market-sources.ts';
+import { json, type OptionRules } from './option-rule.ts';
+
+export const pluginOptions = {
+  /** Where the panel's marketplace looks for plugins. */
+  'task_plugin.marketplace_sources': {
+    proof: 'settings.security',
+    ...json(writeMarketSources(DEFAULT_MARKET_SOURCES), (value) => {
+      const sources = parseMarketSources(parseJson(value));
+      return sources.ok
+        ? undefined
+        : `a JSON array of {"name", "index_url"}. ${sources.error.message.replace(/\.$/, '')}`;
+    }),
+  },
+} satisfies OptionRules;

@@ -1,0 +1,23 @@
+/**
+ * Owns: what administrators change while the gateway runs: the catalogue of options, the rule of
+ * each, the service that changes them, each node's replica of them, the settings of other rooms
+ * that follow from them, the trials of what they describe. May touch: the options' rows, the
+ * network for trials, the types of `auth`. Never touches: accounts, money, tasks, plugins.
+ */
+export { authSettings } from './auth-settings.ts';
+export { describeRisks } from './describe-risks.ts';
+export { describeStatus } from './describe-status.ts';
+export { createLiveOptions } from './live-options.ts';
+export { DEFAULT_MARKET_SOURCES, parseMarketSources, writeMarketSources } from './market-sources.ts';
+export {
+  configuredAddress,
+  describeMissingAddress,
+  type NodeAddress,
+  serverAddress,
+  taskPublicAddress,
+} from './public-address.ts';
+export { type OptionValues, readOptions } from './read-options.ts';
+export { createRiskLog } from './risk-log.ts';
+export { createSettingsService } from './settings-service.ts';
+export { createOptionTrials } from './trials/option-trials.ts';
+export type { OptionFault, OptionTrials, PublicSettings, SettingsService } from './types.ts';

@@ -1,0 +1,185 @@
+import { type Clock, err, ok, type Result, type SecretBox } from '../kernel/index.ts';
+import type { Repositories, Store } from '../store/ports/index.ts';
+import {
+  groupOf,
+  isOptionKey,
+  OPTION_KEYS,
+  type OptionKey,
+  reportRemoved,
+  ruleOf,
+  trialOf,
+} from './catalogue/option-catalogue.ts';
+import { otherPeople, refuseForeignSecrets } from './check-address-change.ts';
+import { checkChange } from './check-change.ts';
+import { type OptionSnapshot, type OptionValues, readOptions } from './read-options.ts';
+import type { OptionChanged, OptionFault, OptionView, SettingsService } from './types.ts';
+
+/** Stands for a secret that is set; sent back it changes nothing. */
+const MASK = '***';
+
+/**
+ * Written first by every change: on PostgreSQL the next one waits for its row, and then sees what
+ * this one has written.
+ */
+const TURN = 'options.changed_at';
+
+/** Characters of a value in the audit trail. */
+const MAX_TOLD = 2000;
+
+export type SettingsServiceDeps = {
+  store: Store;
+  secretBox: SecretBox;
+  clock: Clock;
+  /** Brings this node's own copy up to date. */
+  reload(): Promise<void>;
+  /** Whether some root account can sign in without a password under these options. */
+  rootHasOtherSignInMethod(tx: Repositories, options: OptionValues): Promise<boolean>;
+};
+
+type Change = { key: OptionKey; value: string };
+
+export function createSettingsService(deps: SettingsServiceDeps): SettingsService {
+  const { store, secretBox, clock } = deps;
+
+  /** The changes as one state follows from the other; secrets are sealed on the way. */
+  async function write(
+    tx: Repositories,
+    changes: readonly Change[],
+    force: boolean,
+  ): Promise<Result<Written, Refusals>> {
+    await tx.options.put(TURN, String(clock.unix()));
+    const stored = await tx.options.all();
+    const before = readOptions(stored, secretBox);
+    const isSecret = (key: OptionKey) => ruleOf(key).type === 'secret';
+    // A secret given anew is written even when it is the same: whoever may not see it learns
+    // nothing from that.
+    const writes = changes
+      .filter(({ key, value }) => (isSecret(key) ? value !== MASK : value !== before.raw(key)))
+      .map(({ key, value }) => ({ key, value: isSecret(key) && value !== '' ? secretBox.seal(value) : value }));
+    const [first, ...others] = writes.map(({ key }) => key);
+    if (first === undefined) return ok({ before, after: before, keys: [] });
+    const keys: [OptionKey, ...OptionKey[]] = [first, ...others];
+    const after = readOptions(
+      [...stored.filter(({ key }) => !keys.some((each) => each === key)), ...writes],
+      secretBox,
+    );
+
+    const refusals = [...checkChange(before, after, keys), ...refuseForeignSecrets(before, after, keys)];
+    if (!force) refusals.push(...(await refuseOtherPeople(tx, otherPeople(before, after, keys))));
+    if (await locksRootOut(tx, before, after)) {
+      refusals.push({
+        key: keys.find((key) => key === 'PasswordLoginEnabled') ?? first,
+        message:
+          'Root could not sign in any more: with PasswordLoginEnabled off a root account needs a passkey or an identity of a provider that is switched on.',
+      });
+    }
+    if (refusals.length > 0) return err(refusals);
+    for (const { key, value } of writes) await tx.options.put(key, value);
+    return ok({ before, after, keys });
+  }
+
+  async function locksRootOut(tx: Repositories, before: OptionValues, after: OptionValues): Promise<boolean> {
+    const canEnter = async (options: OptionValues) =>
+      options.flag('PasswordLoginEnabled') || (await deps.rootHasOtherSignInMethod(tx, options));
+    return !(await canEnter(after)) && (await canEnter(before));
+  }
+
+  return {
+    proofFor: (keys) =>
+      keys.some((key) => isOptionKey(key) && ruleOf(key).proof !== 'none') ? 'settings.security' : 'none',
+
+    async list() {
+      const now = readOptions(await store.options.all(), secretBox);
+      return OPTION_KEYS.map((key) => show(key, now));
+    },
+
+    async change(changes, { force = false } = {}) {
+      const checked = checkEach(changes);
+      if (!checked.ok) return checked;
+      const done = await store.transaction((tx) => write(tx, checked.value, force));
+      if (!done.ok) {
+        return err(
+          done.error.map(({ key, message, rule }): OptionFault => {
+            const index = changes.findIndex((each) => each.key === key);
+            return { index: Math.max(index, 0), field: 'value', message, ...(rule === undefined ? {} : { rule }) };
+          }),
+        );
+      }
+      const { before, after, keys } = done.value;
+      if (keys.length > 0) {
+        await Promise.all([deps.reload(), store.publish('options')]);
+      }
+      return ok({
+        views: checked.value.map(({ key }) => show(key, after)),
+        changed: keys.map((key): OptionChanged => ({ key, before: tell(key, before), after: tell(key, after) })),
+      });
+    },
+  };
+}
+
+type Written = { before: OptionSnapshot; after: OptionSnapshot; keys: readonly OptionKey[] };
+type Refusals = ReturnType<typeof checkChange>;
+
+/** Changes of an address under which identities are kept, while there are any. */
+async function refuseOtherPeople(tx: Repositories, moves: ReturnType<typeof otherPeople>): Promise<Refusals> {
+  const refusals: Refusals = [];
+  for (const { key, provider } of moves) {
+    const count = await tx.identities.countProvider(provider);
+    if (count === 0) continue;
+    const identities = `${count} ${count === 1 ? 'identity is' : 'identities are'}`;
+    refusals.push({
+      key,
+      rule: 'needs_force',
+      message: `${identities} bound at ${provider}. With another ${key} they may be those of other people: unbind them first, or send force: true if it is the same provider with the same ids.`,
+    });
+  }
+  return refusals;
+}
+
+/** What is wrong with a change by itself. */
+function checkEach(changes: readonly { key: string; value: string }[]): Result<Change[], OptionFault[]> {
+  const faults: OptionFault[] = [];
+  const good = new Map<OptionKey, Change>();
+  changes.forEach(({ key, value }, index) => {
+    if (!isOptionKey(key)) {
+      const known = OPTION_KEYS.join(', ');
+      const message = reportRemoved(key) ?? `There is no option "${key.slice(0, 100)}". Options: ${known}.`;
+      faults.push({ index, field: 'key', message });
+      return;
+    }
+    const rule = ruleOf(key);
+    const wanted = rule.type === 'secret' && value === MASK ? undefined : rule.check(value);
+    if (wanted !== undefined) faults.push({ index, field: 'value', message: `The value of ${key} must be ${wanted}.` });
+    if (good.has(key)) faults.push({ index, field: 'key', message: `${key} is named twice: send it once.` });
+    good.set(key, { key, value });
+  });
+  return faults.length > 0 ? err(faults) : ok([...good.values()]);
+}
+
+function show(key: OptionKey, options: OptionSnapshot): OptionView {
+  const rule = ruleOf(key);
+  const trial = trialOf(key);
+  const view = {
+    ...{ key, type: rule.type, default: rule.default, group: groupOf(key), proof: rule.proof, live: true as const },
+    ...rule.bounds,
+    ...(trial ? { trial } : {}),
+  };
+  if (rule.type !== 'secret') {
+    return { ...view, value: options.raw(key), ...(rule.choices ? { choices: rule.choices } : {}) };
+  }
+  const unreadable = options.unreadable.has(key);
+  return {
+    ...view,
+    value: unreadable || options.isSet(key) ? MASK : '',
+    secret: true,
+    ...(unreadable ? { unreadable: true } : {}),
+  };
+}
+
+/** For the audit trail: of a secret only whether there is one, of a document its beginning. */
+function tell(key: OptionKey, options: OptionSnapshot): string {
+  const value = options.raw(key);
+  if (ruleOf(key).type !== 'secret') return value.length > MAX_TOLD ? `${value.slice(0, MAX_TOLD)}…` : value;
+  if (options.unreadable.has(key)) return 'unreadable';
+  return options.isSet(key) ? 'set' : 'unset';
+}

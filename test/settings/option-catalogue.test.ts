@@ -1,0 +1,306 @@
+/** Every option with values that its rule takes and refuses, its type and its default. */
+import { describe, expect, test } from 'bun:test';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { isOptionKey, OPTION_KEYS, ruleOf } from '../../src/settings/catalogue/option-catalogue.ts';
+import type { OptionType } from '../../src/settings/catalogue/option-rule.ts';
+
+type Row = [key: string, type: OptionType, initial: string, taken: string[], refused: string[]];
+
+const FLAGS = { taken: ['true', 'false'], refused: ['', 'TRUE', 'yes', '1', ' true', 'null'] };
+const flag = (key: string, initial: boolean): Row => [key, 'boolean', String(initial), FLAGS.taken, FLAGS.refused];
+
+const LINES = { refused: ['a\nb', 'a\r\nBcc: x@example.org', '\u0000', 'tab\there', 'x'.repeat(201)] };
+const identifier = (key: string): Row => [
+  key,
+  'text',
+  '',
+  ['', 'Iv1.0123456789abcdef', '0x4AAAAAAA_b-c'],
+  ['with space', ' lead', 'trail ', 'naïve', ...LINES.refused],
+];
+const secret = (key: string): Row => [
+  key,
+  'secret',
+  '',
+  ['', 's3cr3t', 'app pass word', 'ünïcödé', 'x'.repeat(1000)],
+  [' lead', 'trail ', 'a\nb', '\u0000', 'x'.repeat(1001)],
+];
+
+const NO_ADDRESS = [
+  'example.org',
+  '//example.org',
+  'ftp://example.org',
+  'javascript:alert(1)',
+  'data:text/html,x',
+  'file:///etc/passwd',
+  'https://',
+  'https://user:pass@example.org',
+  'https://user@example.org',
+  'https://example.org#part',
+  ' https://example.org',
+  'https://example.org ',
+  'https://exam ple.org',
+  'https://example.org\n',
+  'https:\\\\example.org',
+  'https://example.org/\\evil',
+  'https://[::1',
+  'https://example.org:99999',
+  `https://example.org/${'x'.repeat(500)}`,
+];
+const base = (key: string, initial: string): Row => [
+  key,
+  'url',
+  initial,
+  [
+    'https://example.org',
+    'https://example.org/',
+    'http://10.0.0.7:8080',
+    'http://[::1]:3000/sub/path',
+    'https://münchen.example',
+  ],
+  [...NO_ADDRESS, 'https://example.org/?a=b', 'https://example.org?', ...(initial === '' ? [] : [''])],
+];
+const endpoint = (key: string, initial: string): Row => [
+  key,
+  'url',
+  initial,
+  ['https://example.org/a', 'http://keycloak:8080/realms/a', 'https://example.org/x?p=policy'],
+  [...NO_ADDRESS, ...(initial === '' ? [] : [''])],
+];
+const whole = (key: string, initial: number, low: number, high: number): Row => [
+  key,
+  'integer',
+  String(initial),
+  [String(low), String(high)],
+  [String(low - 1), String(high + 1), '', ' 5', '1.5', '1e2', '0x10', 'NaN', '99999999999999999999'],
+];
+
+const QUOTA = 1_000_000_000_000;
+const DOMAINS = 'gmail.com,163.com,126.com,qq.com,outlook.com,hotmail.com,icloud.com,yahoo.com,foxmail.com';
+
+const ROWS: Row[] = [
+  ['SystemName', 'text', 'Taskgate', ['Our gate', '门', 'x'.repeat(200)], ['', '   ', ...LINES.refused]],
+  base('ServerAddress', ''),
+  base('TaskPublicAddress', ''),
+
+  flag('PasswordLoginEnabled', true),
+  flag('RegisterEnabled', false),
+  flag('PasswordRegisterEnabled', true),
+  flag('EmailVerificationEnabled', false),
+  flag('EmailDomainRestrictionEnabled', false),
+  [
+    'EmailDomainWhitelist',
+    'list',
+    DOMAINS,
+    ['', 'example.org', 'example.org, example.com', 'xn--mnchen-3ya.example', 'intranet'],
+    ['@example.org', 'Example.org', 'a..b', 'example.org,', ',', '*.example.org', 'a b', '10.0.0.1', 'x,'.repeat(201)],
+  ],
+  flag('EmailAliasRestrictionEnabled', false),
+  whole('QuotaForNewUser', 0, 0, QUOTA),
+  whole('QuotaForInviter', 0, 0, QUOTA),
+  whole('QuotaForInvitee', 0, 0, QUOTA),
+
+  [
+    'SMTPServer',
+    'text',
+    '',
+    ['', 'mail.example.org', 'mail_server', '10.0.0.7', '::1', 'localhost'],
+    ['mail.example.org:587', 'smtp://mail', 'a b', '-x', 'x-', '.x', ...LINES.refused],
+  ],
+  whole('SMTPPort', 587, 1, 65_535),
+  ['SMTPAccount', 'text', '', ['', 'gate@example.org', 'DOMAIN\\gate'], LINES.refused],
+  secret('SMTPToken'),
+  [
+    'SMTPFrom',
+    'text',
+    '',
+    ['', 'gate@example.org', 'Our gate <gate@example.org>', 'Die Brücke <gate@example.org>', 'root@localhost'],
+    [
+      'gate',
+      '@example.org',
+      'gate@',
+      'a@b@c',
+      'Our gate',
+      'Our gate <gate>',
+      'a@example.org, b@example.org',
+      '<a@b> <c@d>',
+      ...LINES.refused,
+    ],
+  ],
+  flag('SMTPSSLEnabled', false),
+  flag('SMTPStartTLSEnabled', false),
+  flag('SMTPInsecureSkipVerify', false),
+  flag('SMTPForceAuthLogin', false),
+
+  flag('TurnstileCheckEnabled', false),
+  identifier('TurnstileSiteKey'),
+  secret('TurnstileSecretKey'),
+  endpoint('TurnstileVerifyUrl', 'https://challenges.cloudflare.com/turnstile/v0/siteverify'),
+
+  flag('GitHubOAuthEnabled', false),
+  identifier('GitHubClientId'),
+  secret('GitHubClientSecret'),
+  base('GitHubBaseUrl', 'https://github.com'),
+  base('GitHubApiUrl', 'https://api.github.com'),
+
+  flag('discord.enabled', false),
+  identifier('discord.client_id'),
+  secret('discord.client_secret'),
+  base('discord.base_url', 'https://discord.com'),
+
+  flag('LinuxDOOAuthEnabled', false),
+  identifier('LinuxDOClientId'),
+  secret('LinuxDOClientSecret'),
+  whole('LinuxDOMinimumTrustLevel', 0, 0, 4),
+  base('LinuxDOBaseUrl', 'https://connect.linux.do'),
+
+  flag('oidc.enabled', false),
+  ['oidc.display_name', 'text', '', ['', 'Company login'], LINES.refused],
+  identifier('oidc.client_id'),
+  secret('oidc.client_secret'),
+  endpoint('oidc.well_known', ''),
+  endpoint('oidc.authorization_endpoint', ''),
+  endpoint('oidc.token_endpoint', ''),
+  endpoint('oidc.user_info_endpoint', ''),
+
+  flag('TelegramOAuthEnabled', false),
+  secret('TelegramBotToken'),
+  [
+    'TelegramBotName',
+    'text',
+    '',
+    ['', 'gate_bot', 'A1234'],
+    ['@gate_bot', 'bot', '1gate_bot', 'gate-bot', 'x'.repeat(33), 'gate bot'],
+  ],
+
+  flag('WeChatAuthEnabled', false),
+  base('WeChatServerAddress', ''),
+  secret('WeChatServerToken'),
+  endpoint('WeChatAccountQRCodeImageURL', ''),
+
+  flag('passkey.enabled', true),
+  ['passkey.rp_display_name', 'text', '', ['', 'Our gate'], LINES.refused],
+  [
+    'passkey.rp_id',
+    'text',
+    '',
+    ['', 'example.org', 'localhost'],
+    ['https://example.org', 'example.org:3000', 'Example.org', '10.0.0.1', '.', 'a..b'],
+  ],
+  [
+    'passkey.origins',
+    'list',
+    '',
+    ['', 'https://a.example', 'https://a.example,http://localhost:3000', 'https://a.example, https://b.example:8443'],
+    [
+      'a.example',
+      'https://a.example/',
+      'https://A.example',
+      'https://a.example:443',
+      'https://10.0.0.1',
+      'https://a.example,',
+      'https://a.example,'.repeat(21),
+    ],
+  ],
+  flag('passkey.allow_insecure_origin', false),
+  [
+    'passkey.user_verification',
+    'choice',
+    'preferred',
+    ['preferred', 'required', 'discouraged'],
+    ['', 'Required', 'always'],
+  ],
+  ['passkey.attachment_preference', 'choice', '', ['', 'platform', 'cross-platform'], ['any', ' platform']],
+
+  flag('ModelRequestRateLimitEnabled', false),
+  whole('ModelRequestRateLimitDurationMinutes', 1, 1, 1440),
+  whole('ModelRequestRateLimitCount', 0, 0, 1_000_000),
+  whole('ModelRequestRateLimitSuccessCount', 1000, 1, 1_000_000),
+  ['ModelRequestRateLimitGroup', 'json', '{}', ['{"vip":[0,1]}'], ['', '[]', '{"a":[0,0]}', '{"a":1}']],
+
+  ['billing.unpriced', 'choice', 'admins', ['admins', 'everyone', 'nobody'], ['', 'sometimes']],
+  [
+    'groups',
+    'json',
+    '{"default":1}',
+    ['{}', '{"default":1,"vip":0.8}', '{"a.b-c_d":0}'],
+    ['', 'nonsense', '[]', 'null', '{"default":-1}', '{"a":"1"}', '{"a b":1}', '{"a":1e999}', '['.repeat(1000)],
+  ],
+
+  [
+    'task_plugin.marketplace_sources',
+    'json',
+    '[{"name":"Official","index_url":"https://www.newapi.ai/api/v1/plugins/index.json"},{"name":"GitHub","index_url":"https://raw.githubusercontent.com/QuantumNous/new-api-plugins/main/index.json"}]',
+    ['[]', '[{"name":"a","index_url":"http://10.0.0.7/index.json"},{"name":"b","index_url":"file:///srv/market"}]'],
+    ['', 'nonsense', '{}', 'null', '[{}]', '[{"name":"a","index_url":"javascript:alert(1)"}]', '['.repeat(1000)],
+  ],
+
+  [
+    'legal.user_agreement',
+    'text',
+    '',
+    ['', 'Line one\nline two\t<b>', 'x'.repeat(100_000)],
+    ['x'.repeat(100_001), 'a\u0000b'],
+  ],
+  ['legal.privacy_policy', 'text', '', ['', 'Line one\nline two'], ['x'.repeat(100_001), 'a\u0000b']],
+];
+
+describe('the catalogue of options', () => {
+  test('holds these and no others', () => {
+    expect<string[]>([...OPTION_KEYS].sort()).toEqual(ROWS.map(([key]) => key).sort());
+  });
+
+  test.each(ROWS)('%s', (key, type, initial, taken, refused) => {
+    if (!isOptionKey(key)) throw new Error(`${key} is not in the catalogue`);
+    const rule = ruleOf(key);
+    expect([rule.type, rule.default]).toEqual([type, initial]);
+    for (const value of [initial, ...taken]) expect([value, rule.check(value)]).toEqual([value, undefined]);
+    for (const value of refused) expect([value, typeof rule.check(value)]).toEqual([value, 'string']);
+    // PostgreSQL stores no such character.
+    expect(typeof rule.check('\u0000')).toBe('string');
+  });
+
+  test.each(['__proto__', 'constructor', 'toString', 'setup.completed_at', 'systemname', ''])(
+    '"%s" is no option',
+    (key) => {
+      expect(isOptionKey(key)).toBe(false);
+    },
+  );
+
+  test('only these decide neither who gets in nor where a secret or a link goes', () => {
+    expect(OPTION_KEYS.filter((key) => ruleOf(key).proof === 'none')).toEqual([
+      'SystemName',
+      'QuotaForNewUser',
+      'QuotaForInviter',
+      'QuotaForInvitee',
+      'ModelRequestRateLimitEnabled',
+      'ModelRequestRateLimitDurationMinutes',
+      'ModelRequestRateLimitCount',
+      'ModelRequestRateLimitSuccessCount',
+      'ModelRequestRateLimitGroup',
+      'billing.unpriced',
+      'groups',
+      'legal.user_agreement',
+      'legal.privacy_policy',
+    ]);
+  });
+
+  test('every option has an effect: the gateway reads it somewhere else than to show it', () => {
+    const source = new URL('../../src', import.meta.url).pathname;
+    const text = [...new Bun.Glob('{app,settings}/**/*.ts').scanSync(source)]
+      .filter((file) => !file.endsWith('describe-status.ts') && !file.includes('catalogue'))
+      .map((file) => readFileSync(join(source, file), 'utf8'))
+      .join('\n');
+    const reads = /(?:\.(?:text|choice|flag|number|list|json|secret)|usable|isUsable)\((?:options, )?'([\w.]+)'/g;
+    const read = new Set([...text.matchAll(reads)].map(([, key]) => key));
+    expect(OPTION_KEYS.filter((key) => !read.has(key))).toEqual([]);
+  });
+
+  test('a rule says what it wants and gives none of the value back', () => {
+    for (const key of OPTION_KEYS) {
+      const wanted = ruleOf(key).check('<never\nsaid>\u0000');
+      expect(wanted ?? `nothing for ${key}`).toMatch(/^(?!nothing for).{3}.*[^.]$/);
+      expect(wanted).not.toContain('never');
+    }
+  });
+});

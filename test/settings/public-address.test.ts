@@ -1,0 +1,85 @@
+/**
+ * Where links lead: what names the gateway's address, in which order, and what is said while
+ * nothing does.
+ */
+import { describe, expect, test } from 'bun:test';
+import { createSecretBox } from '../../src/kernel/index.ts';
+import {
+  configuredAddress,
+  describeMissingAddress,
+  type NodeAddress,
+  serverAddress,
+  taskPublicAddress,
+} from '../../src/settings/public-address.ts';
+import { readOptions } from '../../src/settings/read-options.ts';
+import { startTaskgate } from '../app/run-taskgate.ts';
+
+const TRUSTED = 'https://gate.example.org';
+const LISTENING = 'http://localhost:3000';
+
+const optionsOf = (stored: Record<string, string>) =>
+  readOptions(
+    Object.entries(stored).map(([key, value]) => ({ key, value })),
+    createSecretBox(['a secret']),
+  );
+const node = (change: Partial<NodeAddress> = {}): NodeAddress => ({
+  ...{ trustedOrigin: '', listening: LISTENING, isLoopback: true },
+  ...change,
+});
+
+describe('addresses', () => {
+  test.each<[string, Record<string, string>, Partial<NodeAddress>, panel: string, artifacts: string | undefined]>([
+    [
+      'the options stand above all else',
+      { ServerAddress: 'https://panel.example/', TaskPublicAddress: 'https://files.example/a/' },
+      { trustedOrigin: TRUSTED },
+      'https://panel.example',
+      'https://files.example/a',
+    ],
+    [
+      'artifacts follow the panel',
+      { ServerAddress: 'https://panel.example' },
+      {},
+      'https://panel.example',
+      'https://panel.example',
+    ],
+    ['the trusted origin is the default of the panel', {}, { trustedOrigin: TRUSTED }, TRUSTED, TRUSTED],
+    ['the listener on loopback is the last', {}, {}, LISTENING, LISTENING],
+    ['a listener on other interfaces makes no link to an artifact', {}, { isLoopback: false }, LISTENING, undefined],
+  ])('%s', (_name, stored, change, panel, artifacts) => {
+    const options = optionsOf(stored);
+    expect(serverAddress(options, node(change))).toBe(panel);
+    expect(taskPublicAddress(options, node(change))).toBe(artifacts);
+  });
+
+  test('what is missing is told with what to set, and nothing once it is set', () => {
+    const remedy = 'set ServerAddress to the address at which people reach the gateway';
+    const missing = (stored: Record<string, string>, change: Partial<NodeAddress> = {}) =>
+      describeMissingAddress(optionsOf(stored), node(change)) ?? '';
+    expect(missing({})).toContain(
+      `links to artifacts and in mails lead to ${LISTENING}, which only this machine reaches`,
+    );
+    expect(missing({}, { isLoopback: false })).toContain('links to artifacts cannot be made');
+    expect(missing({ TaskPublicAddress: 'https://files.example' })).not.toContain('artifacts');
+    for (const text of [missing({}), missing({}, { isLoopback: false })]) expect(text).toEndWith(remedy);
+    expect(missing({ ServerAddress: 'https://panel.example' }, { isLoopback: false })).toBe('');
+    expect(missing({}, { trustedOrigin: TRUSTED, isLoopback: false })).toBe('');
+    expect(configuredAddress(optionsOf({}), node())).toBe('');
+  });
+});
+
+test('behind a proxy the set-up link and the status name the first trusted origin', async () => {
+  const gateway = await startTaskgate({
+    SESSION_COOKIE_SECURE: 'true',
+    SESSION_COOKIE_TRUSTED_URL: `${TRUSTED},https://other.example.org`,
+  });
+  try {
+    expect(gateway.setup_url).toStartWith(`${TRUSTED}/setup#token=`);
+    expect(gateway.address).toStartWith('http://localhost:');
+    const status = await fetch(`http://127.0.0.1:${gateway.port}/api/status`);
+    const { data } = (await status.json()) as { data: { server_address: string } };
+    expect(data.server_address).toBe(TRUSTED);
+  } finally {
+    await gateway.stop();
+  }
+}, 60_000);
