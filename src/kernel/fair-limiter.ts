@@ -1,39 +1,43 @@
 import type { Clock } from './clock.ts';
-import { createFairQueue, type Queued } from './fair-queue.ts';
+import { createFairQueue } from './fair-queue.ts';
 
-/** Lets so many works begin at once, in turns by owner (see `FairQueue`); each counts the same. */
+/** Who asks for a slot, and in which of their queues they wait (see `FairQueue`). */
+export type SlotRequest = { owner: string; queue: string };
+
+/** A semaphore whose slots are shared fairly between owners; each work costs the same. */
 export interface FairLimiter {
-  /** Waits for a slot; gives what frees it, which may be called more than once. */
-  enter(who: Queued): Promise<() => void>;
+  /** Waits for a slot. Gives the function that frees it, which may be called more than once. */
+  enter(request: SlotRequest): Promise<() => void>;
   stats(): { running: number; waiting: number };
 }
 
 /**
- * An owner who came within this many ms is expected to come again: half of the slots are kept from
- * all others for them.
+ * An owner who asked for a slot within this many ms is expected to ask again: the others leave half
+ * of the slots free for them.
  */
 const EXPECTED_MS = 1_000;
 
 type LimiterOptions = { slots: number; holdMs: number; clock: Pick<Clock, 'monotonicMs'> };
 
 /**
- * `slots` works at once. While others wait, or came within the last second, nobody gets more than
- * half of them: what has begun cannot be put aside for them. A lone owner gets all. A work that
- * takes longer than `holdMs` goes on without its slot, so that slow ones keep nobody else from
- * beginning.
+ * At most `slots` works at once. While other owners wait, or asked within the last second, no owner
+ * gets more than half of the slots, because a work that has begun cannot be interrupted for them. A
+ * lone owner gets all. A work that takes longer than `holdMs` goes on without its slot, so that
+ * slow works do not keep others from beginning.
  */
 export function createFairLimiter({ slots, holdMs, clock }: LimiterOptions): FairLimiter {
-  type Waiting = Queued & { start: () => void };
+  type Waiting = SlotRequest & { start: () => void };
   const held = new Map<string, number>();
   let running = 0;
-  const hasShare = (owner: string): boolean => (held.get(owner) ?? 0) >= slots / 2;
-  const queue = createFairQueue<Waiting>({
+  const holdsShare = (owner: string): boolean => (held.get(owner) ?? 0) >= slots / 2;
+  const waiting = createFairQueue<Waiting>({
     quantum: 1,
     costOf: () => 1,
-    hasShare,
+    queueOf: ({ queue }) => queue,
+    holdsShare,
   });
 
-  function change(owner: string, by: number): void {
+  function changeHeld(owner: string, by: number): void {
     running += by;
     const count = (held.get(owner) ?? 0) + by;
     if (count > 0) held.set(owner, count);
@@ -41,39 +45,39 @@ export function createFairLimiter({ slots, holdMs, clock }: LimiterOptions): Fai
   }
 
   /**
-   * The owner who came last, and the last one before who was another: whoever asks, one of the two
-   * is not them.
+   * The owner who asked last, and the last different one before them. For every owner, one of the
+   * two is somebody else.
    */
   let latest = { owner: '', at: Number.NEGATIVE_INFINITY };
-  let other = latest;
+  let previous = latest;
 
-  function note(owner: string): void {
-    if (owner !== latest.owner) other = latest;
+  function noteRequest(owner: string): void {
+    if (owner !== latest.owner) previous = latest;
     latest = { owner, at: clock.monotonicMs() };
   }
 
   function mayStart({ owner }: Waiting): true | undefined {
-    const { at } = latest.owner === owner ? other : latest;
+    const { at } = latest.owner === owner ? previous : latest;
     const sharesWithOthers = clock.monotonicMs() - at < EXPECTED_MS;
-    return sharesWithOthers && hasShare(owner) ? undefined : true;
+    return sharesWithOthers && holdsShare(owner) ? undefined : true;
   }
 
   function startNext(): void {
     while (running < slots) {
-      const next = queue.take(mayStart);
+      const next = waiting.take(mayStart);
       if (!next) return;
-      change(next.job.owner, 1);
+      changeHeld(next.job.owner, 1);
       next.job.start();
     }
   }
 
-  function hold(owner: string): () => void {
+  function holdSlot(owner: string): () => void {
     let isHeld = true;
     const leave = (): void => {
       if (!isHeld) return;
       isHeld = false;
       clearTimeout(timer);
-      change(owner, -1);
+      changeHeld(owner, -1);
       startNext();
     };
     const timer = setTimeout(leave, holdMs);
@@ -81,12 +85,12 @@ export function createFairLimiter({ slots, holdMs, clock }: LimiterOptions): Fai
   }
 
   return {
-    enter: ({ owner, lane }) =>
+    enter: ({ owner, queue }) =>
       new Promise((resolve) => {
-        note(owner);
-        queue.push({ owner, lane, start: () => resolve(hold(owner)) });
+        noteRequest(owner);
+        waiting.push({ owner, queue, start: () => resolve(holdSlot(owner)) });
         startNext();
       }),
-    stats: () => ({ running, waiting: queue.size }),
+    stats: () => ({ running, waiting: waiting.size }),
   };
 }

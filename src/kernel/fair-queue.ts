@@ -1,140 +1,149 @@
 /**
- * Who waits: work is shared by `owner` first, then turn by turn among an owner's `lane`s, and keeps
- * its order within a lane.
+ * A queue that shares service between owners: deficit round robin. In each round an owner may take
+ * jobs that cost `quantum` together. An owner who has spent their credit waits until every other
+ * owner with a job that can be served has had a round. Credit is never saved up: what nobody wants
+ * is free, so a lone owner gets everything.
+ *
+ * An owner's jobs wait in queues of their own, one per name that `queueOf` gives. They take turns
+ * too; within one, jobs keep their order.
  */
-export type Queued = { owner: string; lane: string };
-
-/**
- * Deficit round robin. In turns, owners take work from the front of their lanes; what it costs is
- * paid from a credit of `quantum` a round, and whoever has spent theirs waits until all others who
- * can be served have had their turn. Time that nobody wants is free: credit is never saved up, and
- * a lone owner gets everything.
- */
-export interface FairQueue<J extends Queued> {
+export interface FairQueue<J extends { owner: string }> {
   readonly size: number;
-  /** Lanes that have somebody waiting, of all owners. */
-  readonly lanes: number;
+  /** Distinct names among the queues that are not empty. */
+  readonly queueCount: number;
   push(job: J): void;
-  /** Puts back what was taken, and gives back what was paid for it. */
+  /** Puts back a job that was taken, and refunds what its owner paid for it. */
   pushFront(job: J): void;
   remove(job: J): boolean;
-  /** Removes and returns all that `wanted` holds for. */
-  drain(wanted?: (job: J) => boolean): J[];
+  /** Removes and returns all jobs, or those that match. */
+  drain(matches?: (job: J) => boolean): J[];
   /**
-   * Takes the next job that `place` finds a place for, and says which. `place` must change nothing.
+   * Takes the next job that `findSlot` finds a slot for, and returns both. `findSlot` must have no
+   * side effects: it is called for jobs that are not taken, too.
    */
-  take<P>(place: (job: J) => P | undefined): { job: J; place: P } | undefined;
-  /** Takes one more job of this lane that `accept` holds for, of whichever owner's turn it is. */
-  takeFromLane(lane: string, accept: (job: J) => boolean): J | undefined;
+  take<S>(findSlot: (job: J) => S | undefined): { job: J; slot: S } | undefined;
+  /** Takes the next job that `accepts` holds for from the queues of this name, of any owner. */
+  takeFromQueue(name: string, accepts: (job: J) => boolean): J | undefined;
   /** Corrects what an owner has paid, once the true cost is known. */
   charge(owner: string, cost: number): void;
-  /** The first job of each lane of each owner. */
+  /** The first job of each queue of each owner. */
   heads(): J[];
 }
 
 export type FairQueueOptions<J> = {
   /** Cost that an owner may spend in a round. */
   quantum: number;
-  /** What a job is expected to cost, in units of `quantum`; more than 0. */
+  /** Expected cost of a job, in units of `quantum`; more than 0. */
   costOf: (job: J) => number;
+  /** Which of its owner's queues a job waits in. */
+  queueOf: (job: J) => string;
   /**
-   * Whether this owner holds their share of what is handed out: then others who wait come first,
-   * whatever their credit.
+   * Whether this owner holds their share of the slots already. Other waiting owners are then served
+   * first, whatever their credit.
    */
-  hasShare: (owner: string) => boolean;
+  holdsShare: (owner: string) => boolean;
 };
 
 /**
- * Most rounds that an owner can be in debt for: one very costly job must not keep its owner away
- * for long.
+ * Most rounds that an owner can be in debt for: one very costly job must not lock its owner out for
+ * long.
  */
 const MAX_DEBT_ROUNDS = 64;
 
-type Account<J> = { credit: number; lanes: Map<string, J[]> };
-type Found<J, P> = { owner: string; account: Account<J>; lane: string; job: J; place: P };
+type OwnerQueues<J> = { credit: number; queues: Map<string, J[]> };
+type Found<J, S> = { owner: string; share: OwnerQueues<J>; queue: string; job: J; slot: S };
 
-export function createFairQueue<J extends Queued>(options: FairQueueOptions<J>): FairQueue<J> {
-  const { quantum, costOf, hasShare } = options;
-  // Owners in the order of their turns, and each one's lanes in theirs. Who has nobody waiting is
-  // not in it.
-  const accounts = new Map<string, Account<J>>();
-  const laneSizes = new Map<string, number>();
+export function createFairQueue<J extends { owner: string }>(options: FairQueueOptions<J>): FairQueue<J> {
+  const { quantum, costOf, queueOf, holdsShare } = options;
+  // Owners in the order in which they are served next, and so each owner's queues. Neither holds
+  // entries without jobs.
+  const shares = new Map<string, OwnerQueues<J>>();
+  const queueSizes = new Map<string, number>();
   let size = 0;
 
-  function add(job: J, put: (jobs: J[]) => void): Account<J> {
-    const { owner, lane } = job;
-    const account = accounts.get(owner) ?? { credit: 0, lanes: new Map() };
-    accounts.set(owner, account);
-    const jobs = account.lanes.get(lane) ?? [];
-    account.lanes.set(lane, jobs);
+  function add(job: J, put: (jobs: J[]) => void): OwnerQueues<J> {
+    const { owner } = job;
+    const queue = queueOf(job);
+    const share = shares.get(owner) ?? { credit: 0, queues: new Map() };
+    shares.set(owner, share);
+    const jobs = share.queues.get(queue) ?? [];
+    share.queues.set(queue, jobs);
     put(jobs);
-    count(lane, 1);
-    return account;
+    count(queue, 1);
+    return share;
   }
 
-  function pay(account: Account<J>, cost: number): void {
-    account.credit = Math.min(quantum, Math.max(-MAX_DEBT_ROUNDS * quantum, account.credit - cost));
+  function pay(share: OwnerQueues<J>, cost: number): void {
+    share.credit = Math.min(quantum, Math.max(-MAX_DEBT_ROUNDS * quantum, share.credit - cost));
   }
 
-  function count(lane: string, change: number): void {
+  function count(queue: string, change: number): void {
     size += change;
-    const waiting = (laneSizes.get(lane) ?? 0) + change;
-    if (waiting > 0) laneSizes.set(lane, waiting);
-    else laneSizes.delete(lane);
+    const waiting = (queueSizes.get(queue) ?? 0) + change;
+    if (waiting > 0) queueSizes.set(queue, waiting);
+    else queueSizes.delete(queue);
   }
 
-  function tidy(owner: string, account: Account<J>, lane: string): void {
-    if (account.lanes.get(lane)?.length === 0) account.lanes.delete(lane);
-    if (account.lanes.size === 0) accounts.delete(owner);
+  function removeIfEmpty(owner: string, share: OwnerQueues<J>, queue: string): void {
+    if (share.queues.get(queue)?.length === 0) share.queues.delete(queue);
+    if (share.queues.size === 0) shares.delete(owner);
   }
 
-  /** The first job of an owner, lane after lane, that has a place. */
-  function findIn<P>(owner: string, account: Account<J>, place: (job: J) => P | undefined): Found<J, P> | undefined {
-    for (const [lane, [job]] of account.lanes) {
-      const found = job && place(job);
-      if (job && found !== undefined) return { owner, account, lane, job, place: found };
+  /** The first job of an owner's queues that has a slot. */
+  function findJob<S>(
+    owner: string,
+    share: OwnerQueues<J>,
+    findSlot: (job: J) => S | undefined,
+  ): Found<J, S> | undefined {
+    for (const [queue, [job]] of share.queues) {
+      const slot = job && findSlot(job);
+      if (job && slot !== undefined) return { owner, share, queue, job, slot };
     }
     return undefined;
   }
 
   /**
-   * Whose turn it is among those who have a place. Everybody of them has had a turn before anybody
-   * gets new credit.
+   * The next job of the owners that `accepts` holds for. Nobody gets new credit before each of them
+   * that has a job with a slot has spent theirs.
    */
-  function findNext<P>(place: (job: J) => P | undefined, only: (owner: string) => boolean): Found<J, P> | undefined {
-    const broke: Found<J, P>[] = [];
-    for (const [owner, account] of accounts) {
-      if (!only(owner)) continue;
-      const found = findIn(owner, account, place);
-      if (found && account.credit > 0) return found;
-      if (found) broke.push(found);
+  function findNext<S>(
+    findSlot: (job: J) => S | undefined,
+    accepts: (owner: string) => boolean,
+  ): Found<J, S> | undefined {
+    const inDebt: Found<J, S>[] = [];
+    for (const [owner, share] of shares) {
+      if (!accepts(owner)) continue;
+      const found = findJob(owner, share, findSlot);
+      if (found && share.credit > 0) return found;
+      if (found) inDebt.push(found);
     }
-    // As many rounds at once as the least indebted needs.
-    const rounds = Math.min(...broke.map(({ account }) => Math.floor(-account.credit / quantum) + 1));
-    for (const { account } of broke) account.credit += rounds * quantum;
-    return broke.find(({ account }) => account.credit > 0);
+    // As many rounds at once as the least indebted owner needs.
+    const rounds = Math.min(...inDebt.map(({ share }) => Math.floor(-share.credit / quantum) + 1));
+    for (const { share } of inDebt) share.credit += rounds * quantum;
+    return inDebt.find(({ share }) => share.credit > 0);
   }
 
-  function takeFound({ owner, account, lane, job }: Found<J, unknown>): void {
-    const jobs = account.lanes.get(lane) ?? [];
+  function takeFound({ owner, share, queue, job }: Found<J, unknown>): void {
+    const jobs = share.queues.get(queue) ?? [];
     jobs.shift();
-    count(lane, -1);
-    pay(account, costOf(job));
-    account.lanes.delete(lane);
-    if (jobs.length > 0) account.lanes.set(lane, jobs);
-    if (account.credit <= 0) {
-      accounts.delete(owner);
-      accounts.set(owner, account);
+    count(queue, -1);
+    pay(share, costOf(job));
+    // To the end of the owner's queues, and the owner to the end of all once their credit is spent.
+    share.queues.delete(queue);
+    if (jobs.length > 0) share.queues.set(queue, jobs);
+    if (share.credit <= 0) {
+      shares.delete(owner);
+      shares.set(owner, share);
     }
-    tidy(owner, account, lane);
+    removeIfEmpty(owner, share, queue);
   }
 
   return {
     get size() {
       return size;
     },
-    get lanes() {
-      return laneSizes.size;
+    get queueCount() {
+      return queueSizes.size;
     },
     push: (job) => void add(job, (jobs) => jobs.push(job)),
     pushFront: (job) =>
@@ -143,47 +152,48 @@ export function createFairQueue<J extends Queued>(options: FairQueueOptions<J>):
         -costOf(job),
       ),
     remove(job) {
-      const account = accounts.get(job.owner);
-      const jobs = account?.lanes.get(job.lane);
+      const queue = queueOf(job);
+      const share = shares.get(job.owner);
+      const jobs = share?.queues.get(queue);
       const at = jobs?.indexOf(job) ?? -1;
-      if (!account || !jobs || at < 0) return false;
+      if (!share || !jobs || at < 0) return false;
       jobs.splice(at, 1);
-      count(job.lane, -1);
-      tidy(job.owner, account, job.lane);
+      count(queue, -1);
+      removeIfEmpty(job.owner, share, queue);
       return true;
     },
-    drain(wanted = () => true) {
+    drain(matches = () => true) {
       const drained: J[] = [];
-      for (const [owner, account] of accounts) {
-        for (const [lane, jobs] of account.lanes) {
-          const kept = jobs.filter((job) => !wanted(job));
+      for (const [owner, share] of shares) {
+        for (const [queue, jobs] of share.queues) {
+          const kept = jobs.filter((job) => !matches(job));
           if (kept.length === jobs.length) continue;
-          drained.push(...jobs.filter(wanted));
-          count(lane, kept.length - jobs.length);
-          account.lanes.set(lane, kept);
-          tidy(owner, account, lane);
+          drained.push(...jobs.filter(matches));
+          count(queue, kept.length - jobs.length);
+          share.queues.set(queue, kept);
+          removeIfEmpty(owner, share, queue);
         }
       }
       return drained;
     },
-    take(place) {
-      const found = findNext(place, (owner) => !hasShare(owner)) ?? findNext(place, hasShare);
+    take(findSlot) {
+      const found = findNext(findSlot, (owner) => !holdsShare(owner)) ?? findNext(findSlot, holdsShare);
       if (!found) return undefined;
       takeFound(found);
-      return { job: found.job, place: found.place };
+      return { job: found.job, slot: found.slot };
     },
-    takeFromLane(lane, accept) {
+    takeFromQueue(name, accepts) {
       const found = findNext(
-        (job) => (job.lane === lane && accept(job) ? true : undefined),
+        (job) => (queueOf(job) === name && accepts(job) ? true : undefined),
         () => true,
       );
       if (found) takeFound(found);
       return found?.job;
     },
     charge(owner, cost) {
-      const account = accounts.get(owner);
-      if (account) pay(account, cost);
+      const share = shares.get(owner);
+      if (share) pay(share, cost);
     },
-    heads: () => [...accounts.values()].flatMap(({ lanes }) => [...lanes.values()].flatMap((jobs) => jobs.slice(0, 1))),
+    heads: () => [...shares.values()].flatMap(({ queues }) => [...queues.values()].flatMap((jobs) => jobs.slice(0, 1))),
   };
 }

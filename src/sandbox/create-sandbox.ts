@@ -8,11 +8,12 @@ import {
   type Result,
   sanitizeMessage,
 } from '../kernel/index.ts';
-import { createKillCounter } from './count-kills.ts';
 import type { Reply } from './frames.ts';
-import type { Job, PoolFailure } from './pool-types.ts';
+import { createKillCounter, type KillCounter } from './pool/count-kills.ts';
+import { createPool, type Pool } from './pool/create-pool.ts';
+import { CLOSED } from './pool/settle-jobs.ts';
+import type { Job, PoolFailure } from './pool/types.ts';
 import { readResult } from './read-result.ts';
-import { createPool } from './run-pool.ts';
 import type { HookCall, ModuleInfo, Sandbox, SandboxFailure, SandboxLimits, SandboxModule } from './types.ts';
 
 type SandboxOptions = {
@@ -23,12 +24,25 @@ type SandboxOptions = {
   logger: Logger;
 };
 
-type Waiting = Pick<HookCall, 'owner' | 'alreadyAdmitted' | 'admissionTimeoutMs' | 'signal'>;
-type Answered = Result<{ reply: Reply; body: string }, SandboxFailure>;
+type State = {
+  limits: SandboxLimits;
+  clock: Clock;
+  kills: KillCounter;
+  pool: Pool;
+  /** Answered calls since the start. */
+  calls: number;
+  closed: boolean;
+};
 
-const CLOSED: PoolFailure = { kind: 'closed', message: 'the gateway is stopping' };
+type JobInput = Pick<Job, 'module' | 'request' | 'args'> & {
+  caller: Pick<HookCall, 'owner' | 'alreadyAdmitted' | 'admissionTimeoutMs' | 'signal'>;
+};
+type JobOutcome = Result<{ reply: Reply; body: string }, SandboxFailure>;
 
-/** The inspection's answer holds names and `meta`; it is parsed here, on the gateway's thread. */
+/**
+ * Limit of an inspection's answer, which holds names and `meta`. It is parsed on the gateway's
+ * thread.
+ */
 export const MAX_INSPECT_BYTES = 256 * 1024;
 
 /**
@@ -37,156 +51,172 @@ export const MAX_INSPECT_BYTES = 256 * 1024;
  */
 export function createSandbox({ limits, command, clock, logger }: SandboxOptions): Sandbox {
   const kills = createKillCounter(limits, clock);
-  let calls = 0;
-  let closed = false;
-
   const pool = createPool({
     limits,
     command,
     clock,
     logger,
-    onKill(job) {
-      // An inspection is an administrator's trial of new source: the version that serves does not
-      // pay for it.
-      if (job.request.path === undefined) return;
-      const { lane: key, owner } = job;
-      const verdict = kills.record(key, owner);
-      if (verdict === 'none') return;
-      const everybody = verdict === 'plugin_suspended';
-      if (everybody) logger.warn({ plugin: key, suspend_ms: limits.suspendMs }, 'plugin suspended');
-      else logger.warn({ plugin: key, owner, refuse_ms: limits.suspendMs }, 'plugin refused to one owner');
-      const refused = (waiting: Job): boolean =>
-        waiting.lane === key && !waiting.alreadyAdmitted && (everybody || waiting.owner === owner);
-      for (const waiting of pool.queue.drain(refused)) waiting.onFailure(refusalFor(key, waiting.owner) ?? CLOSED);
-    },
-    runsAlone: ({ lane, owner }) => kills.hasKilled(lane, owner),
+    onKill: (job) => countKill(state, logger, job),
+    runsAlone: ({ plugin, owner }) => kills.hasKilled(plugin, owner),
   });
-
-  function refusalFor(key: string, owner: string): PoolFailure | undefined {
-    const often = `${limits.killsToSuspend} times within ${limits.killWindowMs} ms`;
-    const seconds = (ms: number): string => `${Math.ceil(ms / 1000)} s`;
-    const suspendedMs = kills.suspendedMs(key);
-    if (suspendedMs > 0) {
-      const message = `plugin ${key} had to be stopped ${often}; it is suspended for another ${seconds(suspendedMs)}`;
-      return { kind: 'suspended', message, retryAfterMs: suspendedMs };
-    }
-    const refusedMs = kills.refusedMs(key, owner);
-    if (refusedMs === 0) return undefined;
-    const message = `plugin ${key} had to be stopped ${often} for requests of yours; it takes none of them for another ${seconds(refusedMs)}`;
-    return { kind: 'owner_refused', message, retryAfterMs: refusedMs };
-  }
-
-  function run(
-    module: SandboxModule,
-    request: Job['request'],
-    args: string,
-    { owner, alreadyAdmitted = false, admissionTimeoutMs, signal }: Waiting,
-  ): Promise<Answered> {
-    const { promise, resolve } = Promise.withResolvers<Answered>();
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    let sent = false;
-    const stopWaiting = (): void => {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', giveUp);
-    };
-    const wait = (): void => {
-      if (admissionTimeoutMs !== undefined) timer = setTimeout(giveUp, admissionTimeoutMs);
-      signal?.addEventListener('abort', giveUp, { once: true });
-      if (signal?.aborted) giveUp();
-    };
-    const job: Job = {
-      lane: module.key,
-      owner,
-      alreadyAdmitted,
-      module,
-      request,
-      args,
-      attempts: 0,
-      queuedAt: clock.monotonicMs(),
-      onStart() {
-        sent = true;
-        stopWaiting();
-      },
-      onWait: wait,
-      onReply(reply, body) {
-        calls++;
-        resolve(reply.failure ? err(toFailure(reply.failure, reply.console)) : ok({ reply, body }));
-      },
-      onFailure(failure) {
-        stopWaiting();
-        resolve(err(toFailure(failure)));
-      },
-    };
-    const giveUp = (): void => {
-      if (!pool.queue.remove(job)) return;
-      const message = signal?.aborted
-        ? 'the caller gave up before a slot was free'
-        : `no slot was free within the limit of ${admissionTimeoutMs} ms`;
-      job.onFailure({ kind: 'overloaded', message });
-    };
-    pool.submit(job);
-    if (!sent) wait();
-    return promise;
-  }
-
-  /** What can be refused without a process. */
-  function refusal(module: SandboxModule): PoolFailure | undefined {
-    if (closed) return CLOSED;
-    if (Buffer.byteLength(module.source) > limits.sourceBytes) {
-      return { kind: 'too_large', message: `the source is over the limit of ${limits.sourceBytes} bytes` };
-    }
-    return undefined;
-  }
+  const state: State = { limits, clock, kills, pool, calls: 0, closed: false };
 
   return {
-    async inspect(module, owner) {
-      const refused = refusal(module);
-      if (refused) return err(toFailure(refused));
-      const answered = await run(module, { maxResultBytes: MAX_INSPECT_BYTES }, '', { owner });
-      if (!answered.ok) return answered;
-      const info = parseJson(answered.value.body) as { exports: ModuleInfo['exports']; meta?: Json } | undefined;
-      if (!info) return err(toFailure({ kind: 'codec', message: 'the exports are no JSON' }));
-      return ok({ exports: info.exports, meta: info.meta });
-    },
-
-    async call(module, call) {
-      const { owner } = call;
-      const refused = refusal(module) ?? (call.alreadyAdmitted ? undefined : refusalFor(module.key, owner));
-      if (refused) return err(toFailure(refused));
-      const args = encodeArgs(call);
-      if (!args.ok) return args;
-      const request = {
-        path: call.path,
-        maxResultBytes: call.maxResultBytes,
-        ...(call.unixNow === undefined ? {} : { unixNow: call.unixNow }),
-      };
-      const answered = await run(module, request, args.value, call);
-      if (!answered.ok) return answered;
-      const { reply, body } = answered.value;
-      const value = await readResult(body, call.path.join('.'));
-      if (!value.ok) return err(toFailure(value.error, reply.console));
-      return ok({ value: value.value, console: reply.console, ms: reply.ms ?? 0 });
-    },
-
+    inspect: (module, owner) => inspectModule(state, module, owner),
+    call: (module, call) => callHook(state, module, call),
     forget: (sourceHash) => pool.forget(sourceHash),
     isSuspended: (key) => kills.suspendedMs(key) > 0,
     stats: () => ({
       ...pool.stats(),
-      calls,
+      calls: state.calls,
       queued: pool.queue.size,
       suspended: kills.suspended(),
       killCounts: kills.counts(),
     }),
     watchCaches(watchCache) {
       watchCache('sandbox_kills', kills.size);
-      watchCache('sandbox_call_times', pool.remembered);
+      watchCache('sandbox_call_times', pool.estimateCount);
     },
     ready: () => pool.ready(),
     async close() {
-      closed = true;
+      state.closed = true;
       await pool.close();
     },
   };
+}
+
+async function inspectModule(
+  state: State,
+  module: SandboxModule,
+  owner: string,
+): Promise<Result<ModuleInfo, SandboxFailure>> {
+  const refusal = checkModule(state, module);
+  if (refusal) return err(toFailure(refusal));
+  const answered = await runJob(state, {
+    module,
+    request: { maxResultBytes: MAX_INSPECT_BYTES },
+    args: '',
+    caller: { owner },
+  });
+  if (!answered.ok) return answered;
+  const info = parseJson(answered.value.body) as { exports: ModuleInfo['exports']; meta?: Json } | undefined;
+  if (!info) return err(toFailure({ kind: 'codec', message: 'the exports are not JSON' }));
+  return ok({ exports: info.exports, meta: info.meta });
+}
+
+async function callHook(state: State, module: SandboxModule, call: HookCall): ReturnType<Sandbox['call']> {
+  const refusal =
+    checkModule(state, module) ?? (call.alreadyAdmitted ? undefined : checkKills(state, module.key, call.owner));
+  if (refusal) return err(toFailure(refusal));
+  const args = encodeArgs(call);
+  if (!args.ok) return args;
+  const request = {
+    path: call.path,
+    maxResultBytes: call.maxResultBytes,
+    ...(call.unixNow === undefined ? {} : { unixNow: call.unixNow }),
+  };
+  const answered = await runJob(state, { module, request, args: args.value, caller: call });
+  if (!answered.ok) return answered;
+  const { reply, body } = answered.value;
+  const value = await readResult(body, call.path.join('.'));
+  if (!value.ok) return err(toFailure(value.error, reply.console));
+  return ok({ value: value.value, console: reply.console, ms: reply.ms ?? 0 });
+}
+
+/**
+ * Runs a job in the pool. It fails as `overloaded` when the admission time passes or the signal is
+ * aborted while it waits for a slot; once it is sent, it runs to its end.
+ */
+function runJob(state: State, input: JobInput): Promise<JobOutcome> {
+  const { pool, clock } = state;
+  const { module, request, args } = input;
+  const { owner, alreadyAdmitted = false, admissionTimeoutMs, signal } = input.caller;
+  const { promise, resolve } = Promise.withResolvers<JobOutcome>();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let sent = false;
+  const stopWaiting = (): void => {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', giveUp);
+  };
+  const wait = (): void => {
+    if (admissionTimeoutMs !== undefined) timer = setTimeout(giveUp, admissionTimeoutMs);
+    signal?.addEventListener('abort', giveUp, { once: true });
+    if (signal?.aborted) giveUp();
+  };
+  const job: Job = {
+    plugin: module.key,
+    owner,
+    alreadyAdmitted,
+    module,
+    request,
+    args,
+    attempts: 0,
+    queuedAt: clock.monotonicMs(),
+    onStart() {
+      sent = true;
+      stopWaiting();
+    },
+    onWait: wait,
+    onReply(reply, body) {
+      state.calls++;
+      resolve(reply.failure ? err(toFailure(reply.failure, reply.console)) : ok({ reply, body }));
+    },
+    onFailure(failure) {
+      stopWaiting();
+      resolve(err(toFailure(failure)));
+    },
+  };
+  const giveUp = (): void => {
+    if (!pool.queue.remove(job)) return;
+    const message = signal?.aborted
+      ? 'the caller gave up before a slot was free'
+      : `no slot was free within the limit of ${admissionTimeoutMs} ms`;
+    job.onFailure({ kind: 'overloaded', message });
+  };
+  pool.submit(job);
+  if (!sent) wait();
+  return promise;
+}
+
+/** Counts a kill, and fails the waiting calls that it refuses the plugin to. */
+function countKill(state: State, logger: Logger, job: Job): void {
+  // An inspection is a trial of new source: the version that serves must not be suspended for it.
+  if (job.request.path === undefined) return;
+  const { kills, limits, pool } = state;
+  const { plugin, owner } = job;
+  const verdict = kills.record(plugin, owner);
+  if (verdict === 'none') return;
+  const everybody = verdict === 'plugin_suspended';
+  if (everybody) logger.warn({ plugin, suspend_ms: limits.suspendMs }, 'plugin suspended');
+  else logger.warn({ plugin, owner, refuse_ms: limits.suspendMs }, 'plugin refused to one owner');
+  const isRefused = (waiting: Job): boolean =>
+    waiting.plugin === plugin && !waiting.alreadyAdmitted && (everybody || waiting.owner === owner);
+  for (const waiting of pool.queue.drain(isRefused))
+    waiting.onFailure(checkKills(state, plugin, waiting.owner) ?? CLOSED);
+}
+
+/** Why the plugin is refused to this owner for its kills, if it is. */
+function checkKills({ kills, limits }: State, plugin: string, owner: string): PoolFailure | undefined {
+  const stopped = `had to be stopped ${limits.killsToSuspend} times within ${limits.killWindowMs} ms`;
+  const seconds = (ms: number): string => `${Math.ceil(ms / 1000)} s`;
+  const suspendedMs = kills.suspendedMs(plugin);
+  if (suspendedMs > 0) {
+    const message = `plugin ${plugin} ${stopped}; it is suspended for another ${seconds(suspendedMs)}`;
+    return { kind: 'suspended', message, retryAfterMs: suspendedMs };
+  }
+  const refusedMs = kills.refusedMs(plugin, owner);
+  if (refusedMs === 0) return undefined;
+  const message = `plugin ${plugin} ${stopped} by your requests; it refuses them for another ${seconds(refusedMs)}`;
+  return { kind: 'owner_refused', message, retryAfterMs: refusedMs };
+}
+
+/** Why the module cannot run at all, as far as that is known without a process. */
+function checkModule({ closed, limits }: State, module: SandboxModule): PoolFailure | undefined {
+  if (closed) return CLOSED;
+  if (Buffer.byteLength(module.source) > limits.sourceBytes) {
+    return { kind: 'too_large', message: `the source is over the limit of ${limits.sourceBytes} bytes` };
+  }
+  return undefined;
 }
 
 function encodeArgs(call: HookCall): Result<string, SandboxFailure> {
@@ -196,7 +226,7 @@ function encodeArgs(call: HookCall): Result<string, SandboxFailure> {
   try {
     text = JSON.stringify(call.args.slice(0, count));
   } catch (error) {
-    return err(toFailure({ kind: 'codec', message: `the arguments are no JSON: ${String(error)}` }));
+    return err(toFailure({ kind: 'codec', message: `the arguments are not JSON: ${String(error)}` }));
   }
   if (Buffer.byteLength(text) <= call.maxArgsBytes) return ok(text);
   const message = `the arguments of ${call.path.join('.')} are over the limit of ${call.maxArgsBytes} bytes`;

@@ -1,17 +1,17 @@
 import type { SandboxFailure } from './types.ts';
 
 /**
- * One message on the channel between parent and child: two unsigned 32-bit little-endian lengths,
- * then `head` (JSON) and `body` (text: plugin source, arguments or result, already JSON where it is
- * data).
+ * One message on the channel between parent and child. On the wire: the lengths of `head` and `body`
+ * as unsigned 32-bit little-endian numbers, then both as UTF-8. `head` is JSON. `body` is text: the
+ * plugin's source, and arguments or results, which are encoded as JSON already.
  */
 export type Frame = { head: string; body: string };
 
 /**
- * Parent to child. The body is the module's source (its first `sourceLength` UTF-16 units, where
- * the child may not have it) and the arguments as a JSON array. Without `path` the module is
- * inspected. With `lengths` the body holds the arguments of so many calls, each of that many UTF-16
- * units.
+ * Parent to child. The body is the module's source, if the child may not have it, then the
+ * arguments as a JSON array. `sourceLength` is the length of the source in UTF-16 units. Without
+ * `path` the module is inspected. With `lengths` the message is a batch of calls: the body holds
+ * the arguments of each, with these lengths in UTF-16 units.
  */
 export type HookRequest = {
   id: number;
@@ -23,8 +23,8 @@ export type HookRequest = {
   consoleBytes: number;
   memoryBytes: number;
   /**
-   * Milliseconds that loading and calling may take together, from the moment the child takes the
-   * request up.
+   * Milliseconds that loading and calling may take together, from the moment the child starts on
+   * the request.
    */
   budgetMs: number;
   nowMs: number;
@@ -34,69 +34,65 @@ export type ForgetRequest = { forget: string };
 
 export type ReplyFailure = Pick<SandboxFailure, 'kind' | 'message' | 'line' | 'column'>;
 
-/** What one of several calls came to; `length`: UTF-16 units of the body that are its result. */
+/** The outcome of one call of a batch. `length`: UTF-16 units of its result in the body. */
 export type ReplyPart = Pick<Reply, 'console' | 'failure'> & { length: number };
 
-/** Child to parent. The body is the result's JSON, or empty where there is none. */
+/** Child to parent. The body is the result as JSON, or empty where there is none. */
 export type Reply = {
   id: number;
-  /** Of several calls those that were made, at least one: the others are to be sent again. */
+  /** For a batch: the calls that were made, at least one. The parent sends the others again. */
   each?: readonly ReplyPart[];
   console: string[];
   ms?: number;
   failure?: ReplyFailure;
-  /** The child does not have the source any more: send it again. */
+  /** The child no longer has the source: send the request again, with it. */
   needsSource?: true;
 };
-/** The child's first message: it can take requests. */
+/** The child's first message: it is ready for requests. */
 export type Hello = { ready: true };
 
-const HEADER = 8;
+const HEADER_BYTES = 8;
 
 export function encodeFrame(head: string, body: string): Buffer {
   const headBytes = Buffer.byteLength(head);
   const bodyBytes = Buffer.byteLength(body);
-  const frame = Buffer.allocUnsafe(HEADER + headBytes + bodyBytes);
+  const frame = Buffer.allocUnsafe(HEADER_BYTES + headBytes + bodyBytes);
   frame.writeUInt32LE(headBytes, 0);
   frame.writeUInt32LE(bodyBytes, 4);
-  frame.write(head, HEADER, 'utf8');
-  frame.write(body, HEADER + headBytes, 'utf8');
+  frame.write(head, HEADER_BYTES, 'utf8');
+  frame.write(body, HEADER_BYTES + headBytes, 'utf8');
   return frame;
 }
 
-/** Puts frames together from the pieces a stream delivers. */
+/** Reassembles frames from the pieces that a stream delivers. */
 export interface FrameReader {
-  /**
-   * Takes a piece and returns the frames that are complete now. The piece must not change
-   * afterwards.
-   */
+  /** Takes a piece, and returns the frames that are complete. The piece must not change later. */
   push(piece: Uint8Array): Frame[];
 }
 
 export function createFrameReader(): FrameReader {
   let pieces: Buffer[] = [];
   let have = 0;
-  let need = HEADER;
+  let need = HEADER_BYTES;
   return {
     push(piece) {
       pieces.push(Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength));
       have += piece.byteLength;
       const frames: Frame[] = [];
-      // Pieces are joined only when the frame that they begin is complete, so that a long one is
-      // copied once.
+      // Pieces are joined only once their first frame is complete, so a long frame is copied once.
       if (have < need) return frames;
       const data = pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces);
       let at = 0;
-      need = HEADER;
-      while (data.length - at >= HEADER) {
-        const bodyAt = at + HEADER + data.readUInt32LE(at);
+      need = HEADER_BYTES;
+      while (data.length - at >= HEADER_BYTES) {
+        const bodyAt = at + HEADER_BYTES + data.readUInt32LE(at);
         const end = bodyAt + data.readUInt32LE(at + 4);
         if (data.length < end) {
           need = end - at;
           break;
         }
         frames.push({
-          head: data.toString('utf8', at + HEADER, bodyAt),
+          head: data.toString('utf8', at + HEADER_BYTES, bodyAt),
           body: data.toString('utf8', bodyAt, end),
         });
         at = end;

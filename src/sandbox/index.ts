@@ -1,9 +1,11 @@
 /**
- * Owns: child processes that run plugin code, their limits, the memory image. May touch: processes
- * and pipes. Never touches: tasks, users, URLs, the database, the environment of the gateway.
+ * Runs plugin code in child processes.
  *
- * A child's own entry is `child.ts`, apart from this file so that a child loads nothing of the
- * parent's side.
+ * Owns: the child processes, their limits, the memory image. May touch: processes and pipes. Never
+ * touches: tasks, users, URLs, the database, the environment of the gateway.
+ *
+ * `pool/` is the parent's side, `child/` what runs in a child. The entry of a child is `child.ts`,
+ * not this file, so that a child loads nothing of the parent's side.
  */
 export { createSandbox } from './create-sandbox.ts';
 export { MAX_RESULT_BYTES } from './read-result.ts';

@@ -1,14 +1,14 @@
 import type { Json, Result, WatchCache } from '../kernel/index.ts';
 
 /**
- * One version of a plugin. `sourceHash` (SHA-256, hex) is its identity: the same source is loaded
- * once a process.
+ * One version of a plugin. `sourceHash` (SHA-256, hex) is its identity: a process loads the same
+ * source only once.
  */
 export type SandboxModule = { key: string; version: string; source: string; sourceHash: string };
 
 /**
- * What a module exports, found by looking at the evaluated module, not at its text. Members to a
- * depth of three.
+ * What a module exports, read from the evaluated module, not from its text. Members to a depth of
+ * three.
  */
 export type ExportShape = {
   type: 'function' | 'async_function' | 'generator' | 'class' | 'object' | 'array' | 'other';
@@ -20,9 +20,9 @@ export type SandboxFailure = {
   kind:
     | 'compile' // the source does not parse or its top level throws
     | 'thrown' // the hook threw; `message` is the plugin's own, sanitised, at most 512 code points
-    | 'not_callable' // no such export or member, or no function
-    | 'async' // a promise, generator or pending job where a plain value is due
-    | 'codec' // the result is no JSON (a cycle, a BigInt)
+    | 'not_callable' // no such export or member, or it is not a function
+    | 'async' // a promise, generator or pending job instead of a plain value
+    | 'codec' // the arguments or the result are not JSON (a cycle, a BigInt)
     | 'timeout' // the deadline passed
     | 'memory'
     | 'stack'
@@ -36,20 +36,20 @@ export type SandboxFailure = {
   /** 1-based position in the source, where it is known. */
   line?: number;
   column?: number;
-  /** Until the call may be made again, where that is known: `suspended`, `owner_refused`. */
+  /** For `suspended` and `owner_refused`: ms until the call may be made again. */
   retryAfterMs?: number;
   console: string[];
 };
 
 export type HookCall = {
   /**
-   * On whose behalf: `userOwner` and the like of `kernel`. The pool is shared by owner, and kills
-   * are counted against one.
+   * On whose behalf the call is made: `userOwner` and the like of `kernel`. Slots are shared
+   * between owners, and kills are counted by owner.
    */
   owner: string;
   /**
-   * Part of work that was let in and has left traces elsewhere (a vendor has taken the job): made
-   * although the plugin is suspended or refused to its owner by now.
+   * The call belongs to work that was admitted before and has effects elsewhere (a vendor has
+   * accepted the job). It runs even while the plugin is suspended or refused to its owner.
    */
   alreadyAdmitted?: boolean;
   /**
@@ -57,13 +57,13 @@ export type HookCall = {
    * Own properties only.
    */
   path: readonly string[];
-  /** Copied as JSON; `undefined` at the end is left out. */
+  /** Copied as JSON; `undefined` arguments at the end are dropped. */
   args: readonly unknown[];
   maxArgsBytes: number;
   maxResultBytes: number;
   /**
-   * Longest wait for a slot, in ms; without it a call waits until `signal` is aborted. One that was
-   * sent with others has its slot.
+   * Longest wait for a slot, in ms; without it a call waits until `signal` is aborted. A call that
+   * was sent in a batch holds a slot.
    */
   admissionTimeoutMs?: number;
   signal?: AbortSignal;
@@ -88,44 +88,41 @@ export type SandboxStats = {
   killCounts: KillCount[];
 };
 
-/** Kills of one plugin since the start, by the kind of owner whose calls they were. */
+/** Kills of one plugin since the start, by the kind of owner that made the calls. */
 export type KillCount = { plugin: string; owner: 'system' | 'user'; kills: number };
 
 /** Runs plugin code in child processes. Knows no task, user or URL. */
 export interface Sandbox {
-  /**
-   * Loads a module in a process and tells what it exports. A kill on the way is counted against
-   * nobody.
-   */
+  /** Loads a module in a process, and gives what it exports. Kills are not counted. */
   inspect(module: SandboxModule, owner: string): Promise<Result<ModuleInfo, SandboxFailure>>;
   call(module: SandboxModule, call: HookCall): Promise<Result<HookOutcome, SandboxFailure>>;
-  /** Forgets a module in every process (its generation has ended). */
+  /** Forgets a module in every process, when its generation has ended. */
   forget(sourceHash: string): void;
-  /** True while the plugin is refused to everybody because it was killed too often. */
+  /** Whether the plugin is refused to everybody because it was killed too often. */
   isSuspended(key: string): boolean;
   stats(): SandboxStats;
-  /** Tells of what is remembered of calls and kills. */
+  /** Registers the sizes of the memories of calls and kills as metrics. */
   watchCaches(watchCache: WatchCache): void;
-  /** Resolves when a process answers. */
+  /** Resolves when a process is ready. */
   ready(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Every limit is required: `app/config.ts` has the defaults. */
+/** Every limit is required; `app/config` has the defaults. */
 export type SandboxLimits = {
-  /** Child processes at most; the first starts with the gateway, further ones under load. */
+  /** Most child processes. The first starts with the gateway, further ones under load. */
   processes: number;
-  /** Wall clock of one hook call from admission, and of loading a module. */
+  /** Wall clock limit of one hook call, loading included, from admission on. */
   callTimeoutMs: number;
-  /** From the deadline's interrupt to SIGKILL. */
+  /** From the interrupt at the deadline to SIGKILL. */
   killGraceMs: number;
   memoryBytes: number;
   sourceBytes: number;
   consoleBytes: number;
   callsPerPlugin: number;
   /**
-   * Kills within `killWindowMs` that refuse a plugin to their owner, or suspend it for everybody,
-   * for `suspendMs`.
+   * Kills within `killWindowMs` after which a plugin is refused to their owner, or suspended for
+   * everybody, for `suspendMs`.
    */
   killsToSuspend: number;
   killWindowMs: number;

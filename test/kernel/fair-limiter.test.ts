@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { createFairLimiter, systemClock } from '../../src/kernel/index.ts';
 
-/** A limiter under a clock that the test sets, and works that end when the test says so. */
+/** A limiter under a clock that the test sets, and works that the test ends. */
 function setUp(options: { slots: number; holdMs?: number }) {
   const clock = { now: 0, monotonicMs: () => clock.now };
   const limiter = createFairLimiter({ holdMs: 60_000, clock, ...options });
@@ -13,7 +13,7 @@ function setUp(options: { slots: number; holdMs?: number }) {
     settle,
     async enter(owner: string, count = 1) {
       for (let i = 0; i < count; i++)
-        void limiter.enter({ owner, lane: 'plugin' }).then((leave) => started.push({ owner, leave }));
+        void limiter.enter({ owner, queue: 'plugin' }).then((leave) => started.push({ owner, leave }));
       await settle();
     },
     async end(owner: string) {
@@ -25,7 +25,7 @@ function setUp(options: { slots: number; holdMs?: number }) {
   };
 }
 
-test('a lone owner gets all slots; from the moment another comes, half of what gets free', async () => {
+test('a lone owner gets all slots; once another owner asks, freed slots go to them up to half', async () => {
   const { enter, end, running } = setUp({ slots: 4 });
   await enter('greedy', 64);
   expect(running('greedy')).toBe(4);
@@ -37,11 +37,11 @@ test('a lone owner gets all slots; from the moment another comes, half of what g
   expect(running('greedy')).toBe(2);
   await end('modest');
   await enter('modest');
-  // Half was kept free for who had just been here: no wait.
+  // The freed half was kept for the owner who had just left, so they need not wait.
   expect([running('greedy'), running('modest')]).toEqual([2, 1]);
 });
 
-test('what was kept for an owner who does not come again is given to the others', async () => {
+test('slots kept for an owner who does not return go to the others after a second', async () => {
   const { clock, enter, end, running } = setUp({ slots: 4 });
   await enter('modest');
   await end('modest');
@@ -52,21 +52,21 @@ test('what was kept for an owner who does not come again is given to the others'
   expect(running('greedy')).toBe(4);
 });
 
-test('a slot is freed once, however often it is said', async () => {
+test('freeing a slot twice frees it once', async () => {
   const limiter = createFairLimiter({ slots: 1, holdMs: 60_000, clock: systemClock });
-  const leave = await limiter.enter({ owner: 'a', lane: 'x' });
+  const leave = await limiter.enter({ owner: 'a', queue: 'x' });
   leave();
-  const second = await limiter.enter({ owner: 'b', lane: 'x' });
+  const second = await limiter.enter({ owner: 'b', queue: 'x' });
   leave();
   expect(limiter.stats()).toEqual({ running: 1, waiting: 0 });
   second();
   expect(limiter.stats()).toEqual({ running: 0, waiting: 0 });
 });
 
-test('a work that never ends does not keep its slot', async () => {
+test('a work that outlives holdMs loses its slot', async () => {
   const limiter = createFairLimiter({ slots: 1, holdMs: 20, clock: systemClock });
-  await limiter.enter({ owner: 'slow', lane: 'x' });
-  const leave = await limiter.enter({ owner: 'b', lane: 'x' });
+  await limiter.enter({ owner: 'slow', queue: 'x' });
+  const leave = await limiter.enter({ owner: 'b', queue: 'x' });
   leave();
   expect(limiter.stats()).toEqual({ running: 0, waiting: 0 });
 });

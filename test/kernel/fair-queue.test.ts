@@ -2,21 +2,21 @@ import { expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { createFairQueue } from '../../src/kernel/index.ts';
 
-type Work = { owner: string; lane: string; id: number; cost: number };
+type Work = { owner: string; queue: string; id: number; cost: number };
 type Running = { work: Work; endsAt: number };
 
 const QUANTUM = 5;
 const MAX_COST = 40;
 const arbitraryWork = fc.record({
   owner: fc.constantFrom('a', 'b', 'c', 'd'),
-  lane: fc.constantFrom('x', 'y'),
+  queue: fc.constantFrom('x', 'y'),
   cost: fc.integer({ min: 1, max: MAX_COST }),
-  // When it is pushed.
+  // The tick at which it is pushed.
   at: fc.integer({ min: 0, max: 200 }),
 });
 
 /**
- * Runs works on `slots` slots, each for as long as it costs, and lets `check` look at each start.
+ * Runs jobs on `slots` slots, each for as many ticks as it costs, and calls `check` at each start.
  */
 function simulate(
   arrivals: readonly (Omit<Work, 'id'> & { at: number })[],
@@ -29,7 +29,8 @@ function simulate(
   const queue = createFairQueue<Work>({
     quantum: QUANTUM,
     costOf: ({ cost }) => cost,
-    hasShare: (owner) => held(owner) >= slots / 2,
+    queueOf: ({ queue }) => queue,
+    holdsShare: (owner) => held(owner) >= slots / 2,
   });
   const waiting: Work[] = [];
   const order: Work[] = [];
@@ -49,7 +50,7 @@ function simulate(
       running.push({ work: taken.job, endsAt: now + taken.job.cost });
       order.push(taken.job);
     }
-    // Work-conserving: a free slot stays free only when nobody waits.
+    // Work-conserving: a slot stays free only when no job waits.
     expect(running.length === slots || queue.size === 0).toBe(true);
     expect(queue.size).toBe(waiting.length);
   }
@@ -59,14 +60,14 @@ function simulate(
 const works = fc.array(arbitraryWork, { maxLength: 80 });
 const slotCounts = fc.integer({ min: 1, max: 6 });
 
-test('all is made once, no slot is free while anybody waits, and each lane of an owner keeps its order', () => {
+test('every job runs once, no slot stays free while jobs wait, and each queue of an owner keeps its order', () => {
   fc.assert(
     fc.property(works, slotCounts, (arrivals, slots) => {
       const order = simulate(arrivals, slots, () => {});
       expect(new Set(order.map(({ id }) => id)).size).toBe(arrivals.length);
       const last = new Map<string, Work & { at: number }>();
       for (const work of order as (Work & { at: number })[]) {
-        const key = `${work.owner} ${work.lane}`;
+        const key = `${work.owner} ${work.queue}`;
         const former = last.get(key);
         if (former) expect(former.at < work.at || (former.at === work.at && former.id < work.id)).toBe(true);
         last.set(key, work);
@@ -75,7 +76,7 @@ test('all is made once, no slot is free while anybody waits, and each lane of an
   );
 });
 
-test('who holds half of the slots gets no other while somebody waits who holds less', () => {
+test('an owner who holds half of the slots gets no more while an owner who holds less waits', () => {
   fc.assert(
     fc.property(works, slotCounts, (arrivals, slots) => {
       simulate(arrivals, slots, (started, held, waiting) => {
@@ -87,12 +88,11 @@ test('who holds half of the slots gets no other while somebody waits who holds l
   );
 });
 
-test('each owner who waits is served within a bounded number of turns', () => {
+test('each waiting owner is served within a bounded number of rounds', () => {
   fc.assert(
     fc.property(works, (arrivals) => {
-      // Between two services of an owner who waits, each other one spends a round's credit and one
-      // work over it at the most; an owner in debt for a costly work waits as many rounds as that
-      // takes.
+      // Between two services of a waiting owner, each other owner spends at most a round's credit
+      // and one job more. An owner in debt for a costly job waits as many rounds as it takes to pay.
       const rounds = Math.ceil(MAX_COST / QUANTUM) + 1;
       const bound = 3 * rounds * (QUANTUM + MAX_COST);
       const passed = new Map<string, number>();
@@ -111,13 +111,18 @@ test('each owner who waits is served within a bounded number of turns', () => {
   );
 });
 
-test('owners who always wait get the same, whatever their works cost', () => {
+test('owners who always wait get equal service, whatever their jobs cost', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: MAX_COST }), fc.integer({ min: 1, max: MAX_COST }), (one, other) => {
-      const queue = createFairQueue<Work>({ quantum: QUANTUM, costOf: ({ cost }) => cost, hasShare: () => false });
+      const queue = createFairQueue<Work>({
+        quantum: QUANTUM,
+        costOf: ({ cost }) => cost,
+        queueOf: ({ queue }) => queue,
+        holdsShare: () => false,
+      });
       for (let id = 0; id < 500; id++) {
-        queue.push({ owner: 'a', lane: 'x', id, cost: one });
-        queue.push({ owner: 'b', lane: 'x', id, cost: other });
+        queue.push({ owner: 'a', queue: 'x', id, cost: one });
+        queue.push({ owner: 'b', queue: 'x', id, cost: other });
       }
       const spent = { a: 0, b: 0 };
       for (let turn = 0; turn < 400; turn++) {
@@ -129,9 +134,14 @@ test('owners who always wait get the same, whatever their works cost', () => {
   );
 });
 
-test('what turns out to cost more is paid later, and what is put back is first again', () => {
-  const queue = createFairQueue<Work>({ quantum: QUANTUM, costOf: () => 1, hasShare: () => false });
-  const work = (owner: string, id: number): Work => ({ owner, lane: 'x', id, cost: 1 });
+test('extra cost is charged afterwards, and a job that is put back is taken first again', () => {
+  const queue = createFairQueue<Work>({
+    quantum: QUANTUM,
+    costOf: () => 1,
+    queueOf: ({ queue }) => queue,
+    holdsShare: () => false,
+  });
+  const work = (owner: string, id: number): Work => ({ owner, queue: 'x', id, cost: 1 });
   for (let id = 0; id < 40; id++) for (const owner of ['a', 'b']) queue.push(work(owner, id));
   const first = queue.take(() => true)?.job as Work;
   queue.pushFront(first);

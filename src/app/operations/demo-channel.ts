@@ -1,5 +1,5 @@
 import { type Channels, channelErrors, TASK_PLUGIN_TYPE } from '../../channels/index.ts';
-import { type Clock, type Logger, randomToken, type SecretBox } from '../../kernel/index.ts';
+import { type Clock, createMutex, type Logger, randomToken, type SecretBox } from '../../kernel/index.ts';
 import type { PluginService } from '../../plugins/index.ts';
 import type { ChannelRecord, Store } from '../../store/ports/index.ts';
 import { createDemoVendor, type DemoVendor } from '../demo-vendor/index.ts';
@@ -39,14 +39,8 @@ export function createDemoChannel(deps: {
   const { store, channels, plugins, secretBox, clock, logger } = deps;
   let vendor: (Awaited<ReturnType<DemoVendor['start']>> & Pick<DemoVendor, 'changeKey'>) | undefined;
   let unsubscribe = () => {};
-  /** One thing at a time: two calls at once make one channel. */
-  let turn: Promise<unknown> = Promise.resolve();
-
-  function inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const done = turn.then(work, work);
-    turn = done.catch(() => undefined);
-    return done;
-  }
+  /** One operation at a time, so that two calls at once create one channel. */
+  const exclusively = createMutex();
 
   const markOf = (address: string) => ({ [MARK]: secretBox.seal(address) });
 
@@ -96,7 +90,7 @@ export function createDemoChannel(deps: {
 
   return {
     make: () =>
-      inTurn(async () => {
+      exclusively(async () => {
         if (store.dialect !== 'sqlite')
           throw channelErrors.demo_unavailable({
             message:
@@ -126,13 +120,13 @@ export function createDemoChannel(deps: {
       if (store.dialect !== 'sqlite') return;
       unsubscribe = store.subscribe((topic) => {
         if (topic !== 'channels') return;
-        void inTurn(follow).catch((error) => logger.warn({ err: error }, 'the demo vendor could not be started'));
+        void exclusively(follow).catch((error) => logger.warn({ err: error }, 'the demo vendor could not be started'));
       });
-      await inTurn(follow);
+      await exclusively(follow);
     },
     async stop() {
       unsubscribe();
-      await inTurn(end);
+      await exclusively(end);
     },
   };
 }

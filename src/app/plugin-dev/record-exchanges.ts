@@ -1,5 +1,5 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { type Clock, parseJson } from '../../kernel/index.ts';
+import { type Clock, createMutex, parseJson } from '../../kernel/index.ts';
 import { addCases, type HookCall, openPlugin, readFixture, recordCall } from '../../plugins/index.ts';
 import type { Sandbox } from '../../sandbox/index.ts';
 import { CommandError } from '../cli/command.ts';
@@ -30,7 +30,7 @@ export function createRecorder({ path, sandbox, channelKey, clock, say }: Record
   if (existsSync(path)) readExisting(path);
   else writeNew(path, clock.unix());
   let written = 0;
-  let last: Promise<void> = Promise.resolve();
+  const exclusively = createMutex();
   const said = new Set<string>();
   const sayOnce = (text: string): void => {
     if (!said.has(text)) say(text);
@@ -51,13 +51,14 @@ export function createRecorder({ path, sandbox, channelKey, clock, say }: Record
 
   return {
     add(source, call) {
-      last = last
-        .then(() => write(source, call))
-        .catch((error) => sayOnce(`not recorded: ${error instanceof Error ? error.message : String(error)}`));
+      const record = () =>
+        write(source, call).catch((error) =>
+          sayOnce(`not recorded: ${error instanceof Error ? error.message : String(error)}`),
+        );
+      void exclusively(record);
     },
     async end() {
-      await last;
-      return written;
+      return exclusively(async () => written);
     },
   };
 }

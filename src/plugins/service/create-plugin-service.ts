@@ -22,8 +22,8 @@ import {
 import { diffVersions, type VersionDiff } from './diff-versions.ts';
 import { type DryRun, type DryRunOutcome, dryRunHook } from './dry-run.ts';
 import { type Narrowing, narrowModels } from './narrow-models.ts';
+import { createPluginChangeMutex } from './plugin-change-mutex.ts';
 import { type ActivationPreview, previewActivation } from './preview-activation.ts';
-import { createKeyedMutex } from './serialize-changes.ts';
 import { type Switch, setPluginEnabled } from './switch-plugin.ts';
 import { type PluginUpload, type UploadedPlugin, uploadPlugin } from './upload-plugin.ts';
 
@@ -83,7 +83,7 @@ export function createPluginService(deps: Deps): PluginService {
   const development = createDevelopment({ compiler, registry });
   const ctx: ServiceContext = { ...deps, compiler, worker, registry, owner: SYSTEM_OWNER };
   const of = (owner = SYSTEM_OWNER): ServiceContext => ({ ...ctx, owner });
-  const inTurn = createKeyedMutex({ store, clock, registry });
+  const exclusively = createPluginChangeMutex({ store, clock, registry });
   // The registry itself orders its rebuilds, and logs those that fail.
   const replica = createReplica({
     topic: 'plugins',
@@ -105,21 +105,21 @@ export function createPluginService(deps: Deps): PluginService {
     },
     pin: registry.pin,
     current: registry.current,
-    develop: (source) => inTurn(() => development.develop(source)),
+    develop: (source) => exclusively(() => development.develop(source)),
     async check(source, owner) {
       const compiled = await compileOrThrow(of(owner), source);
       refuseHiddenNames(compiled);
       return compiled.manifest;
     },
-    upload: (upload, owner) => inTurn(() => uploadPlugin(of(owner), upload)),
+    upload: (upload, owner) => exclusively(() => uploadPlugin(of(owner), upload)),
     list: () => listPlugins(ctx),
     detail: (key, version) => describePlugin(ctx, key, version),
     versions: (key) => listVersions(ctx, key),
     icon: (key, version) => findIcon(ctx, key, version),
-    activate: (key, version) => inTurn(() => activateVersion(ctx, key, version)),
-    setEnabled: (key, enabled, options = {}) => inTurn(() => setPluginEnabled(ctx, key, enabled, options)),
-    narrow: (key, models) => inTurn(() => narrowModels(ctx, key, models)),
-    deleteVersion: (key, version, options = {}) => inTurn(() => deleteVersion(ctx, key, version, options)),
+    activate: (key, version) => exclusively(() => activateVersion(ctx, key, version)),
+    setEnabled: (key, enabled, options = {}) => exclusively(() => setPluginEnabled(ctx, key, enabled, options)),
+    narrow: (key, models) => exclusively(() => narrowModels(ctx, key, models)),
+    deleteVersion: (key, version, options = {}) => exclusively(() => deleteVersion(ctx, key, version, options)),
     diff: (key, from, to) => diffVersions(ctx, key, from, to),
     preview: (key, version, owner) => previewActivation(of(owner), key, version),
     dryRun: (key, run, owner) => dryRunHook(of(owner), key, run),

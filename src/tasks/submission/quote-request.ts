@@ -42,7 +42,7 @@ export async function quoteRequest(
       request: jsonRequest(`/v1/tasks/${pluginKey}`, value, { files }),
       intent: { model, action, requestBody: value },
     };
-    const leave = await deps.submissions.enter({ owner: userOwner(caller.user.id), lane: pluginKey });
+    const leave = await deps.submissions.enter({ owner: userOwner(caller.user.id), queue: pluginKey });
     try {
       return (await prepareSubmission(deps, submission, channel, newTaskId(), localCredential)).quote;
     } finally {

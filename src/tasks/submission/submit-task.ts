@@ -54,7 +54,7 @@ export async function submitTask(deps: TaskDeps, submission: Submission): Promis
       const told = { task_id: taskId, plugin: plugin.key, channel_id: channel.id };
       traceEvent(deps.logger, 'channel_choice', requestId, { ...told, attempt: tried.length });
       let prepared: Prepared;
-      const leave = await deps.submissions.enter({ owner: userOwner(submission.caller.user.id), lane: plugin.key });
+      const leave = await deps.submissions.enter({ owner: userOwner(submission.caller.user.id), queue: plugin.key });
       try {
         prepared = await prepareSubmission(deps, submission, channel, taskId);
         task = task

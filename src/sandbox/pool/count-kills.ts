@@ -1,49 +1,48 @@
-import { type Clock, SYSTEM_OWNER } from '../kernel/index.ts';
-import type { KillCount, SandboxLimits } from './types.ts';
+import { type Clock, SYSTEM_OWNER } from '../../kernel/index.ts';
+import type { KillCount, SandboxLimits } from '../types.ts';
 
 /**
- * A plugin is suspended for everybody only when kills of so many owners show that it is not one
- * caller's doing.
+ * A plugin is suspended for everybody only after kills of this many owners, which one caller cannot
+ * cause alone.
  */
 const OWNERS_TO_SUSPEND = 3;
-/** Plugins and owners that are remembered at most; the longest unchanged are forgotten first. */
+/** Most plugins and owners to remember; the longest unchanged are forgotten first. */
 const MAX_REMEMBERED = 30_000;
-/** Plugins that are counted by name; those beyond are counted together. */
+/** Plugins that are counted by name; further ones are counted together as `other`. */
 const MAX_COUNTED = 1_000;
 const OTHERS = 'other';
 
 /**
- * What a kill leads to: nothing yet, the plugin is refused to this owner for a while, or to
+ * The consequence of a kill: none yet, or the plugin is refused for a while to this owner, or to
  * everybody.
  */
 export type KillVerdict = 'none' | 'owner_refused' | 'plugin_suspended';
 
 /**
- * Books kills on plugin and owner, in the memory of this process. After `killsToSuspend` kills
- * within `killWindowMs` the plugin is refused to their one owner; it is suspended for everybody
- * when as many come from three owners or more, or from `system` alone.
+ * Counts kills by plugin and owner, in the memory of this process. After `killsToSuspend` kills of
+ * one owner within `killWindowMs`, the plugin is refused to that owner. It is suspended for
+ * everybody when as many kills come from three owners or more, or from `system` alone.
  */
 export interface KillCounter {
   record(plugin: string, owner: string): KillVerdict;
-  /** Milliseconds until the plugin is taken again; 0 when it is. */
+  /** Milliseconds until the suspension ends; 0 when there is none. */
   suspendedMs(plugin: string): number;
   /**
-   * Milliseconds until this owner may use the plugin again; 0 when they may. Says nothing about a
-   * suspension.
+   * Milliseconds until this owner may use the plugin again; 0 when they may. Ignores a suspension.
    */
   refusedMs(plugin: string, owner: string): number;
-  /** True when a call of this owner had to be killed within the window. */
+  /** Whether a call of this owner had to be killed within the window. */
   hasKilled(plugin: string, owner: string): boolean;
   suspended(): string[];
-  /** Since the start. */
+  /** Kills since the start. */
   counts(): KillCount[];
-  /** What is remembered, of all kinds together. */
+  /** Entries in memory, of all kinds together. */
   size(): number;
 }
 
 /**
- * `all`: when each kill within the window was; `sinceRefusal`: how many came after the owner was
- * last refused the plugin.
+ * `all`: times of the kills within the window; `sinceRefusal`: how many kills followed after the
+ * plugin was last refused to the owner.
  */
 type OwnerKills = { all: number[]; sinceRefusal: number };
 type Limits = Pick<SandboxLimits, 'killsToSuspend' | 'killWindowMs' | 'suspendMs'>;
@@ -91,9 +90,9 @@ export function createKillCounter(limits: Limits, clock: Clock): KillCounter {
       own.sinceRefusal++;
       byOwner.set(owner, own);
       const total = [...byOwner.values()].reduce((sum, { all }) => sum + all.length, 0);
-      const isCommon = byOwner.size >= OWNERS_TO_SUSPEND && total >= limits.killsToSuspend;
+      const isWidespread = byOwner.size >= OWNERS_TO_SUSPEND && total >= limits.killsToSuspend;
       const isTooMany = Math.min(own.sinceRefusal, own.all.length) >= limits.killsToSuspend;
-      if (isCommon || (isTooMany && owner === SYSTEM_OWNER)) {
+      if (isWidespread || (isTooMany && owner === SYSTEM_OWNER)) {
         kills.delete(plugin);
         remember(suspendedUntil, plugin, now + limits.suspendMs);
         return 'plugin_suspended';
@@ -116,7 +115,7 @@ export function createKillCounter(limits: Limits, clock: Clock): KillCounter {
   };
 }
 
-/** Sets a value as the latest, and forgets the earliest beyond the limit. */
+/** Sets a value as the newest entry, and deletes the oldest beyond the limit. */
 function remember<V>(map: Map<string, V>, key: string, value: V): void {
   map.delete(key);
   map.set(key, value);

@@ -1,0 +1,43 @@
+import { type Clock, createMutex, type Mutex } from '../../kernel/index.ts';
+import type { Store } from '../../store/ports/index.ts';
+import { pluginErrors } from '../errors.ts';
+import type { Registry } from '../registry/create-registry.ts';
+
+/**
+ * How long a change waits for a change on another node, and how often it retries, in ms. Checking a
+ * source takes some seconds at most.
+ */
+const WAIT_MS = 30_000;
+const RETRY_MS = 25;
+
+/**
+ * A mutex for changes of plugins, on this node and across nodes. Each change begins with a rebuild
+ * from the database, so what its checks allowed stays true until it is stored, and two nodes never
+ * admit two plugins that exclude each other.
+ *
+ * The mutex rejects with `plugins.unavailable` when another node's change takes too long.
+ */
+export function createPluginChangeMutex(deps: { store: Store; clock: Clock; registry: Registry }): Mutex {
+  const { store, clock, registry } = deps;
+  const onThisNode = createMutex();
+
+  async function acrossNodes<T>(work: () => Promise<T>): Promise<T> {
+    const deadline = clock.monotonicMs() + WAIT_MS;
+    for (;;) {
+      const outcome = await store.exclusively('plugins', async () => {
+        await registry.rebuild();
+        return { value: await work() };
+      });
+      if (outcome) return outcome.value;
+      if (clock.monotonicMs() >= deadline) {
+        throw pluginErrors.unavailable({
+          message: 'Another node is changing plugins. Try again in a moment.',
+          retryAfterSeconds: 5,
+        });
+      }
+      await clock.sleep(RETRY_MS);
+    }
+  }
+
+  return (work) => onThisNode(() => acrossNodes(work));
+}

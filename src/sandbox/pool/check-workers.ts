@@ -1,0 +1,86 @@
+import type { PoolState, Worker } from './types.ts';
+import { CHECK_MS, killWorker, startSpareWorker, stopChecks } from './worker-processes.ts';
+
+/**
+ * What a child's process needs beside the guest's memory (the runtime, the engine, copies of
+ * arguments and results), in bytes: the limit of one process, and its share of the limit of all.
+ * Together the processes may hold one guest at its memory limit.
+ */
+const CHILD_OVERHEAD_BYTES = 128 * 1024 * 1024;
+const CHILD_SHARE_BYTES = 80 * 1024 * 1024;
+/** A call that runs this long has a spare process started, in ms. */
+const SLOW_MS = 50;
+/** A process beyond the first ends after being idle this long, in ms. */
+const IDLE_STOP_MS = 60_000;
+/**
+ * A child that is not ready within this many ms is killed and started again. Booting takes 0.2 s,
+ * and ten times that on a busy machine.
+ */
+const BOOT_TIMEOUT_MS = 30_000;
+
+/**
+ * Runs every `CHECK_MS`. Enforces the wall clock and the memory limit from outside, since a guest
+ * can stop a child from enforcing its own; starts a spare process and ends an idle one.
+ */
+export function checkWorkers(pool: PoolState): void {
+  const { workers, limits } = pool;
+  const now = pool.clock.monotonicMs();
+  // After a stall of the gateway's process, answers may lie unread. They are read first.
+  const stalled = now - pool.lastCheckAt > 4 * CHECK_MS;
+  pool.lastCheckAt = now;
+  if (stalled) return;
+  let anyBusy = false;
+  let anyIdle = false;
+  let anySlow = false;
+  for (const worker of workers) {
+    const age = now - worker.since;
+    if (worker.state === 'booting' && age > BOOT_TIMEOUT_MS) worker.child.kill();
+    if (worker.state === 'ready' && worker.running.length > 0 && age > limits.callTimeoutMs + limits.killGraceMs) {
+      killWorker(pool, worker, { kind: 'killed', message: `did not stop at the limit of ${limits.callTimeoutMs} ms` });
+    }
+    const busy = worker.state !== 'ready' || worker.running.length > 0;
+    anyBusy ||= busy;
+    anyIdle ||= !busy;
+    anySlow ||= worker.running.length > 0 && age > SLOW_MS;
+  }
+  if (anyBusy) checkMemory(pool);
+  // So that the next call waits neither for a slow one to end nor for a process to boot.
+  if (anySlow && !anyIdle) startSpareWorker(pool);
+  releaseIdleWorker(pool, now);
+  if (!anyBusy && workers.size <= 1) stopChecks(pool);
+}
+
+/** Kills the largest busy process if it, or all processes together, hold too much memory. */
+function checkMemory(pool: PoolState): void {
+  const { workers, limits } = pool;
+  const maxEach = limits.memoryBytes + CHILD_OVERHEAD_BYTES;
+  const maxTotal = limits.memoryBytes + limits.processes * CHILD_SHARE_BYTES;
+  let total = 0;
+  let largest: { worker: Worker; bytes: number } | undefined;
+  for (const worker of workers) {
+    const bytes = worker.child.residentBytes();
+    total += bytes;
+    if (worker.state === 'ready' && worker.running.length > 0 && bytes > (largest?.bytes ?? 0))
+      largest = { worker, bytes };
+  }
+  if (!largest) return;
+  const { worker, bytes } = largest;
+  if (bytes > maxEach)
+    killWorker(pool, worker, {
+      kind: 'killed',
+      message: `its process grew over the memory limit of ${maxEach} bytes`,
+    });
+  else if (total > maxTotal)
+    killWorker(pool, worker, {
+      kind: 'killed',
+      message: `the processes grew over their memory limit of ${maxTotal} bytes`,
+    });
+}
+
+/** Ends one process that was idle for long, but never the last one. */
+function releaseIdleWorker({ workers }: PoolState, now: number): void {
+  const idle = [...workers].find((worker) => worker.running.length === 0 && now - worker.since > IDLE_STOP_MS);
+  if (idle?.state !== 'ready' || workers.size <= 1) return;
+  idle.state = 'ending';
+  idle.child.release();
+}

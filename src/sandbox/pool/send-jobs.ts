@@ -1,0 +1,81 @@
+import { encodeFrame, type HookRequest } from '../frames.ts';
+import { chooseWorker, hasFreeSlot } from './choose-worker.ts';
+import type { Job, PoolState, Worker } from './types.ts';
+import { startChecks } from './worker-processes.ts';
+
+/** A call that waits this long for a process has one started, in ms. */
+export const GROW_AFTER_MS = 10;
+/**
+ * Waiting calls of one hook are sent as a batch while they are quick: at most this many, with
+ * arguments of at most this many UTF-16 units together.
+ */
+const MAX_BATCH = 32;
+const MAX_BATCH_LENGTH = 64 * 1024;
+
+/** Sends waiting jobs for as long as a process has a free slot for one. */
+export function sendWaitingJobs(pool: PoolState): void {
+  const { queue } = pool;
+  const findSlot = (job: Job): Worker | undefined => chooseWorker(pool, job);
+  while (queue.size > 0 && hasFreeSlot(pool)) {
+    const next = queue.take(findSlot);
+    if (!next) break;
+    sendJob(pool, next.slot, next.job);
+  }
+  if (queue.size > 0 && !pool.closed) pool.growTimer ??= setTimeout(pool.events.onGrowTimer, GROW_AFTER_MS);
+}
+
+/** Sends a job to a process, and with it the waiting jobs that may go in the same batch. */
+function sendJob(pool: PoolState, worker: Worker, job: Job): void {
+  const { limits, clock, estimates } = pool;
+  const { sourceHash, source } = job.module;
+  const jobs = [job, ...takeBatch(pool, job)];
+  const request: HookRequest = {
+    ...job.request,
+    id: pool.nextMessageId++,
+    sourceHash,
+    consoleBytes: limits.consoleBytes,
+    memoryBytes: limits.memoryBytes,
+    budgetMs: limits.callTimeoutMs,
+    nowMs: clock.nowMs(),
+  };
+  if (jobs.length > 1) request.lengths = jobs.map(({ args }) => args.length);
+  const withSource = !worker.knownSources.has(sourceHash);
+  if (withSource) request.sourceLength = source.length;
+  worker.knownSources.add(sourceHash);
+  if (worker.running.length === 0) worker.since = clock.monotonicMs();
+  const expectedMs = jobs.reduce((sum, one) => sum + estimates.expectedMs(one), 0);
+  worker.running.push({ id: request.id, owner: job.owner, plugin: job.plugin, jobs, expectedMs });
+  const args = jobs.length > 1 ? jobs.map((one) => one.args).join('') : job.args;
+  worker.child.send(encodeFrame(JSON.stringify(request), withSource ? source + args : args));
+  for (const { onStart } of jobs) onStart();
+  startChecks(pool);
+}
+
+/**
+ * Takes the waiting jobs that may share a message with `job`: quick calls of the same hook with the
+ * same options.
+ */
+function takeBatch({ queue, estimates, runsAlone }: PoolState, job: Job): Job[] {
+  const { plugin, module, request } = job;
+  const maySendWithOthers = (one: Job): boolean => !one.alone && estimates.isQuick(one) && !runsAlone(one);
+  const batch: Job[] = [];
+  if (!request.path || !maySendWithOthers(job)) return batch;
+  let length = job.args.length;
+  const accepts = (next: Job): boolean =>
+    length + next.args.length <= MAX_BATCH_LENGTH &&
+    next.module.sourceHash === module.sourceHash &&
+    isSamePath(next.request.path, request.path) &&
+    next.request.maxResultBytes === request.maxResultBytes &&
+    next.request.unixNow === request.unixNow &&
+    maySendWithOthers(next);
+  while (batch.length + 1 < MAX_BATCH) {
+    const next = queue.takeFromQueue(plugin, accepts);
+    if (!next) break;
+    length += next.args.length;
+    batch.push(next);
+  }
+  return batch;
+}
+
+const isSamePath = (one: Job['request']['path'], other: Job['request']['path']): boolean =>
+  one?.length === other?.length && (one?.every((name, index) => name === other?.[index]) ?? true);

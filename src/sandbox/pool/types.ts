@@ -1,0 +1,87 @@
+import type { Clock, FairQueue, Logger } from '../../kernel/index.ts';
+import type { Frame, HookRequest, Reply } from '../frames.ts';
+import type { SandboxFailure, SandboxLimits, SandboxModule } from '../types.ts';
+import type { CallEstimates } from './estimate-calls.ts';
+import type { ChildProcess } from './spawn-child.ts';
+
+export type PoolFailure = Pick<SandboxFailure, 'kind' | 'message' | 'retryAfterMs'>;
+
+/** A call or an inspection on its way through the pool. */
+export type Job = {
+  owner: string;
+  /** The plugin's key. */
+  plugin: string;
+  module: SandboxModule;
+  /** Without `path`: an inspection. */
+  request: Pick<HookRequest, 'path' | 'maxResultBytes' | 'unixNow'>;
+  args: string;
+  alreadyAdmitted: boolean;
+  attempts: number;
+  /**
+   * The job was in a batch that ended its process. Each job of the batch is sent by itself, to find
+   * the one that did it.
+   */
+  alone?: true;
+  queuedAt: number;
+  /** The job was sent to a process. */
+  onStart(): void;
+  /** The job was sent, and is back in the queue. */
+  onWait(): void;
+  onReply(reply: Reply, body: string): void;
+  onFailure(failure: PoolFailure): void;
+};
+
+/** A message to a process: a job, or a batch of them. `expectedMs`: estimate for all its jobs. */
+export type Message = { id: number; owner: string; plugin: string; jobs: Job[]; expectedMs: number };
+
+export type Worker = {
+  child: ChildProcess;
+  state: 'booting' | 'ready' | 'ending';
+  /** Sent and unanswered, in the order in which the child runs them; all of one plugin. */
+  running: Message[];
+  /** Hashes of the modules whose source the child has. */
+  knownSources: Set<string>;
+  /** When the first of `running` began, or the last one ended; monotonic ms. */
+  since: number;
+  killedFor: PoolFailure | undefined;
+};
+
+export type PoolOptions = {
+  limits: SandboxLimits;
+  /** Starts a child process. */
+  command: readonly string[];
+  clock: Clock;
+  logger: Logger;
+  /** Called for a job that had its process killed, or ended it twice. */
+  onKill(job: Job): void;
+  /** Whether to send a job by itself, because calls of its owner have ended processes. */
+  runsAlone(job: Job): boolean;
+};
+
+/** Everything that the pool knows. The functions of this folder take it as their first argument. */
+export type PoolState = PoolOptions & {
+  readonly queue: FairQueue<Job>;
+  readonly workers: Set<Worker>;
+  readonly estimates: CallEstimates;
+  readonly events: PoolEvents;
+  /** Resolve the promises of `ready`. */
+  readyWaiters: (() => void)[];
+  nextMessageId: number;
+  kills: number;
+  /** Processes in a row that ended before they were ready. */
+  failedBoots: number;
+  closed: boolean;
+  /** Set while processes need supervision. */
+  checkTimer: ReturnType<typeof setInterval> | undefined;
+  lastCheckAt: number;
+  /** Set while a waiting call may need one more process. */
+  growTimer: ReturnType<typeof setTimeout> | undefined;
+};
+
+/** What child processes and timers call. */
+export type PoolEvents = {
+  onFrame(worker: Worker, frame: Frame): void;
+  onExit(worker: Worker): void;
+  onCheckTimer(): void;
+  onGrowTimer(): void;
+};

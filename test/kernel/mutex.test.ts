@@ -1,0 +1,23 @@
+import { expect, test } from 'bun:test';
+import { createMutex } from '../../src/kernel/index.ts';
+
+test('works run one at a time, in the order of the calls', async () => {
+  const exclusively = createMutex();
+  const events: string[] = [];
+  const work = (name: string, ms: number) => async () => {
+    events.push(`${name} begins`);
+    await Bun.sleep(ms);
+    events.push(`${name} ends`);
+    return name;
+  };
+  expect(await Promise.all([exclusively(work('a', 5)), exclusively(work('b', 0))])).toEqual(['a', 'b']);
+  expect(events).toEqual(['a begins', 'a ends', 'b begins', 'b ends']);
+});
+
+test('a work that rejects does not stop the next one', async () => {
+  const exclusively = createMutex();
+  const failed = exclusively(() => Promise.reject(new Error('no')));
+  const next = exclusively(async () => 'next');
+  await expect(failed).rejects.toThrow('no');
+  expect(await next).toBe('next');
+});
