@@ -1,7 +1,6 @@
 /**
- * The other side of the sandbox: what a child process runs. Loads the guest's engine and nothing
- * else of the product, so that a child stays small; `main.ts` imports this file before anything
- * else of the gateway.
+ * The entry of a child process. Loads the guest's engine and nothing else of the product, so that a
+ * child stays small: `main.ts` imports this file before anything else of the gateway.
  */
 import { readSync, writeSync } from 'node:fs';
 import { confineProcess } from './child/confine-process.ts';
@@ -18,22 +17,22 @@ import {
   type ReplyPart,
 } from './frames.ts';
 
-/** The channel to the parent, the only descriptor that is not /dev/null. */
-const CHANNEL = 3;
+/** The descriptor of the channel to the parent, the only one that is not /dev/null. */
+const CHANNEL_FD = 3;
 const READ_BYTES = 65_536;
 /**
- * Calls that came together are made until this many ms have passed or their results are so long:
- * those made shall not wait for a slow one.
+ * A batch ends early after this many ms, or once its results have this many UTF-16 units: calls that
+ * are done must not wait for a slow one. The parent sends the others again.
  */
-const TOGETHER_MS = 5;
-const TOGETHER_LENGTH = 65_536;
+const MAX_BATCH_MS = 5;
+const MAX_BATCH_LENGTH = 65_536;
 
 /**
  * Serves hook calls from the channel, one at a time, until it closes. Reads and writes block: the
- * process has nothing else to do, and a turn of the event loop would cost more than a call.
+ * process has nothing else to do, and going through the event loop would cost more than a call.
  */
 export async function runSandboxChild(): Promise<never> {
-  const fuse = confineProcess();
+  const setAlarm = confineProcess();
   const monotonicMs = () => performance.now();
   const guests = createGuestCache(await loadEngine(), monotonicMs);
   const reader = createFrameReader();
@@ -41,7 +40,7 @@ export async function runSandboxChild(): Promise<never> {
   await warmUp(guests);
   const hello: Hello = { ready: true };
   send(encodeFrame(JSON.stringify(hello), ''));
-  // Not before: the start of the gateway waits for this message.
+  // Only now, because the start of the gateway waits for the message.
   releaseUnusedPages();
 
   for (;;) {
@@ -52,29 +51,28 @@ export async function runSandboxChild(): Promise<never> {
         continue;
       }
       const startedAt = monotonicMs();
-      // Should the parent die meanwhile, or hang, nobody else would end a guest that no deadline
-      // stops.
-      fuse(Math.ceil(request.budgetMs / 1000) + 2);
+      // The parent kills a guest that no deadline stops. The alarm does, should the parent hang or
+      // die.
+      setAlarm(Math.ceil(request.budgetMs / 1000) + 2);
       const split = request.sourceLength ?? 0;
       const source = request.sourceLength === undefined ? undefined : frame.body.slice(0, split);
       const args = split === 0 ? frame.body : frame.body.slice(split);
-      const made = request.lengths ? runEach(guests, request, source, args) : guests.run(request, source, args);
-      const answer = made instanceof Promise ? await made : made;
+      const running = request.lengths ? runBatch(guests, request, { source, args }) : guests.run(request, source, args);
+      const answer = running instanceof Promise ? await running : running;
       const ms = Math.round((monotonicMs() - startedAt) * 1000) / 1000;
       send(encodeFrame(JSON.stringify({ id: request.id, ms, ...answer.reply }), answer.body));
-      fuse(0);
+      setAlarm(0);
       guests.settle();
     }
     await guests.collect();
   }
 }
 
-/** Several calls, each from the loaded state. */
-async function runEach(
+/** Runs the calls of a batch, each from the plugin's loaded state. */
+async function runBatch(
   guests: GuestCache,
   { lengths = [], ...request }: HookRequest,
-  source: string | undefined,
-  args: string,
+  { source, args }: { source: string | undefined; args: string },
 ): Promise<Answer> {
   const startedAt = performance.now();
   const each: ReplyPart[] = [];
@@ -82,7 +80,7 @@ async function runEach(
   let at = 0;
   for (const length of lengths) {
     if (each.length > 0) {
-      if (performance.now() - startedAt > TOGETHER_MS || body.length > TOGETHER_LENGTH) break;
+      if (performance.now() - startedAt > MAX_BATCH_MS || body.length > MAX_BATCH_LENGTH) break;
       guests.settle();
     }
     const { reply, body: result } = await guests.run(
@@ -99,8 +97,8 @@ async function runEach(
 }
 
 /**
- * The first guest of a process takes ten times as long as the next, while the engine is compiled:
- * not at a caller's expense.
+ * Loads a first guest, which takes ten times as long as the next because the engine is compiled. No
+ * caller should wait for that.
  */
 async function warmUp(guests: GuestCache): Promise<void> {
   const limits = { maxResultBytes: 64, consoleBytes: 64, memoryBytes: 0, budgetMs: 60_000, nowMs: 0 };
@@ -111,13 +109,13 @@ async function warmUp(guests: GuestCache): Promise<void> {
 }
 
 function receive(buffer: Buffer): Buffer {
-  const bytes = readSync(CHANNEL, buffer, 0, buffer.length, null);
-  // The parent closed the channel or died.
+  const bytes = readSync(CHANNEL_FD, buffer, 0, buffer.length, null);
+  // End of file: the parent closed the channel, or died.
   if (bytes === 0) process.exit(0);
   return Buffer.from(buffer.subarray(0, bytes));
 }
 
 function send(frame: Buffer): void {
   let sent = 0;
-  while (sent < frame.length) sent += writeSync(CHANNEL, frame, sent, frame.length - sent);
+  while (sent < frame.length) sent += writeSync(CHANNEL_FD, frame, sent, frame.length - sent);
 }

@@ -1,12 +1,12 @@
 import { createHash, createHmac, randomUUID } from 'node:crypto';
 import { signVolcV4 } from './sign-volc.ts';
 
-/** What the guest's host function needs to know of the call that is running. */
+/** The running call, as far as the host function needs it. `consoleLeft` is -1 once cut. */
 export type GuestCall = {
   console: string[];
   consoleLeft: number;
   consoleBytes: number;
-  /** Set for fixtures: UUIDs then follow from it. */
+  /** Set for fixtures: UUIDs are then derived from it. */
   unixNow: number | undefined;
   uuids: number;
 };
@@ -15,7 +15,7 @@ const hmacHex = (message: string, secret: string): string => createHmac('sha256'
 
 const base64Url = (text: string): string => Buffer.from(text, 'utf8').toString('base64url');
 
-/** Objects with their keys in order, at every depth: equal claims give equal tokens. */
+/** Sorts the keys of objects at every depth, so that equal claims give equal tokens. */
 function sortKeys(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sortKeys);
   if (typeof value !== 'object' || value === null) return value;
@@ -33,12 +33,12 @@ function signJwt(claims: unknown, secret: string): string {
 
 function decodeBase64Url(text: string): string {
   if (!/^[A-Za-z0-9_-]*$/.test(text) || text.length % 4 === 1)
-    throw new Error('base64URLDecode: the input is no base64url');
+    throw new Error('base64URLDecode: the input is not base64url');
   return Buffer.from(text, 'base64url').toString('utf8');
 }
 
-/** A version 4 UUID: random, or for a fixture the n-th that follows from its time. */
-function makeUuid(call: GuestCall): string {
+/** A version 4 UUID: random, or for a fixture the n-th that is derived from its time. */
+function createUuid(call: GuestCall): string {
   if (call.unixNow === undefined) return randomUUID();
   const hex = createHash('sha256')
     .update(`${call.unixNow}:${call.uuids++}`)
@@ -47,7 +47,7 @@ function makeUuid(call: GuestCall): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }
 
-function keepConsole(call: GuestCall, line: string): void {
+function recordConsole(call: GuestCall, line: string): void {
   if (call.consoleLeft < 0) return;
   const bytes = Buffer.byteLength(line) + 1;
   if (bytes <= call.consoleLeft) call.console.push(line);
@@ -56,27 +56,28 @@ function keepConsole(call: GuestCall, line: string): void {
 }
 
 /**
- * The guest's one door: a name and its arguments as JSON in, `v` and JSON or `e` and a message out.
- * Never throws, for an exception would carry the host's own objects into the guest.
+ * The only host function of a guest. Takes a name and its arguments as JSON; returns `v` and the
+ * result as JSON, or `e` and an error message. Never throws, because an exception would carry
+ * objects of the host into the guest.
  */
 export function answerGuest(call: GuestCall, name: string, json: string): string {
   try {
-    const given: unknown = JSON.parse(json);
+    const args: unknown = JSON.parse(json);
     if (name === 'console') {
-      keepConsole(call, String(given));
+      recordConsole(call, String(args));
       return 'vnull';
     }
-    const [first, second] = Array.isArray(given) ? (given as unknown[]) : [];
-    return `v${JSON.stringify(run(call, name, first, second))}`;
+    return `v${JSON.stringify(callUtil(call, name, Array.isArray(args) ? args : []))}`;
   } catch (error) {
     return `e${error instanceof Error ? error.message : 'the call failed'}`;
   }
 }
 
-function run(call: GuestCall, name: string, first: unknown, second: unknown): unknown {
+/** Calls a function of the guest's `utils`. */
+function callUtil(call: GuestCall, name: string, [first, second]: readonly unknown[]): unknown {
   switch (name) {
     case 'uuid':
-      return makeUuid(call);
+      return createUuid(call);
     case 'hmacSHA256':
       return hmacHex(String(first), String(second));
     case 'jwtSignHS256':
@@ -90,6 +91,6 @@ function run(call: GuestCall, name: string, first: unknown, second: unknown): un
     case 'volcSignV4':
       return signVolcV4(first, Number(second));
     default:
-      throw new Error(`no such function: ${name}`);
+      throw new Error(`there is no function ${name}`);
   }
 }

@@ -3,29 +3,32 @@ import type { Engine } from './load-engine.ts';
 import { type Answer, type Guest, type MonotonicMs, openGuest } from './open-guest.ts';
 
 /**
- * Plugins loaded at once in a process, and the memory that they may hold together: the longest
- * unused goes first.
+ * Most plugins loaded in a process, and the memory that they may hold together. The longest unused
+ * is dropped first.
  */
 const MAX_GUESTS = 32;
 const MAX_HELD_BYTES = 48 * 1024 * 1024;
-/** Memory of dropped guests and of what calls left behind that may wait for its collection. */
+/** Garbage, of dropped guests and of calls, that triggers a collection. */
 const MAX_GARBAGE_BYTES = 16 * 1024 * 1024;
 /**
- * What a call leaves behind, beside copies of its texts. Left to itself the runtime lets 160 MB
- * pile up under load.
+ * Garbage of a call: so many bytes, and so many copies of its arguments and result. Without forced
+ * collections 160 MB pile up under load.
  */
 const CALL_BYTES = 512;
 const TEXT_COPIES = 2;
 
-/** The plugins of one process. */
+/** A call, its arguments as a JSON array, and its deadline on the process's monotonic clock. */
+type Call = { request: HookRequest; args: string; deadline: number };
+
+/** The loaded plugins of a process. */
 export interface GuestCache {
-  /** Loads the module where need be and runs the request, or says that the source is missing. */
+  /** Runs a request, loading the module first if need be. Answers `needsSource` if it cannot. */
   run(request: HookRequest, source: string | undefined, args: string): Promise<Answer> | Answer;
-  /** To be called once the answer is on its way: makes the guest ready for its next call. */
+  /** Resets the guest that ran last. Call it after the answer is sent, to keep it out of the call. */
   settle(): void;
   /**
-   * Gives the memory of dropped guests back to the system; to be called when nothing refers to them
-   * any more.
+   * Collects garbage when enough has piled up. Call it when no reference to a dropped guest is
+   * left.
    */
   collect(): Promise<void>;
   forget(sourceHash: string): void;
@@ -33,7 +36,7 @@ export interface GuestCache {
 
 export function createGuestCache(engine: Engine, monotonicMs: MonotonicMs): GuestCache {
   const sources = new Map<string, string>();
-  // In the order of their last use.
+  // Least recently used first.
   const guests = new Map<string, Guest>();
   let last: { hash: string; guest: Guest } | undefined;
   let garbageBytes = 0;
@@ -47,7 +50,7 @@ export function createGuestCache(engine: Engine, monotonicMs: MonotonicMs): Gues
     sources.delete(hash);
     drop(hash);
   };
-  const makeRoom = (kept: string): void => {
+  const evictUnused = (kept: string): void => {
     let bytes = 0;
     for (const guest of guests.values()) bytes += guest.heldBytes();
     for (const [hash, guest] of guests) {
@@ -57,39 +60,40 @@ export function createGuestCache(engine: Engine, monotonicMs: MonotonicMs): Gues
       forget(hash);
     }
   };
-  const call = (request: HookRequest, guest: Guest, args: string, until: number): Answer => {
+  const runIn = (guest: Guest, { request, args, deadline }: Call): Answer => {
     guests.delete(request.sourceHash);
     guests.set(request.sourceHash, guest);
     last = { hash: request.sourceHash, guest };
-    const answer = guest.run(request, args, until);
+    const answer = guest.run(request, args, deadline);
     garbageBytes += CALL_BYTES + TEXT_COPIES * (args.length + answer.body.length);
     return answer;
   };
-  const load = async (request: HookRequest, source: string, args: string, until: number): Promise<Answer> => {
-    const opened = await openGuest(engine, source, request, until, monotonicMs);
+  const loadAndRun = async (source: string, call: Call): Promise<Answer> => {
+    const { request, deadline } = call;
+    const opened = await openGuest({ engine, monotonicMs }, { source, request, deadline });
     if ('reply' in opened) {
       garbageBytes += MAX_GARBAGE_BYTES;
       return opened;
     }
     sources.set(request.sourceHash, source);
-    return call(request, opened, args, until);
+    return runIn(opened, call);
   };
 
   return {
-    run(request, given, args) {
-      const until = monotonicMs() + request.budgetMs;
+    run(request, sentSource, args) {
+      const call: Call = { request, args, deadline: monotonicMs() + request.budgetMs };
       const guest = guests.get(request.sourceHash);
-      if (guest) return call(request, guest, args, until);
-      const source = given ?? sources.get(request.sourceHash);
+      if (guest) return runIn(guest, call);
+      const source = sentSource ?? sources.get(request.sourceHash);
       if (source === undefined) return { reply: { console: [], needsSource: true }, body: '' };
-      return load(request, source, args, until);
+      return loadAndRun(source, call);
     },
     settle() {
       if (!last) return;
       const { hash, guest } = last;
       last = undefined;
       if (guest.restore()) {
-        makeRoom(hash);
+        evictUnused(hash);
       } else {
         drop(hash);
         garbageBytes += MAX_GARBAGE_BYTES;
@@ -98,8 +102,7 @@ export function createGuestCache(engine: Engine, monotonicMs: MonotonicMs): Gues
     async collect() {
       if (garbageBytes < MAX_GARBAGE_BYTES) return;
       garbageBytes = 0;
-      // After a turn of the event loop the stack holds no trace of the guest that would keep it
-      // alive.
+      // Back from the event loop, the stack holds no reference that would keep the guest alive.
       await Bun.sleep(0);
       Bun.gc(true);
     },

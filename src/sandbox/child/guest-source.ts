@@ -1,14 +1,16 @@
 /**
- * Evaluated in every guest before its plugin, while all built-ins are still the engine's own.
- * Everything it needs later is captured here, because a plugin may replace any built-in afterwards;
- * for the same reason nothing below iterates, calls a method of a prototype or stringifies an
+ * Evaluated in every guest before its plugin, while all built-ins are still the engine's own. It
+ * captures everything that it needs later, because a plugin may replace any built-in afterwards.
+ * For the same reason nothing below iterates, calls a method of a prototype or stringifies an
  * object of its own: each of these would run what the plugin put there.
  *
- * `boot(host)` installs `utils`, `console`, `Date` and `Math.random` and returns the functions that
- * the host calls. Answers are strings whose first letter is the outcome, so that no property a
- * plugin can define decides how one is read: `v`+JSON a value, `u` undefined,
- * `t`/`i`+`["message","stack"]` thrown (`i`: by the engine), `n` not callable, `a` asynchronous,
- * `c` no JSON, `l` too large; the last four with a message.
+ * The function installs `utils`, `console`, `Date` and `Math.random`, and returns the functions
+ * that the host calls. Their answers are strings. The first letter is the outcome, so no property
+ * that a plugin defines decides how an answer is read:
+ *
+ * - `v` + JSON: a value; `u`: undefined
+ * - `t` or `i` + `["message","stack"]`: thrown by the plugin (`t`) or by the engine (`i`)
+ * - `n`, `a`, `c`, `l` + message: not callable, asynchronous, not JSON, too large
  */
 export const guestSource = `(host) => {
 'use strict';
@@ -39,7 +41,7 @@ const seed = (a, b, c) => {
 };
 Math.random = { random: () => (random32() * 2097152 + (random32() >>> 11)) / 9007199254740992 }.random;
 
-// The engine's clock tells only how much time has passed; what time it was is told by the host.
+// The engine's clock only measures durations. The host gives the time at the start of a call.
 const { now: engineNow } = DateOf;
 let baseMs = 0, frozen = false, startedAt = 0;
 const clock = () => (frozen ? baseMs : baseMs + engineNow() - startedAt);
@@ -191,7 +193,7 @@ return {
       }
       const type = typeOf(target);
       if (type === 'async_function' || type === 'generator') return 'a' + name + ' is asynchronous or a generator; hooks are synchronous';
-      if (type !== 'function') return 'n' + name + ' is no function';
+      if (type !== 'function') return 'n' + name + ' is not a function';
       const value = apply(target, owner, call.args);
       if (value === undefined) return 'u';
       if (isThenable(value)) return 'a' + name + ' returned a promise; hooks are synchronous';
@@ -200,9 +202,9 @@ return {
         result = stringify(value);
       } catch (thrown) {
         const reason = describe(thrown);
-        return reason[0] === 'i' ? reason : 'c' + name + ' returned what is no JSON: ' + parse(apply(slice, reason, [1]))[0];
+        return reason[0] === 'i' ? reason : 'c' + name + ' returned a value that is not JSON: ' + parse(apply(slice, reason, [1]))[0];
       }
-      if (result === undefined) return 'c' + name + ' returned a ' + typeof value + ', which is no JSON';
+      if (result === undefined) return 'c' + name + ' returned a ' + typeof value + ', which is not JSON';
       if (result.length > call.maxResultBytes) return 'l' + name;
       return 'v' + result;
     } catch (thrown) {

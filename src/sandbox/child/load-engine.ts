@@ -9,24 +9,21 @@ import {
 } from 'quickjs-emscripten-core';
 import { findHeapLayout, type HeapLayout } from './memory-image.ts';
 
-/** Pages of 64 KiB that the build asks for at the least (16 MiB). */
+/** Pages of 64 KiB that the WebAssembly build needs at least: 16 MiB. */
 const INITIAL_PAGES = 256;
 
-/** QuickJS, compiled once a process. */
+/** QuickJS, compiled once per process. */
 export type Engine = {
   layout: HeapLayout;
-  /**
-   * A fresh instance with memory of its own, capped at `memoryBytes` by the WebAssembly machine
-   * itself.
-   */
+  /** Creates an instance with its own memory, which WebAssembly itself caps at `memoryBytes`. */
   open(memoryBytes: number): Promise<Instance>;
 };
 
 type Instance = { quickjs: QuickJSWASMModule; memory: GuestMemory };
 
 /**
- * `ranOut`: the last attempt to grow was refused. QuickJS itself may have no memory left to say so:
- * it then throws null.
+ * `ranOut`: the last attempt to grow was refused. QuickJS may have no memory left to report that; it
+ * then throws null.
  */
 export type GuestMemory = WebAssembly.Memory & { ranOut: boolean };
 
@@ -47,8 +44,8 @@ export async function loadEngine(): Promise<Engine> {
 }
 
 /**
- * Emscripten asks for more than it needs at first and for less when that is refused: the last
- * answer counts.
+ * Records in `ranOut` whether the memory could grow. Emscripten first asks for more than it needs,
+ * and for less when that is refused, so only the last answer counts.
  */
 function watchGrowth(memory: WebAssembly.Memory): GuestMemory {
   const grow = memory.grow.bind(memory);
@@ -63,10 +60,14 @@ function watchGrowth(memory: WebAssembly.Memory): GuestMemory {
 }
 
 /**
- * Changes two things of the library's memory access. It writes to what `malloc` returns without
- * looking: at the end of memory that would be address 0, the guest's own data; here it throws. And
- * it copies text letter by letter; here the runtime does, which halves a call with 2 KB of
- * arguments. `onModule` gets the allocator.
+ * Changes two things in the library's memory access.
+ *
+ * - The library does not check the result of `malloc`. Out of memory it would write to address 0,
+ *   the guest's own data. Here `malloc` throws instead.
+ * - The library copies text character by character. Here the runtime does, which halves the time of
+ *   a call with 2 KB of arguments.
+ *
+ * `onModule` gets the allocator.
  */
 function adaptModule(
   variant: QuickJSSyncVariant,
@@ -88,8 +89,8 @@ function adaptModule(
         };
         const encoder = new TextEncoder();
         emscripten.lengthBytesUTF8 = (text) => Buffer.byteLength(text);
-        emscripten.stringToUTF8 = (text, at, room = 0) => {
-          const { written } = encoder.encodeInto(text, emscripten.HEAPU8.subarray(at, at + room - 1));
+        emscripten.stringToUTF8 = (text, at, capacity = 0) => {
+          const { written } = encoder.encodeInto(text, emscripten.HEAPU8.subarray(at, at + capacity - 1));
           emscripten.HEAPU8[at + written] = 0;
         };
         emscripten.UTF8ToString = (at) => {

@@ -1,25 +1,28 @@
-/** Wasm addresses below are byte offsets into the guest's linear memory. */
+/** In bytes, as all addresses below: offsets into the guest's linear memory. */
 const PAGE = 4096;
 const EMPTY_PAGE = Buffer.alloc(PAGE);
 
 /**
- * Where a guest's allocator keeps its break (the end of all memory it ever took) and where its heap
- * begins. The same for every instance of one WebAssembly module.
+ * `breakAddress`: where a guest's allocator stores its break, the end of all memory that it ever
+ * took. `heapStart`: where its heap begins. Both are the same for every instance of one WebAssembly
+ * module.
  */
 export type HeapLayout = { breakAddress: number; heapStart: number };
 
 /**
- * Finds the break by watching which words two large allocations move: of those that point into the
- * heap it is the highest, for nothing the allocator hands out lies above it. Use a throw-away
- * instance, for the break never goes back.
+ * Finds the break by comparing memory before and after a large allocation. Of the words that moved
+ * and point into the heap, the break is the highest, because nothing that the allocator hands out
+ * lies above it. Use a throw-away instance: the break never goes back.
+ *
+ * @throws when the allocator is not the one that this build knows
  */
 export function findHeapLayout(memory: WebAssembly.Memory, malloc: (size: number) => number): HeapLayout {
   const step = 1 << 20;
   const first = malloc(step);
   const heapStart = Math.floor(first / PAGE) * PAGE;
   const data = Buffer.from(memory.buffer, 0, heapStart);
-  // Most of it is the guest's untouched stack: only pages that hold something are copied, which
-  // spares a start 5 MB of page faults.
+  // Most of it is the guest's untouched stack. Copying only pages that hold something saves 5 MB of
+  // page faults at start.
   const blank = Buffer.alloc(PAGE);
   const before = new Map<number, Buffer>();
   for (let page = 0; page < heapStart; page += PAGE) {
@@ -31,8 +34,8 @@ export function findHeapLayout(memory: WebAssembly.Memory, malloc: (size: number
   let highest = second + step - 1;
   for (let page = 0; page < heapStart; page += PAGE) {
     const old = before.get(page) ?? blank;
-    // Compared by the runtime: word by word, this loop and the one of the image took most of a
-    // process's start.
+    // Compared page by page by the runtime: comparing words here and in `captureImage` took most of
+    // a process's start.
     if (data.compare(old, 0, PAGE, page, page + PAGE) === 0) continue;
     for (let at = 0; at < PAGE; at += 4) {
       const value = data.readUInt32LE(page + at);
@@ -43,27 +46,27 @@ export function findHeapLayout(memory: WebAssembly.Memory, malloc: (size: number
       }
     }
   }
-  if (breakAddress < 0) throw new Error('the guest allocator is not the one this build was made for');
+  if (breakAddress < 0) throw new Error('this build does not know the allocator of the guest');
   return { breakAddress, heapStart };
 }
 
 export interface MemoryImage {
-  /** Bytes that the image keeps. */
+  /** Size of the image. */
   readonly bytes: number;
-  /** Brings the guest back to the moment of the image. Returns the bytes of heap in use before. */
+  /** Resets the guest to the image. Returns the bytes of heap that were in use before. */
   restore(): number;
 }
 
 /**
- * Keeps the non-zero pages of a loaded guest. `restore` writes them back and clears the rest of the
- * heap that was in use since: each call starts from the same state and finds nothing of another.
- * What lies below the stack pointer is left as it is; no guest code can read it.
+ * Copies the non-zero pages of a loaded guest. `restore` writes them back and clears the rest of
+ * the heap that was in use, so each call starts from the same state and finds nothing of another.
+ * What lies below the stack pointer stays as it is: no guest code can read it.
  */
 export function captureImage(memory: WebAssembly.Memory, layout: HeapLayout): MemoryImage {
-  const breakOf = () => new DataView(memory.buffer).getUint32(layout.breakAddress, true);
+  const readBreak = () => new DataView(memory.buffer).getUint32(layout.breakAddress, true);
   const runs: { offset: number; data: Uint8Array }[] = [];
   const all = Buffer.from(memory.buffer);
-  const end = breakOf();
+  const end = readBreak();
   let runStart = -1;
   for (let page = 0; page <= end; page += PAGE) {
     const used = all.compare(EMPTY_PAGE, 0, PAGE, page, page + PAGE) !== 0;
@@ -80,7 +83,7 @@ export function captureImage(memory: WebAssembly.Memory, layout: HeapLayout): Me
   return {
     bytes: runs.reduce((sum, run) => sum + run.data.length, 0),
     restore() {
-      const used = breakOf();
+      const used = readBreak();
       const target = new Uint8Array(memory.buffer);
       let cleared = layout.heapStart;
       for (const { offset, data } of runs) {

@@ -1,92 +1,90 @@
-import type { QuickJSContext, QuickJSHandle, QuickJSRuntime } from 'quickjs-emscripten-core';
+import type { QuickJSContext, QuickJSHandle } from 'quickjs-emscripten-core';
 import type { HookRequest, Reply, ReplyFailure } from '../frames.ts';
 import { answerGuest, type GuestCall } from './answer-guest.ts';
 import { guestSource } from './guest-source.ts';
 import type { Engine } from './load-engine.ts';
 import { captureImage, type MemoryImage } from './memory-image.ts';
 
-/** Stack of a guest in bytes; the host's own stack is several times that. */
+/** Stack limit of a guest; the host's own stack is several times as large. */
 const GUEST_STACK_BYTES = 262_144;
 /**
- * An instance whose memory grew by more than this is dropped: clearing it would cost more than
- * loading anew.
+ * A guest whose memory grew by more than this is dropped, because clearing it would cost more than
+ * loading it again.
  */
 const MAX_GROWTH_BYTES = 16 * 1024 * 1024;
 /**
- * What the library leaves behind per host call (measured), and how much of that and of copied text
- * may pile up.
+ * Garbage that the library leaves per host call (measured), and how much garbage, with the copied
+ * texts, triggers a collection.
  */
 const HOST_CALL_BYTES = 4_096;
 const COLLECT_BYTES = 16 * 1024 * 1024;
 const PLUGIN_FILE = 'plugin.js';
 const MEBIBYTE = 1024 * 1024;
 
-/** What a request comes to: the reply's head without its id, and its body. */
+/** The outcome of a request: the reply's head without its id, and its body. */
 export type Answer = { reply: Omit<Reply, 'id'>; body: string };
 
-/** One plugin, loaded. Every call starts from the state it had after loading. */
+/** A loaded plugin. Every call starts from the state that it had after loading. */
 export interface Guest {
   /**
-   * `args` is a JSON array; `until` the deadline on the process's monotonic clock. Never throws.
+   * `args` is a JSON array, `deadline` a time on the process's monotonic clock. Never throws.
    */
-  run(request: HookRequest, args: string, until: number): Answer;
-  /** Brings back the loaded state; false when this guest must not be used again. */
+  run(request: HookRequest, args: string, deadline: number): Answer;
+  /** Resets the guest to its loaded state. False when it must not be used again. */
   restore(): boolean;
-  /** Bytes of memory that the guest holds at the most. */
+  /** Upper bound of the memory that the guest holds. */
   heldBytes(): number;
 }
 
-/** Failures that a lack of memory may have caused. */
-const FOLLOWS: ReadonlySet<ReplyFailure['kind']> = new Set(['thrown', 'compile', 'codec']);
+/** Failures that may be a consequence of a lack of memory. */
+const MEMORY_CONSEQUENCES: ReadonlySet<ReplyFailure['kind']> = new Set(['thrown', 'compile', 'codec']);
 
-type Running = { request: HookRequest; call: GuestCall; until: number; interrupted: boolean };
+type Running = { request: HookRequest; call: GuestCall; deadline: number; interrupted: boolean };
 type Bridge = Record<'describe' | 'prepare' | 'bind' | 'inspect' | 'dispatch', QuickJSHandle>;
 
-/** The process's own clock in ms. */
+/** The process's monotonic clock, in ms. */
 export type MonotonicMs = () => number;
 
-/** Loads a plugin's source within the request's deadline, or tells why it does not load. */
+/** Loads a plugin's source within the request's deadline, or answers why it does not load. */
 export async function openGuest(
-  engine: Engine,
-  source: string,
-  request: HookRequest,
-  until: number,
-  monotonicMs: MonotonicMs,
+  { engine, monotonicMs }: { engine: Engine; monotonicMs: MonotonicMs },
+  { source, request, deadline: loadDeadline }: { source: string; request: HookRequest; deadline: number },
 ): Promise<Guest | Answer> {
   const { quickjs, memory } = await engine.open(request.memoryBytes);
   const runtime = quickjs.newRuntime({ maxStackSizeBytes: GUEST_STACK_BYTES });
   const context = runtime.newContext();
   const begin = (next: HookRequest, deadline: number): Running => {
     memory.ranOut = false;
-    return { request: next, call: newCall(next), until: deadline, interrupted: false };
+    return { request: next, call: newCall(next), deadline, interrupted: false };
   };
-  let running = begin(request, until);
+  let running = begin(request, loadDeadline);
   const bridge = bootGuest(context, () => running.call);
-  // From here on: what was the host's own ends by itself, and broken off it would end the process.
+  // Only from here on. The boot is the host's own code: it ends, and interrupting it would end the
+  // process.
   runtime.setInterruptHandler(() => {
-    if (monotonicMs() >= running.until) running.interrupted = true;
+    if (monotonicMs() >= running.deadline) running.interrupted = true;
     return running.interrupted;
   });
-  // What goes wrong on the host's side of a guest call leaves the instance in no known state.
+  // After an exception on the host's side of a guest call, the state of the instance is unknown.
   let poisoned = false;
-  const guarded = (act: () => Answer): Answer => {
+  const guarded = (work: () => Answer): Answer => {
     try {
-      const answer = act();
-      if (running.interrupted) return fail(running, 'timeout', timeoutMessage(running));
-      // Without memory the engine throws null, and what the plugin then throws itself only follows
-      // from that.
+      const answer = work();
+      if (running.interrupted) return timeoutFailure(running);
+      // Out of memory the engine throws null, and an error that the plugin then throws itself is
+      // only a consequence.
       const { failure } = answer.reply;
-      return failure && memory.ranOut && FOLLOWS.has(failure.kind) ? memoryFailure(running) : answer;
+      return failure && memory.ranOut && MEMORY_CONSEQUENCES.has(failure.kind) ? memoryFailure(running) : answer;
     } catch (error) {
       poisoned = true;
-      if (running.interrupted) return fail(running, 'timeout', timeoutMessage(running));
+      if (running.interrupted) return timeoutFailure(running);
       return error instanceof RangeError ? stackFailure(running) : memoryFailure(running);
     }
   };
   const ask = (fn: QuickJSHandle, args: QuickJSHandle[], thrownAs: 'compile' | 'thrown'): Answer => {
     const result = context.callFunction(fn, context.undefined, args);
     if (!result.error) return readAnswer(running, context.getString(result.value), thrownAs);
-    // The guest could not even describe its error: it is at the end of its memory or of its stack.
+    // The guest could not even describe its error: it has run out of memory or stack.
     return memory.ranOut ? memoryFailure(running) : stackFailure(running);
   };
 
@@ -96,8 +94,10 @@ export async function openGuest(
     if (evaluated.error) return ask(bridge.describe, [evaluated.error], 'compile');
     const state = context.getPromiseState(evaluated.value);
     if (state.type === 'rejected') return ask(bridge.describe, [state.error], 'compile');
-    if (state.type === 'pending') return fail(running, 'async', 'the module awaits at its top level');
-    if (runtime.hasPendingJob()) return fail(running, 'async', 'the module leaves a promise pending');
+    if (state.type === 'pending')
+      return fail(running, { kind: 'async', message: 'the module awaits at its top level' });
+    if (runtime.hasPendingJob())
+      return fail(running, { kind: 'async', message: 'the module leaves a promise pending' });
     context.callFunction(bridge.bind, context.undefined, [state.value]);
     return { reply: { console: running.call.console }, body: '' };
   });
@@ -112,7 +112,8 @@ export async function openGuest(
       return guarded(() => {
         if (next.path === undefined) return ask(bridge.inspect, [], 'compile');
         const input = context.newString(encodeCall(next, next.path, args));
-        return checkResult(running, runtime, next.path, ask(bridge.dispatch, [input], 'thrown'));
+        const answer = ask(bridge.dispatch, [input], 'thrown');
+        return checkResult(running, runtime.hasPendingJob(), answer);
       });
     },
     restore() {
@@ -124,15 +125,15 @@ export async function openGuest(
   };
 }
 
-/** Evaluates the guest's own part, with one door to the host (`answerGuest`). */
+/** Evaluates `guestSource`, whose only way to the host is `answerGuest`. */
 function bootGuest(context: QuickJSContext, call: () => GuestCall): Bridge {
   let garbage = 0;
   const host = context.newFunction('host', (name, json) => {
-    const asked = context.getString(json);
-    const answer = answerGuest(call(), context.getString(name), asked);
-    garbage += HOST_CALL_BYTES + 2 * (asked.length + answer.length);
-    // Left to itself the runtime collects so late that a guest could make the process grow by
-    // hundreds of megabytes.
+    const args = context.getString(json);
+    const answer = answerGuest(call(), context.getString(name), args);
+    garbage += HOST_CALL_BYTES + 2 * (args.length + answer.length);
+    // The runtime alone collects so late that a guest could grow the process by hundreds of
+    // megabytes.
     if (garbage > COLLECT_BYTES) {
       garbage = 0;
       Bun.gc(true);
@@ -159,13 +160,13 @@ const newCall = (request: HookRequest): GuestCall => ({
   uuids: 0,
 });
 
-/** Where `Math.random` starts: from the system's random numbers, or for a fixture from its time. */
+/** The seed of `Math.random`: from the system's random numbers, or for a fixture from its time. */
 const seedOf = (request: HookRequest): number[] =>
   request.unixNow === undefined
     ? [...crypto.getRandomValues(new Int32Array(3))]
     : [request.unixNow | 0, Math.floor(request.unixNow / 2 ** 32), 1];
 
-/** What the guest starts a call from, as members of a JSON object. */
+/** What `prepare` of the guest needs before a call, as members of a JSON object. */
 const encodeStart = (request: HookRequest): string =>
   `"seed":[${seedOf(request).join()}],"consoleBytes":${request.consoleBytes},` +
   (request.unixNow === undefined
@@ -175,15 +176,16 @@ const encodeStart = (request: HookRequest): string =>
 const encodeCall = (request: HookRequest, path: readonly string[], args: string): string =>
   `{${encodeStart(request)},"path":${JSON.stringify(path)},"maxResultBytes":${request.maxResultBytes},"args":${args}}`;
 
-function checkResult(running: Running, runtime: QuickJSRuntime, path: readonly string[], answer: Answer): Answer {
+function checkResult(running: Running, hasPendingJob: boolean, answer: Answer): Answer {
   if (answer.reply.failure) return answer;
-  const name = path.join('.');
-  if (runtime.hasPendingJob()) return fail(running, 'async', `${name} left a promise pending; hooks are synchronous`);
+  const name = running.request.path?.join('.') ?? '';
+  if (hasPendingJob)
+    return fail(running, { kind: 'async', message: `${name} left a promise pending; hooks are synchronous` });
   if (Buffer.byteLength(answer.body) > running.request.maxResultBytes) return tooLarge(running, name);
   return answer;
 }
 
-/** Turns what a guest function answered (see guest-source.ts) into a reply. */
+/** Turns the answer of a guest function (see guest-source.ts) into a reply. */
 function readAnswer(running: Running, answer: string, thrownAs: 'compile' | 'thrown'): Answer {
   const rest = answer.slice(1);
   switch (answer[0]) {
@@ -192,11 +194,11 @@ function readAnswer(running: Running, answer: string, thrownAs: 'compile' | 'thr
     case 'u':
       return { reply: { console: running.call.console }, body: '' };
     case 'n':
-      return fail(running, 'not_callable', rest);
+      return fail(running, { kind: 'not_callable', message: rest });
     case 'a':
-      return fail(running, 'async', rest);
+      return fail(running, { kind: 'async', message: rest });
     case 'c':
-      return fail(running, 'codec', rest);
+      return fail(running, { kind: 'codec', message: rest });
     case 'l':
       return tooLarge(running, rest);
     case 't':
@@ -204,29 +206,38 @@ function readAnswer(running: Running, answer: string, thrownAs: 'compile' | 'thr
       const [message = '', stack = ''] = JSON.parse(rest) as string[];
       if (answer[0] === 'i' && message === 'out of memory') return memoryFailure(running);
       if (answer[0] === 'i' && message === 'stack overflow') return stackFailure(running);
-      return fail(running, thrownAs, message, stack);
+      return fail(running, { kind: thrownAs, message, ...findPosition(stack) });
     }
     default:
-      // Only a guest without memory for its answer gives none.
+      // An empty answer: the guest had no memory for one.
       return memoryFailure(running);
   }
 }
 
-function fail(running: Running, kind: ReplyFailure['kind'], message: string, stack = ''): Answer {
-  return { reply: { console: running.call.console, failure: { kind, message, ...findPosition(stack) } }, body: '' };
+function fail(running: Running, failure: ReplyFailure): Answer {
+  return { reply: { console: running.call.console, failure }, body: '' };
 }
-const timeoutMessage = (running: Running): string => `did not end within the limit of ${running.request.budgetMs} ms`;
+const timeoutFailure = (running: Running): Answer =>
+  fail(running, { kind: 'timeout', message: `did not end within the limit of ${running.request.budgetMs} ms` });
+
 function memoryFailure(running: Running): Answer {
   const { path, memoryBytes } = running.request;
   const what = path === undefined ? 'plugin' : 'hook';
-  return fail(running, 'memory', `out of memory: the ${what} used more than ${memoryBytes / MEBIBYTE} MB`);
+  const message = `out of memory: the ${what} used more than ${memoryBytes / MEBIBYTE} MB`;
+  return fail(running, { kind: 'memory', message });
 }
 const stackFailure = (running: Running): Answer =>
-  fail(running, 'stack', `nested deeper than the stack limit of ${GUEST_STACK_BYTES} bytes allows`);
+  fail(running, {
+    kind: 'stack',
+    message: `nested deeper than the stack limit of ${GUEST_STACK_BYTES} bytes allows`,
+  });
 const tooLarge = (running: Running, name: string): Answer =>
-  fail(running, 'too_large', `the result of ${name} is over the limit of ${running.request.maxResultBytes} bytes`);
+  fail(running, {
+    kind: 'too_large',
+    message: `the result of ${name} is over the limit of ${running.request.maxResultBytes} bytes`,
+  });
 
-/** The first place in the plugin that a QuickJS stack names, 1-based. */
+/** The first position in the plugin that a QuickJS stack names, 1-based. */
 function findPosition(stack: string): { line?: number; column?: number } {
   const found = /plugin\.js:(\d+)(?::(\d+))?/.exec(stack);
   if (!found) return {};

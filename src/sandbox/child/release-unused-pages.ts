@@ -1,17 +1,14 @@
 import { dlopen } from 'bun:ffi';
 import { readFileSync } from 'node:fs';
 
-/**
- * madvise(2): takes the pages out of this process; they come back from the file when they are
- * touched.
- */
+/** madvise(2): drops the pages from this process. Touched again, they are read from the file. */
 const MADV_DONTNEED = 4;
 
 /**
- * Gives back the pages of the program that the start of this process has mapped, some 40 MB of
- * which a running sandbox touches a few. Only mappings that are read-only and of which no page was
- * ever written to: their pages are the file's own, so nothing is lost. On Linux alone; elsewhere
- * nothing happens.
+ * Releases the pages of the program that the start of this process has mapped: some 40 MB, of which
+ * a running sandbox touches a few. Only read-only mappings without a page that was ever written are
+ * released; their pages are the file's own, so nothing is lost. Linux only; elsewhere it does
+ * nothing.
  */
 export function releaseUnusedPages(): void {
   if (process.platform !== 'linux') return;
@@ -21,14 +18,11 @@ export function releaseUnusedPages(): void {
       symbols.madvise(start, length, MADV_DONTNEED);
     }
   } catch {
-    // Memory that is not given back harms nobody.
+    // Keeping the memory does no harm.
   }
 }
 
-/**
- * Read-only mappings of files without pages of the process's own, from the text of
- * /proc/self/smaps.
- */
+/** Read-only mappings of files without private pages, from the text of /proc/self/smaps. */
 function untouchedMappings(smaps: string): { start: bigint; length: bigint }[] {
   const found: { start: bigint; length: bigint }[] = [];
   for (const block of smaps.split(/\n(?=[0-9a-f]+-[0-9a-f]+ )/)) {

@@ -5,9 +5,7 @@ type SignedHeaders = { Authorization: string; 'X-Date': string; 'X-Content-Sha25
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 const hmac = (key: string | Buffer, text: string): Buffer => createHmac('sha256', key).update(text).digest();
 
-/**
- * Form encoding as the vendor's own clients do it: unreserved characters stay, a space becomes `+`.
- */
+/** Form encoding as in the vendor's own clients: unreserved characters stay, a space is `+`. */
 const encode = (text: string): string =>
   encodeURIComponent(text)
     .replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
@@ -17,9 +15,10 @@ const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a),
 
 /**
  * Signs a request in Volcengine's version 4 scheme. `input`: method, url, headers, body, accessKey,
- * secretKey, region (`cn-north-1`), service (`cv`), timestamp (unix seconds; 0 or none = now); the
- * case of names does not matter, for published plugins write `Method` and `URL`. Throws where the
- * URL has no host.
+ * secretKey, region (`cn-north-1`), service (`cv`), timestamp (unix seconds; 0 or none = now). The
+ * case of these names does not matter, because published plugins write `Method` and `URL`.
+ *
+ * @throws when the URL has no host
  */
 export function signVolcV4(input: unknown, unixNow: number): SignedHeaders {
   const members = typeof input === 'object' && input !== null ? Object.entries(input) : [];

@@ -1,7 +1,4 @@
-/**
- * Imported with `{ type: 'file' }`: the path of the file, inside the executable where the program
- * is compiled.
- */
+/** Imported with `{ type: 'file' }`: the file's path, which a compiled program has inside itself. */
 declare module '*/wasm' {
   const path: string;
   export default path;
