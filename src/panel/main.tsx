@@ -22,7 +22,7 @@ import { hasSessionHint } from './session/session-hint.ts';
 import { createTabChannel } from './session/sync-tabs.ts';
 import { loadFont } from './theme/load-font.ts';
 import { theme } from './theme/theme.ts';
-import { CrashBoundary } from './ui/page/crash-boundary.tsx';
+import { CrashBoundary } from './ui/page/error-boundary.tsx';
 
 const maxTries = 3;
 

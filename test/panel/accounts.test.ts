@@ -1,8 +1,8 @@
 import { afterAll, afterEach, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
-import { readFaults } from '../../src/panel/api/read-faults.ts';
-import { affiliateQuery, readAffiliateCode } from '../../src/panel/pages/accounts/read-affiliate-code.ts';
-import { readResetLink } from '../../src/panel/pages/accounts/read-reset-link.ts';
+import { readFaults } from '../../src/panel/api/field-errors.ts';
+import { affiliateQuery, readAffiliateCode } from '../../src/panel/pages/accounts/affiliate-code.ts';
+import { readResetLink } from '../../src/panel/pages/accounts/reset-link.ts';
 import { insecureHost, type WatchedPage } from '../support/browser.ts';
 import { ask } from '../support/gateway.ts';
 import { type ReceivedMail, startMailServer, type TestMailServer } from '../support/smtp.ts';

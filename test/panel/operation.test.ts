@@ -2,8 +2,8 @@
 import { describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import type { NodeReport } from '../../src/panel/api/types.ts';
-import { listChanges, listFacts } from '../../src/panel/pages/audit/list-changes.ts';
-import { systemHealth } from '../../src/panel/pages/system/system-health.ts';
+import { listChanges, listFacts } from '../../src/panel/pages/audit/audit-diff.ts';
+import { systemHealth } from '../../src/panel/pages/system/health-problems.ts';
 import { findFlaws, heading, password, screens, see, setOptions, useOnePanel } from './harness.ts';
 
 const { origin, root, openAs, keepRootPage } = useOnePanel(async (admin) => {

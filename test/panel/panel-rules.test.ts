@@ -3,12 +3,12 @@ import { readFileSync } from 'node:fs';
 import { Glob } from 'bun';
 import { isFirstText } from '../../scripts/build-panel.ts';
 import en from '../../src/panel/i18n/en.json';
-import { passwordFault, usernameFault } from '../../src/panel/pages/setup/check-account.ts';
-import { readSetupToken } from '../../src/panel/pages/setup/read-setup-token.ts';
-import { describeDevice } from '../../src/panel/session/describe-device.ts';
+import { passwordFault, usernameFault } from '../../src/panel/pages/setup/validate-account.ts';
+import { readSetupToken } from '../../src/panel/pages/setup/setup-token.ts';
+import { describeDevice } from '../../src/panel/session/parse-user-agent.ts';
 import { safeRedirect } from '../../src/panel/session/safe-redirect.ts';
 import { chooseMark } from '../../src/panel/ui/display/plugin-mark.ts';
-import { laterValues } from '../../src/panel/ui/still-to-come.ts';
+import { laterValues } from '../../src/panel/ui/form/pending-values.ts';
 
 const languages = await Promise.all(
   [...new Glob('*.json').scanSync(`${import.meta.dir}/../../src/panel/i18n`)].map(async (file) => {
@@ -30,10 +30,10 @@ describe('languages', () => {
 test('pages before sign-in say nothing whose text comes after it', () => {
   const before = [
     'src/panel/pages/{sign-in,accounts,oauth}/*.{ts,tsx}',
-    'src/panel/pages/missing-page.tsx',
-    'src/panel/session/{connection-notice,guards,passkeys,use-status}.{ts,tsx}',
-    'src/panel/api/describe-error.ts',
-    'src/panel/ui/{answer,choice-menu,copy-field,crash-boundary,failure-notice,full-page,page-controls,page-heading,task-board,welcome-layout}.tsx',
+    'src/panel/pages/not-found-page.tsx',
+    'src/panel/session/{connection-notice,guards,passkeys,use-gateway-status}.{ts,tsx}',
+    'src/panel/api/error-message.ts',
+    'src/panel/ui/*/{query-result,choice-menu,copy-field,error-boundary,error-notice,full-page,page-controls,page-heading,task-board,welcome-layout}.tsx',
   ];
   const root = new URL('../..', import.meta.url).pathname;
   const files = before

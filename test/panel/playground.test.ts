@@ -6,7 +6,7 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page, Route } from 'playwright-core';
-import { codeWriters } from '../../src/panel/pages/playground/write-code.ts';
+import { codeWriters } from '../../src/panel/pages/playground/generate-code.ts';
 import { insecureHost } from '../support/browser.ts';
 import { ROOT, startVendor, temporaryFolder, until, type VendorProcess } from '../support/gateway.ts';
 import { alert, findBarriers, findOverflow, heading, holds, screens, see, told, useOnePanel } from './harness.ts';

@@ -1,5 +1,5 @@
 import { ApiError } from './api-error.ts';
-import { readFaults } from './read-faults.ts';
+import { readFaults } from './field-errors.ts';
 
 export type ApiRequest = {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';

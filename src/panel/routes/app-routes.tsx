@@ -1,17 +1,17 @@
 import { lazy, Suspense } from 'react';
 import { Route, Routes } from 'react-router';
-import { AllTexts } from '../i18n/all-texts.tsx';
-import { MissingHere, MissingPage } from '../pages/missing-page.tsx';
+import { AllTexts } from '../i18n/require-texts.tsx';
+import { MissingHere, MissingPage } from '../pages/not-found-page.tsx';
 import { SignInPage } from '../pages/sign-in/sign-in-page.tsx';
 import { Either, RequireRole, RequireSession, WhenAnonymous } from '../session/guards.tsx';
-import { roles } from '../shell/sections.ts';
+import { roles } from '../shell/navigation-sections.ts';
 import { FullPageLoader } from '../ui/page/full-page.tsx';
 
 // Pages that are used together come in one file, with what only they have: a page for each would be
 // some fifty files a visit.
-const welcome = () => import('./welcome-pages.ts');
-const everyday = () => import('./everyday-pages.ts');
-const administration = () => import('./administration-pages.ts');
+const welcome = () => import('./signed-out-pages.ts');
+const everyday = () => import('./signed-in-pages.ts');
+const administration = () => import('./admin-pages.ts');
 
 /** Gets the pages of whoever is signed in, before it is known that somebody is. */
 export const expectSession = (): Promise<unknown> => everyday();

@@ -2,14 +2,14 @@ import { type ReactNode, useCallback, useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Navigate, Outlet, useLocation, useSearchParams } from 'react-router';
 import { ApiError } from '../api/api-error.ts';
-import { describeError } from '../api/describe-error.ts';
-import { MissingHere } from '../pages/missing-page.tsx';
+import { describeError } from '../api/error-message.ts';
+import { MissingHere } from '../pages/not-found-page.tsx';
 import { FullPageLoader, FullPageMessage } from '../ui/page/full-page.tsx';
 import { useIsOffline } from './connection-notice.tsx';
 import { safeRedirect } from './safe-redirect.ts';
 import { useSession, useSessionSnapshot } from './session-context.tsx';
 import { hasSessionHint } from './session-hint.ts';
-import { useRole } from './use-role.ts';
+import { useRole } from './roles.ts';
 
 /**
  * Pages of signed-in people. The server decides: without a session in memory it is always asked.

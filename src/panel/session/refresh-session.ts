@@ -1,7 +1,7 @@
 import { ApiError } from '../api/api-error.ts';
 import type { SendRequest } from '../api/send-request.ts';
 import type { SessionBundle } from '../api/types.ts';
-import { runExclusive } from './run-exclusive.ts';
+import { runExclusive } from './with-refresh-lock.ts';
 import type { SessionState } from './session-state.ts';
 
 /** Waits before another try when a second tab rotated the cookie in the same moment. */

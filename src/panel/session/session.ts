@@ -3,7 +3,7 @@ import type { ApiRequest, SendRequest } from '../api/send-request.ts';
 import type { LoginAnswer, SessionBundle, SessionRotation } from '../api/types.ts';
 import { UserError } from '../api/user-error.ts';
 import { createRefresh } from './refresh-session.ts';
-import { runExclusive } from './run-exclusive.ts';
+import { runExclusive } from './with-refresh-lock.ts';
 import { createSessionState, type SessionSnapshot } from './session-state.ts';
 import type { TabChannel } from './sync-tabs.ts';
 

@@ -4,7 +4,7 @@ import { useMutation } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import { useSession, useSessionSnapshot } from '../session/session-context.tsx';
-import { roleText } from '../session/use-role.ts';
+import { roleText } from '../session/roles.ts';
 import classes from './account-menu.module.css';
 
 /** Who is signed in, and the way out. */

@@ -1,7 +1,7 @@
 import { useTranslation } from 'react-i18next';
 import { NavLink } from 'react-router';
-import { useRole } from '../session/use-role.ts';
-import { sections } from './sections.ts';
+import { useRole } from '../session/roles.ts';
+import { sections } from './navigation-sections.ts';
 import classes from './side-navigation.module.css';
 
 export function SideNavigation() {

@@ -1,7 +1,7 @@
 import { Anchor } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link, useSearchParams } from 'react-router';
-import { affiliateQuery } from './read-affiliate-code.ts';
+import { affiliateQuery } from './affiliate-code.ts';
 
 export function BackToSignIn() {
   const { t } = useTranslation();

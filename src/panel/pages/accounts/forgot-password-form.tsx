@@ -4,10 +4,10 @@ import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { GatewayStatus } from '../../api/types.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { addressFault } from './check-address.ts';
-import { showFault } from './show-fault.ts';
-import { useChallenge } from './use-challenge.tsx';
+import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import { addressFault } from './validate-email.ts';
+import { showFault } from './field-error-text.ts';
+import { useChallenge } from './use-captcha.tsx';
 
 type ForgotPasswordFormProps = { status: GatewayStatus; suggested: string; onSent(email: string): void };
 

@@ -7,7 +7,7 @@ import { WelcomeLayout } from '../../ui/page/welcome-layout.tsx';
 import { AccountMessage } from './account-message.tsx';
 import { BackToSignIn } from './back-to-sign-in.tsx';
 import { ForgotPasswordForm } from './forgot-password-form.tsx';
-import { StatusGate } from './status-gate.tsx';
+import { StatusGate } from './with-gateway-status.tsx';
 
 /**
  * Asks for a link to choose a new password. Whether the address has an account is told by mail

@@ -5,7 +5,7 @@ import { Link } from 'react-router';
 import type { LegalTexts } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { PageControls } from '../../ui/display/page-controls.tsx';
+import { PageControls } from '../../ui/page/page-controls.tsx';
 import { Answer } from '../../ui/display/query-result.tsx';
 import { BrandMark } from '../../ui/page/brand-mark.tsx';
 import { PageHeading } from '../../ui/page/page-heading.tsx';

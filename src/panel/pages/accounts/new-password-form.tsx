@@ -4,10 +4,10 @@ import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { passwordFault } from '../setup/check-account.ts';
-import type { ResetLink } from './read-reset-link.ts';
-import { showFault } from './show-fault.ts';
+import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import { passwordFault } from '../setup/validate-account.ts';
+import type { ResetLink } from './reset-link.ts';
+import { showFault } from './field-error-text.ts';
 
 type NewPasswordFormProps = {
   link: ResetLink;

@@ -6,7 +6,7 @@ import { WelcomeLayout } from '../../ui/page/welcome-layout.tsx';
 import { AccountMessage } from './account-message.tsx';
 import { BackToSignIn } from './back-to-sign-in.tsx';
 import { NewPasswordForm } from './new-password-form.tsx';
-import { clearAddress, readResetLink } from './read-reset-link.ts';
+import { clearAddress, readResetLink } from './reset-link.ts';
 
 /** Where the mailed link leads. Its token lives in this page's memory alone. */
 export function NewPasswordPage() {

@@ -7,14 +7,14 @@ import { ApiError } from '../../api/api-error.ts';
 import type { GatewayStatus } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { passwordFault, usernameFault } from '../setup/check-account.ts';
-import { addressFault } from './check-address.ts';
+import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import { passwordFault, usernameFault } from '../setup/validate-account.ts';
+import { addressFault } from './validate-email.ts';
 import { hasLegalTexts, LegalText } from './legal-line.tsx';
-import { readAffiliateCode } from './read-affiliate-code.ts';
-import { SendCode } from './send-code.tsx';
-import { showFault } from './show-fault.ts';
-import { useChallenge } from './use-challenge.tsx';
+import { readAffiliateCode } from './affiliate-code.ts';
+import { SendCode } from './send-email-code.tsx';
+import { showFault } from './field-error-text.ts';
+import { useChallenge } from './use-captcha.tsx';
 
 type SignUpFormProps = {
   status: GatewayStatus;

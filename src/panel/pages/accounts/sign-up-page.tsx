@@ -7,7 +7,7 @@ import { WelcomeLayout } from '../../ui/page/welcome-layout.tsx';
 import { AccountMessage } from './account-message.tsx';
 import { BackToSignIn } from './back-to-sign-in.tsx';
 import { SignUpForm } from './sign-up-form.tsx';
-import { StatusGate } from './status-gate.tsx';
+import { StatusGate } from './with-gateway-status.tsx';
 
 /** A new account with a password, where the gateway makes them. */
 export function SignUpPage() {

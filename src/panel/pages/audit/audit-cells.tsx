@@ -7,8 +7,8 @@ import type { AuditEntry } from '../../api/types.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
 import classes from './audit.module.css';
 import { actionTexts, methodTexts, signInTexts } from './audit-texts.ts';
-import { findTarget } from './find-target.ts';
-import { type Change, listChanges, listFacts } from './list-changes.ts';
+import { findTarget } from './audit-target-path.ts';
+import { type Change, listChanges, listFacts } from './audit-diff.ts';
 
 type CellProps = { entry: AuditEntry };
 

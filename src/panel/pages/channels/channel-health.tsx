@@ -2,7 +2,7 @@ import { Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { Channel } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
-import { StatusMark, type Tone } from '../../ui/display/status-mark.tsx';
+import { StatusMark, type Tone } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 
 type HealthProps = { channel: Pick<Channel, 'health' | 'key_readable'> };

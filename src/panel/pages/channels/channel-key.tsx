@@ -4,9 +4,9 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Channel } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
-import { useProof } from '../../session/proof.tsx';
-import { CopyField } from '../../ui/form/copy-field.tsx';
-import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { useProof } from '../../session/security-proof.tsx';
+import { CopyField } from '../../ui/display/copy-field.tsx';
+import { FailureNotice } from '../../ui/display/error-notice.tsx';
 import { Section } from '../../ui/page/section.tsx';
 
 /**

@@ -4,20 +4,20 @@ import { useTranslation } from 'react-i18next';
 import { useParams } from 'react-router';
 import type { Channel, ChannelChoices, SavedChannel } from '../../api/types.ts';
 import { useApi, useChange } from '../../api/use-api.ts';
-import { useRole } from '../../session/use-role.ts';
-import { roles } from '../../shell/sections.ts';
+import { useRole } from '../../session/roles.ts';
+import { roles } from '../../shell/navigation-sections.ts';
 import { Answer } from '../../ui/display/query-result.tsx';
-import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { notifyDone } from '../../ui/form/notify.ts';
+import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import { notifyDone } from '../../ui/display/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
 import { BackLink } from '../../ui/page/back-link.tsx';
-import { MissingThing } from '../../ui/page/not-found.tsx';
+import { MissingThing } from '../../ui/page/resource-not-found.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { ChannelForm } from './channel-form.tsx';
 import { ChannelKey } from './channel-key.tsx';
 import { ChannelStatus } from './channel-status.tsx';
 import { ChannelTest } from './channel-test.tsx';
-import { type ChannelValues, checkChannel, pluginOf, readChannel, valuesOf } from './channel-values.ts';
+import { type ChannelValues, checkChannel, pluginOf, readChannel, valuesOf } from './channel-form-values.ts';
 import { useDeleteChannel } from './use-delete-channel.tsx';
 
 /** One channel: whether it serves, what it is made of, and how it is tried. */

@@ -2,7 +2,7 @@ import { Switch } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { Channel } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
-import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { FailureNotice } from '../../ui/display/error-notice.tsx';
 
 type ChannelSwitchProps = { channel: Pick<Channel, 'id' | 'name' | 'status'>; label?: string };
 

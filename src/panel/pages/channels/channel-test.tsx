@@ -3,8 +3,8 @@ import { IconPlayerPlay } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import type { ChannelTrial, SavedChannel } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
-import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { TrialSteps } from '../../ui/form/trial-steps.tsx';
+import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import { TrialSteps } from '../../ui/display/trial-steps.tsx';
 import { Section } from '../../ui/page/section.tsx';
 
 /** Asks the vendor with the stored key, at no cost, and shows how far it came. */

@@ -7,12 +7,12 @@ import { useApi, withQuery } from '../../api/use-api.ts';
 import { type Column, DataTable } from '../../ui/display/data-table.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
-import { useFilters } from '../../ui/display/use-filters.ts';
+import { useFilters } from '../../ui/form/use-filters.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Page } from '../../ui/page/page.tsx';
 import { ChannelHealth } from './channel-health.tsx';
 import { ChannelSwitch } from './channel-switch.tsx';
-import { pluginOf, sourceOf } from './channel-values.ts';
+import { pluginOf, sourceOf } from './channel-form-values.ts';
 import classes from './channels.module.css';
 
 /** Accounts at vendors, and which of them serve. */

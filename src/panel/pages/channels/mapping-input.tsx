@@ -1,7 +1,7 @@
 import { ActionIcon, Button, Input, TextInput } from '@mantine/core';
 import { IconArrowRight, IconPlus, IconX } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
-import type { ChannelValues } from './channel-values.ts';
+import type { ChannelValues } from './channel-form-values.ts';
 import classes from './channels.module.css';
 
 type MappingRows = ChannelValues['model_mapping'];

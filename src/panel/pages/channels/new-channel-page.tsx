@@ -4,13 +4,13 @@ import { Link } from 'react-router';
 import type { ChannelChoices, SavedChannel } from '../../api/types.ts';
 import { useApi, useChange } from '../../api/use-api.ts';
 import { Answer } from '../../ui/display/query-result.tsx';
-import { notifyDone } from '../../ui/form/notify.ts';
+import { notifyDone } from '../../ui/display/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
 import { BackLink } from '../../ui/page/back-link.tsx';
 import { Page } from '../../ui/page/page.tsx';
-import { useNavigateHere } from '../../ui/page/use-navigate-here.ts';
+import { useNavigateHere } from '../../ui/page/use-scoped-navigate.ts';
 import { ChannelForm } from './channel-form.tsx';
-import { checkChannel, emptyChannel, pluginOf, readChannel } from './channel-values.ts';
+import { checkChannel, emptyChannel, pluginOf, readChannel } from './channel-form-values.ts';
 
 export function NewChannelPage() {
   const { t } = useTranslation();

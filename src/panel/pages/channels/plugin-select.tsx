@@ -1,9 +1,9 @@
 import { Group, Select, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { ChannelChoices } from '../../api/types.ts';
-import { localise } from '../../ui/display/localise.ts';
+import { localise } from '../../i18n/localise.ts';
 import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
-import { pluginOf } from './channel-values.ts';
+import { pluginOf } from './channel-form-values.ts';
 import classes from './channels.module.css';
 
 type PluginSelectProps = {

@@ -3,9 +3,9 @@ import { useTranslation } from 'react-i18next';
 import type { Channel, ChannelPage } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { useConfirm } from '../../ui/form/confirm.tsx';
-import { notifyDone } from '../../ui/form/notify.ts';
-import { useNavigateHere } from '../../ui/page/use-navigate-here.ts';
+import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
+import { notifyDone } from '../../ui/display/notify.ts';
+import { useNavigateHere } from '../../ui/page/use-scoped-navigate.ts';
 
 /** Asks with what breaks, deletes, and goes back to the list. */
 export function useDeleteChannel(channel: Channel): { ask(): Promise<void>; isPending: boolean; error: Error | null } {

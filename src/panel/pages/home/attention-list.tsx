@@ -4,10 +4,10 @@ import { Link } from 'react-router';
 import type { AttentionItem } from '../../api/types.ts';
 import { useApi } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
-import { useRole } from '../../session/use-role.ts';
-import { roles } from '../../shell/sections.ts';
-import { StatusMark } from '../../ui/display/status-mark.tsx';
-import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { useRole } from '../../session/roles.ts';
+import { roles } from '../../shell/navigation-sections.ts';
+import { StatusMark } from '../../ui/display/status-label.tsx';
+import { FailureNotice } from '../../ui/display/error-notice.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import classes from './attention-list.module.css';
 

@@ -5,12 +5,12 @@ import { Link } from 'react-router';
 import type { ApiKeyPage, ChannelPage, DemoChannel, TaskSummary } from '../../api/types.ts';
 import { useApi, useChange } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
-import { useRole } from '../../session/use-role.ts';
-import { roles } from '../../shell/sections.ts';
+import { useRole } from '../../session/roles.ts';
+import { roles } from '../../shell/navigation-sections.ts';
 import type { PagedRows } from '../../ui/display/data-table.tsx';
-import { CopyField } from '../../ui/form/copy-field.tsx';
-import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { notifyDone } from '../../ui/form/notify.ts';
+import { CopyField } from '../../ui/display/copy-field.tsx';
+import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import { notifyDone } from '../../ui/display/notify.ts';
 import { Section } from '../../ui/page/section.tsx';
 import classes from './first-steps.module.css';
 

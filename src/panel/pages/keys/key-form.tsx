@@ -4,11 +4,11 @@ import { useTranslation } from 'react-i18next';
 import type { CallableModel } from '../../api/types.ts';
 import { useApi } from '../../api/use-api.ts';
 import { useSessionSnapshot } from '../../session/session-context.tsx';
-import { useRole } from '../../session/use-role.ts';
-import { roles } from '../../shell/sections.ts';
-import { Fold } from '../../ui/display/fold.tsx';
+import { useRole } from '../../session/roles.ts';
+import { roles } from '../../shell/navigation-sections.ts';
+import { Fold } from '../../ui/display/collapsible.tsx';
 import type { Form } from '../../ui/form/use-form.ts';
-import type { KeyValues } from './key-fields.ts';
+import type { KeyValues } from './key-form-values.ts';
 
 /** The fields of an API key. What few need is folded away until it is used. */
 export function KeyForm({ form, isNew }: { form: Form<KeyValues>; isNew: boolean }) {

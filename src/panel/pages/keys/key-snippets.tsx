@@ -2,7 +2,7 @@ import { Anchor, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { CallableModel } from '../../api/types.ts';
 import { useApi } from '../../api/use-api.ts';
-import { useStatus } from '../../session/use-status.ts';
+import { useStatus } from '../../session/use-gateway-status.ts';
 import { CodeTabs } from '../playground/code-tabs.tsx';
 
 /** A first request for the shell, Python and JavaScript: of a model that can be asked for now. */

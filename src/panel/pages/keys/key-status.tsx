@@ -1,7 +1,7 @@
 import { useTranslation } from 'react-i18next';
 import type { ApiKey } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
-import { StatusMark, type Tone } from '../../ui/display/status-mark.tsx';
+import { StatusMark, type Tone } from '../../ui/display/status-label.tsx';
 
 const states: Record<ApiKey['status'], { text: TextKey; tone: Tone }> = {
   1: { text: 'keys.status.active', tone: 'good' },

@@ -6,13 +6,13 @@ import type { ApiKey, WebhookSecret } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
 import { useSession } from '../../session/session-context.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { useConfirm } from '../../ui/form/confirm.tsx';
-import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { notifyDone } from '../../ui/form/notify.ts';
-import { ShownOnce } from '../../ui/form/shown-once.tsx';
+import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
+import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import { notifyDone } from '../../ui/display/notify.ts';
+import { ShownOnce } from '../../ui/display/one-time-secret.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
-import { checkKey, valuesOf } from './key-fields.ts';
+import { checkKey, valuesOf } from './key-form-values.ts';
 import { WebhookInput } from './webhook-input.tsx';
 
 /** Where notices of the key's tasks go, and the secret that signs them. */

@@ -1,8 +1,8 @@
 import { useTranslation } from 'react-i18next';
 import type { ApiKey } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
-import { useConfirm } from '../../ui/form/confirm.tsx';
-import { notifyDone } from '../../ui/form/notify.ts';
+import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
+import { notifyDone } from '../../ui/display/notify.ts';
 
 /** Switching a key off and on, and deleting it. `onDeleted` follows a deletion. */
 export function useKeyChanges(onDeleted?: () => void) {

@@ -1,7 +1,7 @@
 import { useTranslation } from 'react-i18next';
 import type { MarketPlugin } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
-import { StatusMark, type Tone } from '../../ui/display/status-mark.tsx';
+import { StatusMark, type Tone } from '../../ui/display/status-label.tsx';
 
 const states: Record<MarketPlugin['state'], { text: TextKey; tone: Tone }> = {
   not_installed: { text: 'market.state.not_installed', tone: 'quiet' },

@@ -5,11 +5,11 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { MarketOffer } from '../../api/types.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { useChangeWithProof } from '../../session/use-change-with-proof.ts';
+import { useChangeWithProof } from '../../session/use-mutation-with-proof.ts';
 import { Answer } from '../../ui/display/query-result.tsx';
-import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { FailureNotice } from '../../ui/display/error-notice.tsx';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
-import { notifyDone } from '../../ui/form/notify.ts';
+import { notifyDone } from '../../ui/display/notify.ts';
 
 type Source = MarketOffer['source'];
 type Entry = Source & { id: number };

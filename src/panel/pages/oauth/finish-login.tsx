@@ -8,7 +8,7 @@ import { useSession } from '../../session/session-context.tsx';
 import { FullPageLoader } from '../../ui/page/full-page.tsx';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
 import { WelcomeLayout } from '../../ui/page/welcome-layout.tsx';
-import { CodeForm } from '../sign-in/code-form.tsx';
+import { CodeForm } from '../sign-in/two-factor-form.tsx';
 import { SignInFailure } from '../sign-in/sign-in-failure.tsx';
 
 type FinishLoginProps = {

@@ -2,10 +2,10 @@ import { Button, FileButton, Group, Text, TextInput } from '@mantine/core';
 import { IconPaperclip } from '@tabler/icons-react';
 import { useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { Fold } from '../../ui/display/fold.tsx';
+import { Fold } from '../../ui/display/collapsible.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import classes from './attach-file.module.css';
-import type { RequestDraft } from './use-request-body.ts';
+import type { RequestDraft } from './use-request-draft.ts';
 
 /** As a data URL a file is a third larger, and the gateway takes 16 MiB of JSON. */
 const maxBytes = 11 * 1024 * 1024;

@@ -2,7 +2,7 @@ import { Anchor } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { CallableModel } from '../../api/types.ts';
-import { useStatus } from '../../session/use-status.ts';
+import { useStatus } from '../../session/use-gateway-status.ts';
 import { Section } from '../../ui/page/section.tsx';
 import type { RequestBody } from './attached-files.ts';
 import { CodeTabs } from './code-tabs.tsx';

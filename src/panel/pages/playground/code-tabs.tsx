@@ -1,8 +1,8 @@
 import { Tabs } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
-import { CopyField } from '../../ui/form/copy-field.tsx';
+import { CopyField } from '../../ui/display/copy-field.tsx';
 import type { RequestBody } from './attached-files.ts';
-import { type CodeLanguage, codeWriters } from './write-code.ts';
+import { type CodeLanguage, codeWriters } from './generate-code.ts';
 
 /** Names of themselves, in every language. */
 const names: Readonly<Record<CodeLanguage, string>> = { curl: 'curl', python: 'Python', javascript: 'JavaScript' };

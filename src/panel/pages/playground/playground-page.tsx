@@ -3,11 +3,11 @@ import { useTranslation } from 'react-i18next';
 import { Link, useSearchParams } from 'react-router';
 import type { CallableModel, TaskDetail } from '../../api/types.ts';
 import { useApi } from '../../api/use-api.ts';
-import { useRole } from '../../session/use-role.ts';
-import { roles } from '../../shell/sections.ts';
+import { useRole } from '../../session/roles.ts';
+import { roles } from '../../shell/navigation-sections.ts';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { Answer } from '../../ui/display/query-result.tsx';
-import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { FailureNotice } from '../../ui/display/error-notice.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { Playground } from './playground.tsx';
 

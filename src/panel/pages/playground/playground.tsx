@@ -4,18 +4,18 @@ import { useTranslation } from 'react-i18next';
 import { useSearchParams } from 'react-router';
 import type { CallableModel, TaskDetail } from '../../api/types.ts';
 import { Section } from '../../ui/page/section.tsx';
-import { useNavigateHere } from '../../ui/page/use-navigate-here.ts';
+import { useNavigateHere } from '../../ui/page/use-scoped-navigate.ts';
 import type { RequestBody } from './attached-files.ts';
 import { withFileHints } from './attached-files.ts';
-import { ChooseModel } from './choose-model.tsx';
-import { type Choice, chooseOffer, isSameWish, offerKey, readWish, type Wish } from './choose-offer.ts';
+import { ChooseModel } from './model-select.tsx';
+import { type Choice, chooseOffer, isSameWish, offerKey, readWish, type Wish } from './select-offer.ts';
 import { CodeSamples } from './code-samples.tsx';
 import classes from './playground.module.css';
 import { RequestForm } from './request-form.tsx';
 import { RequestJson } from './request-json.tsx';
 import { RunPanel } from './run-panel.tsx';
 import { RunningTask } from './running-task.tsx';
-import { useRequestBody } from './use-request-body.ts';
+import { useRequestBody } from './use-request-draft.ts';
 
 type PlaygroundProps = { offers: readonly CallableModel[]; source: TaskDetail | undefined };
 

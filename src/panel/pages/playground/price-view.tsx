@@ -1,8 +1,8 @@
 import { Skeleton, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
-import { describeError } from '../../api/describe-error.ts';
-import { Fold } from '../../ui/display/fold.tsx';
+import { describeError } from '../../api/error-message.ts';
+import { Fold } from '../../ui/display/collapsible.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import classes from './price-view.module.css';
 import type { Quoted } from './use-quote.ts';

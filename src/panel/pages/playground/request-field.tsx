@@ -1,9 +1,9 @@
 import { Select, Textarea, TextInput } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { CallableModel } from '../../api/types.ts';
-import { localise } from '../../ui/display/localise.ts';
+import { localise } from '../../i18n/localise.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { writeFieldName } from '../../ui/form/field-name.ts';
+import { writeFieldName } from '../../ui/display/humanize-field-name.ts';
 import { NumberField } from '../../ui/form/number-field.tsx';
 
 export type FieldSchema = CallableModel['schema']['properties'][string];

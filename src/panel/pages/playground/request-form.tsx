@@ -5,7 +5,7 @@ import type { CallableModel } from '../../api/types.ts';
 import { AttachFile } from './attach-file.tsx';
 import { RequestField } from './request-field.tsx';
 import classes from './request-form.module.css';
-import type { RequestDraft } from './use-request-body.ts';
+import type { RequestDraft } from './use-request-draft.ts';
 
 /**
  * Inputs for what the plugin says that it bills or reads; what else is in the request is named, and

@@ -1,8 +1,8 @@
 import { Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { CodeEditor } from '../../ui/code/code-editor.tsx';
-import { describeFault } from './describe-fault.ts';
-import type { RequestDraft } from './use-request-body.ts';
+import { describeFault } from './json-error-message.ts';
+import type { RequestDraft } from './use-request-draft.ts';
 
 /** The whole request as text: for whatever the form does not know. */
 export function RequestJson({ draft }: { draft: RequestDraft }) {

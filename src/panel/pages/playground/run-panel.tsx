@@ -7,14 +7,14 @@ import type { CallableModel, TaskDetail } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { createIdempotencyKey, isDecided } from '../../ui/form/make-request-key.ts';
+import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import { createIdempotencyKey, isDecided } from '../../api/idempotency-key.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { type RequestBody, withFiles } from './attached-files.ts';
-import { describeFault } from './describe-fault.ts';
+import { describeFault } from './json-error-message.ts';
 import { PriceView } from './price-view.tsx';
 import { useQuote } from './use-quote.ts';
-import type { RequestDraft } from './use-request-body.ts';
+import type { RequestDraft } from './use-request-draft.ts';
 
 const blockedTexts: Readonly<Record<NonNullable<CallableModel['blocked']>, TextKey>> = {
   no_price: 'play.blocked.no_price',

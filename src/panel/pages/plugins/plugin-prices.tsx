@@ -4,7 +4,7 @@ import { useTranslation } from 'react-i18next';
 import type { PluginSummary, Price } from '../../api/types.ts';
 import { type Column, Rows } from '../../ui/display/data-table.tsx';
 import { Answer } from '../../ui/display/query-result.tsx';
-import { StatusMark } from '../../ui/display/status-mark.tsx';
+import { StatusMark } from '../../ui/display/status-label.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { PriceDialog, type PriceSubject } from '../prices/price-dialog.tsx';
 import { useAllPrices } from '../prices/use-all-prices.ts';

@@ -6,7 +6,7 @@ import { Link } from 'react-router';
 import type { PluginRuntime, PluginSummary } from '../../api/types.ts';
 import { useApi } from '../../api/use-api.ts';
 import { type Column, Rows, TableSkeleton } from '../../ui/display/data-table.tsx';
-import { localise } from '../../ui/display/localise.ts';
+import { localise } from '../../i18n/localise.ts';
 import { PluginIcon } from '../../ui/display/plugin-icon.tsx';
 import { Answer } from '../../ui/display/query-result.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';

@@ -3,7 +3,7 @@ import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { PluginPreview } from '../../api/types.ts';
 import { type Column, Rows } from '../../ui/display/data-table.tsx';
-import { TaskStatus } from '../../ui/display/status-mark.tsx';
+import { TaskStatus } from '../../ui/display/status-label.tsx';
 import { Section } from '../../ui/page/section.tsx';
 
 type Replayed = PluginPreview['replay'][number];

@@ -6,8 +6,8 @@ import type { PluginDetail, PluginSummary, PluginVersion } from '../../api/types
 import { useApi, withQuery } from '../../api/use-api.ts';
 import { CodeEditor } from '../../ui/code/code-editor.tsx';
 import { Answer } from '../../ui/display/query-result.tsx';
-import { saveText } from '../../ui/form/save-text.ts';
-import { FaultList } from './plugin-faults.tsx';
+import { saveText } from '../../ui/display/download-text.ts';
+import { FaultList } from './plugin-errors.tsx';
 import { pluginPath } from './plugin-paths.ts';
 
 /** The text of a version, to be read. */

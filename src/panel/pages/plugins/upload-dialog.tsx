@@ -5,13 +5,13 @@ import { ApiError } from '../../api/api-error.ts';
 import type { PluginDetail } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
 import { UserError } from '../../api/user-error.ts';
-import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { FailureNotice } from '../../ui/display/error-notice.tsx';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
-import { useNavigateHere } from '../../ui/page/use-navigate-here.ts';
-import { PluginFaults } from './plugin-faults.tsx';
+import { useNavigateHere } from '../../ui/page/use-scoped-navigate.ts';
+import { PluginFaults } from './plugin-errors.tsx';
 import { staleWithPlugins } from './plugin-paths.ts';
-import { readPicture } from './read-picture.ts';
+import { readPicture } from './picture-data-url.ts';
 
 type Values = { file: File | null; icon: File | null; remark: string; enabled: boolean; force: boolean };
 type Upload = { source: string; icon?: string; remark: string; enabled: boolean; force: boolean };

@@ -2,11 +2,11 @@ import { Alert, Group, Stack, Textarea, TextInput } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { PluginSummary } from '../../api/types.ts';
 import { useApi, useChange } from '../../api/use-api.ts';
-import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { FailureNotice } from '../../ui/display/error-notice.tsx';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
-import { notifyDone } from '../../ui/form/notify.ts';
+import { notifyDone } from '../../ui/display/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
-import { PluginChoice } from './plugin-choice.tsx';
+import { PluginChoice } from './price-plugin-select.tsx';
 import { QuotePreview } from './quote-preview.tsx';
 import { useAllPrices } from './use-all-prices.ts';
 

@@ -2,11 +2,11 @@ import { Button, Group } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 import type { User } from '../../api/types.ts';
-import { useProof } from '../../session/proof.tsx';
+import { useProof } from '../../session/security-proof.tsx';
 import { useSession } from '../../session/session-context.tsx';
-import { roles } from '../../shell/sections.ts';
-import { useConfirm } from '../../ui/form/confirm.tsx';
-import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { roles } from '../../shell/navigation-sections.ts';
+import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
+import { FailureNotice } from '../../ui/display/error-notice.tsx';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
 
 /** The end of the own account; root's stays. */

@@ -4,15 +4,15 @@ import { type Ref, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { User } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
-import { useProof } from '../../session/proof.tsx';
+import { useProof } from '../../session/security-proof.tsx';
 import { useSession } from '../../session/session-context.tsx';
-import { useConfirm } from '../../ui/form/confirm.tsx';
-import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
+import { FailureNotice } from '../../ui/display/error-notice.tsx';
 import { InlineForm, useInlineForm } from '../../ui/form/inline-form.tsx';
-import { notifyDone } from '../../ui/form/notify.ts';
+import { notifyDone } from '../../ui/display/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
-import { addressFault } from '../accounts/check-address.ts';
+import { addressFault } from '../accounts/validate-email.ts';
 
 /** The address of the account: a new one is confirmed by a mailed code and by who asks. */
 export function EmailAddress({ user }: { user: User }) {

@@ -3,7 +3,7 @@ import { useTranslation } from 'react-i18next';
 import type { GatewayStatus } from '../../api/types.ts';
 import { useApi } from '../../api/use-api.ts';
 import { Answer } from '../../ui/display/query-result.tsx';
-import { CopyField } from '../../ui/form/copy-field.tsx';
+import { CopyField } from '../../ui/display/copy-field.tsx';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
 
 /** The link whose newcomers the gateway knows to be brought by this account. */

@@ -3,14 +3,14 @@ import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { User } from '../../api/types.ts';
 import { useApi } from '../../api/use-api.ts';
-import { roleText } from '../../session/use-role.ts';
-import { useStatus } from '../../session/use-status.ts';
-import { Facts } from '../../ui/display/facts.tsx';
+import { roleText } from '../../session/roles.ts';
+import { useStatus } from '../../session/use-gateway-status.ts';
+import { Facts } from '../../ui/display/description-list.tsx';
 import { Answer } from '../../ui/display/query-result.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
 import { DeleteAccount } from './delete-account.tsx';
-import { Details } from './details.tsx';
+import { Details } from './profile-details.tsx';
 import { EmailAddress } from './email-address.tsx';
 import { InviteLink } from './invite-link.tsx';
 

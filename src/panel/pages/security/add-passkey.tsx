@@ -2,12 +2,12 @@ import { Button, Group, TextInput } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 import type { PasskeyMaking, SessionRotation } from '../../api/types.ts';
-import { describeDevice } from '../../session/describe-device.ts';
+import { describeDevice } from '../../session/parse-user-agent.ts';
 import { makePasskey } from '../../session/passkeys.ts';
-import { useProof } from '../../session/proof.tsx';
+import { useProof } from '../../session/security-proof.tsx';
 import { useSession } from '../../session/session-context.tsx';
 import { InlineForm, useInlineForm } from '../../ui/form/inline-form.tsx';
-import { notifyDone } from '../../ui/form/notify.ts';
+import { notifyDone } from '../../ui/display/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
 
 /** Name, proof where one is needed, the browser's dialog: a new passkey. */

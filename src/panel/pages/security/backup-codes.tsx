@@ -1,7 +1,7 @@
 import { Alert, Button, Group, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
-import { CopyField } from '../../ui/form/copy-field.tsx';
-import { saveText } from '../../ui/form/save-text.ts';
+import { CopyField } from '../../ui/display/copy-field.tsx';
+import { saveText } from '../../ui/display/download-text.ts';
 
 type BackupCodesProps = { codes: readonly string[]; onDone(): void };
 

@@ -6,8 +6,8 @@ import { ApiError } from '../../api/api-error.ts';
 import type { FlowTicket } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { notifyDone } from '../../ui/form/notify.ts';
+import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import { notifyDone } from '../../ui/display/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
 
 type BindWeChatProps = { isOpen: boolean; onClose(): void; hasPicture: boolean };

@@ -10,12 +10,12 @@ import { useSession } from '../../session/session-context.tsx';
 import { Item, ItemList } from '../../ui/display/item-list.tsx';
 import { Answer } from '../../ui/display/query-result.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { useConfirm } from '../../ui/form/confirm.tsx';
-import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { notifyDone } from '../../ui/form/notify.ts';
+import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
+import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import { notifyDone } from '../../ui/display/notify.ts';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
 import { bindInPopup } from '../oauth/bind-in-popup.ts';
-import { listProviders } from '../oauth/list-providers.ts';
+import { listProviders } from '../oauth/oauth-providers.ts';
 import { BindTelegram } from './bind-telegram.tsx';
 import { BindWeChat } from './bind-wechat.tsx';
 

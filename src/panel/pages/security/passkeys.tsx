@@ -4,19 +4,19 @@ import { useTranslation } from 'react-i18next';
 import type { GatewayStatus, Passkey, SessionRotation } from '../../api/types.ts';
 import { useApi, useChange } from '../../api/use-api.ts';
 import { hasPasskeys } from '../../session/passkeys.ts';
-import { useProof } from '../../session/proof.tsx';
-import { Dotted } from '../../ui/display/dotted.tsx';
+import { useProof } from '../../session/security-proof.tsx';
+import { Dotted } from '../../ui/display/dot-separated.tsx';
 import { Item, ItemList } from '../../ui/display/item-list.tsx';
 import { Answer } from '../../ui/display/query-result.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { useConfirm } from '../../ui/form/confirm.tsx';
-import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
+import { FailureNotice } from '../../ui/display/error-notice.tsx';
 import { useInlineForm } from '../../ui/form/inline-form.tsx';
-import { notifyDone } from '../../ui/form/notify.ts';
+import { notifyDone } from '../../ui/display/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
 import { AddPasskey } from './add-passkey.tsx';
-import { useSecurityChange } from './use-security-change.ts';
+import { useSecurityChange } from './use-security-mutation.ts';
 
 /** The account's passkeys; where this browser cannot make one, the reason. */
 export function Passkeys({ status }: { status: GatewayStatus }) {

@@ -2,12 +2,12 @@ import { Anchor, Button, Group, PasswordInput, Stack, Text } from '@mantine/core
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { GatewayStatus, User } from '../../api/types.ts';
-import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { notifyDone } from '../../ui/form/notify.ts';
+import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import { notifyDone } from '../../ui/display/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
-import { passwordFault } from '../setup/check-account.ts';
-import { useSecurityChange } from './use-security-change.ts';
+import { passwordFault } from '../setup/validate-account.ts';
+import { useSecurityChange } from './use-security-mutation.ts';
 
 type PasswordProps = { user: User; status: GatewayStatus };
 

@@ -5,10 +5,10 @@ import type { NewPersonalToken, PersonalToken as Token } from '../../api/types.t
 import { useApi, useChange } from '../../api/use-api.ts';
 import { Answer } from '../../ui/display/query-result.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { useConfirm } from '../../ui/form/confirm.tsx';
-import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { notifyDone } from '../../ui/form/notify.ts';
-import { ShownOnce } from '../../ui/form/shown-once.tsx';
+import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
+import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import { notifyDone } from '../../ui/display/notify.ts';
+import { ShownOnce } from '../../ui/display/one-time-secret.tsx';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
 
 const path = '/api/user/token';

@@ -1,7 +1,7 @@
 import { useTranslation } from 'react-i18next';
 import type { GatewayStatus, User } from '../../api/types.ts';
 import { useApi } from '../../api/use-api.ts';
-import { useStatus } from '../../session/use-status.ts';
+import { useStatus } from '../../session/use-gateway-status.ts';
 import { Answer } from '../../ui/display/query-result.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { ArtifactLinks } from './artifact-links.tsx';

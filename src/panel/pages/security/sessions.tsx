@@ -4,14 +4,14 @@ import { useTranslation } from 'react-i18next';
 import type { LoginSession } from '../../api/types.ts';
 import { useApi, useChange } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
-import { describeDevice } from '../../session/describe-device.ts';
-import { Dotted } from '../../ui/display/dotted.tsx';
+import { describeDevice } from '../../session/parse-user-agent.ts';
+import { Dotted } from '../../ui/display/dot-separated.tsx';
 import { Item, ItemList } from '../../ui/display/item-list.tsx';
 import { Answer } from '../../ui/display/query-result.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { useConfirm } from '../../ui/form/confirm.tsx';
-import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { notifyDone } from '../../ui/form/notify.ts';
+import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
+import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import { notifyDone } from '../../ui/display/notify.ts';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
 
 /** Where the account is signed in, and the end of any of it. */

@@ -4,13 +4,13 @@ import { useEffect } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { TwoFactorSetup } from '../../api/types.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { CopyField } from '../../ui/form/copy-field.tsx';
-import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { CopyField } from '../../ui/display/copy-field.tsx';
+import { FailureNotice } from '../../ui/display/error-notice.tsx';
 import { InlineForm } from '../../ui/form/inline-form.tsx';
-import { QrCode } from '../../ui/form/qr-code.tsx';
+import { QrCode } from '../../ui/display/qr-code.tsx';
 import { useForm } from '../../ui/form/use-form.ts';
 import classes from './security.module.css';
-import { useSecurityChange } from './use-security-change.ts';
+import { useSecurityChange } from './use-security-mutation.ts';
 
 type SetUpProps = { onCancel(): void; onEnabled(backupCodes: readonly string[]): void };
 

@@ -4,11 +4,11 @@ import { useTranslation } from 'react-i18next';
 import type { TwoFactorStatus } from '../../api/types.ts';
 import { useApi } from '../../api/use-api.ts';
 import { Answer } from '../../ui/display/query-result.tsx';
-import { StatusMark } from '../../ui/display/status-mark.tsx';
+import { StatusMark } from '../../ui/display/status-label.tsx';
 import { useInlineForm } from '../../ui/form/inline-form.tsx';
 import { SettingsBlock } from '../../ui/page/settings-block.tsx';
 import { BackupCodes } from './backup-codes.tsx';
-import { CodeDialog } from './code-dialog.tsx';
+import { CodeDialog } from './two-factor-code-dialog.tsx';
 import { TwoFactorSetUp } from './two-factor-set-up.tsx';
 
 /** The authenticator app: how it stands, its set-up, its backup codes and its end. */

@@ -4,7 +4,7 @@ import { type KeyboardEvent, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { DiscoveredProvider } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
-import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { FailureNotice } from '../../ui/display/error-notice.tsx';
 
 /**
  * Asks a provider of OpenID Connect for its addresses, by the address of the issuer or of the

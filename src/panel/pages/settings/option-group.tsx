@@ -4,16 +4,16 @@ import { useEffect, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useLocation } from 'react-router';
 import type { Option } from '../../api/types.ts';
-import { useConfirm } from '../../ui/form/confirm.tsx';
-import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
+import { FailureNotice } from '../../ui/display/error-notice.tsx';
 import { Section } from '../../ui/page/section.tsx';
-import { checkOption } from './check-option.ts';
-import { listRisks } from './list-risks.ts';
+import { checkOption } from './validate-option.ts';
+import { listRisks } from './option-risks.ts';
 import { OptionInput } from './option-input.tsx';
 import { groupTexts, optionTexts } from './option-texts.ts';
 import { OptionTrial } from './option-trial.tsx';
 import classes from './settings.module.css';
-import { type Drafts, useDrafts } from './use-drafts.ts';
+import { type Drafts, useDrafts } from './use-option-drafts.ts';
 
 type OptionGroupProps = {
   group: string;

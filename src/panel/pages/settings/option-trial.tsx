@@ -3,9 +3,9 @@ import { IconPlayerPlay } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Option, OptionTrial as Trial } from '../../api/types.ts';
-import { useChangeWithProof } from '../../session/use-change-with-proof.ts';
-import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { TrialSteps } from '../../ui/form/trial-steps.tsx';
+import { useChangeWithProof } from '../../session/use-mutation-with-proof.ts';
+import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import { TrialSteps } from '../../ui/display/trial-steps.tsx';
 import { Section } from '../../ui/page/section.tsx';
 
 /** Tries what is stored, in place, and shows how far it came. */

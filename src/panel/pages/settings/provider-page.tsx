@@ -5,15 +5,15 @@ import { useTranslation } from 'react-i18next';
 import { useParams } from 'react-router';
 import type { OAuthProvider } from '../../api/types.ts';
 import { useApi } from '../../api/use-api.ts';
-import { useChangeWithProof } from '../../session/use-change-with-proof.ts';
+import { useChangeWithProof } from '../../session/use-mutation-with-proof.ts';
 import { Answer } from '../../ui/display/query-result.tsx';
-import { useConfirm } from '../../ui/form/confirm.tsx';
-import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { notifyDone } from '../../ui/form/notify.ts';
+import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
+import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import { notifyDone } from '../../ui/display/notify.ts';
 import { BackLink } from '../../ui/page/back-link.tsx';
-import { MissingThing } from '../../ui/page/not-found.tsx';
+import { MissingThing } from '../../ui/page/resource-not-found.tsx';
 import { Page } from '../../ui/page/page.tsx';
-import { useNavigateHere } from '../../ui/page/use-navigate-here.ts';
+import { useNavigateHere } from '../../ui/page/use-scoped-navigate.ts';
 import { ProviderForm } from './provider-form.tsx';
 
 /** A provider of identities that root adds, or has added. */

@@ -7,7 +7,7 @@ import { useApi } from '../../api/use-api.ts';
 import { type Column, Rows } from '../../ui/display/data-table.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
 import { Answer } from '../../ui/display/query-result.tsx';
-import { StatusMark } from '../../ui/display/status-mark.tsx';
+import { StatusMark } from '../../ui/display/status-label.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { SettingsFrame } from './settings-frame.tsx';
 

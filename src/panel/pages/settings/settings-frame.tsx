@@ -3,7 +3,7 @@ import { IconSearch } from '@tabler/icons-react';
 import { type ReactNode, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { NavLink, useNavigate, useSearchParams } from 'react-router';
-import { useConfirm } from '../../ui/form/confirm.tsx';
+import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { groupTexts } from './option-texts.ts';
 import classes from './settings.module.css';

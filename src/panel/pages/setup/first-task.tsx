@@ -6,7 +6,7 @@ import type { TaskDetail } from '../../api/types.ts';
 import { Answer } from '../../ui/display/query-result.tsx';
 import { IconCheck } from '../../ui/icons.tsx';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
-import { hasEnded } from '../tasks/has-ended.ts';
+import { hasEnded } from '../tasks/is-finished.ts';
 import { TaskFailure } from '../tasks/task-failure.tsx';
 import { TaskProgress } from '../tasks/task-progress.tsx';
 import { useTask } from '../tasks/use-task.ts';

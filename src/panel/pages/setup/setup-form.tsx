@@ -5,10 +5,10 @@ import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { FailureNotice } from '../../ui/display/error-notice.tsx';
 import { IconCheck } from '../../ui/icons.tsx';
-import { passwordFault, usernameFault } from './check-account.ts';
-import { readSetupToken } from './read-setup-token.ts';
+import { passwordFault, usernameFault } from './validate-account.ts';
+import { readSetupToken } from './setup-token.ts';
 import classes from './setup-form.module.css';
 
 type SetupFormProps = {

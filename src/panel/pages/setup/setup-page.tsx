@@ -8,9 +8,9 @@ import { useSession, useSessionSnapshot } from '../../session/session-context.ts
 import { FullPageLoader } from '../../ui/page/full-page.tsx';
 import { PageHeading } from '../../ui/page/page-heading.tsx';
 import { WelcomeLayout } from '../../ui/page/welcome-layout.tsx';
-import { takeTokenFromAddress } from './read-setup-token.ts';
+import { takeTokenFromAddress } from './setup-token.ts';
 import { SetupForm } from './setup-form.tsx';
-import { TryStep } from './try-step.tsx';
+import { TryStep } from './demo-step.tsx';
 
 /** The first start: whoever holds the link from the terminal makes the root account. */
 export function SetupPage() {

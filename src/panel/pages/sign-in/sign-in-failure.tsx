@@ -3,8 +3,8 @@ import { Trans, useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import { ApiError } from '../../api/api-error.ts';
 import type { TextKey } from '../../i18n/texts.ts';
-import { useStatus } from '../../session/use-status.ts';
-import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { useStatus } from '../../session/use-gateway-status.ts';
+import { FailureNotice } from '../../ui/display/error-notice.tsx';
 import { IconAlert } from '../../ui/icons.tsx';
 
 type SignInFailureProps = {

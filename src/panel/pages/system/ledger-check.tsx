@@ -2,7 +2,7 @@ import { Anchor, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { NodeReport } from '../../api/types.ts';
-import { StatusMark } from '../../ui/display/status-mark.tsx';
+import { StatusMark } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import classes from './system.module.css';
 

@@ -4,15 +4,15 @@ import type { NodeReport } from '../../api/types.ts';
 import { useApi } from '../../api/use-api.ts';
 import { type Column, Rows } from '../../ui/display/data-table.tsx';
 import { Answer } from '../../ui/display/query-result.tsx';
-import { StatusMark } from '../../ui/display/status-mark.tsx';
+import { StatusMark } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
-import { Figures } from './figures.tsx';
+import { Figures } from './system-figures.tsx';
 import { LedgerCheck } from './ledger-check.tsx';
 import { NodeTable } from './node-table.tsx';
 import classes from './system.module.css';
-import { systemHealth, type Troubles } from './system-health.ts';
+import { systemHealth, type Troubles } from './health-problems.ts';
 
 /** How the gateway is doing, and what is not as it should be. */
 export function SystemPage() {

@@ -5,8 +5,8 @@ import { useTranslation } from 'react-i18next';
 import type { TaskDetail } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { copyText } from '../../ui/form/copy-text.ts';
-import { notifyDone } from '../../ui/form/notify.ts';
+import { copyText } from '../../ui/display/copy-text.ts';
+import { notifyDone } from '../../ui/display/notify.ts';
 import classes from './artifact-view.module.css';
 import { diagnoseArtifact } from './diagnose-artifact.ts';
 

@@ -3,12 +3,12 @@ import type { TFunction } from 'i18next';
 import { useTranslation } from 'react-i18next';
 import type { TaskDetail } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
-import { Fold } from '../../ui/display/fold.tsx';
+import { Fold } from '../../ui/display/collapsible.tsx';
 import { type Format, useFormat } from '../../ui/display/use-format.ts';
-import { writeFieldName } from '../../ui/form/field-name.ts';
+import { writeFieldName } from '../../ui/display/humanize-field-name.ts';
 import { Section } from '../../ui/page/section.tsx';
 import classes from './task-bill.module.css';
-import { useFactWords } from './use-fact-words.ts';
+import { useFactWords } from './use-usage-labels.ts';
 
 type Bill = TaskDetail['bill'];
 /** What is read of a task; a row of the usage has as much. */

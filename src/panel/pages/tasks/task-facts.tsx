@@ -3,7 +3,7 @@ import type { TaskDetail } from '../../api/types.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
 import classes from './task-facts.module.css';
-import { useChannelNames, usePluginNames, useUserNames } from './use-names.ts';
+import { useChannelNames, usePluginNames, useUserNames } from './use-display-names.ts';
 
 /** Names, ids and times of a task; for administrators also whose it is and who works on it. */
 export function TaskFacts({ task }: { task: TaskDetail }) {

@@ -2,12 +2,12 @@ import { Button, SegmentedControl, Select, TextInput } from '@mantine/core';
 import { IconSearch } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import type { TextKey } from '../../i18n/texts.ts';
-import { useRole } from '../../session/use-role.ts';
-import { roles } from '../../shell/sections.ts';
-import type { Filters } from '../../ui/display/use-filters.ts';
-import { useTypedFilter } from '../../ui/display/use-typed-filter.ts';
+import { useRole } from '../../session/roles.ts';
+import { roles } from '../../shell/navigation-sections.ts';
+import type { Filters } from '../../ui/form/use-filters.ts';
+import { useTypedFilter } from '../../ui/form/use-debounced-filter.ts';
 import classes from './task-filters.module.css';
-import { useChannelNames, usePluginNames } from './use-names.ts';
+import { useChannelNames, usePluginNames } from './use-display-names.ts';
 
 export const taskFilterNames = ['q', 'status', 'platform', 'channel', 'scope'] as const;
 

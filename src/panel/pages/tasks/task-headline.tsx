@@ -1,10 +1,10 @@
 import { useTranslation } from 'react-i18next';
 import type { TaskDetail } from '../../api/types.ts';
 import type { TextKey } from '../../i18n/texts.ts';
-import { StatusMark, type Tone } from '../../ui/display/status-mark.tsx';
+import { StatusMark, type Tone } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { useNow } from '../../ui/display/use-now.ts';
-import { hasEnded } from './has-ended.ts';
+import { hasEnded } from './is-finished.ts';
 import classes from './task-headline.module.css';
 import { TaskProgress } from './task-progress.tsx';
 

@@ -1,9 +1,9 @@
 import { Progress } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
-import { TaskStatus } from '../../ui/display/status-mark.tsx';
+import { TaskStatus } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { hasEnded } from './has-ended.ts';
-import { readPercent } from './read-percent.ts';
+import { hasEnded } from './is-finished.ts';
+import { readPercent } from './parse-percent.ts';
 import classes from './task-progress.module.css';
 
 type TaskProgressProps = {

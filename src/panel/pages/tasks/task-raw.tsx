@@ -1,7 +1,7 @@
 import { Stack } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { TaskDetail } from '../../api/types.ts';
-import { Fold } from '../../ui/display/fold.tsx';
+import { Fold } from '../../ui/display/collapsible.tsx';
 import { JsonView } from '../../ui/display/json-view.tsx';
 import { Section } from '../../ui/page/section.tsx';
 

@@ -3,7 +3,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useTranslation } from 'react-i18next';
 import type { TaskDetail } from '../../api/types.ts';
 import { ArtifactView } from './artifact-view.tsx';
-import { hasEnded } from './has-ended.ts';
+import { hasEnded } from './is-finished.ts';
 
 /** What came of a task: its files in place, or when they will be there. A failed one has none. */
 export function TaskResult({ task }: { task: TaskDetail }) {

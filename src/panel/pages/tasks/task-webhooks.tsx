@@ -4,12 +4,12 @@ import type { TaskNotice } from '../../api/types.ts';
 import { useApi, useChange } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 import type { PagedRows } from '../../ui/display/data-table.tsx';
-import { Fold } from '../../ui/display/fold.tsx';
+import { Fold } from '../../ui/display/collapsible.tsx';
 import { JsonView } from '../../ui/display/json-view.tsx';
-import { StatusMark, type Tone } from '../../ui/display/status-mark.tsx';
+import { StatusMark, type Tone } from '../../ui/display/status-label.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { notifyDone } from '../../ui/form/notify.ts';
+import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import { notifyDone } from '../../ui/display/notify.ts';
 import { Section } from '../../ui/page/section.tsx';
 import classes from './task-webhooks.module.css';
 

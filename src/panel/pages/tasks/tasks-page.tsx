@@ -3,13 +3,13 @@ import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { TaskSummary } from '../../api/types.ts';
 import { useApi, withQuery } from '../../api/use-api.ts';
-import { useRole } from '../../session/use-role.ts';
-import { roles } from '../../shell/sections.ts';
+import { useRole } from '../../session/roles.ts';
+import { roles } from '../../shell/navigation-sections.ts';
 import { DataTable, type PagedRows } from '../../ui/display/data-table.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
-import { type Filters, useFilters } from '../../ui/display/use-filters.ts';
+import { type Filters, useFilters } from '../../ui/form/use-filters.ts';
 import { Page } from '../../ui/page/page.tsx';
-import { hasEnded } from './has-ended.ts';
+import { hasEnded } from './is-finished.ts';
 import { TaskFilters, taskFilterNames } from './task-filters.tsx';
 import { useTaskColumns } from './use-task-columns.tsx';
 

@@ -5,12 +5,12 @@ import { useTranslation } from 'react-i18next';
 import { Link } from 'react-router';
 import type { TaskDetail } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
-import { useConfirm } from '../../ui/form/confirm.tsx';
-import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { createIdempotencyKey, isDecided } from '../../ui/form/make-request-key.ts';
-import { notifyDone } from '../../ui/form/notify.ts';
-import { useNavigateHere } from '../../ui/page/use-navigate-here.ts';
-import { hasEnded } from './has-ended.ts';
+import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
+import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import { createIdempotencyKey, isDecided } from '../../api/idempotency-key.ts';
+import { notifyDone } from '../../ui/display/notify.ts';
+import { useNavigateHere } from '../../ui/page/use-scoped-navigate.ts';
+import { hasEnded } from './is-finished.ts';
 
 /** Longer than a vendor may take to accept a task. */
 const patienceMs = 150_000;

@@ -4,10 +4,10 @@ import { Link } from 'react-router';
 import type { TaskSummary } from '../../api/types.ts';
 import type { Column } from '../../ui/display/data-table.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { hasEnded } from './has-ended.ts';
+import { hasEnded } from './is-finished.ts';
 import classes from './task-columns.module.css';
 import { TaskProgress } from './task-progress.tsx';
-import { useChannelNames, usePluginNames, useUserNames } from './use-names.ts';
+import { useChannelNames, usePluginNames, useUserNames } from './use-display-names.ts';
 
 /** `all`: everybody's tasks, so each row says whose it is and which channel has it. */
 export function useTaskColumns({ all }: { all: boolean }): readonly Column<TaskSummary>[] {

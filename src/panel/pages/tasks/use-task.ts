@@ -4,8 +4,8 @@ import type { TaskDetail } from '../../api/types.ts';
 import { useApi } from '../../api/use-api.ts';
 import type { Session } from '../../session/session.ts';
 import { useSession } from '../../session/session-context.tsx';
-import { hasEnded } from './has-ended.ts';
-import { readEvents } from './read-events.ts';
+import { hasEnded } from './is-finished.ts';
+import { readEvents } from './server-sent-events.ts';
 
 /** Between two questions while no stream tells of changes, and while one does. */
 const pollMs = 2500;

@@ -5,10 +5,10 @@ import type { ApiKey, ApiKeyPage, UsageFigures, UsagePage, UsageRow } from '../.
 import { useApi, withQuery } from '../../api/use-api.ts';
 import { type Column, DataTable } from '../../ui/display/data-table.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
-import { StatusMark } from '../../ui/display/status-mark.tsx';
-import { type Filters, useFilters } from '../../ui/display/use-filters.ts';
+import { StatusMark } from '../../ui/display/status-label.tsx';
+import { type Filters, useFilters } from '../../ui/form/use-filters.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { useTypedFilter } from '../../ui/display/use-typed-filter.ts';
+import { useTypedFilter } from '../../ui/form/use-debounced-filter.ts';
 import { BillDrawer } from './bill-drawer.tsx';
 import classes from './bill-list.module.css';
 

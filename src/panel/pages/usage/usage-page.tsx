@@ -4,7 +4,7 @@ import type { UsageFigures, User } from '../../api/types.ts';
 import { useApi } from '../../api/use-api.ts';
 import { Figures } from '../../ui/display/figures.tsx';
 import { Answer } from '../../ui/display/query-result.tsx';
-import { useFilters } from '../../ui/display/use-filters.ts';
+import { useFilters } from '../../ui/form/use-filters.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Page } from '../../ui/page/page.tsx';
 import { BillList } from './bill-list.tsx';

@@ -4,10 +4,10 @@ import { useTranslation } from 'react-i18next';
 import type { Account } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
 import type { TextKey } from '../../i18n/texts.ts';
-import { type Question, useConfirm } from '../../ui/form/confirm.tsx';
-import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { notifyDone } from '../../ui/form/notify.ts';
-import type { Rights } from './user-values.ts';
+import { type Question, useConfirm } from '../../ui/form/confirm-dialog.tsx';
+import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import { notifyDone } from '../../ui/display/notify.ts';
+import type { Rights } from './account-rules.ts';
 
 type Action = 'enable' | 'disable' | 'promote' | 'demote' | 'delete';
 

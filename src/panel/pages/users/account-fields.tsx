@@ -2,12 +2,12 @@ import { Button, Group, Textarea, TextInput } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { Account, AccountRow, ChannelChoices } from '../../api/types.ts';
 import { useApi, useChange } from '../../api/use-api.ts';
-import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { notifyDone } from '../../ui/form/notify.ts';
+import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import { notifyDone } from '../../ui/display/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
 import { Section } from '../../ui/page/section.tsx';
 import { GroupSelect } from './group-select.tsx';
-import { nameFault } from './user-values.ts';
+import { nameFault } from './account-rules.ts';
 import classes from './users.module.css';
 
 type FieldValues = { username: string; display_name: string; email: string; group: string; remark: string };

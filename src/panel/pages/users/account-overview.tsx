@@ -3,12 +3,12 @@ import { IconCoin } from '@tabler/icons-react';
 import { type ReactNode, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Account } from '../../api/types.ts';
-import { Facts } from '../../ui/display/facts.tsx';
+import { Facts } from '../../ui/display/description-list.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
 import { Section } from '../../ui/page/section.tsx';
-import { AccountStatus, RoleName } from './account-marks.tsx';
+import { AccountStatus, RoleName } from './account-labels.tsx';
 import { BalanceDialog } from './balance-dialog.tsx';
-import type { Rights } from './user-values.ts';
+import type { Rights } from './account-rules.ts';
 import classes from './users.module.css';
 
 /** What the account has and has used, and who it is here. */

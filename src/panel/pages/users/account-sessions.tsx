@@ -2,12 +2,12 @@ import { Button, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import type { Account, AccountSession } from '../../api/types.ts';
 import { useApi, useChange } from '../../api/use-api.ts';
-import { describeDevice } from '../../session/describe-device.ts';
+import { describeDevice } from '../../session/parse-user-agent.ts';
 import { Answer } from '../../ui/display/query-result.tsx';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { useConfirm } from '../../ui/form/confirm.tsx';
-import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { notifyDone } from '../../ui/form/notify.ts';
+import { useConfirm } from '../../ui/form/confirm-dialog.tsx';
+import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import { notifyDone } from '../../ui/display/notify.ts';
 import { Section } from '../../ui/page/section.tsx';
 import classes from './users.module.css';
 

@@ -5,12 +5,12 @@ import { useTranslation } from 'react-i18next';
 import type { Account } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { FailureNotice } from '../../ui/display/error-notice.tsx';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
-import { createIdempotencyKey, isDecided } from '../../ui/form/make-request-key.ts';
-import { notifyDone } from '../../ui/form/notify.ts';
+import { createIdempotencyKey, isDecided } from '../../api/idempotency-key.ts';
+import { notifyDone } from '../../ui/display/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
-import { readDollars } from './user-values.ts';
+import { readDollars } from './account-rules.ts';
 
 type Mode = 'add' | 'subtract' | 'override';
 type BalanceValues = { mode: Mode; value: number | string };

@@ -2,15 +2,15 @@ import { NumberInput, PasswordInput, Select, Stack, TextInput } from '@mantine/c
 import { useTranslation } from 'react-i18next';
 import type { AccountRow, ChannelChoices } from '../../api/types.ts';
 import { useApi, useChange } from '../../api/use-api.ts';
-import { useRole } from '../../session/use-role.ts';
-import { roles } from '../../shell/sections.ts';
-import { FailureNotice } from '../../ui/form/failure-notice.tsx';
+import { useRole } from '../../session/roles.ts';
+import { roles } from '../../shell/navigation-sections.ts';
+import { FailureNotice } from '../../ui/display/error-notice.tsx';
 import { FormDialog, FormDialogButtons } from '../../ui/form/form-dialog.tsx';
-import { notifyDone } from '../../ui/form/notify.ts';
+import { notifyDone } from '../../ui/display/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
-import { useNavigateHere } from '../../ui/page/use-navigate-here.ts';
+import { useNavigateHere } from '../../ui/page/use-scoped-navigate.ts';
 import { GroupSelect } from './group-select.tsx';
-import { nameFault, readDollars, secretFault } from './user-values.ts';
+import { nameFault, readDollars, secretFault } from './account-rules.ts';
 import classes from './users.module.css';
 
 type NewUserValues = {

@@ -2,10 +2,10 @@ import { Button, Group, Modal, PasswordInput, Stack, Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next';
 import type { Account } from '../../api/types.ts';
 import { useChange } from '../../api/use-api.ts';
-import { FailureNotice } from '../../ui/form/failure-notice.tsx';
-import { notifyDone } from '../../ui/form/notify.ts';
+import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import { notifyDone } from '../../ui/display/notify.ts';
 import { useForm } from '../../ui/form/use-form.ts';
-import { secretFault } from './user-values.ts';
+import { secretFault } from './account-rules.ts';
 
 type PasswordDialogProps = { account: Account; isOpen: boolean; onClose(): void };
 

@@ -6,17 +6,17 @@ import { useApi } from '../../api/use-api.ts';
 import { useSessionSnapshot } from '../../session/session-context.tsx';
 import { Answer } from '../../ui/display/query-result.tsx';
 import { BackLink } from '../../ui/page/back-link.tsx';
-import { MissingThing } from '../../ui/page/not-found.tsx';
+import { MissingThing } from '../../ui/page/resource-not-found.tsx';
 import { Page } from '../../ui/page/page.tsx';
 import { Section } from '../../ui/page/section.tsx';
 import { AccountActions } from './account-actions.tsx';
 import { AccountFactors } from './account-factors.tsx';
 import { AccountFields } from './account-fields.tsx';
 import { AccountLinks } from './account-links.tsx';
-import { AccountStatus } from './account-marks.tsx';
+import { AccountStatus } from './account-labels.tsx';
 import { AccountOverview } from './account-overview.tsx';
 import { AccountSessions } from './account-sessions.tsx';
-import { rightsOver } from './user-values.ts';
+import { rightsOver } from './account-rules.ts';
 
 /** One account, and what one's own rank allows to do to it. */
 export function UserPage() {

@@ -7,11 +7,11 @@ import type { AccountPage, AccountRow } from '../../api/types.ts';
 import { useApi, withQuery } from '../../api/use-api.ts';
 import { type Column, DataTable } from '../../ui/display/data-table.tsx';
 import { EmptyState } from '../../ui/display/empty-state.tsx';
-import { type Filters, useFilters } from '../../ui/display/use-filters.ts';
+import { type Filters, useFilters } from '../../ui/form/use-filters.ts';
 import { useFormat } from '../../ui/display/use-format.ts';
-import { useTypedFilter } from '../../ui/display/use-typed-filter.ts';
+import { useTypedFilter } from '../../ui/form/use-debounced-filter.ts';
 import { Page } from '../../ui/page/page.tsx';
-import { AccountStatus, RoleName } from './account-marks.tsx';
+import { AccountStatus, RoleName } from './account-labels.tsx';
 import { NewUserDialog } from './new-user-dialog.tsx';
 import classes from './users.module.css';
 

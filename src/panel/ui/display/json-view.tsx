@@ -1,8 +1,8 @@
 import { ActionIcon, Text } from '@mantine/core';
 import { type ReactNode, useMemo, useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import { copyText } from '../form/copy-text.ts';
-import { notifyDone } from '../form/notify.ts';
+import { copyText } from './copy-text.ts';
+import { notifyDone } from './notify.ts';
 import { IconCopy } from '../icons.tsx';
 import classes from './json-view.module.css';
 

@@ -4,7 +4,7 @@ import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
 import type { TextKey } from '../../i18n/texts.ts';
-import { FailureNotice } from '../form/failure-notice.tsx';
+import { FailureNotice } from './error-notice.tsx';
 
 type AnswerProps<T> = {
   query: UseQueryResult<T>;

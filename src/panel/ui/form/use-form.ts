@@ -2,7 +2,7 @@ import type { UseMutationResult } from '@tanstack/react-query';
 import { type FormEvent, useEffect, useEffectEvent, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ApiError } from '../../api/api-error.ts';
-import { explainCode } from '../../api/describe-error.ts';
+import { explainCode } from '../../api/error-message.ts';
 import type { TextKey } from '../../i18n/texts.ts';
 
 type FormOptions<Values, Variables> = {

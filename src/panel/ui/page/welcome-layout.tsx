@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
-import { PageControls } from '../display/page-controls.tsx';
-import { TaskBoard } from '../display/task-board.tsx';
+import { PageControls } from './page-controls.tsx';
+import { TaskBoard } from './task-board.tsx';
 import { BrandMark } from './brand-mark.tsx';
 import classes from './welcome-layout.module.css';
 

@@ -1,0 +1,53 @@
+import { Alert, Code, Text } from '@mantine/core';
+import { IconAlertTriangle } from '@tabler/icons-react';
+import { useTranslation } from 'react-i18next';
+import { ApiError } from '../../api/api-error.ts';
+import type { PluginDetail } from '../../api/types.ts';
+import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import classes from './plugins.module.css';
+
+type Fault = PluginDetail['errors'][number];
+
+/** Why a plugin was refused: every fault of its source with its place, or the one reason. */
+export function PluginFaults({ error }: { error: Error }) {
+  const { t } = useTranslation();
+  const faults = error instanceof ApiError && error.code === 'PLUGIN_INVALID' ? readFaultList(error.details) : [];
+  if (faults.length === 0) return <FailureNotice error={error} />;
+  return (
+    <Alert
+      color="red"
+      variant="light"
+      role="alert"
+      icon={<IconAlertTriangle stroke={1.6} aria-hidden="true" />}
+      title={t('plugins.faults', { count: faults.length })}
+    >
+      <FaultList faults={faults} />
+    </Alert>
+  );
+}
+
+export function FaultList({ faults }: { faults: readonly Fault[] }) {
+  const { t } = useTranslation();
+  return (
+    <ul className={classes.faults}>
+      {faults.map(({ path, rule, message, hint, line, column }) => (
+        <li key={`${path} ${rule} ${line} ${column} ${message}`}>
+          {message}
+          {hint !== undefined && (
+            <Text size="sm" c="dimmed">
+              {hint}
+            </Text>
+          )}
+          <Text size="xs" c="dimmed" mt={2}>
+            <Code>{path}</Code> {line !== undefined && t('plugins.faultPlace', { line, column: column ?? 1 })}
+          </Text>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function readFaultList(details: unknown): Fault[] {
+  if (typeof details !== 'object' || details === null || !('errors' in details)) return [];
+  return Array.isArray(details.errors) ? (details.errors as Fault[]) : [];
+}

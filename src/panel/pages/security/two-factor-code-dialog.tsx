@@ -1,0 +1,89 @@
+import { Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
+import { useTranslation } from 'react-i18next';
+import type { SessionRotation } from '../../api/types.ts';
+import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import { useForm } from '../../ui/form/use-form.ts';
+import { useSecurityChange } from './use-security-mutation.ts';
+
+/** `backup_codes` where the change makes new ones. */
+type Changed = SessionRotation & { backup_codes?: string[] };
+
+type CodeDialogProps = {
+  isOpen: boolean;
+  title: string;
+  text: string;
+  /** Which codes are taken. */
+  hint: string;
+  action: string;
+  isDestructive?: boolean;
+  /** Where the code is sent to. */
+  path: string;
+  onClose(): void;
+  /** For codes, which are shown once. */
+  onAnswer?(answer: Changed): void;
+};
+
+/** A change of the second factor, which a code confirms. */
+export function CodeDialog({ isOpen, onClose, ...rest }: CodeDialogProps) {
+  const { t } = useTranslation();
+  return (
+    <Modal
+      opened={isOpen}
+      onClose={onClose}
+      title={rest.title}
+      centered
+      closeButtonProps={{ 'aria-label': t('app.close') }}
+    >
+      <CodeForm onClose={onClose} {...rest} />
+    </Modal>
+  );
+}
+
+function CodeForm({
+  text,
+  hint,
+  action,
+  isDestructive = false,
+  path,
+  onClose,
+  onAnswer,
+}: Omit<CodeDialogProps, 'isOpen'>) {
+  const { t } = useTranslation();
+  const send = useSecurityChange<string, Changed>({
+    request: (code) => ({ method: 'POST', path, body: { code } }),
+    ...(onAnswer === undefined ? {} : { onAnswer }),
+    onSuccess: onClose,
+  });
+  const form = useForm({
+    initial: { code: '' },
+    check: ({ code }) => ({ code: code.trim() === '' ? t('code.missing') : null }),
+    read: ({ code }) => code.trim(),
+    change: send,
+  });
+  return (
+    <form onSubmit={form.submit} noValidate>
+      <Stack gap="lg">
+        <Text size="sm" lh={1.6}>
+          {text}
+        </Text>
+        {form.error !== null && <FailureNotice error={form.error} />}
+        <TextInput
+          {...form.bind('code')}
+          label={t('code.label')}
+          description={hint}
+          autoComplete="one-time-code"
+          spellCheck={false}
+          data-autofocus
+        />
+        <Group justify="flex-end" gap="sm">
+          <Button variant="default" onClick={onClose}>
+            {t('app.cancel')}
+          </Button>
+          <Button type="submit" loading={form.isPending} {...(isDestructive ? { color: 'red' } : {})}>
+            {action}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}

@@ -1,0 +1,116 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { useEffect, useState } from 'react';
+import { ApiError } from '../../api/api-error.ts';
+import { findFaulty } from '../../api/field-errors.ts';
+import type { Option } from '../../api/types.ts';
+import { useChangeWithProof } from '../../session/use-mutation-with-proof.ts';
+import { notifyDone } from '../../ui/display/notify.ts';
+
+type Saving = { changes: readonly { key: string; value: string }[]; force: boolean };
+
+export type Drafts = {
+  /** As it is typed, else as it is stored. */
+  valueOf(option: Option): string;
+  /** undefined goes back to what is stored. */
+  set(key: string, value: string | undefined): void;
+  isChanged(key: string): boolean;
+  /** What the gateway says of an option since it was last changed. */
+  faultOf(key: string): string | null;
+  changes: Saving['changes'];
+  /**
+   * The option says who is who at a provider, and people are connected through it: saving needs a
+   * word for that.
+   */
+  isBound(key: string): boolean;
+  /** So it is with one of them. */
+  needsForce: boolean;
+  isPending: boolean;
+  /** A refusal that belongs to no option. */
+  error: Error | null;
+  save(force?: boolean): void;
+  discard(): void;
+};
+
+/**
+ * What was changed of some options and is not saved yet. All of it is saved together, or nothing.
+ */
+export function useDrafts(options: readonly Option[], savedText: string): Drafts {
+  const [drafts, setDrafts] = useState<Readonly<Record<string, string>>>({});
+  const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
+  const queries = useQueryClient();
+  const change = useChangeWithProof<Saving>({
+    scope: 'settings.security',
+    needsProof: ({ changes }) =>
+      options.some(({ key, proof }) => proof !== 'none' && changes.some((each) => each.key === key)),
+    request: ({ changes, force }) => ({
+      method: 'PUT',
+      path: '/api/option',
+      body: { options: changes, ...(force ? { force: true } : {}) },
+    }),
+    stale: ['/api/option', '/api/channel/choices'],
+    // What is switched on and off, for all pages.
+    onAnswer: () => void queries.invalidateQueries({ queryKey: ['status'] }),
+    onSuccess: (_, saved) => {
+      // What was typed while the answer was on its way is not saved yet.
+      setDrafts((now) =>
+        Object.fromEntries(
+          Object.entries(now).filter(
+            ([key, value]) => !saved.changes.some((each) => each.key === key && each.value === value),
+          ),
+        ),
+      );
+      notifyDone(savedText);
+    },
+  });
+
+  const stored = (key: string): string | undefined => options.find((option) => option.key === key)?.value;
+  const changes = Object.entries(drafts)
+    .filter(([key, value]) => value !== stored(key))
+    .map(([key, value]) => ({ key, value }));
+  const isDirty = changes.length > 0;
+  useEffect(() => {
+    if (!isDirty) return;
+    const warn = (event: BeforeUnloadEvent): void => event.preventDefault();
+    window.addEventListener('beforeunload', warn);
+    return () => window.removeEventListener('beforeunload', warn);
+  }, [isDirty]);
+
+  const faults = readFaults(change.error, change.variables?.changes ?? []);
+  const isBound = (key: string): boolean => !touched.has(key) && faults.get(key)?.isBound === true;
+  return {
+    isBound,
+    valueOf: ({ key, value }) => drafts[key] ?? value,
+    set: (key, value) => {
+      setTouched((before) => new Set(before).add(key));
+      setDrafts(({ [key]: _, ...others }) => (value === undefined ? others : { ...others, [key]: value }));
+    },
+    isChanged: (key) => changes.some((each) => each.key === key),
+    faultOf: (key) => (touched.has(key) ? null : (faults.get(key)?.message ?? null)),
+    changes,
+    needsForce: [...faults.keys()].some(isBound) && touched.size === 0,
+    isPending: change.isPending,
+    error: change.isError && faults.size === 0 ? change.error : null,
+    save: (force = false) => {
+      setTouched(new Set());
+      change.mutate({ changes, force });
+    },
+    discard: () => {
+      setDrafts({});
+      change.reset();
+    },
+  };
+}
+
+type Fault = { message: string; isBound: boolean };
+
+/** Faults are told by the place of a change in the request: `options.2.value`. */
+function readFaults(error: Error | null, changes: Saving['changes']): ReadonlyMap<string, Fault> {
+  if (!(error instanceof ApiError)) return new Map();
+  const bound = findFaulty(error.details, 'needs_force');
+  return new Map(
+    [...error.faults].flatMap(([field, message]) => {
+      const key = changes[Number(/^options\.(\d+)\./.exec(field)?.[1])]?.key;
+      return key === undefined ? [] : [[key, { message, isBound: bound.has(field) }] as const];
+    }),
+  );
+}

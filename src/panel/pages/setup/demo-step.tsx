@@ -1,0 +1,50 @@
+import { Anchor, Button, Stack, Text } from '@mantine/core';
+import { useMutation } from '@tanstack/react-query';
+import { useTranslation } from 'react-i18next';
+import { Link } from 'react-router';
+import type { DemoChannel, TaskDetail } from '../../api/types.ts';
+import { useSession } from '../../session/session-context.tsx';
+import { FailureNotice } from '../../ui/display/error-notice.tsx';
+import { PageHeading } from '../../ui/page/page-heading.tsx';
+import { FirstTask } from './first-task.tsx';
+
+/**
+ * After the account: a channel whose vendor is built in, and a first video through it. Nobody has
+ * to.
+ */
+export function TryStep({ username }: { username: string }) {
+  const { t } = useTranslation();
+  const session = useSession();
+  const begin = useMutation({
+    mutationFn: async () => {
+      const { channel } = await session.send<DemoChannel>({ method: 'POST', path: '/api/setup/demo-channel' });
+      const body = {
+        plugin_key: channel.task_plugin_key,
+        body: { model: channel.models[0], prompt: t('setup.try.prompt') },
+      };
+      const task = await session.send<TaskDetail>({ method: 'POST', path: '/api/task', body });
+      return { channel: channel.name, taskId: task.id };
+    },
+  });
+  if (begin.isSuccess) return <FirstTask {...begin.data} onAgain={() => begin.mutate()} />;
+  return (
+    <Stack gap={28}>
+      <PageHeading
+        title={t('setup.title')}
+        heading={t('setup.done.heading')}
+        intro={t('setup.done.text', { username })}
+        focus
+      />
+      {begin.isError && (
+        <FailureNotice error={begin.error} meanings={{ CHANNEL_DEMO_UNAVAILABLE: 'setup.try.unavailable' }} />
+      )}
+      <Text lh={1.6}>{t('setup.try.text')}</Text>
+      <Button size="md" loading={begin.isPending} onClick={() => begin.mutate()}>
+        {t('setup.try.begin')}
+      </Button>
+      <Anchor component={Link} to="/" replace size="sm" underline="always" style={{ alignSelf: 'flex-start' }}>
+        {t('setup.try.skip')}
+      </Anchor>
+    </Stack>
+  );
+}

@@ -1,0 +1,18 @@
+/** The pages of administrators and root. */
+export { AuditPage } from '../pages/audit/audit-page.tsx';
+export { ChannelPage } from '../pages/channels/channel-page.tsx';
+export { ChannelsPage } from '../pages/channels/channels-page.tsx';
+export { NewChannelPage } from '../pages/channels/new-channel-page.tsx';
+export { MarketplacePage } from '../pages/marketplace/marketplace-page.tsx';
+export { OfferPage } from '../pages/marketplace/marketplace-plugin-page.tsx';
+export { ActivatePage } from '../pages/plugins/activate-page.tsx';
+export { DiffPage } from '../pages/plugins/diff-page.tsx';
+export { PluginPage } from '../pages/plugins/plugin-page.tsx';
+export { PluginsPage } from '../pages/plugins/plugins-page.tsx';
+export { PricesPage } from '../pages/prices/prices-page.tsx';
+export { ProviderPage } from '../pages/settings/provider-page.tsx';
+export { ProvidersPage } from '../pages/settings/providers-page.tsx';
+export { SettingsPage } from '../pages/settings/settings-page.tsx';
+export { SystemPage } from '../pages/system/system-page.tsx';
+export { UserPage } from '../pages/users/user-page.tsx';
+export { UsersPage } from '../pages/users/users-page.tsx';

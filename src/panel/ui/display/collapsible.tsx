@@ -1,0 +1,43 @@
+import { Collapse, UnstyledButton } from '@mantine/core';
+import { IconChevronRight } from '@tabler/icons-react';
+import { type ReactNode, useEffect, useId, useState } from 'react';
+import classes from './collapsible.module.css';
+
+type FoldProps = {
+  label: string;
+  /** Beside the label: what is inside, in a few words. */
+  note?: string;
+  /** Opens it when something inside needs a look. */
+  isForced?: boolean;
+  children: ReactNode;
+};
+
+/** What few people need, behind one button. */
+export function Fold({ label, note, isForced = false, children }: FoldProps) {
+  const id = useId();
+  const [isOpen, setOpen] = useState(false);
+  const isShown = isOpen || isForced;
+  // It stays open when that need is gone: somebody is at work inside.
+  useEffect(() => {
+    if (isForced) setOpen(true);
+  }, [isForced]);
+  return (
+    <div>
+      <UnstyledButton
+        className={classes.button}
+        aria-expanded={isShown}
+        aria-controls={id}
+        onClick={() => setOpen(!isShown)}
+      >
+        <IconChevronRight size={18} stroke={1.6} aria-hidden="true" data-open={isShown || undefined} />
+        <span>{label}</span>
+        {note !== undefined && <span className={classes.note}>{note}</span>}
+      </UnstyledButton>
+      <div id={id}>
+        <Collapse expanded={isShown}>
+          <div className={classes.content}>{children}</div>
+        </Collapse>
+      </div>
+    </div>
+  );
+}

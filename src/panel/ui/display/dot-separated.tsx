@@ -1,0 +1,17 @@
+import { Fragment } from 'react';
+import classes from './dot-separated.module.css';
+
+/** A few short facts in a line, parted by dots. */
+export function Dotted({ parts }: { parts: readonly string[] }) {
+  return parts.map((part, index) => (
+    <Fragment key={part}>
+      {index > 0 && (
+        <span className={classes.dot} aria-hidden="true">
+          ·
+        </span>
+      )}
+      {index > 0 && ' '}
+      {part}
+    </Fragment>
+  ));
+}

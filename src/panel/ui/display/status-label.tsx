@@ -1,0 +1,29 @@
+import { useTranslation } from 'react-i18next';
+import type { TextKey } from '../../i18n/texts.ts';
+import classes from './status-label.module.css';
+
+export type Tone = 'good' | 'bad' | 'busy' | 'waiting' | 'quiet';
+
+const taskStatuses: Readonly<Record<string, { text: TextKey; tone: Tone }>> = {
+  NOT_START: { text: 'task.status.NOT_START', tone: 'quiet' },
+  SUBMITTED: { text: 'task.status.SUBMITTED', tone: 'waiting' },
+  QUEUED: { text: 'task.status.QUEUED', tone: 'waiting' },
+  IN_PROGRESS: { text: 'task.status.IN_PROGRESS', tone: 'busy' },
+  SUCCESS: { text: 'task.status.SUCCESS', tone: 'good' },
+  FAILURE: { text: 'task.status.FAILURE', tone: 'bad' },
+};
+
+/** A state in a word, with a coloured dot that repeats it. */
+export function StatusMark({ tone, children }: { tone: Tone; children: string }) {
+  return (
+    <span className={classes.mark} data-tone={tone}>
+      {children}
+    </span>
+  );
+}
+
+export function TaskStatus({ status }: { status: string }) {
+  const { t } = useTranslation();
+  const known = taskStatuses[status];
+  return <StatusMark tone={known?.tone ?? 'quiet'}>{known === undefined ? status : t(known.text)}</StatusMark>;
+}

@@ -1,0 +1,42 @@
+import { ActionIcon, Menu } from '@mantine/core';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
+import type { Choice } from './page-controls.tsx';
+
+type ChoiceMenuProps = {
+  label: string;
+  icon: ReactNode;
+  value: string;
+  choices: readonly Choice[];
+  onChoose(value: string): void;
+};
+
+/**
+ * One choice of several, behind an icon. It opens as it comes, in the place of the button that was
+ * pressed for it, and takes its focus.
+ */
+export function ChoiceMenu({ label, icon, value, choices, onChoose }: ChoiceMenuProps) {
+  const [isOpen, setOpen] = useState(false);
+  const target = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    target.current?.focus();
+    setOpen(true);
+  }, []);
+  return (
+    <Menu position="bottom-end" width={176} opened={isOpen} onChange={setOpen}>
+      <Menu.Target>
+        <ActionIcon ref={target} variant="subtle" color="gray" size={40} aria-label={label}>
+          {icon}
+        </ActionIcon>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.RadioGroup value={value} onChange={onChoose}>
+          {choices.map(({ value: choice, text, lang }) => (
+            <Menu.RadioItem key={choice} value={choice} lang={lang}>
+              {text}
+            </Menu.RadioItem>
+          ))}
+        </Menu.RadioGroup>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}

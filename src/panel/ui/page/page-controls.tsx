@@ -1,0 +1,73 @@
+import { ActionIcon, type MantineColorScheme, useMantineColorScheme } from '@mantine/core';
+import { lazy, type ReactNode, Suspense, useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { changeLanguage } from '../../i18n/create-i18n.ts';
+import { languages } from '../../i18n/languages.ts';
+import type { TextKey } from '../../i18n/texts.ts';
+import { IconContrast, IconGlobe } from '../icons.tsx';
+
+/** Menus are a tenth of what the sign-in page would load: they come with the first click. */
+const ChoiceMenu = lazy(async () => ({ default: (await import('./choice-menu.tsx')).ChoiceMenu }));
+
+const schemes = {
+  light: 'app.scheme.light',
+  dark: 'app.scheme.dark',
+  auto: 'app.scheme.auto',
+} as const satisfies Record<MantineColorScheme, TextKey>;
+
+/** Language and colour scheme: on every page, at the same place. */
+export function PageControls() {
+  const { t, i18n } = useTranslation();
+  const { colorScheme, setColorScheme } = useMantineColorScheme();
+  return (
+    <div style={{ display: 'flex', gap: 4 }}>
+      <Control
+        label={t('app.language')}
+        icon={<IconGlobe />}
+        value={i18n.language}
+        choices={Object.entries(languages).map(([value, { name, tag }]) => ({ value, text: name, lang: tag }))}
+        onChoose={(language) => void changeLanguage(i18n, language)}
+      />
+      <Control
+        label={t('app.scheme')}
+        icon={<IconContrast />}
+        value={colorScheme}
+        choices={Object.entries(schemes).map(([value, text]) => ({ value, text: t(text) }))}
+        onChoose={(scheme) => setColorScheme(scheme as MantineColorScheme)}
+      />
+    </div>
+  );
+}
+
+export type Choice = { value: string; text: string; lang?: string };
+
+type ControlProps = {
+  label: string;
+  icon: ReactNode;
+  value: string;
+  choices: readonly Choice[];
+  onChoose(value: string): void;
+};
+
+function Control({ label, icon, ...choice }: ControlProps) {
+  const [isWanted, setWanted] = useState(false);
+  const button = (
+    <ActionIcon
+      variant="subtle"
+      color="gray"
+      size={40}
+      aria-label={label}
+      aria-haspopup="menu"
+      aria-expanded="false"
+      onClick={() => setWanted(true)}
+    >
+      {icon}
+    </ActionIcon>
+  );
+  if (!isWanted) return button;
+  return (
+    <Suspense fallback={button}>
+      <ChoiceMenu label={label} icon={icon} {...choice} />
+    </Suspense>
+  );
+}
